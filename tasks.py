@@ -1,4 +1,5 @@
-"""The commands of this project, on every system, with nothing but Python: make calls this file too.
+"""The commands of this project, on every system, with nothing but Python: make calls
+this file too.
 
     python3 tasks.py lab          set up, then open the course        (Windows: py tasks.py lab)
     python3 tasks.py setup        set up, and open nothing; with --wheels DIR from that folder, without a network
@@ -36,13 +37,18 @@ LOG = CACHE / "install.log"
 FIRST_LESSON = "my/00_start_here.ipynb"
 OLDEST, NEWEST = (3, 11), (3, 14)
 KAFKA_VERSION = "4.3.1"
-DEBIAN_PACKAGES = {"java": "openjdk-17-jre-headless", "mvn": "maven", "chromium": "chromium"}
+DEBIAN_PACKAGES = {
+    "java": "openjdk-17-jre-headless",
+    "mvn": "maven",
+    "chromium": "chromium",
+}
 SIZES = {
     "lab": "about 350 MB, one to three minutes",
     "test": "about 1.5 GB, three to eight minutes",
     "wheels": "about 65 MB",
 }
-WORKERS = ("-n", "4", "--dist", "loadscope", "--no-loadscope-reorder")  # many tests wait more than they compute
+# many tests wait more than they compute
+WORKERS = ("-n", "4", "--dist", "loadscope", "--no-loadscope-reorder")
 WINDOWS = os.name == "nt"
 
 
@@ -54,14 +60,22 @@ def say(text):
     print(text, flush=True)
 
 
-# --- Python and its packages ------------------------------------------------------------------------------------------
+# --- Python and its packages ----------------------------------------------------------
 
 
 def version_of(python):
-    """(major, minor) of an interpreter, given as a command line, or None if it doesn't run."""
+    """(major, minor) of an interpreter, given as a command line, or None if it doesn't
+    run.
+    """
     try:
         code = "import sys; print(*sys.version_info[:2])"
-        done = subprocess.run([*python, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            [*python, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
         return tuple(int(number) for number in done.stdout.split())
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
@@ -72,25 +86,34 @@ def fits(version):
 
 
 def find_python():
-    """The command line of a Python that fits: this one, or another one of the machine."""
+    """The command line of a Python that fits: this one, or another one of the
+    machine.
+    """
     if fits(sys.version_info[:2]):
         return [sys.executable]
     minors = range(NEWEST[1], OLDEST[1] - 1, -1)
-    candidates = [["py", f"-3.{minor}"] if WINDOWS else [f"python3.{minor}"] for minor in minors]
+    candidates = [
+        ["py", f"-3.{minor}"] if WINDOWS else [f"python3.{minor}"] for minor in minors
+    ]
     for candidate in candidates:
         if shutil.which(candidate[0]) and fits(version_of(candidate)):
             return candidate
     raise Stop(
-        f"Python 3.{OLDEST[1]} to 3.{NEWEST[1]} is needed, and this is {sys.version.split()[0]}.\n"
-        "  Windows, macOS:  install 3.12 from python.org\n"
-        "  Debian, Ubuntu:  sudo apt install python3 python3-venv\n"
-        "  with conda:      conda env create -f environment.yml, conda activate minikafka, then this command again"
+        f"Python 3.{OLDEST[1]} to 3.{NEWEST[1]} is needed, and this is"
+        f" {sys.version.split()[0]}.\n  Windows, macOS:  install 3.12 from python.org\n"
+        "  Debian, Ubuntu:  sudo apt install python3 python3-venv\n  with conda:     "
+        " conda env create -f environment.yml, conda activate minikafka, then this"
+        " command again"
     )
 
 
 def in_conda():
-    """Are we in the environment that environment.yml makes? Then it is used as it is, without a .venv."""
-    return os.environ.get("CONDA_DEFAULT_ENV") == "minikafka" and bool(os.environ.get("CONDA_PREFIX"))
+    """Are we in the environment that environment.yml makes? Then it is used as it is,
+    without a .venv.
+    """
+    return os.environ.get("CONDA_DEFAULT_ENV") == "minikafka" and bool(
+        os.environ.get("CONDA_PREFIX")
+    )
 
 
 def venv_python():
@@ -105,25 +128,35 @@ def make_venv():
         return
     python = find_python()
     say(f"Making .venv with Python {'.'.join(map(str, version_of(python)))} ...")
-    done = subprocess.run([*python, "-m", "venv", "--clear", str(VENV)], capture_output=True, text=True)
+    done = subprocess.run(
+        [*python, "-m", "venv", "--clear", str(VENV)], capture_output=True, text=True
+    )
     if done.returncode:
         shutil.rmtree(VENV, ignore_errors=True)
         what = (done.stdout + done.stderr).strip()
         if "ensurepip" in what or "No module named venv" in what:
-            raise Stop("This Python comes without its venv module. Debian, Ubuntu:  sudo apt install python3-venv")
+            raise Stop(
+                "This Python comes without its venv module. Debian, Ubuntu:  sudo apt"
+                " install python3-venv"
+            )
         raise Stop(f"Python could not make .venv:\n{what}")
 
 
 def fingerprint(extras):
     """Changes when what is to be installed, or where, changes."""
-    parts = [(ROOT / "pyproject.toml").read_bytes(), str(ROOT).encode(), ",".join(extras).encode()]
+    parts = [
+        (ROOT / "pyproject.toml").read_bytes(),
+        str(ROOT).encode(),
+        ",".join(extras).encode(),
+    ]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 @contextlib.contextmanager
 def alone():
-    """One command at a time in here: two that install into one .venv, or look for a free port, spoil it for each other.
-    Entered again within one command it lets that in.
+    """One command at a time in here: two that install into one .venv, or look for a
+    free port, spoil it for each other. Entered again within one command it lets that
+    in.
     """
     if held:
         yield
@@ -131,7 +164,10 @@ def alone():
     CACHE.mkdir(exist_ok=True)
     with open(CACHE / "one-at-a-time.lock", "a+b") as lock:
         if not locked(lock):
-            say("Another set-up or start runs in this folder: waiting until it is ready ...")
+            say(
+                "Another set-up or start runs in this folder: waiting until it is"
+                " ready ..."
+            )
             while not locked(lock):
                 time.sleep(0.5)
         held.append(lock)  # closing the file gives the lock back, and so does a kill
@@ -162,7 +198,9 @@ def locked(file):
 
 
 def install(extras, size, options=()):
-    """pip install -e .[extras] into .venv. Takes no time when it was done before. options: pip's."""
+    """pip install -e .[extras] into .venv. Takes no time when it was done before.
+    options: pip's.
+    """
     with alone():
         install_alone(extras, size, options)
 
@@ -170,12 +208,17 @@ def install(extras, size, options=()):
 def install_alone(extras, size, options):
     make_venv()
     wanted = fingerprint(extras)
-    stamp = CACHE / "installed.json" if in_conda() else VENV / "minikafka-installed.json"
+    stamp = (
+        CACHE / "installed.json" if in_conda() else VENV / "minikafka-installed.json"
+    )
     done = json.loads(stamp.read_text()) if stamp.exists() else {}
     if done.get(",".join(extras)) == wanted:
         return
     say(f"Installing Python packages ({size}; later starts skip this) ...")
-    pip([*options, *(["--no-deps"] if in_conda() else [])], f"{ROOT}[{','.join(extras)}]")
+    pip(
+        [*options, *(["--no-deps"] if in_conda() else [])],
+        f"{ROOT}[{','.join(extras)}]",
+    )
     configure_jupyter()
     stamp.parent.mkdir(exist_ok=True)
     stamp.write_text(json.dumps({**done, ",".join(extras): wanted}))
@@ -184,11 +227,22 @@ def install_alone(extras, size, options):
 def pip(options, target):
     """Runs pip with its talk in a log file; says how far it is."""
     CACHE.mkdir(exist_ok=True)
-    command = [str(venv_python()), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    command = [
+        str(venv_python()),
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--no-input",
+    ]
     command += ["--progress-bar", "off", *options, "-e", target]
     collected, began = 0, time.monotonic()
     with LOG.open("w", encoding="utf-8") as log:
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        pipes = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+        }
         process = subprocess.Popen(command, text=True, errors="replace", **pipes)
         for line in process.stdout:
             log.write(line)
@@ -205,24 +259,58 @@ def pip(options, target):
 def explain_pip():
     text = LOG.read_text(encoding="utf-8", errors="replace")
     last = "\n".join(f"  {line}" for line in text.strip().splitlines()[-8:])
-    if any(sign in text for sign in ("NewConnectionError", "ConnectTimeout", "getaddrinfo", "Max retries")):
-        raise Stop(f"pip could not reach the package index. Is this machine online? Does it need HTTPS_PROXY?\n{last}")
+    if any(
+        sign in text
+        for sign in (
+            "NewConnectionError",
+            "ConnectTimeout",
+            "getaddrinfo",
+            "Max retries",
+        )
+    ):
+        raise Stop(
+            "pip could not reach the package index. Is this machine online? Does it"
+            f" need HTTPS_PROXY?\n{last}"
+        )
     if "No matching distribution" in text:
-        kind = f"Python {'.'.join(map(str, version_of([str(venv_python())])))} on {sys.platform}"
-        raise Stop(f"A package is not there for {kind}. A folder of wheels fits one kind of machine only.\n{last}")
+        kind = (
+            f"Python {'.'.join(map(str, version_of([str(venv_python())])))} on"
+            f" {sys.platform}"
+        )
+        raise Stop(
+            f"A package is not there for {kind}. A folder of wheels fits one kind of"
+            f" machine only.\n{last}"
+        )
     if "No space left" in text:
         raise Stop(f"The disk is full.\n{last}")
-    raise Stop(f"pip could not install the packages. The end of {LOG.relative_to(ROOT)}:\n{last}")
+    raise Stop(
+        "pip could not install the packages. The end of"
+        f" {LOG.relative_to(ROOT)}:\n{last}"
+    )
 
 
 def configure_jupyter():
-    """A kernel that keeps what child processes print (a JVM's log lines) out of cells; a JupyterLab without pop-ups."""
+    """A kernel that keeps what child processes print (a JVM's log lines) out of cells;
+    a JupyterLab without pop-ups.
+    """
     share = Path(sys.prefix if in_conda() else VENV) / "share" / "jupyter"
     argv = [str(venv_python()), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     argv += ["--IPKernelApp.capture_fd_output=False", "--IPKernelApp.log_level=ERROR"]
-    kernel = {"argv": argv, "display_name": "Python 3 (ipykernel)", "language": "python"}
-    quiet = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
-    for place, content in {"kernels/python3/kernel.json": kernel, "lab/settings/overrides.json": quiet}.items():
+    kernel = {
+        "argv": argv,
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+    }
+    quiet = {
+        "@jupyterlab/apputils-extension:notification": {
+            "fetchNews": "false",
+            "checkForUpdates": False,
+        }
+    }
+    for place, content in {
+        "kernels/python3/kernel.json": kernel,
+        "lab/settings/overrides.json": quiet,
+    }.items():
         (share / place).parent.mkdir(parents=True, exist_ok=True)
         (share / place).write_text(json.dumps(content, indent=1))
 
@@ -234,17 +322,28 @@ def run(command, **options):
         raise Stop(f"this failed: {' '.join(map(str, command))[:200]}")
 
 
-# --- lab --------------------------------------------------------------------------------------------------------------
+# --- lab ------------------------------------------------------------------------------
 
 
 def setup(args):
-    """What the lessons need (without PySpark: lesson 17 asks for it), and the learner's copies of them."""
+    """What the lessons need (without PySpark: lesson 17 asks for it), and the learner's
+    copies of them.
+    """
     if args and (len(args) != 2 or args[0] != "--wheels"):
-        raise Stop("This is how it goes: tasks.py setup, or tasks.py setup --wheels DIR")
+        raise Stop(
+            "This is how it goes: tasks.py setup, or tasks.py setup --wheels DIR"
+        )
     wheels = [f"--find-links={Path(args[1]).resolve()}", "--no-index"] if args else []
-    install(["lab"], "from the folder, about a minute" if args else SIZES["lab"], wheels)
-    code = "from minikafka.course.editions import make_copies\nfor path in make_copies(): print(f'  my/{path.name}')"
-    done = subprocess.run([str(venv_python()), "-c", code], cwd=ROOT, capture_output=True, text=True)
+    install(
+        ["lab"], "from the folder, about a minute" if args else SIZES["lab"], wheels
+    )
+    code = (
+        "from minikafka.course.editions import make_copies\nfor path in make_copies():"
+        " print(f'  my/{path.name}')"
+    )
+    done = subprocess.run(
+        [str(venv_python()), "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
     if done.returncode:
         raise Stop(f"The lessons could not be copied to my/:\n{done.stderr.strip()}")
     if done.stdout:
@@ -253,20 +352,46 @@ def setup(args):
 
 
 def wheels(args):
-    """Fetches the wheels that set-up installs, for this system and this Python: once for each kind of laptop."""
+    """Fetches the wheels that set-up installs, for this system and this Python: once
+    for each kind of laptop.
+    """
     if len(args) != 1:
         raise Stop("This is how it goes: tasks.py wheels DIR")
     make_venv()
     code = (
-        "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'));"
-        "needs = project['project']['dependencies'] + project['project']['optional-dependencies']['lab'];"
-        "print(*needs, *project['build-system']['requires'], sep='\\n')"
+        "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'));needs ="
+        " project['project']['dependencies'] +"
+        " project['project']['optional-dependencies']['lab'];print(*needs,"
+        " *project['build-system']['requires'], sep='\\n')"
     )
-    done = subprocess.run([str(venv_python()), "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [str(venv_python()), "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     say(f"Fetching wheels ({SIZES['wheels']}) ...")
-    pip_download = ["-m", "pip", "download", "--disable-pip-version-check", "--quiet", "--only-binary=:all:"]
-    run([str(venv_python()), *pip_download, f"--dest={Path(args[0]).resolve()}", *done.stdout.split("\n")[:-1]])
-    say(f"Done. On another machine of this kind, without a network:  tasks.py setup --wheels {args[0]}")
+    pip_download = [
+        "-m",
+        "pip",
+        "download",
+        "--disable-pip-version-check",
+        "--quiet",
+        "--only-binary=:all:",
+    ]
+    run(
+        [
+            str(venv_python()),
+            *pip_download,
+            f"--dest={Path(args[0]).resolve()}",
+            *done.stdout.split("\n")[:-1],
+        ]
+    )
+    say(
+        "Done. On another machine of this kind, without a network:  tasks.py setup"
+        f" --wheels {args[0]}"
+    )
     return 0
 
 
@@ -287,29 +412,57 @@ def free_port():
             return port
         except OSError:
             continue
-    raise Stop("The ports 8888 to 8987 are all in use on this machine: close a JupyterLab or two.")
+    raise Stop(
+        "The ports 8888 to 8987 are all in use on this machine: close a JupyterLab or"
+        " two."
+    )
 
 
 def start_lab(port, args):
-    """JupyterLab, which runs until Ctrl-C. Only this machine reaches it; the address holds a token."""
+    """JupyterLab, which runs until Ctrl-C. Only this machine reaches it; the address
+    holds a token.
+    """
     token = os.environ.get("JUPYTER_TOKEN") or os.urandom(16).hex()
     address = f"http://localhost:{port}/lab/tree/{FIRST_LESSON}"
-    command = [str(venv_python()), "-m", "jupyterlab", "--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0"]
-    command += [f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url=/lab/tree/{FIRST_LESSON}"]
-    command += ["--log-level=ERROR", "--LabApp.log_level=ERROR", "--ServerApp.answer_yes=True"]
-    command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # as in a container
-    command += [*(["--no-browser"] if os.environ.get("MINIKAFKA_NO_BROWSER") else []), *args]
+    command = [
+        str(venv_python()),
+        "-m",
+        "jupyterlab",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+    ]
+    command += [
+        f"--ServerApp.root_dir={ROOT}",
+        f"--LabApp.default_url=/lab/tree/{FIRST_LESSON}",
+    ]
+    command += [
+        "--log-level=ERROR",
+        "--LabApp.log_level=ERROR",
+        "--ServerApp.answer_yes=True",
+    ]
+    # as in a container
+    command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    command += [
+        *(["--no-browser"] if os.environ.get("MINIKAFKA_NO_BROWSER") else []),
+        *args,
+    ]
     say("Starting JupyterLab ...")
     # Ctrl-C is JupyterLab's to handle; we wait until it has stopped its kernels.
     signal.signal(signal.SIGINT, lambda *_: None)
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "JUPYTER_TOKEN": token})
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "JUPYTER_TOKEN": token}
+    )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     while not reachable(f"http://127.0.0.1:{port}/api"):
         if process.poll() is not None:
             raise Stop("JupyterLab did not start; what it said stands above.")
         time.sleep(0.2)
     say(f"Ready: {address}?token={token}")
-    say("Ctrl-C here stops it. Your work is in my/, and nothing there is ever overwritten.")
+    say(
+        "Ctrl-C here stops it. Your work is in my/, and nothing there is ever"
+        " overwritten."
+    )
     return process
 
 
@@ -321,7 +474,7 @@ def reachable(url):
         return False
 
 
-# --- kafka ------------------------------------------------------------------------------------------------------------
+# --- kafka ----------------------------------------------------------------------------
 
 
 def kafka(args):
@@ -332,24 +485,36 @@ def kafka(args):
             raise Stop(note)
     # Ctrl-C is the cluster's to handle; we wait until it has stopped.
     signal.signal(signal.SIGINT, lambda *_: None)
-    process = subprocess.Popen([str(venv_python()), "-m", "minikafka.course.clusters.jvm_cluster", *args], cwd=ROOT)
+    process = subprocess.Popen(
+        [str(venv_python()), "-m", "minikafka.course.clusters.jvm_cluster", *args],
+        cwd=ROOT,
+    )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     return process.wait()
 
 
-# --- test, bench, soak, notebooks -------------------------------------------------------------------------------------
+# --- test, bench, soak, notebooks -----------------------------------------------------
 
 
 def ready_for_tests():
-    """All that tests need, as far as this machine lets us install it; returns what is missing, in plain words."""
+    """All that tests need, as far as this machine lets us install it; returns what is
+    missing, in plain words.
+    """
     install(["lab", "spark", "test"], SIZES["test"])
     missing = [name for name in DEBIAN_PACKAGES if shutil.which(name) is None]
-    if missing and Path("/etc/debian_version").exists() and os.name == "posix" and os.geteuid() == 0:
+    if (
+        missing
+        and Path("/etc/debian_version").exists()
+        and os.name == "posix"
+        and os.geteuid() == 0
+    ):
         packages = [DEBIAN_PACKAGES[name] for name in missing]
         say(f"Installing Debian packages: {' '.join(packages)} ...")
         quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        subprocess.run(["apt-get", "update", "-q"], check=False, env=environment, **quiet)
+        subprocess.run(
+            ["apt-get", "update", "-q"], check=False, env=environment, **quiet
+        )
         apt = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages]
         subprocess.run(apt, check=False, env=environment, **quiet)
         missing = [name for name in missing if shutil.which(name) is None]
@@ -361,17 +526,36 @@ def ready_for_tests():
 
 
 def fetch_kafka():
-    """Apache Kafka's jars, by Maven, with a repository of its own: poms without jars in ~/.m2 break Spark's."""
+    """Apache Kafka's jars, by Maven, with a repository of its own: poms without jars in
+    ~/.m2 break Spark's.
+    """
     jars = CACHE / f"kafka-{KAFKA_VERSION}"
-    if os.environ.get("MINIKAFKA_KAFKA_JARS") or (jars / f"kafka-streams-{KAFKA_VERSION}.jar").exists():
+    if (
+        os.environ.get("MINIKAFKA_KAFKA_JARS")
+        or (jars / f"kafka-streams-{KAFKA_VERSION}.jar").exists()
+    ):
         return []
     if shutil.which("mvn") is None:
         return ["no jars of Apache Kafka: Maven fetches them"]
     say(f"Fetching Apache Kafka {KAFKA_VERSION} (56 MB) ...")
     partial = jars.with_suffix(".partial")
-    command = ["mvn", "-q", "-B", "-f", "tests/pom.xml", f"-Dmaven.repo.local={CACHE / 'maven'}"]
+    command = [
+        "mvn",
+        "-q",
+        "-B",
+        "-f",
+        "tests/pom.xml",
+        f"-Dmaven.repo.local={CACHE / 'maven'}",
+    ]
     command += ["dependency:copy-dependencies", f"-DoutputDirectory={partial}"]
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, shell=WINDOWS)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        shell=WINDOWS,
+    )
     if done.returncode:
         return [f"Maven could not fetch Apache Kafka: {done.stdout.strip()[-300:]}"]
     shutil.rmtree(jars, ignore_errors=True)
@@ -381,8 +565,15 @@ def fetch_kafka():
 
 
 def fetch_connector():
-    """Spark's Kafka connector, by one start of Spark: two test workers that do it at once get in each other's way."""
-    quiet = {"cwd": ROOT, "stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    """Spark's Kafka connector, by one start of Spark: two test workers that do it at
+    once get in each other's way.
+    """
+    quiet = {
+        "cwd": ROOT,
+        "stdin": subprocess.DEVNULL,
+        "capture_output": True,
+        "text": True,
+    }
     code = "from minikafka.course import spark; print(spark.packages())"
     done = subprocess.run([str(venv_python()), "-c", code], **quiet)
     packages, stamp = done.stdout.strip(), CACHE / "connector"
@@ -399,7 +590,9 @@ def fetch_connector():
 
 
 def test(args):
-    """ruff, import-linter, mypy, then pytest. With arguments: pytest alone, with those."""
+    """ruff, import-linter, mypy, then pytest. With arguments: pytest alone, with
+    those.
+    """
     notes = ready_for_tests()
     for note in notes:
         say(f"Note: {note}")
@@ -411,14 +604,21 @@ def test(args):
     failed = []
     for name, command in {
         "ruff": ["-m", "ruff", "check"],
-        "import-linter": ["-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+        "ruff format": ["-m", "ruff", "format", "--check"],
+        "import-linter": [
+            "-c",
+            "from importlinter.cli import lint_imports_command; lint_imports_command()",
+        ],
         "mypy": ["-m", "mypy"],
-        # native: for others pytest parses the source, and CPython 3.11 may refuse that to a process that ran greenlets
+        # native: for others pytest parses the source, and CPython 3.11 may refuse that
+        # to a process that ran greenlets
         "pytest": ["-m", "pytest", *WORKERS, "--tb=native"],
     }.items():
         say(f"--- {name}")
         # pytest comes last: what it prints at its end is what a reader looks for
-        if subprocess.run([python, *command], cwd=ROOT, stdin=subprocess.DEVNULL).returncode:
+        if subprocess.run(
+            [python, *command], cwd=ROOT, stdin=subprocess.DEVNULL
+        ).returncode:
             failed.append(name)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
@@ -437,19 +637,25 @@ def bench(args):
     """minikafka and a one-node Apache Kafka, the same clients, in one run."""
     for note in ready_for_tests():
         say(f"Note: {note}")
-    return subprocess.run([str(venv_python()), "-m", "tests.bench", *args], cwd=ROOT).returncode
+    return subprocess.run(
+        [str(venv_python()), "-m", "tests.bench", *args], cwd=ROOT
+    ).returncode
 
 
 def soak(args):
     """What a node must stand, as long as one likes: --minutes, --seed."""
     install(["lab", "spark", "test"], SIZES["test"])
-    return subprocess.run([str(venv_python()), "-m", "tests.soak", *args], cwd=ROOT).returncode
+    return subprocess.run(
+        [str(venv_python()), "-m", "tests.soak", *args], cwd=ROOT
+    ).returncode
 
 
 def notebooks(args):
     """Runs lessons and re-writes their stored outputs, text only."""
     install(["lab", "spark", "test"], SIZES["test"])
-    return subprocess.run([str(venv_python()), "-m", "tests.notebooks.rewrite", *args], cwd=ROOT).returncode
+    return subprocess.run(
+        [str(venv_python()), "-m", "tests.notebooks.rewrite", *args], cwd=ROOT
+    ).returncode
 
 
 def site(args):
@@ -458,13 +664,25 @@ def site(args):
         raise Stop("This is how it goes: tasks.py site, or tasks.py site --out DIR")
     install(["lab"], SIZES["lab"])
     folder = Path(args[1]).resolve() if args else ROOT / "build" / "site"
-    command = [str(venv_python()), "-m", "minikafka.course.publishing.site", str(folder)]
+    command = [
+        str(venv_python()),
+        "-m",
+        "minikafka.course.publishing.site",
+        str(folder),
+    ]
     return subprocess.run(command, cwd=ROOT).returncode
 
 
 def clean(args):
     """Removes .venv, .cache and the tools' own folders."""
-    tools = (".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".import_linter_cache", "build")
+    tools = (
+        ".hypothesis",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".import_linter_cache",
+        "build",
+    )
     for name in (".venv", ".cache", *tools):
         shutil.rmtree(ROOT / name, ignore_errors=True)
     for folder in (*ROOT.glob("*.egg-info"), *ROOT.rglob("__pycache__")):
@@ -473,9 +691,18 @@ def clean(args):
 
 
 TASKS = {
-    "lab": lab, "setup": setup, "wheels": wheels, "kafka": kafka, "test": test, "quick": quick, "bench": bench,
-    "soak": soak, "site": site, "notebooks": notebooks, "clean": clean,
-}  # fmt: skip
+    "lab": lab,
+    "setup": setup,
+    "wheels": wheels,
+    "kafka": kafka,
+    "test": test,
+    "quick": quick,
+    "bench": bench,
+    "soak": soak,
+    "site": site,
+    "notebooks": notebooks,
+    "clean": clean,
+}
 
 
 def main(argv):

@@ -1,4 +1,5 @@
-"""Writes a data set as JSON lines: `python -m datasets orders --count 1000 --out orders.jsonl`.
+"""Writes a data set as JSON lines: `python -m datasets orders --count 1000 --out
+orders.jsonl`.
 
 The same name, seed and count give the same bytes on every machine.
 """
@@ -18,11 +19,17 @@ TOLD_EVERY = 50_000  # events
 
 
 def of(name: str, **given: Any) -> Iterator[Event]:
-    """A data set's events. given: count, seed, and stream for one of its streams; None is the data set's own."""
+    """A data set's events. given: count, seed, and stream for one of its streams; None
+    is the data set's own.
+    """
     stream = given.pop("stream", None)
     if stream is not None and stream not in streams(name):
-        raise ValueError(f"{name} has no stream {stream!r}; it has {', '.join(streams(name))}")
-    made: Iterator[Event] = _module(name).generate(**{key: value for key, value in given.items() if value is not None})
+        raise ValueError(
+            f"{name} has no stream {stream!r}; it has {', '.join(streams(name))}"
+        )
+    made: Iterator[Event] = _module(name).generate(
+        **{key: value for key, value in given.items() if value is not None}
+    )
     return (event for event in made if stream in (None, event.stream))
 
 
@@ -51,8 +58,17 @@ def arguments(prog: str, description: str) -> argparse.ArgumentParser:
     """The options that say which data."""
     parser = argparse.ArgumentParser(prog=prog, description=description)
     parser.add_argument("name", choices=NAMES, help="the data set")
-    parser.add_argument("--seed", type=whole, default=7, help="another seed makes other data (default 7)")
-    parser.add_argument("--count", type=whole, help="how many orders, visits, minutes, changes or transfers")
+    parser.add_argument(
+        "--seed",
+        type=whole,
+        default=7,
+        help="another seed makes other data (default 7)",
+    )
+    parser.add_argument(
+        "--count",
+        type=whole,
+        help="how many orders, visits, minutes, changes or transfers",
+    )
     parser.add_argument("--stream", help="one of the data set's streams (default: all)")
     return parser
 
@@ -66,10 +82,15 @@ def whole(text: str) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     parser = arguments("python -m datasets", (__doc__ or "").split(":", 1)[0] + ".")
-    parser.add_argument("--out", type=Path, help="the file to write (default: standard output)")
+    parser.add_argument(
+        "--out", type=Path, help="the file to write (default: standard output)"
+    )
     args = parser.parse_args(argv)
     try:
-        made = told(of(args.name, count=args.count, seed=args.seed, stream=args.stream), sys.stderr)
+        made = told(
+            of(args.name, count=args.count, seed=args.seed, stream=args.stream),
+            sys.stderr,
+        )
     except ValueError as error:
         parser.error(str(error))
     if args.out is None:

@@ -1,7 +1,9 @@
-"""What all data sets share: an event, its line in a file, and dice that fall the same way everywhere.
+"""What all data sets share: an event, its line in a file, and dice that fall the same
+way everywhere.
 
-The same seed and count give the same bytes on every machine and Python version: integers only, and of `random` only
-`Random.random()`, whose sequence Python promises to keep.
+The same seed and count give the same bytes on every machine and Python version:
+integers only, and of `random` only `Random.random()`, whose sequence Python promises to
+keep.
 """
 
 import base64
@@ -14,23 +16,61 @@ from functools import cache
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
-DAY_STARTS = 978_336_000_000  # ms: Monday, 1 January 2001, 08:00 UTC. A virtual day: nobody lived it
+# ms: Monday, 1 January 2001, 08:00 UTC. A virtual day: nobody lived it
+DAY_STARTS = 978_336_000_000
 DAY_MS = 10 * 3_600_000
 SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
 
 PEOPLE = (
-    "alice", "bruno", "chidi", "dalia", "emre", "fatou", "goran", "hana", "ines", "jonas",
-    "kalea", "luca", "mirela", "nils", "oksana", "pavel", "quentin", "rosa", "sanjay", "tove",
-    "umar", "vera", "wanda", "xenia", "yusuf", "zofia", "amara", "bela", "carmen", "dario",
-    "elif", "farid", "gerda", "hugo", "ilse", "jana", "kenji", "leila", "marek", "nadia",
-)  # fmt: skip
+    "alice",
+    "bruno",
+    "chidi",
+    "dalia",
+    "emre",
+    "fatou",
+    "goran",
+    "hana",
+    "ines",
+    "jonas",
+    "kalea",
+    "luca",
+    "mirela",
+    "nils",
+    "oksana",
+    "pavel",
+    "quentin",
+    "rosa",
+    "sanjay",
+    "tove",
+    "umar",
+    "vera",
+    "wanda",
+    "xenia",
+    "yusuf",
+    "zofia",
+    "amara",
+    "bela",
+    "carmen",
+    "dario",
+    "elif",
+    "farid",
+    "gerda",
+    "hugo",
+    "ilse",
+    "jana",
+    "kenji",
+    "leila",
+    "marek",
+    "nadia",
+)
 
 Item = TypeVar("Item")
 
 
 class Event(NamedTuple):
-    """One record to be: which stream, its key and value (bytes; None as a value is a tombstone), headers, its ingest
-    time (ms since 1970, UTC), and its partition if its producer chooses one.
+    """One record to be: which stream, its key and value (bytes; None as a value is a
+    tombstone), headers, its ingest time (ms since 1970, UTC), and its partition if its
+    producer chooses one.
     """
 
     stream: str
@@ -58,7 +98,9 @@ class Dice:
         return items[self.below(len(items))]
 
     def ranked(self, items: Sequence[Item]) -> Item:
-        """Zipf's law by an integer table: the item of rank r comes 1/r as often as the first."""
+        """Zipf's law by an integer table: the item of rank r comes 1/r as often as the
+        first.
+        """
         table = _zipf(len(items))
         return items[bisect_right(table, self.below(table[-1]))]
 
@@ -69,8 +111,9 @@ def _zipf(count: int) -> tuple[int, ...]:
 
 
 def by_ingest(made: Iterable[Event | int]) -> Iterator[Event]:
-    """Events in the order of their ingest; of equal times the one that was made first. A number among them says that
-    all events that follow are ingested at that time (ms) or later, so that those before it can go.
+    """Events in the order of their ingest; of equal times the one that was made first.
+    A number among them says that all events that follow are ingested at that time (ms)
+    or later, so that those before it can go.
     """
     waiting: list[tuple[int, int, Event]] = []
     for number, each in enumerate(made):
@@ -88,7 +131,9 @@ def as_json(value: object) -> bytes:
 
 
 def to_line(event: Event) -> bytes:
-    """One JSON object. A value that is not UTF-8 stands in base64, as `value_base64`; a tombstone's is null."""
+    """One JSON object. A value that is not UTF-8 stands in base64, as `value_base64`; a
+    tombstone's is null.
+    """
     line: dict[str, object] = {
         "stream": event.stream,
         "ingest_time_ms": event.ingest_ms,

@@ -1,7 +1,9 @@
-"""Sends a data set to Kafka, as its producers would have: `python -m datasets.replay orders --speed 60`.
+"""Sends a data set to Kafka, as its producers would have: `python -m datasets.replay
+orders --speed 60`.
 
-Each stream goes to a topic of its own name, or all to --topic. A record's timestamp is its ingest time. With --speed 60
-an hour of the data takes a minute; without, it goes as fast as Kafka takes it. Ctrl-C stops it: what was sent is there.
+Each stream goes to a topic of its own name, or all to --topic. A record's timestamp is
+its ingest time. With --speed 60 an hour of the data takes a minute; without, it goes as
+fast as Kafka takes it. Ctrl-C stops it: what was sent is there.
 """
 
 import sys
@@ -27,7 +29,9 @@ def paced(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Event]:
-    """Each event when it is its turn. speed: seconds of the data in one second. clock, sleep: in seconds."""
+    """Each event when it is its turn. speed: seconds of the data in one second. clock,
+    sleep: in seconds.
+    """
     first_ms, began = None, clock()
     for event in made:
         first_ms = event.ingest_ms if first_ms is None else first_ms
@@ -37,14 +41,23 @@ def paced(
         yield event
 
 
-def send(producer: KafkaProducer, made: Iterable[Event], topic: str | None, partitions: int) -> int:
-    """Sends all, and waits until all were acknowledged; how many. Errors: the first one that a record met."""
+def send(
+    producer: KafkaProducer, made: Iterable[Event], topic: str | None, partitions: int
+) -> int:
+    """Sends all, and waits until all were acknowledged; how many. Errors: the first one
+    that a record met.
+    """
     failed: list[BaseException] = []
     sent = 0
     for event in made:
         partition = None if event.partition is None else event.partition % partitions
         future = producer.send(
-            topic or event.stream, event.value, event.key, event.headers, partition, timestamp_ms=event.ingest_ms
+            topic or event.stream,
+            event.value,
+            event.key,
+            event.headers,
+            partition,
+            timestamp_ms=event.ingest_ms,
         )
         future.add_errback(failed.append)
         sent += 1
@@ -59,13 +72,17 @@ def send(producer: KafkaProducer, made: Iterable[Event], topic: str | None, part
 def create(bootstrap: str, topics: Iterable[str], partitions: int) -> None:
     """The topics that aren't there yet. Errors: NobodyAnswers."""
     try:
-        admin = KafkaAdminClient(bootstrap_servers=bootstrap, bootstrap_timeout_ms=ANSWER_WITHIN_MS)
+        admin = KafkaAdminClient(
+            bootstrap_servers=bootstrap, bootstrap_timeout_ms=ANSWER_WITHIN_MS
+        )
     except KafkaError as error:
         raise NobodyAnswers(bootstrap) from error
     try:
         for topic in topics:
             try:
-                admin.create_topics({topic: {"num_partitions": partitions, "replication_factor": -1}})
+                admin.create_topics(
+                    {topic: {"num_partitions": partitions, "replication_factor": -1}}
+                )
             except TopicAlreadyExistsError:
                 pass
     finally:
@@ -73,11 +90,25 @@ def create(bootstrap: str, topics: Iterable[str], partitions: int) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = arguments("python -m datasets.replay", (__doc__ or "").split(":", 1)[0] + ".")
-    parser.add_argument("--bootstrap", default="127.0.0.1:9092", help="HOST:PORT (default 127.0.0.1:9092)")
-    parser.add_argument("--topic", help="one topic for all streams (default: one each, by their names)")
-    parser.add_argument("--partitions", type=int, default=4, help="of a topic that is new (default 4)")
-    parser.add_argument("--speed", type=float, help="seconds of the data in one second (default: as fast as it goes)")
+    parser = arguments(
+        "python -m datasets.replay", (__doc__ or "").split(":", 1)[0] + "."
+    )
+    parser.add_argument(
+        "--bootstrap",
+        default="127.0.0.1:9092",
+        help="HOST:PORT (default 127.0.0.1:9092)",
+    )
+    parser.add_argument(
+        "--topic", help="one topic for all streams (default: one each, by their names)"
+    )
+    parser.add_argument(
+        "--partitions", type=int, default=4, help="of a topic that is new (default 4)"
+    )
+    parser.add_argument(
+        "--speed",
+        type=float,
+        help="seconds of the data in one second (default: as fast as it goes)",
+    )
     args = parser.parse_args(argv)
     if args.speed is not None and args.speed <= 0:
         parser.error(f"--speed {args.speed:g} is not above 0")
@@ -87,7 +118,13 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(str(error))
     if args.speed is not None:
         made = paced(made, args.speed)
-    topics = [args.topic] if args.topic else [args.stream] if args.stream else streams(args.name)
+    topics = (
+        [args.topic]
+        if args.topic
+        else [args.stream]
+        if args.stream
+        else streams(args.name)
+    )
     try:
         create(args.bootstrap, topics, args.partitions)
         with KafkaProducer(bootstrap_servers=args.bootstrap, linger_ms=5) as producer:

@@ -1,20 +1,33 @@
-"""`user_events`: what visitors of the book shop's web site and of its app did, page by page.
+"""`user_events`: what visitors of the book shop's web site and of its app did, page by
+page.
 
-A visit is a session: views, perhaps a basket, perhaps a purchase, with seconds to minutes between. Sessions have no
-number: whoever wants them has to find the gaps. The app keeps events while the phone has no network, and sends them
-together later. Bots look at a page every few seconds for an hour.
+A visit is a session: views, perhaps a basket, perhaps a purchase, with seconds to
+minutes between. Sessions have no number: whoever wants them has to find the gaps. The
+app keeps events while the phone has no network, and sends them together later. Bots
+look at a page every few seconds for an hour.
 """
 
 from collections.abc import Iterator
 
-from .events import DAY_MS, DAY_STARTS, MINUTE, PEOPLE, SECOND, Dice, Event, as_json, by_ingest
+from .events import (
+    DAY_MS,
+    DAY_STARTS,
+    MINUTE,
+    PEOPLE,
+    SECOND,
+    Dice,
+    Event,
+    as_json,
+    by_ingest,
+)
 
 STREAMS = ("user_events",)
 COUNTED = "visits"
 
 PAGES = ("home", "search", "atlas", "cookbook", "diary", "novel", "poems", "thriller")
 BOT_EVERY = 50  # visits
-SESSION_GAP_MS = 30 * MINUTE  # a longer silence ends a session; within one there is none longer than 10 minutes
+# a longer silence ends a session; within one there is none longer than 10 minutes
+SESSION_GAP_MS = 30 * MINUTE
 
 
 def generate(count: int = 1000, seed: int = 7) -> Iterator[Event]:
@@ -34,14 +47,24 @@ def _made(count: int, dice: Dice) -> Iterator[Event | int]:
             visit = _visit(dice, begins)
         for user, client, page, action, at, ingest_ms in visit:
             made += 1
-            value = {"event_id": f"u-{made:06}", "user_id": user, "client": client, "page": page, "action": action}
+            value = {
+                "event_id": f"u-{made:06}",
+                "user_id": user,
+                "client": client,
+                "page": page,
+                "action": action,
+            }
             yield Event(
-                "user_events", user.encode(), as_json({**value, "event_time_ms": at}),
-                [("client", client.encode())], ingest_ms,
-            )  # fmt: skip
+                "user_events",
+                user.encode(),
+                as_json({**value, "event_time_ms": at}),
+                [("client", client.encode())],
+                ingest_ms,
+            )
 
 
-Step = tuple[str, str, str, str, int, int]  # user, client, page, action, event time, ingest time
+# user, client, page, action, event time, ingest time
+Step = tuple[str, str, str, str, int, int]
 
 
 def _visit(dice: Dice, at: int) -> Iterator[Step]:
@@ -51,9 +74,18 @@ def _visit(dice: Dice, at: int) -> Iterator[Step]:
     buys = dice.percent(20)
     times = [at]
     for _ in range(steps - 1):
-        times.append(times[-1] + 3 * SECOND + dice.below(10 * MINUTE if dice.percent(5) else MINUTE))
-    # A phone without network: what was done meanwhile arrives in one go, up to an hour and a half later.
-    back_online = times[-1] + MINUTE + dice.below(90 * MINUTE) if client == "app" and dice.percent(15) else 0
+        times.append(
+            times[-1]
+            + 3 * SECOND
+            + dice.below(10 * MINUTE if dice.percent(5) else MINUTE)
+        )
+    # A phone without network: what was done meanwhile arrives in one go, up to an hour
+    # and a half later.
+    back_online = (
+        times[-1] + MINUTE + dice.below(90 * MINUTE)
+        if client == "app" and dice.percent(15)
+        else 0
+    )
     offline_from = dice.below(steps)
     for number, happened in enumerate(times):
         action = "view"
@@ -61,10 +93,24 @@ def _visit(dice: Dice, at: int) -> Iterator[Step]:
             action = "add_to_basket" if number == steps - 2 else "buy"
         on_time = happened + 20 + dice.below(400)
         offline = back_online and number >= offline_from
-        yield user, client, dice.one_of(PAGES), action, happened, back_online + number if offline else on_time
+        yield (
+            user,
+            client,
+            dice.one_of(PAGES),
+            action,
+            happened,
+            back_online + number if offline else on_time,
+        )
 
 
 def _bot(dice: Dice, user: str, at: int) -> Iterator[Step]:
     for number in range(300):
         happened = at + number * 12 * SECOND
-        yield user, "web", PAGES[number % len(PAGES)], "view", happened, happened + 20 + dice.below(80)
+        yield (
+            user,
+            "web",
+            PAGES[number % len(PAGES)],
+            "view",
+            happened,
+            happened + 20 + dice.below(80),
+        )

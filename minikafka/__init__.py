@@ -1,7 +1,7 @@
 """minikafka: a small real Kafka in Python, and a course that runs on it.
 
-The names that a lesson imports arrive on first use, so that `minikafka serve` does not load the simulation
-and the simulation does not load the course.
+The names that a lesson imports arrive on first use, so that `minikafka serve` does not
+load the simulation and the simulation does not load the course.
 """
 
 from importlib import import_module

@@ -1,4 +1,6 @@
-"""The command line: `minikafka serve | lab | demo | ...`. Each command imports its own."""
+"""The command line: `minikafka serve | lab | demo | ...`. Each command imports its
+own.
+"""
 
 import argparse
 import re
@@ -60,14 +62,18 @@ class Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     commands = Parser(
-        prog="minikafka", description="A small real Kafka, and a course that runs on it."
+        prog="minikafka",
+        description="A small real Kafka, and a course that runs on it.",
     )
     commands.add_argument("--version", action=Version, help="say which version this is")
     chosen = commands.add_subparsers(dest="command", required=True, metavar=COMMANDS)
     serve = chosen.add_parser(
         "serve",
         help="run a broker that any Kafka client can use",
-        description="Run a broker that any Kafka client can use. It prints `ready HOST:PORT`; Ctrl-C stops it.",
+        description=(
+            "Run a broker that any Kafka client can use. It prints `ready HOST:PORT`;"
+            " Ctrl-C stops it."
+        ),
         epilog=SERVER_PROPERTIES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -75,41 +81,68 @@ def parser() -> argparse.ArgumentParser:
     lab = chosen.add_parser(
         "lab",
         help="open the course in JupyterLab",
-        description="Open the course in JupyterLab, with your own copies of the lessons in DIR/my. "
-        "What is there already is never overwritten.",
+        description=(
+            "Open the course in JupyterLab, with your own copies of the lessons in"
+            " DIR/my. What is there already is never overwritten."
+        ),
     )
     add_lab_options(lab)
     demo = chosen.add_parser(
         "demo",
         help="watch a consumer group rebalance, in the browser",
-        description="Simulate a consumer group that rebalances, and open it as a page in the browser. "
-        "Or show the group of a trace that `minikafka serve --trace FILE` wrote.",
+        description=(
+            "Simulate a consumer group that rebalances, and open it as a page in the"
+            " browser. Or show the group of a trace that `minikafka serve --trace FILE`"
+            " wrote."
+        ),
     )
     add_demo_options(demo)
     gallery = chosen.add_parser(
         "gallery",
         help="write the lessons' pictures as a folder for a web host",
-        description="Run the lessons' cells, and write their pictures to a folder of static files: one page a picture, "
-        "and a list, index.html. Any web host can serve it, or open it as files. It takes about a minute.",
+        description=(
+            "Run the lessons' cells, and write their pictures to a folder of static"
+            " files: one page a picture, and a list, index.html. Any web host can serve"
+            " it, or open it as files. It takes about a minute."
+        ),
     )
-    gallery.add_argument("folder", metavar="DIR", help="a new folder, an empty one, or an older gallery")
-    chosen.add_parser("doctor", help="say what is missing on this machine, and the exact fix")
-    lesson = chosen.add_parser("lesson", help="write a copy of a lesson", description="Write a copy to my/.")
+    gallery.add_argument(
+        "folder", metavar="DIR", help="a new folder, an empty one, or an older gallery"
+    )
+    chosen.add_parser(
+        "doctor", help="say what is missing on this machine, and the exact fix"
+    )
+    lesson = chosen.add_parser(
+        "lesson", help="write a copy of a lesson", description="Write a copy to my/."
+    )
     add_lesson_options(lesson)
     room = chosen.add_parser(
         "class",
         help="show how far the learners of a class are",
-        description="Show how far the learners are who have set MINIKAFKA_CLASS to this broker, and MINIKAFKA_NAME.",
+        description=(
+            "Show how far the learners are who have set MINIKAFKA_CLASS to this broker,"
+            " and MINIKAFKA_NAME."
+        ),
     )
-    room.add_argument("--bootstrap", metavar="HOST:PORT", default="127.0.0.1:9092", help="default 127.0.0.1:9092")
-    room.add_argument("--once", action="store_true", help="show the table as it is now, and end")
+    room.add_argument(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        default="127.0.0.1:9092",
+        help="default 127.0.0.1:9092",
+    )
+    room.add_argument(
+        "--once", action="store_true", help="show the table as it is now, and end"
+    )
     pipeline = chosen.add_parser(
         "pipeline",
         help="run a shop's data through Kafka and Spark, with a crash in the middle",
-        description="Send a shop's orders and the changes of its customers to Kafka; Spark makes Parquet files of them "
-        "and sends revenue by hour and city back to a topic. Orders come late and twice, one can't be read, and Spark "
-        "is killed in the middle. The result is compared with what plain Python computes. It needs Java and PySpark, "
-        "takes a few minutes, and leaves nothing behind.",
+        description=(
+            "Send a shop's orders and the changes of its customers to Kafka; Spark"
+            " makes Parquet files of them and sends revenue by hour and city back to a"
+            " topic. Orders come late and twice, one can't be read, and Spark is killed"
+            " in the middle. The result is compared with what plain Python computes. It"
+            " needs Java and PySpark, takes a few minutes, and leaves nothing behind."
+        ),
     )
     add_pipeline_options(pipeline)
     return commands
@@ -117,36 +150,111 @@ def parser() -> argparse.ArgumentParser:
 
 def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add = serve.add_argument
-    add("--brokers", type=brokers, default=1, metavar="N", help="how many brokers (default 1), all in this process")
-    add("--processes", action="store_true",
-        help="a process for each broker: kill -9 one, its id is in broker-N.pid in the data folder; it starts again")
-    add("--no-restart", action="store_true", help="with --processes: a broker that died stays dead")
-    add("--node", type=node, metavar="N[@HOST[:PORT]]",
-        help="be node N of a cluster, with --voters; where it listens to the other nodes (default: where --voters says "
-        "that it does; a node that does not vote: 127.0.0.1)")
-    add("--voters", type=voters, metavar="1@HOST:PORT,...",
-        help="the nodes that vote on metadata, and where they listen to each other (an odd number of them)")
-    add("--cluster-secret", type=path, metavar="FILE",
-        help="a file with what all nodes of the cluster know and nobody else, at least 16 characters; without it the "
-        "variable MINIKAFKA_CLUSTER_SECRET; needed where nodes listen to each other on another address than this "
-        "machine's own (--brokers makes one itself)")
-    add("--racks", type=racks, default=[], metavar="A,B,C", help="the brokers' racks, in turn")
-    add("--cluster-id", type=cluster_id, metavar="ID",
-        help="the cluster's id: 22 characters, the same for all its nodes")
-    add("--host", type=host, default="127.0.0.1", help="the address to listen on (default 127.0.0.1: this machine)")
     add(
-        "--port", type=port, default=9092,
-        help="the port to listen on (default 9092; 0 picks a free one); more brokers take the next ones",
-    )  # fmt: skip
-    add("--advertised-host", type=host, metavar="HOST", help="the name that clients connect to (default: --host)")
-    add("--data", type=path, metavar="DIR",
-        help="where to keep the data (default: a temporary folder, removed at exit)")
-    add("--trace", type=path, metavar="FILE", help="write what happens to FILE, one JSON object a line")
+        "--brokers",
+        type=brokers,
+        default=1,
+        metavar="N",
+        help="how many brokers (default 1), all in this process",
+    )
+    add(
+        "--processes",
+        action="store_true",
+        help=(
+            "a process for each broker: kill -9 one, its id is in broker-N.pid in the"
+            " data folder; it starts again"
+        ),
+    )
+    add(
+        "--no-restart",
+        action="store_true",
+        help="with --processes: a broker that died stays dead",
+    )
+    add(
+        "--node",
+        type=node,
+        metavar="N[@HOST[:PORT]]",
+        help=(
+            "be node N of a cluster, with --voters; where it listens to the other nodes"
+            " (default: where --voters says that it does; a node that does not vote:"
+            " 127.0.0.1)"
+        ),
+    )
+    add(
+        "--voters",
+        type=voters,
+        metavar="1@HOST:PORT,...",
+        help=(
+            "the nodes that vote on metadata, and where they listen to each other (an"
+            " odd number of them)"
+        ),
+    )
+    add(
+        "--cluster-secret",
+        type=path,
+        metavar="FILE",
+        help=(
+            "a file with what all nodes of the cluster know and nobody else, at least"
+            " 16 characters; without it the variable MINIKAFKA_CLUSTER_SECRET; needed"
+            " where nodes listen to each other on another address than this machine's"
+            " own (--brokers makes one itself)"
+        ),
+    )
+    add(
+        "--racks",
+        type=racks,
+        default=[],
+        metavar="A,B,C",
+        help="the brokers' racks, in turn",
+    )
+    add(
+        "--cluster-id",
+        type=cluster_id,
+        metavar="ID",
+        help="the cluster's id: 22 characters, the same for all its nodes",
+    )
+    add(
+        "--host",
+        type=host,
+        default="127.0.0.1",
+        help="the address to listen on (default 127.0.0.1: this machine)",
+    )
+    add(
+        "--port",
+        type=port,
+        default=9092,
+        help=(
+            "the port to listen on (default 9092; 0 picks a free one); more brokers"
+            " take the next ones"
+        ),
+    )
+    add(
+        "--advertised-host",
+        type=host,
+        metavar="HOST",
+        help="the name that clients connect to (default: --host)",
+    )
+    add(
+        "--data",
+        type=path,
+        metavar="DIR",
+        help="where to keep the data (default: a temporary folder, removed at exit)",
+    )
+    add(
+        "--trace",
+        type=path,
+        metavar="FILE",
+        help="write what happens to FILE, one JSON object a line",
+    )
     add("--verbose", action="store_true", help="say who connects and what they speak")
     add(
-        "--override", type=server_property, action="append", default=[], metavar="NAME=VALUE",
+        "--override",
+        type=server_property,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
         help="a server property, by Kafka's name; may be given many times",
-    )  # fmt: skip
+    )
     add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
     add("--kept-ports", action="store_true", help=argparse.SUPPRESS)
     add("--trace-began-ms", type=int, help=argparse.SUPPRESS)
@@ -172,22 +280,54 @@ def add_lesson_options(lesson: argparse.ArgumentParser) -> None:
 
 def add_demo_options(demo: argparse.ArgumentParser) -> None:
     add = demo.add_argument
-    add("--protocol", choices=("range", "cooperative-sticky", "kip-848"), default="range",
-        help="which one the page shows at first (default range)")  # fmt: skip
+    add(
+        "--protocol",
+        choices=("range", "cooperative-sticky", "kip-848"),
+        default="range",
+        help="which one the page shows at first (default range)",
+    )
     add("--seed", type=int, default=7, help="another seed, another run (default 7)")
     add("--trace", metavar="FILE", help="show a recorded trace instead of a simulation")
-    add("--picture", choices=("rebalance", "replica-set", "quorum"), default="rebalance",
-        help="what to show of a recorded trace (default rebalance)")  # fmt: skip
-    add("--group", metavar="NAME", help="which group of the recorded trace (default: the one that rebalances most)")
-    add("--out", metavar="FILE", help="where to write the page (default: a temporary file)")
+    add(
+        "--picture",
+        choices=("rebalance", "replica-set", "quorum"),
+        default="rebalance",
+        help="what to show of a recorded trace (default rebalance)",
+    )
+    add(
+        "--group",
+        metavar="NAME",
+        help=(
+            "which group of the recorded trace (default: the one that rebalances most)"
+        ),
+    )
+    add(
+        "--out",
+        metavar="FILE",
+        help="where to write the page (default: a temporary file)",
+    )
 
 
 def add_pipeline_options(pipeline: argparse.ArgumentParser) -> None:
     add = pipeline.add_argument
-    add("--count", type=orders, default=1000, metavar="N", help="how many orders; half as many changes (default 1000)")
+    add(
+        "--count",
+        type=orders,
+        default=1000,
+        metavar="N",
+        help="how many orders; half as many changes (default 1000)",
+    )
     add("--seed", type=int, default=7, help="another seed, other data (default 7)")
-    add("--bootstrap", metavar="HOST:PORT", help="a Kafka to use (default: a small one of its own)")
-    add("--out", metavar="DIR", help="a new folder, or an empty one, that keeps the Parquet files")
+    add(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        help="a Kafka to use (default: a small one of its own)",
+    )
+    add(
+        "--out",
+        metavar="DIR",
+        help="a new folder, or an empty one, that keeps the Parquet files",
+    )
 
 
 NAME = r"[0-9a-zA-Z\-%._]{1,253}"
@@ -208,9 +348,12 @@ def brokers(text: str) -> int:
 
 
 def host(text: str) -> str:
-    """A host name or an address, as Kafka reads it in listeners; names are never longer (RFC 1035)."""
+    """A host name or an address, as Kafka reads it in listeners; names are never longer
+    (RFC 1035).
+    """
     try:
-        text.encode("idna")  # what a connection will ask for: no part of it is empty, or longer than 63
+        # what a connection will ask for: no part of it is empty, or longer than 63
+        text.encode("idna")
     except UnicodeError:
         raise wrong(text, "a host name or an address") from None
     if not re.fullmatch(r"[0-9a-zA-Z\-%._:]{1,253}", text):
@@ -227,7 +370,9 @@ def port(text: str) -> int:
 
 
 def node_id(text: str, whole: str) -> int:
-    """A node's number. Apache Kafka has a node 0, too; here they are counted from 1, as in broker-1."""
+    """A node's number. Apache Kafka has a node 0, too; here they are counted from 1, as
+    in broker-1.
+    """
     number = int(text)
     if not 1 <= number <= MOST_NODE:
         raise wrong(whole, f"a node: they are numbered from 1 to {MOST_NODE}")
@@ -238,9 +383,15 @@ def node(text: str) -> "NodeAt":
     """Which node this is, and where it listens to the others."""
     from minikafka.server.addresses import NodeAt
 
-    match = re.fullmatch(rf"(?P<id>[0-9]{{1,10}})(@{ADDRESS}(:(?P<port>[0-9]{{1,5}}))?)?", text)
+    match = re.fullmatch(
+        rf"(?P<id>[0-9]{{1,10}})(@{ADDRESS}(:(?P<port>[0-9]{{1,5}}))?)?", text
+    )
     if match is None:
-        raise wrong(text, "a node: for example 1, or 1@192.0.2.7:9093 to say where it listens to the others")
+        raise wrong(
+            text,
+            "a node: for example 1, or 1@192.0.2.7:9093 to say where it listens to the"
+            " others",
+        )
     at = match["host"] and host(match["host"].strip("[]"))
     return NodeAt(node_id(match["id"], text), at, port(match["port"] or "0"))
 
@@ -249,7 +400,9 @@ def voters(text: str) -> dict[int, tuple[str, int]]:
     """controller.quorum.voters, as Kafka writes it."""
     found: dict[int, tuple[str, int]] = {}
     for each in text.split(","):
-        match = re.fullmatch(rf"(?P<id>[0-9]{{1,10}})@{ADDRESS}:(?P<port>[0-9]{{1,5}})", each)
+        match = re.fullmatch(
+            rf"(?P<id>[0-9]{{1,10}})@{ADDRESS}:(?P<port>[0-9]{{1,5}})", each
+        )
         if match is None:
             raise wrong(each, "a voter: for example 1@localhost:9093")
         address = (host(match["host"].strip("[]")), port(match["port"]))
@@ -259,7 +412,9 @@ def voters(text: str) -> dict[int, tuple[str, int]]:
         if number in found:
             raise argparse.ArgumentTypeError(f"voter {number} is named twice")
         if address in found.values():
-            raise argparse.ArgumentTypeError(f"two voters are to listen on {match['host']}:{address[1]}")
+            raise argparse.ArgumentTypeError(
+                f"two voters are to listen on {match['host']}:{address[1]}"
+            )
         found[number] = address
     return found
 
@@ -275,7 +430,11 @@ def racks(text: str) -> list[str]:
 def cluster_id(text: str) -> str:
     """16 bytes in base64, as kafka-storage random-uuid prints them."""
     if not re.fullmatch("[0-9a-zA-Z_-]{22}", text):
-        raise wrong(text, "a cluster id: 22 letters, digits, - or _, for example MkU3OEVBNTcwNTJENDM2Qg")
+        raise wrong(
+            text,
+            "a cluster id: 22 letters, digits, - or _, for example"
+            " MkU3OEVBNTcwNTJENDM2Qg",
+        )
     return text
 
 
@@ -287,7 +446,9 @@ def path(text: str) -> str:
 
 
 def orders(text: str) -> int:
-    """How many orders the pipeline sends: enough that both halves of its day have some."""
+    """How many orders the pipeline sends: enough that both halves of its day have
+    some.
+    """
     number = int(text) if re.fullmatch("[0-9]{1,8}", text) else 0
     if number < 20:
         raise wrong(text, "a number of orders: 20 or more")
@@ -312,8 +473,9 @@ def main(argv: list[str] | None = None) -> int:
     ]
     if missing:
         print(
-            f"minikafka: `minikafka {args.command}` needs {', '.join(dict.fromkeys(missing))}, "
-            "which is not installed here:  pip install \"minikafka[lab]\"",
+            f"minikafka: `minikafka {args.command}` needs"
+            f" {', '.join(dict.fromkeys(missing))}, which is not installed here:  pip"
+            ' install "minikafka[lab]"',
             file=sys.stderr,
         )
         return 1

@@ -1,9 +1,11 @@
-"""What must never happen, looked for in a trace. The same detectors serve lessons, checks and the fault simulator.
+"""What must never happen, looked for in a trace. The same detectors serve lessons,
+checks and the fault simulator.
 
-A group's promise, whatever fails: a member owns a partition from its assignment until it gives it up, loses it, or is
-fenced, which means that the coordinator counts it out; and no partition has two owners who are not fenced. A member may
-be fenced long before it learns of it (a frozen process). It may then still hold partitions, and read; what it may not
-do is commit.
+A group's promise, whatever fails: a member owns a partition from its assignment until
+it gives it up, loses it, or is fenced, which means that the coordinator counts it out;
+and no partition has two owners who are not fenced. A member may be fenced long before
+it learns of it (a frozen process). It may then still hold partitions, and read; what it
+may not do is commit.
 
 An anomaly has a name:
 
@@ -18,13 +20,20 @@ from typing import Any, NamedTuple
 
 from minikafka.trace import Event
 
-TWO_OWNERS, EARLY_MOVE, FENCED_COMMIT, STALE_SHARE = "two owners", "early move", "fenced commit", "stale share"
+TWO_OWNERS, EARLY_MOVE, FENCED_COMMIT, STALE_SHARE = (
+    "two owners",
+    "early move",
+    "fenced commit",
+    "stale share",
+)
 
 Part = tuple[str, str, int]  # group, topic, partition
 
 
 class Anomaly(NamedTuple):
-    """name: as above. event: the id of the event at which it shows. at: ms. what: in one sentence."""
+    """name: as above. event: the id of the event at which it shows. at: ms. what: in
+    one sentence.
+    """
 
     name: str
     event: tuple[str, int]
@@ -35,8 +44,9 @@ class Anomaly(NamedTuple):
 class GroupWatch:
     """Follows the groups of a trace, event by event.
 
-    holders: who holds a partition by its own account, node -> member id. fenced: member ids that are out. absent:
-    static members that kept their place in a generation which they have not joined: nothing of theirs is accepted.
+    holders: who holds a partition by its own account, node -> member id. fenced: member
+    ids that are out. absent: static members that kept their place in a generation which
+    they have not joined: nothing of theirs is accepted.
     """
 
     def __init__(self) -> None:
@@ -45,8 +55,10 @@ class GroupWatch:
         self.absent: dict[str, set[str]] = {}
         self._generation: dict[str, int] = {}  # classic groups only
         self._made: dict[tuple[str, int], dict[str, Any]] = {}
-        self._instances: dict[tuple[str, str], str] = {}  # group, instance id -> member id
-        self._former: dict[str, str] = {}  # of a static member that came back: its id before
+        # group, instance id -> member id
+        self._instances: dict[tuple[str, str], str] = {}
+        # of a static member that came back: its id before
+        self._former: dict[str, str] = {}
 
     def see(self, event: Event) -> Iterator[Anomaly]:
         """Take in one event; gives the anomalies that it shows."""
@@ -78,12 +90,19 @@ class GroupWatch:
             yield from self._committed(event)
 
     def owners(self, part: Part) -> dict[str, str]:
-        """Who owns a partition: those who hold it and are not fenced, node -> member id."""
+        """Who owns a partition: those who hold it and are not fenced, node -> member
+        id.
+        """
         out = self.fenced | self.absent.get(part[0], set())
-        return {node: member for node, member in self.holders.get(part, {}).items() if member not in out}
+        return {
+            node: member
+            for node, member in self.holders.get(part, {}).items()
+            if member not in out
+        }
 
     def _joined(self, group: str, member: str, instance: str | None) -> None:
-        self.fenced.discard(member)  # KIP-848: a member keeps its id when it joins again
+        # KIP-848: a member keeps its id when it joins again
+        self.fenced.discard(member)
         if instance is not None:
             former = self._instances.get((group, instance))
             if former is not None and former != member:
@@ -91,8 +110,8 @@ class GroupWatch:
             self._instances[group, instance] = member
 
     def _loaded(self, members: dict[str, list[str]]) -> None:
-        """A new coordinator goes on with the last agreement: who was put out in a rebalance that never ended is in it
-        again, and nobody has got its partitions.
+        """A new coordinator goes on with the last agreement: who was put out in a
+        rebalance that never ended is in it again, and nobody has got its partitions.
         """
         for group, names in members.items():
             self.fenced -= set(names)
@@ -107,36 +126,58 @@ class GroupWatch:
             self.holders.setdefault(part, {})[event.node] = member
             owners = self.owners(part)
             if event.node in owners and len(owners) > 1:
-                yield anomaly(TWO_OWNERS, event, f"{' and '.join(sorted(owners))} own {label(part)}")
+                yield anomaly(
+                    TWO_OWNERS,
+                    event,
+                    f"{' and '.join(sorted(owners))} own {label(part)}",
+                )
             if made is not None and [part[1], part[2]] not in made:
                 generation = event.detail["generation"]
                 yield anomaly(
-                    STALE_SHARE, event, f"{event.node} took {label(part)}, not its in generation {generation}"
+                    STALE_SHARE,
+                    event,
+                    f"{event.node} took {label(part)}, not its in generation"
+                    f" {generation}",
                 )
 
     def _share(self, group: str, generation: int, member: str) -> list[Any] | None:
-        """What a classic leader assigned to a member in a generation; None where no leader assigns (KIP-848)."""
+        """What a classic leader assigned to a member in a generation; None where no
+        leader assigns (KIP-848).
+        """
         if not any(name == group for name, _ in self._made):
             return None
         made = self._made.get((group, generation), {})
-        while member not in made and member in self._former:  # it takes over what its instance was given
+        # it takes over what its instance was given
+        while member not in made and member in self._former:
             member = self._former[member]
         share: list[Any] = made.get(member, [])
         return share
 
-    def _given(self, event: Event, member: str, given: list[list[Any]]) -> Iterator[Anomaly]:
+    def _given(
+        self, event: Event, member: str, given: list[list[Any]]
+    ) -> Iterator[Anomaly]:
         for part in parts(event.detail["group"], given):
             for node, owner in self.owners(part).items():
                 if owner != member:
-                    yield anomaly(EARLY_MOVE, event, f"{label(part)} went to {member} while {node} still owned it")
+                    yield anomaly(
+                        EARLY_MOVE,
+                        event,
+                        f"{label(part)} went to {member} while {node} still owned it",
+                    )
 
     def _committed(self, event: Event) -> Iterator[Anomaly]:
         member, generation = event.detail["member"], event.detail["generation"]
         current = self._generation.get(event.detail["group"], generation)
         if member in self.fenced:
-            yield anomaly(FENCED_COMMIT, event, f"{member} is out, and its commit was accepted")
+            yield anomaly(
+                FENCED_COMMIT, event, f"{member} is out, and its commit was accepted"
+            )
         elif member and generation != current:
-            yield anomaly(FENCED_COMMIT, event, f"{member} committed in generation {generation}, it is {current}")
+            yield anomaly(
+                FENCED_COMMIT,
+                event,
+                f"{member} committed in generation {generation}, it is {current}",
+            )
 
 
 def group_anomalies(trace: Iterable[Event]) -> list[Anomaly]:

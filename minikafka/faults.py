@@ -1,9 +1,12 @@
-"""A fault plan as data: what goes wrong, where, when, how often. Its repr is the line to paste.
+"""A fault plan as data: what goes wrong, where, when, how often. Its repr is the line
+to paste.
 
-    Cluster(seed=7, faults=[Lose("producer 1", "broker 1", "Produce", answer=True), Crash(1, at_ms=2000)])
+    Cluster(seed=7, faults=[Lose("producer 1", "broker 1", "Produce", answer=True),
+    Crash(1, at_ms=2000)])
 
-A node is a name as in the trace ("broker 1", "consumer 1", a program's name), or a broker's id. Times are virtual ms.
-TCP loses no message by itself: where one is lost, its connection is.
+A node is a name as in the trace ("broker 1", "consumer 1", a program's name), or a
+broker's id. Times are virtual ms. TCP loses no message by itself: where one is lost,
+its connection is.
 """
 
 from collections.abc import Iterable
@@ -18,10 +21,11 @@ def node_name(place: Place) -> str:
 
 @dataclass(frozen=True)
 class Crash:
-    """A process ends without a word: at a time, or (a program) on entering its n-th blocking call, counted from 1.
+    """A process ends without a word: at a time, or (a program) on entering its n-th
+    blocking call, counted from 1.
 
-    power: with its machine; what a broker had not synced is lost. silent: nobody is told, connections to a broker stay
-    half-open.
+    power: with its machine; what a broker had not synced is lost. silent: nobody is
+    told, connections to a broker stay half-open.
     """
 
     node: Place
@@ -34,7 +38,9 @@ class Crash:
 
 @dataclass(frozen=True)
 class Freeze:
-    """A process stands still, and goes on as if nothing had been. Its connections stay open."""
+    """A process stands still, and goes on as if nothing had been. Its connections stay
+    open.
+    """
 
     node: Place
     at_ms: int
@@ -43,7 +49,9 @@ class Freeze:
 
 @dataclass(frozen=True)
 class Cut:
-    """Nothing passes between two nodes. What was on its way arrives afterwards, as TCP sends it again."""
+    """Nothing passes between two nodes. What was on its way arrives afterwards, as TCP
+    sends it again.
+    """
 
     one: Place
     other: Place
@@ -62,9 +70,11 @@ class Reset:
 
 @dataclass(frozen=True)
 class Lose:
-    """The n-th request of an API from a client to a broker is lost with its connection; answer=True: the answer is.
+    """The n-th request of an API from a client to a broker is lost with its connection;
+    answer=True: the answer is.
 
-    times: how many in a row; chance_percent: lose each with this chance instead of counting.
+    times: how many in a row; chance_percent: lose each with this chance instead of
+    counting.
     """
 
     client: Place
@@ -78,7 +88,9 @@ class Lose:
 
 @dataclass(frozen=True)
 class Delay:
-    """Messages between two nodes, in both directions, take so much longer for a while."""
+    """Messages between two nodes, in both directions, take so much longer for a
+    while.
+    """
 
     one: Place
     other: Place
@@ -89,7 +101,9 @@ class Delay:
 
 @dataclass(frozen=True)
 class Skew:
-    """A node's wall clock is off by so many ms; negative: behind. Deadlines don't follow the wall clock."""
+    """A node's wall clock is off by so many ms; negative: behind. Deadlines don't
+    follow the wall clock.
+    """
 
     node: Place
     by_ms: int
@@ -99,49 +113,74 @@ Fault = Crash | Freeze | Cut | Reset | Lose | Delay | Skew
 
 
 class Plan:
-    """What the shell asks while it runs. The shell brings the random number, 0 <= chance < 1."""
+    """What the shell asks while it runs. The shell brings the random number, 0 <=
+    chance < 1.
+    """
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
         self.faults = list(faults)
         for fault in self.faults:
             if not isinstance(fault, Fault):
                 raise TypeError(
-                    f"{fault!r} is no fault: give Crash, Freeze, Cut, Reset, Lose, Delay or Skew from minikafka.faults"
+                    f"{fault!r} is no fault: give Crash, Freeze, Cut, Reset, Lose,"
+                    " Delay or Skew from minikafka.faults"
                 )
         self._seen = [0] * len(self.faults)
-        self.needs_chance = any(isinstance(fault, Lose) and fault.chance_percent is not None for fault in self.faults)
+        self.needs_chance = any(
+            isinstance(fault, Lose) and fault.chance_percent is not None
+            for fault in self.faults
+        )
 
     def timed(self) -> list[tuple[int, Fault]]:
         """What begins at a time, in order."""
         found: list[tuple[int, Fault]] = []
         for fault in self.faults:
-            if isinstance(fault, (Crash, Freeze, Cut, Reset)) and fault.at_ms is not None:
+            if (
+                isinstance(fault, (Crash, Freeze, Cut, Reset))
+                and fault.at_ms is not None
+            ):
                 found.append((fault.at_ms, fault))
         return sorted(found, key=lambda each: each[0])
 
     def skew_ms(self, node: str) -> int:
-        return sum(fault.by_ms for fault in self.faults if isinstance(fault, Skew) and node_name(fault.node) == node)
+        return sum(
+            fault.by_ms
+            for fault in self.faults
+            if isinstance(fault, Skew) and node_name(fault.node) == node
+        )
 
     def crash_at_call(self, program: str) -> int | None:
         for fault in self.faults:
-            if isinstance(fault, Crash) and fault.call is not None and fault.node == program:
+            if (
+                isinstance(fault, Crash)
+                and fault.call is not None
+                and fault.node == program
+            ):
                 return fault.call
         return None
 
     def extra_delay_ms(self, source: str, target: str, now_ms: int) -> int:
         extra = 0
         for fault in self.faults:
-            if isinstance(fault, Delay) and {node_name(fault.one), node_name(fault.other)} == {source, target}:
+            if isinstance(fault, Delay) and {
+                node_name(fault.one),
+                node_name(fault.other),
+            } == {source, target}:
                 ends_at = None if fault.for_ms is None else fault.at_ms + fault.for_ms
                 if fault.at_ms <= now_ms and (ends_at is None or now_ms < ends_at):
                     extra += fault.extra_ms
         return extra
 
-    def loses(self, client: str, broker: str, api: str, answer: bool, chance: float) -> bool:
+    def loses(
+        self, client: str, broker: str, api: str, answer: bool, chance: float
+    ) -> bool:
         """Whether this message is lost. Counts it, so ask once a message."""
         lost = False
         for index, fault in enumerate(self.faults):
-            if not isinstance(fault, Lose) or (fault.api, fault.answer) != (api, answer):
+            if not isinstance(fault, Lose) or (fault.api, fault.answer) != (
+                api,
+                answer,
+            ):
                 continue
             if (node_name(fault.client), node_name(fault.broker)) != (client, broker):
                 continue

@@ -1,8 +1,9 @@
 """A prediction: watching without predicting first teaches little.
 
-While `mine` is None the picture stops just before the surprise and asks. Once there is an answer of the learner's own,
-and the run has come to the event that decides, the picture gives the verdict: what the learner said, what it was, and
-the sentence that is true of each of the two. Options are numbered from 1.
+While `mine` is None the picture stops just before the surprise and asks. Once there is
+an answer of the learner's own, and the run has come to the event that decides, the
+picture gives the verdict: what the learner said, what it was, and the sentence that is
+true of each of the two. Options are numbered from 1.
 """
 
 import hashlib
@@ -13,57 +14,96 @@ from minikafka.trace import Event
 
 
 class Prediction:
-    """question, options (texts), mine: an option's number from 1, or its text, or None; answer: likewise, computed
-    from the trace. because: for each option the sentence that is true of it, or nothing at all.
+    """question, options (texts), mine: an option's number from 1, or its text, or None;
+    answer: likewise, computed from the trace. because: for each option the sentence
+    that is true of it, or nothing at all.
 
-    another_run: `mine` was said of an earlier run, and this trace is another experiment.
+    another_run: `mine` was said of an earlier run, and this trace is another
+    experiment.
     """
 
-    def __init__(self, question: str, options: Sequence[object], mine: object = None, answer: object = None,
-                 because: Sequence[str] = (), another_run: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        question: str,
+        options: Sequence[object],
+        mine: object = None,
+        answer: object = None,
+        because: Sequence[str] = (),
+        another_run: bool = False,
+    ) -> None:
         self.question = _plain(question)
         self.options = [_plain(option) for option in options]
         self.because = [_plain(sentence) for sentence in because]
         self.mine = self._number(mine)
         self.answer = self._number(answer)
-        self.mine_words, self.answer_words = self._words(mine, self.mine), self._words(answer, self.answer)
+        self.mine_words, self.answer_words = (
+            self._words(mine, self.mine),
+            self._words(answer, self.answer),
+        )
         self.another_run = another_run
         self.compute: Callable[[Sequence[Event]], object] | None = None
         self.stop: int | None = None  # the last step before the surprise
         self.decided: int | None = None  # the step from which on the verdict stands
 
     @staticmethod
-    def of(given: Any, answer: object, trace: Sequence[Event] = ()) -> "Prediction | None":
-        """From anything with question, options and mine: a dictionary, or a lesson's own prediction.
+    def of(
+        given: Any, answer: object, trace: Sequence[Event] = ()
+    ) -> "Prediction | None":
+        """From anything with question, options and mine: a dictionary, or a lesson's
+        own prediction.
 
         answer: an option, or a function of the trace that computes it.
         """
         if given is None:
             return None
-        get = given.get if isinstance(given, dict) else lambda name: getattr(given, name, None)
+        get = (
+            given.get
+            if isinstance(given, dict)
+            else lambda name: getattr(given, name, None)
+        )
         own = get("answer")
         answer = own if answer is None and not callable(own) else answer
         mine, settled_by = get("mine"), get("settled_by")
-        another_run = mine is not None and settled_by is not None and not settled_by(digest(trace))
+        another_run = (
+            mine is not None
+            and settled_by is not None
+            and not settled_by(digest(trace))
+        )
         found = answer(trace) if callable(answer) else answer
-        question, options, because = get("question") or "", get("options") or (), get("because") or ()
+        question, options, because = (
+            get("question") or "",
+            get("options") or (),
+            get("because") or (),
+        )
         made = Prediction(question, options, mine, found, because, another_run)
         made.compute = _of_its_own(answer, trace) if callable(answer) else None
         return made
 
-    def place(self, surprise: Callable[[Event], bool] | None, trace: Sequence[Event],
-              scenes: Sequence[dict[str, Any]]) -> None:  # fmt: skip
-        """Find where to stop: the last step before the first event that surprises; without one, the start. And find
-        where the answer is decided: the first step from which on the trace so far gives the same answer as the whole.
+    def place(
+        self,
+        surprise: Callable[[Event], bool] | None,
+        trace: Sequence[Event],
+        scenes: Sequence[dict[str, Any]],
+    ) -> None:
+        """Find where to stop: the last step before the first event that surprises;
+        without one, the start. And find where the answer is decided: the first step
+        from which on the trace so far gives the same answer as the whole.
         """
-        position = next((i for i, event in enumerate(trace) if surprise(event)), 0) if surprise else 0
+        position = (
+            next((i for i, event in enumerate(trace) if surprise(event)), 0)
+            if surprise
+            else 0
+        )
         before = [scene["step"] for scene in scenes if scene["position"] < position]
         self.stop = before[-1] if before else 0
         ends = [scene["position"] for scene in scenes[1:]] + [len(trace)]
         self.decided = len(scenes) - 1
-        if not self._gives_the_answer(trace):  # an answer that was handed in, or made from another trace
+        # an answer that was handed in, or made from another trace
+        if not self._gives_the_answer(trace):
             self.decided = min(self.stop + 1, self.decided)
-        while self.decided > self.stop + 1 and self._gives_the_answer(trace[: ends[self.decided - 1]]):
+        while self.decided > self.stop + 1 and self._gives_the_answer(
+            trace[: ends[self.decided - 1]]
+        ):
             self.decided -= 1
 
     def _gives_the_answer(self, so_far: Sequence[Event]) -> bool:
@@ -71,13 +111,16 @@ class Prediction:
             return False
         try:
             found = self.compute(so_far)
-        except Exception:  # it was written for the whole trace: what it looks for isn't there yet
+        except Exception:
+            # it was written for the whole trace: what it looks for isn't there yet
             return False
         return self._words(found, self._number(found)) == self.answer_words
 
     @property
     def is_right(self) -> bool | None:
-        """Of what was said of this run; None where nothing was, or there is no answer."""
+        """Of what was said of this run; None where nothing was, or there is no
+        answer.
+        """
         if not self.mine_words or not self.answer_words or self.another_run:
             return None
         return self.mine_words == self.answer_words
@@ -94,7 +137,10 @@ class Prediction:
         if not words:
             return self._with_why(was, self.answer)
         if self.another_run:
-            first = f"You predicted {words} for the first run. This run is another experiment"
+            first = (
+                f"You predicted {words} for the first run. This run is another"
+                " experiment"
+            )
             return f"{first}: here it was {self.answer_words}."
         if words == self.answer_words:
             return self._with_why(f"You said {words}, and so it was.", self.answer)
@@ -102,10 +148,16 @@ class Prediction:
         return self._with_why(said, number) + between + self._with_why(was, self.answer)
 
     def _with_why(self, sentence: str, number: int | None) -> str:
-        return f"{sentence} {self.because[number - 1]}" if number and self.because else sentence
+        return (
+            f"{sentence} {self.because[number - 1]}"
+            if number and self.because
+            else sentence
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """verdict: on what is said already. verdicts: on each option, for a learner who clicks one."""
+        """verdict: on what is said already. verdicts: on each option, for a learner who
+        clicks one.
+        """
         numbered = list(enumerate(self.options, 1))
         return {
             "question": self.question,
@@ -114,16 +166,27 @@ class Prediction:
             "verdict": self.verdict,
             "right": self.is_right,
             "answer": self.answer,
-            "verdicts": [self._verdict(f"({number}) {option}", number) for number, option in numbered],
+            "verdicts": [
+                self._verdict(f"({number}) {option}", number)
+                for number, option in numbered
+            ],
             "stop": self.stop,
             "decided": self.decided,
         }
 
     def _number(self, given: object) -> int | None:
         """An option's number: from a number that is one, else from the text."""
-        if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= len(self.options):
+        if (
+            isinstance(given, int)
+            and not isinstance(given, bool)
+            and 1 <= given <= len(self.options)
+        ):
             return given
-        return self.options.index(_plain(given)) + 1 if _plain(given) in self.options else None
+        return (
+            self.options.index(_plain(given)) + 1
+            if _plain(given) in self.options
+            else None
+        )
 
     def _words(self, given: object, number: int | None) -> str:
         if given is None:
@@ -131,15 +194,21 @@ class Prediction:
         return f"({number}) {self.options[number - 1]}" if number else _plain(given)
 
 
-def _of_its_own(answer: Callable[[Sequence[Event]], object], trace: Sequence[Event]) -> Callable[..., object]:
-    """The answer, computed from this trace's events alone: in the picture a second trace may be beside it."""
+def _of_its_own(
+    answer: Callable[[Sequence[Event]], object], trace: Sequence[Event]
+) -> Callable[..., object]:
+    """The answer, computed from this trace's events alone: in the picture a second
+    trace may be beside it.
+    """
     own = {event.id for event in trace}
     return lambda so_far: answer([event for event in so_far if event.id in own])
 
 
 def digest(trace: Sequence[Event]) -> str:
     """Which run it was: equal for equal traces."""
-    events = "\n".join(f"{event.at} {event.node} {event.kind} {event.detail}" for event in trace)
+    events = "\n".join(
+        f"{event.at} {event.node} {event.kind} {event.detail}" for event in trace
+    )
     return hashlib.sha256(events.encode(errors="replace")).hexdigest()
 
 

@@ -1,8 +1,9 @@
 """The trace: what happened, when, where, because of what.
 
-The core says what it did as small events. Pictures, checks and transcripts are pure functions of a list of events, so
-an event holds plain JSON values only. A node builds an event only when somebody listens (`if trace:
-trace.emit(...)`): without a listener, producing and fetching cost nothing for it.
+The core says what it did as small events. Pictures, checks and transcripts are pure
+functions of a list of events, so an event holds plain JSON values only. A node builds
+an event only when somebody listens (`if trace: trace.emit(...)`): without a listener,
+producing and fetching cost nothing for it.
 """
 
 from collections.abc import Callable
@@ -11,97 +12,192 @@ from typing import Any, NamedTuple
 
 Cause = tuple[Any, Any]
 HOUR_MS = 3_600_000
-SENTENCE_CHARACTERS = 1000  # the longest sentence of an event; clients name groups, members and keys as they like
+# the longest sentence of an event; clients name groups, members and keys as they like
+SENTENCE_CHARACTERS = 1000
 
-# One sentence a kind. The names in braces are keys of the event's detail; a missing one would be a bug in the emitter.
-# {why} is for people and may be worded anew at any time; what happened is in `reason`, a code of REASONS below.
-# {message} is what Kafka's error says, beside `error`, its name.
+# One sentence a kind. The names in braces are keys of the event's detail; a missing one
+# would be a bug in the emitter. {why} is for people and may be worded anew at any time;
+# what happened is in `reason`, a code of REASONS below. {message} is what Kafka's error
+# says, beside `error`, its name.
 SENTENCES = {
     # broker and storage
     "TopicCreated": "topic {topic} created with {partitions} partition(s)",
     "PartitionsCreated": "topic {topic} grew from {was} to {partitions} partitions",
     "TopicDeleted": "topic {topic} deleted",
     "ConfigsAltered": "configs of {resource} {name} altered: {configs}",
-    "RecordsAppended": "offsets {base_offset} to {last_offset} appended to {topic}-{partition}",
-    "HighWatermarkAdvanced": "high watermark of {topic}-{partition} advanced to {high_watermark}",
-    "MarkerWritten": "{topic}-{partition}: the transaction of producer {producer_id} is {outcome} at offset {offset}",
-    "LastStableOffsetAdvanced": "last stable offset of {topic}-{partition} advanced to {last_stable_offset}",
-    "SegmentRolled": "{topic}-{partition} starts a new segment at offset {base_offset}: {why}",
-    "SegmentDeleted": "{topic}-{partition} deleted the segment of offsets {base_offset} up to {next_offset}: {why}",
-    "SegmentsCompacted": "{topic}-{partition} compacted offsets {base_offset} up to {next_offset}: "
-    "{records_after} of {records_before} records are left",
+    "RecordsAppended": (
+        "offsets {base_offset} to {last_offset} appended to {topic}-{partition}"
+    ),
+    "HighWatermarkAdvanced": (
+        "high watermark of {topic}-{partition} advanced to {high_watermark}"
+    ),
+    "MarkerWritten": (
+        "{topic}-{partition}: the transaction of producer {producer_id} is {outcome} at"
+        " offset {offset}"
+    ),
+    "LastStableOffsetAdvanced": (
+        "last stable offset of {topic}-{partition} advanced to {last_stable_offset}"
+    ),
+    "SegmentRolled": (
+        "{topic}-{partition} starts a new segment at offset {base_offset}: {why}"
+    ),
+    "SegmentDeleted": (
+        "{topic}-{partition} deleted the segment of offsets {base_offset} up to"
+        " {next_offset}: {why}"
+    ),
+    "SegmentsCompacted": (
+        "{topic}-{partition} compacted offsets {base_offset} up to {next_offset}: "
+        "{records_after} of {records_before} records are left"
+    ),
     "CompactionFailed": "{topic}-{partition} is not compacted any more: {message}",
-    "LogStartOffsetAdvanced": "log start offset of {topic}-{partition} advanced to {log_start_offset}: {why}",
-    "LogTruncated": "{topic}-{partition} truncated: the log ends at offset {log_end_offset} now",
-    "LogRecovered": "{topic}-{partition} recovered up to offset {log_end_offset}, {dropped_bytes} bytes dropped: {why}",
+    "LogStartOffsetAdvanced": (
+        "log start offset of {topic}-{partition} advanced to {log_start_offset}: {why}"
+    ),
+    "LogTruncated": (
+        "{topic}-{partition} truncated: the log ends at offset {log_end_offset} now"
+    ),
+    "LogRecovered": (
+        "{topic}-{partition} recovered up to offset {log_end_offset}, {dropped_bytes}"
+        " bytes dropped: {why}"
+    ),
     # broker: of a partition with several replicas only
-    "ReplicaOpened": "holds {topic}-{partition} up to offset {log_end_offset}; {leader} leads it in epoch "
-    "{leader_epoch}, ISR {isr}",
-    "RecordsReplicated": "offsets {base_offset} to {last_offset} of {topic}-{partition} copied from the leader",
-    "FollowerFetched": "broker {follower} fetches {topic}-{partition} from offset {offset}: it has all before",
-    "LogDiverged": "{topic}-{partition}: epoch {epoch} ended at offset {end_offset} with the leader",
-    "ProduceAnswered": "answered the producer of offset {last_offset} in {topic}-{partition} with {error}",
+    "ReplicaOpened": (
+        "holds {topic}-{partition} up to offset {log_end_offset}; {leader} leads it in"
+        " epoch {leader_epoch}, ISR {isr}"
+    ),
+    "RecordsReplicated": (
+        "offsets {base_offset} to {last_offset} of {topic}-{partition} copied from the"
+        " leader"
+    ),
+    "FollowerFetched": (
+        "broker {follower} fetches {topic}-{partition} from offset {offset}: it has all"
+        " before"
+    ),
+    "LogDiverged": (
+        "{topic}-{partition}: epoch {epoch} ended at offset {end_offset} with the"
+        " leader"
+    ),
+    "ProduceAnswered": (
+        "answered the producer of offset {last_offset} in {topic}-{partition} with"
+        " {error}"
+    ),
     "LeaderElected": "leads {topic}-{partition} in epoch {leader_epoch}",
-    "LeaderFollowed": "follows {leader} as leader of {topic}-{partition} in epoch {leader_epoch}",
-    "IsrAsked": "asks the controller for ISR {isr} of {topic}-{partition} instead of {was}",
+    "LeaderFollowed": (
+        "follows {leader} as leader of {topic}-{partition} in epoch {leader_epoch}"
+    ),
+    "IsrAsked": (
+        "asks the controller for ISR {isr} of {topic}-{partition} instead of {was}"
+    ),
     "IsrShrunk": "ISR of {topic}-{partition} shrunk from {was} to {isr}",
     "IsrExpanded": "ISR of {topic}-{partition} grew from {was} to {isr}",
     # the metadata quorum, where it has several voters
     "VotesRequested": "asks for votes in epoch {epoch}",
     "VoteAnswered": "asked for its vote by {candidate} in epoch {epoch}: {granted}",
-    "ControllerElected": "is the active controller in epoch {epoch}, with {votes} votes",
+    "ControllerElected": (
+        "is the active controller in epoch {epoch}, with {votes} votes"
+    ),
     "ControllerResigned": "is no longer the active controller of epoch {epoch}",
     "ControllerFollowed": "follows {leader} as the active controller of epoch {epoch}",
-    "MetadataAppended": "offsets {base_offset} to {last_offset} appended to the metadata log",
-    "MetadataReplicated": "offsets {base_offset} to {last_offset} of the metadata log copied from the controller",
+    "MetadataAppended": (
+        "offsets {base_offset} to {last_offset} appended to the metadata log"
+    ),
+    "MetadataReplicated": (
+        "offsets {base_offset} to {last_offset} of the metadata log copied from the"
+        " controller"
+    ),
     "MetadataCommitted": "the metadata log counts up to offset {high_watermark}",
     "BrokerFenced": "broker {broker} is fenced: silent for {silent_ms} ms",
     # producers and readers of a broker
-    "ProducerIdAssigned": "producer id {producer_id} given out with epoch {producer_epoch}",
-    "DuplicateRecognized": "batch for {topic}-{partition} is there already, from offset {base_offset}",
+    "ProducerIdAssigned": (
+        "producer id {producer_id} given out with epoch {producer_epoch}"
+    ),
+    "DuplicateRecognized": (
+        "batch for {topic}-{partition} is there already, from offset {base_offset}"
+    ),
     "BatchRefused": "batch for {topic}-{partition} refused with {error}: {message}",
-    "RecordsFetched": "{topic}-{partition} read from offset {offset} up to {next_offset}",
-    "FetchRefused": "fetch of {topic}-{partition} at offset {offset} refused with {error}",
+    "RecordsFetched": (
+        "{topic}-{partition} read from offset {offset} up to {next_offset}"
+    ),
+    "FetchRefused": (
+        "fetch of {topic}-{partition} at offset {offset} refused with {error}"
+    ),
     "NodeStopped": "stopped: {message}",
     # group coordinator
     "GroupLoaded": "groups of __consumer_offsets-{partition} loaded: {groups}",
     "GroupStateChanged": "group {group}: {was} -> {state} ({why})",
     "MemberJoined": "group {group}: {client} is a member now, as {member}: {why}",
     "MemberLeft": "group {group}: {client} is out: {why}",
-    "RebalanceStarted": "group {group}: a rebalance begins in generation {generation}: {why}",
-    "GenerationBegan": "group {group}: generation {generation} begins with {protocol}; {leader} must assign",
-    "AssignmentMade": "group {group}: {by} assigned the partitions of generation {generation} with {assignor}",
-    "MemberReconciled": "group {group}: {member} is at epoch {epoch} with {owned}, gives up {revoking}",
+    "RebalanceStarted": (
+        "group {group}: a rebalance begins in generation {generation}: {why}"
+    ),
+    "GenerationBegan": (
+        "group {group}: generation {generation} begins with {protocol}; {leader} must"
+        " assign"
+    ),
+    "AssignmentMade": (
+        "group {group}: {by} assigned the partitions of generation {generation} with"
+        " {assignor}"
+    ),
+    "MemberReconciled": (
+        "group {group}: {member} is at epoch {epoch} with {owned}, gives up {revoking}"
+    ),
     "MemberRefused": "group {group}: {api} of {member} answered with {error}",
-    "OffsetCommitted": "group {group}: offset {offset} committed for {topic}-{partition}",
-    "OffsetPending": "group {group}: offset {offset} for {topic}-{partition} waits for the transaction of producer "
-    "{producer_id}",
-    "PendingOffsetCommitted": "group {group}: offset {offset} for {topic}-{partition} counts with the transaction of "
-    "producer {producer_id}",
+    "OffsetCommitted": (
+        "group {group}: offset {offset} committed for {topic}-{partition}"
+    ),
+    "OffsetPending": (
+        "group {group}: offset {offset} for {topic}-{partition} waits for the"
+        " transaction of producer {producer_id}"
+    ),
+    "PendingOffsetCommitted": (
+        "group {group}: offset {offset} for {topic}-{partition} counts with the"
+        " transaction of producer {producer_id}"
+    ),
     "OffsetsExpired": "group {group}: committed offsets of {partitions} expired",
     "GroupDeleted": "group {group} deleted",
     # transaction coordinator
-    "ProducerFenced": "transaction {transactional_id}: epoch {producer_epoch} is refused, {newest_epoch} is the newest",
-    "TransactionStateChanged": "transaction {transactional_id}: {was} -> {state} ({why})",
+    "ProducerFenced": (
+        "transaction {transactional_id}: epoch {producer_epoch} is refused,"
+        " {newest_epoch} is the newest"
+    ),
+    "TransactionStateChanged": (
+        "transaction {transactional_id}: {was} -> {state} ({why})"
+    ),
     # clients
     "ClientStarted": "{client} started",
     "ClientClosed": "closed",
     "RequestSent": "sent {api} v{version} to {to}",
     "ResponseReceived": "received the answer to {api} from {from_node}",
     "PartitionChosen": "key {key} goes to partition {partition} of {topic}: {why}",
-    "BatchFilled": "batch {batch} for {topic}-{partition} is full with {count} record(s), {size_bytes} bytes",
-    "BatchSent": "batch {batch} sent to {topic}-{partition} with {count} record(s), attempt {attempt}: {why}",
-    "BatchRetried": "batch {batch} for {topic}-{partition} is tried again in {backoff_ms} ms: {why}",
-    "RecordsAcknowledged": "{count} record(s) acknowledged by {topic}-{partition} from offset {base_offset}",
+    "BatchFilled": (
+        "batch {batch} for {topic}-{partition} is full with {count} record(s),"
+        " {size_bytes} bytes"
+    ),
+    "BatchSent": (
+        "batch {batch} sent to {topic}-{partition} with {count} record(s), attempt"
+        " {attempt}: {why}"
+    ),
+    "BatchRetried": (
+        "batch {batch} for {topic}-{partition} is tried again in {backoff_ms} ms: {why}"
+    ),
+    "RecordsAcknowledged": (
+        "{count} record(s) acknowledged by {topic}-{partition} from offset"
+        " {base_offset}"
+    ),
     "SendFailed": "{count} record(s) for {topic}-{partition} failed with {error}",
-    "RecordsPolled": "poll returned records of {topic}-{partition}; next offset {position}",
+    "RecordsPolled": (
+        "poll returned records of {topic}-{partition}; next offset {position}"
+    ),
     "PositionReset": "position in {topic}-{partition} reset to {offset}: {why}",
     "PositionSought": "position in {topic}-{partition} set to {offset}",
     "PartitionsPaused": "paused {partitions}",
     "PartitionsResumed": "resumed {partitions}",
     # members of a group
     "MemberStateChanged": "{was} -> {state}: {why}",
-    "AssignorRan": "leader of group {group}: {assignor} assigned the partitions of generation {generation}",
+    "AssignorRan": (
+        "leader of group {group}: {assignor} assigned the partitions of generation"
+        " {generation}"
+    ),
     "PartitionsAssigned": "was given {partitions} in generation {generation}",
     "PartitionsRevoked": "gave up {partitions} in generation {generation}",
     "PartitionsLost": "lost {partitions}",
@@ -124,7 +220,10 @@ SENTENCES = {
     "BatchCommitted": "commits/{batch} written",
     "QueryDied": "life {life} of the query ended by a kill",
     # simulation
-    "RunEnded": "killed on entering call {run}, {call}: in the end each order was written {written} times",
+    "RunEnded": (
+        "killed on entering call {run}, {call}: in the end each order was written"
+        " {written} times"
+    ),
     "EffectWritten": "wrote {key} to {table}",
     "ProcessingSlowed": "needs {processing_ms} ms for each record now",
     "NodeCrashed": "crashed",
@@ -140,42 +239,104 @@ SENTENCES = {
     "ProgramFailed": "program {program} failed: {error}",
 }
 
-# Why something happened, as code reads it: the codes that the `reason` of an event of this kind can be.
+# Why something happened, as code reads it: the codes that the `reason` of an event of
+# this kind can be.
 REASONS = {
     # broker and storage
-    "SegmentRolled": {"segment_bytes", "segment_ms", "max_compaction_lag_ms", "large_offset", "index_full",
-                      "all_are_deleted"},
+    "SegmentRolled": {
+        "segment_bytes",
+        "segment_ms",
+        "max_compaction_lag_ms",
+        "large_offset",
+        "index_full",
+        "all_are_deleted",
+    },
     "SegmentDeleted": {"retention_bytes", "retention_ms", "log_start_offset"},
-    "LogStartOffsetAdvanced": {"retention_bytes", "retention_ms", "log_start_offset", "delete_records"},
+    "LogStartOffsetAdvanced": {
+        "retention_bytes",
+        "retention_ms",
+        "log_start_offset",
+        "delete_records",
+    },
     "LogRecovered": {"whole", "damaged"},
     # group coordinator; of a classic group, the events of coordinators/classic_state.py
-    "GroupStateChanged": {"member_joins", "member_leaves", "session_timeout", "rebalance_timeout", "all_joined",
-                          "nobody_joined", "leader_assigned", "assignment_lost", "sync_timeout",
-                          "group_epoch", "target_assignment", "reconciliation"},
-    "RebalanceStarted": {"member_joins", "member_leaves", "session_timeout", "assignment_lost", "sync_timeout",
-                         "subscription", "topics"},
+    "GroupStateChanged": {
+        "member_joins",
+        "member_leaves",
+        "session_timeout",
+        "rebalance_timeout",
+        "all_joined",
+        "nobody_joined",
+        "leader_assigned",
+        "assignment_lost",
+        "sync_timeout",
+        "group_epoch",
+        "target_assignment",
+        "reconciliation",
+    },
+    "RebalanceStarted": {
+        "member_joins",
+        "member_leaves",
+        "session_timeout",
+        "assignment_lost",
+        "sync_timeout",
+        "subscription",
+        "topics",
+    },
     "MemberJoined": {"new", "static_member_replaced"},
-    "MemberLeft": {"goodbye", "session_timeout", "rebalance_timeout", "sync_timeout", "static_member_replaced"},
+    "MemberLeft": {
+        "goodbye",
+        "session_timeout",
+        "rebalance_timeout",
+        "sync_timeout",
+        "static_member_replaced",
+    },
     # transaction coordinator; those of coordinators/transactions.py
-    "TransactionStateChanged": {"producer_came", "partitions_join", "producer_commits", "producer_aborts",
-                                "transaction_timeout", "markers_written", "transactional_id_expired"},
+    "TransactionStateChanged": {
+        "producer_came",
+        "partitions_join",
+        "producer_commits",
+        "producer_aborts",
+        "transaction_timeout",
+        "markers_written",
+        "transactional_id_expired",
+    },
     # clients
     "PartitionChosen": {"murmur2", "sticky", "round_robin", "own_rule", "program"},
     "BatchSent": {"full", "linger_ms", "flush", "buffer_memory", "retry"},
     "BatchRetried": {"connection_lost", "request_timeout_ms", "refused"},
     "PositionReset": {"committed", "auto_offset_reset", "out_of_range", "program"},
-    # members of a group: the events of MOVES in clients/classic_membership.py and clients/consumer_membership.py
-    "MemberStateChanged": {"join_sent", "member_id_given", "all_joined", "share_received", "refused", "out",
-                           "polled", "all_dropped", "share_is_new", "share_is_had", "reconciled", "said_so",
-                           "said_so_but_share_is_new", "left", "put_out", "overdue", "leaves"},
+    # members of a group: the events of MOVES in clients/classic_membership.py and
+    # clients/consumer_membership.py
+    "MemberStateChanged": {
+        "join_sent",
+        "member_id_given",
+        "all_joined",
+        "share_received",
+        "refused",
+        "out",
+        "polled",
+        "all_dropped",
+        "share_is_new",
+        "share_is_had",
+        "reconciled",
+        "said_so",
+        "said_so_but_share_is_new",
+        "left",
+        "put_out",
+        "overdue",
+        "leaves",
+    },
     "PollOverdue": {"max_poll_interval_ms"},
     # simulation
     "MessageLost": {"fault_plan"},
-}  # fmt: skip
+}
 
 
 class Reason(NamedTuple):
-    """Why something happened. code: one of REASONS, for programs. sentence: for people."""
+    """Why something happened. code: one of REASONS, for programs. sentence: for
+    people.
+    """
 
     code: str
     sentence: str
@@ -185,23 +346,29 @@ class Reason(NamedTuple):
 
 
 def moment(at_ms: int, thousandths: bool = True) -> str:
-    """A time as people read it: "12.400 s", from one hour on "day 13 00:10:00"; day 0 begins at time 0.
+    """A time as people read it: "12.400 s", from one hour on "day 13 00:10:00"; day 0
+    begins at time 0.
 
     thousandths: False leaves them out, for times that the rest tells apart ("12.40 s").
     """
     if at_ms < HOUR_MS:
         return f"{at_ms / 1000:.{3 if thousandths else 2}f} s"
     seconds, ms = divmod(at_ms, 1000)
-    clock = f"day {seconds // 86_400} {seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    clock = (
+        f"day {seconds // 86_400}"
+        f" {seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    )
     return f"{clock}.{ms:03}" if ms and thousandths else clock
 
 
 def printable(text: str, most: int = 200) -> str:
-    """What others named, as one harmless line of at most `most` characters: control characters, line ends, those that
-    turn the direction of writing and those that show nothing appear as Python writes them ("\\n", "\\x1b", "\\u202e").
+    """What others named, as one harmless line of at most `most` characters: control
+    characters, line ends, those that turn the direction of writing and those that show
+    nothing appear as Python writes them ("\\n", "\\x1b", "\\u202e").
     """
     shown = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[: most + 1]
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text[: most + 1]
     )
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
@@ -210,10 +377,11 @@ def printable(text: str, most: int = 200) -> str:
 class Event:
     """One thing that happened.
 
-    id: (node, number), numbered from 1 on each node. at: ms since the cluster or the server started. cause: the id of
-    an earlier event, or (connection, correlation id) while a broker serves a request; the client's RequestSent names
-    the same two. detail: JSON values, keyed as in SENTENCES (some kinds carry more). Where it says `why`, `reason` is
-    the code of REASONS for it.
+    id: (node, number), numbered from 1 on each node. at: ms since the cluster or the
+    server started. cause: the id of an earlier event, or (connection, correlation id)
+    while a broker serves a request; the client's RequestSent names the same two.
+    detail: JSON values, keyed as in SENTENCES (some kinds carry more). Where it says
+    `why`, `reason` is the code of REASONS for it.
     """
 
     id: tuple[str, int]
@@ -224,7 +392,9 @@ class Event:
     detail: dict[str, Any]
 
     def __str__(self) -> str:
-        sentence = printable(SENTENCES[self.kind].format_map(self.detail), SENTENCE_CHARACTERS)
+        sentence = printable(
+            SENTENCES[self.kind].format_map(self.detail), SENTENCE_CHARACTERS
+        )
         return f"{moment(self.at)}  {printable(self.node)}: {sentence}"
 
     def to_json(self) -> dict[str, Any]:
@@ -242,19 +412,29 @@ class Event:
     @staticmethod
     def from_json(line: dict[str, Any]) -> "Event":
         cause = None if line["cause"] is None else tuple(line["cause"])
-        return Event(tuple(line["id"]), line["at"], line["node"], line["kind"], cause, line["detail"])
+        return Event(
+            tuple(line["id"]),
+            line["at"],
+            line["node"],
+            line["kind"],
+            cause,
+            line["detail"],
+        )
 
 
 class Trace:
-    """What one node uses to tell its listeners. The list of listeners is shared by all nodes; a trace without any is
-    false.
+    """What one node uses to tell its listeners. The list of listeners is shared by all
+    nodes; a trace without any is false.
 
-    now: ms, set by the node whenever it is entered. cause: what the node is busy with, or None.
+    now: ms, set by the node whenever it is entered. cause: what the node is busy with,
+    or None.
     """
 
     __slots__ = ("_number", "cause", "listeners", "node", "now")
 
-    def __init__(self, node: str, listeners: list[Callable[[Event], None]] | None = None) -> None:
+    def __init__(
+        self, node: str, listeners: list[Callable[[Event], None]] | None = None
+    ) -> None:
         self.node = node
         self.listeners = [] if listeners is None else listeners
         self.now = 0
@@ -265,15 +445,29 @@ class Trace:
         return bool(self.listeners)
 
     def emit(
-        self, kind: str, *, cause: Cause | None = None, why: Reason | None = None, **detail: Any
+        self,
+        kind: str,
+        *,
+        cause: Cause | None = None,
+        why: Reason | None = None,
+        **detail: Any,
     ) -> tuple[str, int]:
-        """Tell all listeners; returns the event's id, to be the cause of a later one."""
+        """Tell all listeners; returns the event's id, to be the cause of a later
+        one.
+        """
         assert kind in SENTENCES, f"a trace event needs its sentence: {kind}"
         if why is not None:
             assert why.code in REASONS[kind], f"{kind} knows no reason {why.code!r}"
             detail |= {"reason": why.code, "why": why.sentence}
         self._number += 1
-        event = Event((self.node, self._number), self.now, self.node, kind, cause or self.cause, detail)
+        event = Event(
+            (self.node, self._number),
+            self.now,
+            self.node,
+            kind,
+            cause or self.cause,
+            detail,
+        )
         for listener in self.listeners:
             listener(event)
         return event.id

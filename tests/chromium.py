@@ -9,11 +9,15 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu"]
 
 @contextmanager
 def running_chromium():
-    """A Playwright browser, closed at the end. Playwright is asked for here, so that tests can skip without it."""
+    """A Playwright browser, closed at the end. Playwright is asked for here, so that
+    tests can skip without it.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, timeout=PATIENCE_MS)
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=FLAGS, timeout=PATIENCE_MS
+        )
         try:
             yield browser
         finally:

@@ -1,4 +1,6 @@
-"""What all tests share: seeds that replay, pictures as text, and tests that say what they need."""
+"""What all tests share: seeds that replay, pictures as text, and tests that say what
+they need.
+"""
 
 import os
 import shutil
@@ -13,11 +15,18 @@ from hypothesis import HealthCheck, settings
 
 from tests.kafka import java_missing
 
-# Stored outputs hold pictures as text; kernels and servers that a test starts inherit it.
+# Stored outputs hold pictures as text; kernels and servers that a test starts inherit
+# it.
 os.environ["MINIKAFKA_PICTURES"] = "text"
 
-# The same examples on every machine and every run: a failure in CI is a failure here. No deadline: workers share cores.
-settings.register_profile("replay", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples on every machine and every run: a failure in CI is a failure here.
+# No deadline: workers share cores.
+settings.register_profile(
+    "replay",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("replay")
 
 
@@ -36,32 +45,64 @@ def browser_missing() -> str | None:
 NEEDS = {"java": java_missing, "spark": spark_missing, "browser": browser_missing}
 
 
-# What `make quick` leaves out beside Java, Spark and the browser: real clients, lessons and their checks, soaks, and
-# what looks at every step of every picture.
-SLOW = ("tests/broker/test_bombs.py", "tests/clients/", "tests/conformance/", "tests/course/",
-        "tests/datasets/test_replay.py", "tests/docker/", "tests/house/test_installed.py",
-        "tests/house/test_wheels.py", "tests/notebooks/",
-        "tests/server/test_bounds.py", "tests/server/test_hostile_frames.py", "tests/soak/",
-        "tests/simulation/test_group_schedules.py::test_the_detectors",
-        "tests/simulation/test_replication_schedules.py",
-        "tests/storage/test_damage.py", "tests/theatre/test_hostile_names.py", "tests/theatre/test_lessons.py",
-        "tests/theatre/test_page.py", "tests/theatre/test_pipeline.py::test_many",
-        "tests/theatre/test_rebalance_live.py", "tests/theatre/test_scenes.py",
-        "tests/wire/test_against_kafka_python.py")  # fmt: skip
+# What `make quick` leaves out beside Java, Spark and the browser: real clients, lessons
+# and their checks, soaks, and what looks at every step of every picture.
+SLOW = (
+    "tests/broker/test_bombs.py",
+    "tests/clients/",
+    "tests/conformance/",
+    "tests/course/",
+    "tests/datasets/test_replay.py",
+    "tests/docker/",
+    "tests/house/test_installed.py",
+    "tests/house/test_wheels.py",
+    "tests/notebooks/",
+    "tests/server/test_bounds.py",
+    "tests/server/test_hostile_frames.py",
+    "tests/soak/",
+    "tests/simulation/test_group_schedules.py::test_the_detectors",
+    "tests/simulation/test_replication_schedules.py",
+    "tests/storage/test_damage.py",
+    "tests/theatre/test_hostile_names.py",
+    "tests/theatre/test_lessons.py",
+    "tests/theatre/test_page.py",
+    "tests/theatre/test_pipeline.py::test_many",
+    "tests/theatre/test_rebalance_live.py",
+    "tests/theatre/test_scenes.py",
+    "tests/wire/test_against_kafka_python.py",
+)
 
 
 # What takes minutes begins first, so that no worker is left alone with it in the end.
-FIRST = ("tests/notebooks/test_solved", "tests/docker/test_jvm", "tests/clients/test_groups.py",
-         "tests/simulation/test_group_schedules.py", "tests/simulation/test_replication_schedules.py",
-         "tests/course/test_wrong_answers.py",
-         "tests/course/test_claims_06", "tests/notebooks/test_stored", "tests/course/test_claims_05", "tests/spark/",
-         "tests/course/test_claims_09", "tests/course/test_claims_10", "tests/course/test_claims_11",
-         "tests/theatre/test_browser.py", "tests/theatre/test_lessons")  # fmt: skip
+FIRST = (
+    "tests/notebooks/test_solved",
+    "tests/docker/test_jvm",
+    "tests/clients/test_groups.py",
+    "tests/simulation/test_group_schedules.py",
+    "tests/simulation/test_replication_schedules.py",
+    "tests/course/test_wrong_answers.py",
+    "tests/course/test_claims_06",
+    "tests/notebooks/test_stored",
+    "tests/course/test_claims_05",
+    "tests/spark/",
+    "tests/course/test_claims_09",
+    "tests/course/test_claims_10",
+    "tests/course/test_claims_11",
+    "tests/theatre/test_browser.py",
+    "tests/theatre/test_lessons",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests whose needs this machine lacks are skipped and listed; in CI, where all is installed, they fail."""
-    items.sort(key=lambda item: next((at for at, name in enumerate(FIRST) if item.nodeid.startswith(name)), len(FIRST)))
+    """Tests whose needs this machine lacks are skipped and listed; in CI, where all is
+    installed, they fail.
+    """
+    items.sort(
+        key=lambda item: next(
+            (at for at, name in enumerate(FIRST) if item.nodeid.startswith(name)),
+            len(FIRST),
+        )
+    )
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
@@ -72,11 +113,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         why = missing() if wanting else None
         if why:
             for item in wanting:
-                item.add_marker(pytest.mark.skip(reason=f"{why}: `make test` installs it or says how"))
+                item.add_marker(
+                    pytest.mark.skip(
+                        reason=f"{why}: `make test` installs it or says how"
+                    )
+                )
 
 
 class Watch:
-    """A run that hangs tells nobody where: when no test has ended for a while, this says which are running.
+    """A run that hangs tells nobody where: when no test has ended for a while, this
+    says which are running.
 
     What goes on far too long is interrupted: pytest then says what failed.
     """
@@ -107,9 +153,16 @@ class Watch:
             now = time.monotonic()
             late = now - self.began > self.LONGEST_S
             if late or now - self.moved > self.SILENT_S:
-                running = ", ".join(f"{nodeid} ({now - since:.0f} s)" for nodeid, since in self.running.items())
+                running = ", ".join(
+                    f"{nodeid} ({now - since:.0f} s)"
+                    for nodeid, since in self.running.items()
+                )
                 minutes = (now - self.began) / 60
-                print(f"\n{minutes:.0f} minutes; running: {running or 'no test'}", file=sys.__stderr__, flush=True)
+                print(
+                    f"\n{minutes:.0f} minutes; running: {running or 'no test'}",
+                    file=sys.__stderr__,
+                    flush=True,
+                )
                 self.moved = now
             if late:
                 interrupt_main()
@@ -117,5 +170,6 @@ class Watch:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):  # with xdist, in the process that hears of all tests
+    # with xdist, in the process that hears of all tests
+    if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Watch())

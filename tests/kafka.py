@@ -1,6 +1,8 @@
-"""Apache Kafka, the oracle of the tests: its jars, its tools and a broker of one node, without Docker.
+"""Apache Kafka, the oracle of the tests: its jars, its tools and a broker of one node,
+without Docker.
 
-`make test` fetches the jars (tests/pom.xml) into .cache/kafka-4.3.1; MINIKAFKA_KAFKA_JARS names another folder.
+`make test` fetches the jars (tests/pom.xml) into .cache/kafka-4.3.1;
+MINIKAFKA_KAFKA_JARS names another folder.
 """
 
 import itertools
@@ -25,9 +27,14 @@ SMALL_JVM = ("-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 def kafka_jars() -> Path:
     """The folder with Apache Kafka's jars; FileNotFoundError says how to get them."""
-    folder = Path(os.environ.get("MINIKAFKA_KAFKA_JARS") or ROOT / ".cache" / f"kafka-{VERSION}")
+    folder = Path(
+        os.environ.get("MINIKAFKA_KAFKA_JARS") or ROOT / ".cache" / f"kafka-{VERSION}"
+    )
     if not (folder / f"kafka-streams-{VERSION}.jar").exists():
-        raise FileNotFoundError(f"no jars of Apache Kafka {VERSION} in {folder}: `make test` fetches them, by Maven")
+        raise FileNotFoundError(
+            f"no jars of Apache Kafka {VERSION} in {folder}: `make test` fetches them,"
+            " by Maven"
+        )
     return folder
 
 
@@ -42,36 +49,57 @@ def java_missing() -> str | None:
     return None
 
 
-def java_command(main_class: str, *args: str, jvm: Sequence[str] = SMALL_JVM) -> list[str]:
-    """The command line of one of Kafka's classes. Log lines go to standard error, warnings and worse only."""
+def java_command(
+    main_class: str, *args: str, jvm: Sequence[str] = SMALL_JVM
+) -> list[str]:
+    """The command line of one of Kafka's classes. Log lines go to standard error,
+    warnings and worse only.
+    """
     level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
     return ["java", *jvm, level, "-cp", str(kafka_jars() / "*"), main_class, *args]
 
 
 def java_tool(
-    main_class: str, *args: str, input: str | bytes | None = None, timeout: float = 300, jvm: Sequence[str] = SMALL_JVM
+    main_class: str,
+    *args: str,
+    input: str | bytes | None = None,
+    timeout: float = 300,
+    jvm: Sequence[str] = SMALL_JVM,
 ) -> subprocess.CompletedProcess:
-    """Runs a tool of Apache Kafka to its end. Output is bytes where the input is; the caller looks at the exit code.
+    """Runs a tool of Apache Kafka to its end. Output is bytes where the input is; the
+    caller looks at the exit code.
 
     What the JVM says of JAVA_TOOL_OPTIONS is not the tool's and left out.
     """
     command = java_command(main_class, *args, jvm=jvm)
     as_text = not isinstance(input, bytes)
     source = {"stdin": subprocess.DEVNULL} if input is None else {"input": input}
-    done = subprocess.run(command, capture_output=True, text=as_text, timeout=timeout, check=False, **source)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=as_text,
+        timeout=timeout,
+        check=False,
+        **source,
+    )
     if as_text:
         lines = done.stderr.splitlines(keepends=True)
-        done.stderr = "".join(line for line in lines if not line.startswith("Picked up JAVA_TOOL_OPTIONS"))
+        done.stderr = "".join(
+            line for line in lines if not line.startswith("Picked up JAVA_TOOL_OPTIONS")
+        )
     return done
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody listens on. A JVM takes seconds until it does, so none that a system
-    gives to whoever asks for any: each process of the tests has a hundred of its own.
+    """Ports of the loopback interface that nobody listens on. A JVM takes seconds until
+    it does, so none that a system gives to whoever asks for any: each process of the
+    tests has a hundred of its own.
     """
     ports: list[int] = []
     while len(ports) < count:
-        port = FIRST_PORT + (os.getpid() * PORTS_EACH + next(_ports) % PORTS_EACH) % PORTS
+        port = (
+            FIRST_PORT + (os.getpid() * PORTS_EACH + next(_ports) % PORTS_EACH) % PORTS
+        )
         try:
             socket.create_server(("127.0.0.1", port)).close()
         except OSError:
@@ -81,17 +109,21 @@ def free_ports(count: int) -> list[int]:
 
 
 def an_address(which: int = 0) -> str:
-    """One of this machine's own, on Linux nobody else's: the compose file's ports are the same for every run."""
+    """One of this machine's own, on Linux nobody else's: the compose file's ports are
+    the same for every run.
+    """
     if sys.platform != "linux":
         return "127.0.0.1"
     return f"127.{10 + which}.{(os.getpid() >> 8) % 256}.{1 + os.getpid() % 254}"
 
 
 class ApacheKafka:
-    """One combined broker and controller: `with ApacheKafka() as kafka: client(kafka.bootstrap)`.
+    """One combined broker and controller: `with ApacheKafka() as kafka:
+    client(kafka.bootstrap)`.
 
-    properties: server properties over the ones here. data: keep the log there (a second start on it reads it);
-    otherwise a temporary folder that goes away. `.log()` is what the broker wrote on standard error.
+    properties: server properties over the ones here. data: keep the log there (a second
+    start on it reads it); otherwise a temporary folder that goes away. `.log()` is what
+    the broker wrote on standard error.
     """
 
     def __init__(
@@ -116,7 +148,9 @@ class ApacheKafka:
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{self.controller_port}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller_port}",
+            "listeners": (
+                f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller_port}"
+            ),
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.data),
@@ -132,14 +166,22 @@ class ApacheKafka:
         }
 
     def start(self) -> Self:
-        """Formats the data folder if it is new, starts the broker and waits until it answers."""
+        """Formats the data folder if it is new, starts the broker and waits until it
+        answers.
+        """
         config = self.folder / "server.properties"
-        config.write_text("".join(f"{name}={value}\n" for name, value in self.properties.items()))
+        config.write_text(
+            "".join(f"{name}={value}\n" for name, value in self.properties.items())
+        )
         if not self.data.exists() or not any(self.data.iterdir()):
             cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"
-            done = java_tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config))
+            done = java_tool(
+                "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config)
+            )
             if done.returncode:
-                raise RuntimeError(f"StorageTool format failed: {done.stdout}{done.stderr}")
+                raise RuntimeError(
+                    f"StorageTool format failed: {done.stdout}{done.stderr}"
+                )
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
                 java_command("kafka.Kafka", str(config), jvm=self.jvm),
@@ -161,14 +203,18 @@ class ApacheKafka:
                     continue
             log = self.log()
             self.stop()
-            raise RuntimeError(f"Apache Kafka did not start: {log or 'it said nothing'}")
+            raise RuntimeError(
+                f"Apache Kafka did not start: {log or 'it said nothing'}"
+            )
 
     def log(self) -> str:
         """What the broker has written so far: warnings, errors, stack traces."""
         return self.errors.read_text(errors="replace") if self.errors.exists() else ""
 
     def stop(self) -> None:
-        """A clean stop (SIGTERM), by force after two minutes. Its folder goes; a caller's data folder stays."""
+        """A clean stop (SIGTERM), by force after two minutes. Its folder goes; a
+        caller's data folder stays.
+        """
         if self.process is not None:
             self.process.terminate()
             try:
@@ -191,7 +237,9 @@ class ApacheKafka:
 
 
 def answers(host: str, port: int) -> bool:
-    """Does a broker answer ApiVersions v0 there? Raises nothing: a refused or a broken connection is a no."""
+    """Does a broker answer ApiVersions v0 there? Raises nothing: a refused or a broken
+    connection is a no.
+    """
     request = struct.pack(">ihhih5s", 15, 18, 0, 1, 5, b"probe")
     try:
         with socket.create_connection((host, port), timeout=10) as connection:

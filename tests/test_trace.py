@@ -9,7 +9,16 @@ import pytest
 from minikafka.clients import classic_membership, consumer_membership
 from minikafka.coordinators.classic_state import TRANSITIONS
 from minikafka.coordinators.consumer_group_state import MOVES
-from minikafka.trace import REASONS, SENTENCE_CHARACTERS, SENTENCES, Event, Reason, Trace, moment, printable
+from minikafka.trace import (
+    REASONS,
+    SENTENCE_CHARACTERS,
+    SENTENCES,
+    Event,
+    Reason,
+    Trace,
+    moment,
+    printable,
+)
 
 
 def test_a_trace_without_a_listener_is_false():
@@ -21,21 +30,41 @@ def test_events_are_numbered_on_their_node_and_carry_their_cause():
     heard = []
     trace = Trace("broker 1", [heard.append])
     trace.now = 12_400
-    first = trace.emit("HighWatermarkAdvanced", topic="orders", partition=1, high_watermark=17)
+    first = trace.emit(
+        "HighWatermarkAdvanced", topic="orders", partition=1, high_watermark=17
+    )
     trace.emit("NodeCrashed", cause=first)
     trace.cause = ("connection", 3)
     trace.emit("NodeRestarted")
-    assert [event.id for event in heard] == [("broker 1", 1), ("broker 1", 2), ("broker 1", 3)]
-    assert [event.cause for event in heard] == [None, ("broker 1", 1), ("connection", 3)]
-    assert str(heard[0]) == "12.400 s  broker 1: high watermark of orders-1 advanced to 17"
+    assert [event.id for event in heard] == [
+        ("broker 1", 1),
+        ("broker 1", 2),
+        ("broker 1", 3),
+    ]
+    assert [event.cause for event in heard] == [
+        None,
+        ("broker 1", 1),
+        ("connection", 3),
+    ]
+    assert (
+        str(heard[0]) == "12.400 s  broker 1: high watermark of orders-1 advanced to 17"
+    )
 
 
 def test_times_read_as_seconds_and_from_one_hour_on_as_day_and_clock():
-    assert [moment(at) for at in (0, 12_400, 3_599_999)] == ["0.000 s", "12.400 s", "3599.999 s"]
-    assert [moment(at) for at in (3_600_000, 86_399_005)] == ["day 0 01:00:00", "day 0 23:59:59.005"]
+    assert [moment(at) for at in (0, 12_400, 3_599_999)] == [
+        "0.000 s",
+        "12.400 s",
+        "3599.999 s",
+    ]
+    assert [moment(at) for at in (3_600_000, 86_399_005)] == [
+        "day 0 01:00:00",
+        "day 0 23:59:59.005",
+    ]
     assert moment(13 * 86_400_000 + 600_000) == "day 13 00:10:00"
-    assert str(Event(("broker 1", 1), 1_123_800_000, "broker 1", "NodeCrashed", None, {})) == (
-        "day 13 00:10:00  broker 1: crashed"
+    assert (
+        str(Event(("broker 1", 1), 1_123_800_000, "broker 1", "NodeCrashed", None, {}))
+        == "day 13 00:10:00  broker 1: crashed"
     )
 
 
@@ -64,14 +93,18 @@ def test_what_others_named_is_shown_as_one_harmless_line(named, shown):
 
 def test_the_sentence_of_an_event_is_one_line_whatever_its_names_are():
     detail = {"group": "a\nb" * 20_000, "was": "Empty", "state": "Stable", "why": ""}
-    sentence = str(Event(("broker 1", 1), 0, "broker 1", "GroupStateChanged", None, detail))
+    sentence = str(
+        Event(("broker 1", 1), 0, "broker 1", "GroupStateChanged", None, detail)
+    )
     assert sentence.startswith(r"0.000 s  broker 1: group a\nba\nb")
     assert len(sentence) <= SENTENCE_CHARACTERS + len("0.000 s  broker 1: ")
 
 
 def test_an_event_survives_json():
     heard = []
-    Trace("producer 1", [heard.append]).emit("PartitionsPaused", cause=("broker 1", 7), partitions=["orders-0"])
+    Trace("producer 1", [heard.append]).emit(
+        "PartitionsPaused", cause=("broker 1", 7), partitions=["orders-0"]
+    )
     assert Event.from_json(json.loads(json.dumps(heard[0].to_json()))) == heard[0]
     with pytest.raises(dataclasses.FrozenInstanceError):
         heard[0].at = 3
@@ -85,20 +118,38 @@ def test_an_event_kind_without_a_sentence_is_a_bug():
 
 def test_a_reason_is_a_code_beside_its_sentence():
     heard = []
-    Trace("broker 1", [heard.append]).emit("GroupStateChanged", group="g", was="Stable", state="PreparingRebalance",
-                                           why=Reason("member_leaves", "billing left"))  # fmt: skip
-    assert (heard[0].detail["reason"], heard[0].detail["why"]) == ("member_leaves", "billing left")
+    Trace("broker 1", [heard.append]).emit(
+        "GroupStateChanged",
+        group="g",
+        was="Stable",
+        state="PreparingRebalance",
+        why=Reason("member_leaves", "billing left"),
+    )
+    assert (heard[0].detail["reason"], heard[0].detail["why"]) == (
+        "member_leaves",
+        "billing left",
+    )
     with pytest.raises(AssertionError, match="knows no reason 'bored'"):
-        Trace("broker 1", [print]).emit("PollOverdue", member="a", why=Reason("bored", "it was bored"))
+        Trace("broker 1", [print]).emit(
+            "PollOverdue", member="a", why=Reason("bored", "it was bored")
+        )
 
 
 def test_every_kind_that_says_why_has_its_reasons():
-    assert set(REASONS) == {kind for kind, sentence in SENTENCES.items() if "{why}" in sentence}
-    assert all(re.fullmatch("[a-z0-9_]+", code) for codes in REASONS.values() for code in codes)
+    assert set(REASONS) == {
+        kind for kind, sentence in SENTENCES.items() if "{why}" in sentence
+    }
+    assert all(
+        re.fullmatch("[a-z0-9_]+", code) for codes in REASONS.values() for code in codes
+    )
 
 
 def test_the_reasons_of_a_state_are_the_events_of_its_table():
-    of_groups = {event for _, event in TRANSITIONS if event != "deleted"} | {why.code for why in MOVES.values()}
+    of_groups = {event for _, event in TRANSITIONS if event != "deleted"} | {
+        why.code for why in MOVES.values()
+    }
     assert REASONS["GroupStateChanged"] == of_groups
-    of_members = {event for _, event in [*classic_membership.MOVES, *consumer_membership.MOVES]}
+    of_members = {
+        event for _, event in [*classic_membership.MOVES, *consumer_membership.MOVES]
+    }
     assert REASONS["MemberStateChanged"] == of_members

@@ -1,8 +1,11 @@
-"""The active controller's part of a node: it hears from brokers, decides, and answers once a decision is committed.
+"""The active controller's part of a node: it hears from brokers, decides, and answers
+once a decision is committed.
 
-What follows from what is in cluster/controller.py; here is when. It decides on committed state only, one decision after
-the other, and nothing here reads the image right after an append: what depends on a record goes on when the record has
-come back from the log. A controller that is replaced doesn't know what became of its last decision: NOT_CONTROLLER.
+What follows from what is in cluster/controller.py; here is when. It decides on
+committed state only, one decision after the other, and nothing here reads the image
+right after an append: what depends on a record goes on when the record has come back
+from the log. A controller that is replaced doesn't know what became of its last
+decision: NOT_CONTROLLER.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +14,11 @@ from typing import Any
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker
 from minikafka.clock import Now, soonest
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import TOPIC_RESOURCE, BrokerRegistration, MetadataRecord
+from minikafka.cluster.metadata import (
+    TOPIC_RESOURCE,
+    BrokerRegistration,
+    MetadataRecord,
+)
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -26,8 +33,10 @@ class ActiveController:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._heard_ms: dict[int, int] = {}  # when each broker was heard of last
-        self._knows: dict[int, int] = {}  # the offset up to which each broker has read the metadata
-        self._left_at: dict[int, int] = {}  # the offset that all must know before a broker may stop
+        # the offset up to which each broker has read the metadata
+        self._knows: dict[int, int] = {}
+        # the offset that all must know before a broker may stop
+        self._left_at: dict[int, int] = {}
         self._balance_at: int | None = None  # monotonic ms
 
     @property
@@ -37,7 +46,11 @@ class ActiveController:
     @property
     def _may_decide(self) -> bool:
         quorum = self._broker.quorum
-        return len(self._broker.image.brokers) > 1 and quorum.is_leader and quorum.is_settled
+        return (
+            len(self._broker.image.brokers) > 1
+            and quorum.is_leader
+            and quorum.is_settled
+        )
 
     def leader_changed(self, now: Now) -> None:
         """This node leads now, or another."""
@@ -56,7 +69,11 @@ class ActiveController:
         """Look who is silent, and who should lead again."""
         if self._may_decide:
             self._fence_silent(now)
-        if self._may_decide and self._balance_at is not None and self._balance_at <= now.monotonic_ms:
+        if (
+            self._may_decide
+            and self._balance_at is not None
+            and self._balance_at <= now.monotonic_ms
+        ):
             self._rest(now)
             records = controller.rebalanced(self._broker.image, self.topic_value)
             if records:
@@ -66,28 +83,47 @@ class ActiveController:
         """Monotonic ms."""
         if not self._may_decide:
             return None
-        return soonest(self._balance_at, *(at_ms + self._session_ms for at_ms in self._listened_to().values()))
+        return soonest(
+            self._balance_at,
+            *(at_ms + self._session_ms for at_ms in self._listened_to().values()),
+        )
 
     def _rest(self, now: Now) -> None:
         config = self._broker.config
         if config["auto.leader.rebalance.enable"]:
-            self._balance_at = now.monotonic_ms + 1000 * config["leader.imbalance.check.interval.seconds"]
+            self._balance_at = (
+                now.monotonic_ms
+                + 1000 * config["leader.imbalance.check.interval.seconds"]
+            )
 
     # -- brokers
 
     def _listened_to(self) -> dict[int, int]:
-        """Unfenced brokers, and when each was heard of last: not this run of this node, and none if it is alone."""
+        """Unfenced brokers, and when each was heard of last: not this run of this node,
+        and none if it is alone.
+        """
         brokers, own = self._broker.image.brokers, self._broker.control.registration
-        live = [one.broker_id for one in brokers.values() if not one.fenced and one is not own]
+        live = [
+            one.broker_id
+            for one in brokers.values()
+            if not one.fenced and one is not own
+        ]
         return {node: self._heard_ms.get(node, 0) for node in live if len(brokers) > 1}
 
     def _fence_silent(self, now: Now) -> None:
-        """All together: one by one, a dead broker would lead in between, and be the last leader (KIP-966)."""
-        silent = {node: at_ms for node, at_ms in self._listened_to().items() if self._session_is_over(at_ms, now)}
+        """All together: one by one, a dead broker would lead in between, and be the
+        last leader (KIP-966).
+        """
+        silent = {
+            node: at_ms
+            for node, at_ms in self._listened_to().items()
+            if self._session_is_over(at_ms, now)
+        }
         if not silent:
             return
         records = controller.fence(self._broker.image, [*silent], self.topic_value)
-        if records[-1].name == "BrokerRegistrationChangeRecord":  # else this was a part of it
+        # else this was a part of it
+        if records[-1].name == "BrokerRegistrationChangeRecord":
             for node, heard_ms in silent.items():
                 self._tell_fenced(node, heard_ms, now)
         self._broker.quorum.append(records, now)
@@ -97,12 +133,15 @@ class ActiveController:
 
     def _tell_fenced(self, node: int, heard_ms: int, now: Now) -> None:
         if self._broker.trace:
-            self._broker.trace.emit("BrokerFenced", broker=node, silent_ms=now.monotonic_ms - heard_ms)
+            self._broker.trace.emit(
+                "BrokerFenced", broker=node, silent_ms=now.monotonic_ms - heard_ms
+            )
 
     def register(self, asked: Mapping[str, Any], now: Now) -> Answer | Wait:
-        """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while another run of it lives, those
-        of check_registration. A run that says it again stays as it is, where Apache Kafka takes what is new in it; one
-        that somebody took for leaving comes anew.
+        """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while
+        another run of it lives, those of check_registration. A run that says it again
+        stays as it is, where Apache Kafka takes what is new in it; one that somebody
+        took for leaving comes anew.
         """
         broker, node = self._broker, asked["broker_id"]
         if asked["cluster_id"] != broker.cluster_id:
@@ -120,51 +159,79 @@ class ActiveController:
             return {"error_code": Error.NONE, "broker_epoch": known.broker_epoch}
         records = [] if broker.image.features else controller.feature_levels()
         if heard_ms is not None:
-            self._tell_fenced(node, heard_ms, now)  # it is back before the clock was looked at
+            # it is back before the clock was looked at
+            self._tell_fenced(node, heard_ms, now)
         if known is not None and not same and not self._was_clean(asked, known):
-            records += controller.without(broker.image, [node], self.topic_value, unclean=True)
+            records += controller.without(
+                broker.image, [node], self.topic_value, unclean=True
+            )
         epoch = broker.quorum.end_offset + len(records)
         records += controller.register_broker(asked, epoch)
-        return self.decide(records, now, lambda: {"error_code": Error.NONE, "broker_epoch": epoch})
+        return self.decide(
+            records, now, lambda: {"error_code": Error.NONE, "broker_epoch": epoch}
+        )
 
     def _check_registration(self, asked: Mapping[str, Any]) -> None:
-        """Nodes that were started as one cluster know each other from the start. Where each says where it listens to
-        nodes, others may come, and say so too.
+        """Nodes that were started as one cluster know each other from the start. Where
+        each says where it listens to nodes, others may come, and say so too.
         """
         config = self._broker.config
         others_may_come = CONTROLLER_LISTENER in config.advertised
-        needed = config.advertised.keys() - ({CONTROLLER_LISTENER} if asked["broker_id"] in config.peers else set())
+        needed = config.advertised.keys() - (
+            {CONTROLLER_LISTENER} if asked["broker_id"] in config.peers else set()
+        )
         peers = {self._broker.node_id, *config.peers}
-        controller.check_registration(self._broker.image, asked, None if others_may_come else peers, needed)
+        controller.check_registration(
+            self._broker.image, asked, None if others_may_come else peers, needed
+        )
 
     def _was_clean(self, asked: Mapping[str, Any], known: BrokerRegistration) -> bool:
-        """Whether the broker's last run, the one that is known, ended with all on disk (KIP-966)."""
+        """Whether the broker's last run, the one that is known, ended with all on disk
+        (KIP-966).
+        """
         return bool(asked["previous_broker_epoch"] == known.broker_epoch)
 
     def heartbeat(self, asked: Message, now: Now) -> Answer | Wait:
-        """BrokerHeartbeat: the answer; who is fenced, ready and knows of its own registration is unfenced, and who
-        wants to go is let go when others lead, and all know that.
+        """BrokerHeartbeat: the answer; who is fenced, ready and knows of its own
+        registration is unfenced, and who wants to go is let go when others lead, and
+        all know that.
         """
         broker, node = self._broker, asked.broker_id
         known = broker.image.brokers.get(node)
         if known is None or known.broker_epoch != asked.broker_epoch:
             raise KafkaError(Error.STALE_BROKER_EPOCH)
         if not -1 <= asked.current_metadata_offset < broker.quorum.end_offset:
-            raise KafkaError(Error.INVALID_REQUEST)  # nobody has read what this controller hasn't
-        self._heard_ms[node], self._knows[node] = now.monotonic_ms, asked.current_metadata_offset
+            # nobody has read what this controller hasn't
+            raise KafkaError(Error.INVALID_REQUEST)
+        self._heard_ms[node], self._knows[node] = (
+            now.monotonic_ms,
+            asked.current_metadata_offset,
+        )
         caught_up = asked.current_metadata_offset >= known.broker_epoch
-        answer = {"error_code": Error.NONE, "is_caught_up": caught_up, "is_fenced": known.fenced}
+        answer = {
+            "error_code": Error.NONE,
+            "is_caught_up": caught_up,
+            "is_fenced": known.fenced,
+        }
         wants_in = known.fenced and caught_up and not asked.want_fence
         if not broker.quorum.is_settled:
             return self.settled(now) if wants_in or asked.want_shut_down else answer
         records: list[MetadataRecord] = []
         if asked.want_shut_down:
-            records = [] if known.fenced else controller.begin_shutdown(broker.image, node, self.topic_value)
+            records = (
+                []
+                if known.fenced
+                else controller.begin_shutdown(broker.image, node, self.topic_value)
+            )
             if records:
                 self._left_at[node] = broker.quorum.end_offset + len(records) - 1
             elif known.fenced or self._all_know_of(node):
                 answer |= {"should_shut_down": True, "is_fenced": True}
-                records = [] if known.fenced else controller.fence(broker.image, [node], self.topic_value)
+                records = (
+                    []
+                    if known.fenced
+                    else controller.fence(broker.image, [node], self.topic_value)
+                )
         elif wants_in:
             answer["is_fenced"] = False
             records = controller.unfence(broker.image, node, self.topic_value)
@@ -184,10 +251,16 @@ class ActiveController:
     def topic_value(self, topic: str, name: str) -> Any:
         """A config of a topic as it is in force."""
         broker = self._broker
-        return broker.config.value(broker.image, broker.node_id, TOPIC_RESOURCE, topic, name).value
+        return broker.config.value(
+            broker.image, broker.node_id, TOPIC_RESOURCE, topic, name
+        ).value
 
-    def decide(self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer]) -> Answer | Wait:
-        """Append the controller's decision to the metadata log; the answer is made once the decision is committed."""
+    def decide(
+        self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer]
+    ) -> Answer | Wait:
+        """Append the controller's decision to the metadata log; the answer is made once
+        the decision is committed.
+        """
         if not records:
             return answer()
         quorum = self._broker.quorum
@@ -205,9 +278,16 @@ class ActiveController:
         return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, committed)
 
     def change(
-        self, records: Sequence[MetadataRecord], now: Now, answer: Answer, kind: str, changes: Iterable[dict[str, Any]]
+        self,
+        records: Sequence[MetadataRecord],
+        now: Now,
+        answer: Answer,
+        kind: str,
+        changes: Iterable[dict[str, Any]],
     ) -> Answer | Wait:
-        """Decide as a client asked. kind, changes: the trace events of what changed, told once it is committed."""
+        """Decide as a client asked. kind, changes: the trace events of what changed,
+        told once it is committed.
+        """
 
         def committed() -> Answer:
             if self._broker.trace:
@@ -218,7 +298,9 @@ class ActiveController:
         return self.decide(records, now, committed)
 
     def settled(self, now: Now) -> Wait:
-        """Decisions are made on committed state only: a request that comes between them waits, and then begins."""
+        """Decisions are made on committed state only: a request that comes between them
+        waits, and then begins.
+        """
         quorum, until_ms = self._broker.quorum, now.monotonic_ms + TIMEOUT_MS
 
         def attempt(*_: object) -> Answer | None:

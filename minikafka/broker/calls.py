@@ -1,4 +1,6 @@
-"""A request on its way through the node, who sent it, and how it is refused where its handler knows no better."""
+"""A request on its way through the node, who sent it, and how it is refused where its
+handler knows no better.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -15,7 +17,8 @@ from minikafka.wire.schema import Message
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker as Broker
 else:
-    Broker = object  # broker.py imports the handlers: to them it is a name in their signatures
+    # broker.py imports the handlers: to them it is a name in their signatures
+    Broker = object
 
 
 Named = TypeVar("Named")
@@ -25,8 +28,9 @@ CONTROLLER_LISTENER = "CONTROLLER"  # where nodes talk to each other
 
 @dataclass(slots=True)
 class Client:
-    """One connection as the broker sees it. lets_in: its next request may come before the last one is answered. asked,
-    answered: how many requests. early: what became of one whose turn to be answered hasn't come, by its number.
+    """One connection as the broker sees it. lets_in: its next request may come before
+    the last one is answered. asked, answered: how many requests. early: what became of
+    one whose turn to be answered hasn't come, by its number.
     """
 
     listener: str
@@ -46,7 +50,9 @@ class Itself:
 
 
 class Call(NamedTuple):
-    """A request on its way through a handler. number: 1 for the first one of its connection."""
+    """A request on its way through a handler. number: 1 for the first one of its
+    connection.
+    """
 
     connection: Connection
     client: Client
@@ -61,9 +67,10 @@ class Call(NamedTuple):
 class Handler(NamedTuple):
     """How one API is served. versions: the lowest and the highest.
 
-    refuse: the answer to a request that failed as a whole, where the API has its own form for that. shape: an answer
-    that was waited for, completed. decides: the request changes metadata, so the active controller answers it, once
-    what it decided before is committed. of_nodes: it is served to other nodes only.
+    refuse: the answer to a request that failed as a whole, where the API has its own
+    form for that. shape: an answer that was waited for, completed. decides: the request
+    changes metadata, so the active controller answers it, once what it decided before
+    is committed. of_nodes: it is served to other nodes only.
     """
 
     api: str
@@ -75,24 +82,37 @@ class Handler(NamedTuple):
     of_nodes: bool = False
 
 
-def judged(named: Answer, verdict: Callable[[], Answer], say_why: bool = False) -> Answer:
-    """What is answered for one topic, partition or group of a request: what names it, with its verdict or its error."""
+def judged(
+    named: Answer, verdict: Callable[[], Answer], say_why: bool = False
+) -> Answer:
+    """What is answered for one topic, partition or group of a request: what names it,
+    with its verdict or its error.
+    """
     try:
         return named | {"error_code": Error.NONE} | verdict()
     except KafkaError as error:
-        return named | {"error_code": error.error} | ({"error_message": error.message} if say_why else {})
+        return (
+            named
+            | {"error_code": error.error}
+            | ({"error_message": error.message} if say_why else {})
+        )
 
 
 def each_judged(
-    asked: Iterable[Any], named: Callable[[Any], Answer], verdict: Callable[[Any], Answer], say_why: bool = False
+    asked: Iterable[Any],
+    named: Callable[[Any], Answer],
+    verdict: Callable[[Any], Answer],
+    say_why: bool = False,
 ) -> list[Answer]:
-    """The same for all of them. named(one): what names it; verdict(one): its other fields."""
+    """The same for all of them. named(one): what names it; verdict(one): its other
+    fields.
+    """
     return [judged(named(one), partial(verdict, one), say_why) for one in asked]
 
 
 def once_each(asked: Iterable[Named]) -> list[Named]:
-    """What a request names twice is described once, so that no short request has a long answer. (Apache Kafka describes
-    it twice; clients name each once.)
+    """What a request names twice is described once, so that no short request has a long
+    answer. (Apache Kafka describes it twice; clients name each once.)
     """
     return list(dict.fromkeys(asked))
 
@@ -105,19 +125,33 @@ def by_topic(
     say_why: bool = False,
     partitions: str = "partitions",
 ) -> list[Answer]:
-    """What is answered for the partitions of each topic. field: the one that names the topic. named(partition): those
-    that name a partition in the answer. verdict(topic, partition): its others. partitions: as the request calls them.
+    """What is answered for the partitions of each topic. field: the one that names the
+    topic. named(partition): those that name a partition in the answer. verdict(topic,
+    partition): its others. partitions: as the request calls them.
     """
 
     def answered(topic: Any) -> list[Answer]:
-        return each_judged(getattr(topic, partitions), named, partial(verdict, topic), say_why)
+        return each_judged(
+            getattr(topic, partitions), named, partial(verdict, topic), say_why
+        )
 
-    return [{field: getattr(topic, field), "partitions": answered(topic)} for topic in topics]
+    return [
+        {field: getattr(topic, field), "partitions": answered(topic)}
+        for topic in topics
+    ]
 
 
 def refusal(of: Call, error: KafkaError) -> Answer:
-    """The answer to a request that failed as a whole. If its version has no field for it, the connection is closed."""
-    fields = {each.attribute for each in messages.API[of.api].response.struct.fields if of.version in each.versions}
+    """The answer to a request that failed as a whole. If its version has no field for
+    it, the connection is closed.
+    """
+    fields = {
+        each.attribute
+        for each in messages.API[of.api].response.struct.fields
+        if of.version in each.versions
+    }
     if "error_code" not in fields:
         return {"close": f"sent {of.api} {of.version}, which failed: {error.message}"}
-    return {"error_code": error.error} | ({"error_message": error.message} if "error_message" in fields else {})
+    return {"error_code": error.error} | (
+        {"error_message": error.message} if "error_message" in fields else {}
+    )

@@ -1,12 +1,13 @@
-"""What a broker has to do with the active controller, wherever that is: it joins the cluster, passes on what only the
-controller may decide, and leaves.
+"""What a broker has to do with the active controller, wherever that is: it joins the
+cluster, passes on what only the controller may decide, and leaves.
 
-A broker's way into the cluster (KIP-631): it registers, and gets its epoch; it opens its logs, fenced; it says that it
-is ready, and the controller unfences it. From then on it tells the controller every broker.heartbeat.interval.ms that
-it lives. Only a broker whose controller is in the same process says nothing: nobody would miss it.
+A broker's way into the cluster (KIP-631): it registers, and gets its epoch; it opens
+its logs, fenced; it says that it is ready, and the controller unfences it. From then on
+it tells the controller every broker.heartbeat.interval.ms that it lives. Only a broker
+whose controller is in the same process says nothing: nobody would miss it.
 
-On a clean stop it says that it wants to go (controlled shutdown): the controller gives what it leads to others, and
-lets it go when all brokers know.
+On a clean stop it says that it wants to go (controlled shutdown): the controller gives
+what it leads to others, and lets it go when all brokers know.
 """
 
 from collections import deque
@@ -24,11 +25,18 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 RETRY_BACKOFF_MS = 100
-REGISTRATION_VERSION, HEARTBEAT_VERSION, PRODUCER_IDS_VERSION, CREATE_TOPICS_VERSION = 4, 2, 0, 7
+REGISTRATION_VERSION, HEARTBEAT_VERSION, PRODUCER_IDS_VERSION, CREATE_TOPICS_VERSION = (
+    4,
+    2,
+    0,
+    7,
+)
 
 
 class ControlPlane:
-    """broker_epoch: the offset of this node's registration, -1 before. directory_id: of its log directory, 16 bytes."""
+    """broker_epoch: the offset of this node's registration, -1 before. directory_id: of
+    its log directory, 16 bytes.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self.broker_epoch = -1
@@ -36,18 +44,23 @@ class ControlPlane:
         self._incarnation_id = bytes(16)
         self.directory_id = bytes(16)
         self._previous_epoch = -1  # of the broker, if its last run ended cleanly
-        self._contact_at: int | None = None  # monotonic ms: the next registration or heartbeat
+        # monotonic ms: the next registration or heartbeat
+        self._contact_at: int | None = None
         self._contacting = -1  # the node that has one of ours
         self._producer_ids = range(0)
         self._waiting_for_ids: list[Wait] = []
-        self._again: deque[tuple[int, Wait]] = deque()  # what the controller could not be asked, and when to try again
-        self._leave_by: int | None = None  # monotonic ms: this broker wants to stop, and will by then
+        # what the controller could not be asked, and when to try again
+        self._again: deque[tuple[int, Wait]] = deque()
+        # monotonic ms: this broker wants to stop, and will by then
+        self._leave_by: int | None = None
         self.may_stop = False
 
     # -- joining the cluster
 
     def start(self, directory_id: bytes, previous_epoch: int, now: Now) -> None:
-        """Join the cluster as soon as it has a controller. previous_epoch: of a last run that ended cleanly, or -1."""
+        """Join the cluster as soon as it has a controller. previous_epoch: of a last
+        run that ended cleanly, or -1.
+        """
         self._incarnation_id = self._broker.random_uuid()
         self.directory_id = directory_id
         self._previous_epoch = previous_epoch
@@ -58,7 +71,11 @@ class ControlPlane:
     def registration(self) -> BrokerRegistration | None:
         """This run's, once it is committed."""
         found = self._broker.image.brokers.get(self._broker.node_id)
-        return found if found is not None and found.incarnation_id == self._incarnation_id else None
+        return (
+            found
+            if found is not None and found.incarnation_id == self._incarnation_id
+            else None
+        )
 
     def leader_changed(self, now: Now) -> None:
         """Another node is the active controller, or none, or it is this one."""
@@ -68,10 +85,13 @@ class ControlPlane:
         self._broker.moved(METADATA, 1)
 
     def leave(self, now: Now) -> None:
-        """A clean stop is wanted: `may_stop` says when. Who can't hand over within broker.session.timeout.ms goes all
-        the same, and so does who has nobody to hand over to.
+        """A clean stop is wanted: `may_stop` says when. Who can't hand over within
+        broker.session.timeout.ms goes all the same, and so does who has nobody to hand
+        over to.
         """
-        self._leave_by = now.monotonic_ms + self._broker.config["broker.session.timeout.ms"]
+        self._leave_by = (
+            now.monotonic_ms + self._broker.config["broker.session.timeout.ms"]
+        )
         self._contact_at = now.monotonic_ms
         self.may_stop = not self._broker.config.peers or not self._broker.ready
 
@@ -87,7 +107,9 @@ class ControlPlane:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return soonest(self._contact_at, self._leave_by, self._again[0][0] if self._again else None)
+        return soonest(
+            self._contact_at, self._leave_by, self._again[0][0] if self._again else None
+        )
 
     def _contact(self, now: Now) -> None:
         leader = self._broker.quorum.leader_id
@@ -95,9 +117,17 @@ class ControlPlane:
             return
         own, broker = self.registration, self._broker
         if own is None or (own.in_controlled_shutdown and self._leave_by is None):
-            of = broker.node_id, self._incarnation_id, [self.directory_id], broker.config.advertised
+            of = (
+                broker.node_id,
+                self._incarnation_id,
+                [self.directory_id],
+                broker.config.advertised,
+            )
             fields = controller.registration(*of, broker.config["broker.rack"])
-            fields |= {"cluster_id": broker.cluster_id, "previous_broker_epoch": self._previous_epoch}
+            fields |= {
+                "cluster_id": broker.cluster_id,
+                "previous_broker_epoch": self._previous_epoch,
+            }
             self._ask(leader, "BrokerRegistration", REGISTRATION_VERSION, fields)
             return
         self.broker_epoch = own.broker_epoch
@@ -111,7 +141,9 @@ class ControlPlane:
             }
             self._ask(leader, "BrokerHeartbeat", HEARTBEAT_VERSION, body)
 
-    def _ask(self, leader: int, api: str, version: int, body: Mapping[str, object]) -> None:
+    def _ask(
+        self, leader: int, api: str, version: int, body: Mapping[str, object]
+    ) -> None:
         self._contacting = leader
 
         def answered(reply: Message | None, now: Now) -> None:
@@ -120,12 +152,25 @@ class ControlPlane:
             self._contacting = -1
             own = self.registration
             answer = None if reply is None or reply.error_code else reply
-            may_stop = answer is not None and api == "BrokerHeartbeat" and answer.should_shut_down
+            may_stop = (
+                answer is not None
+                and api == "BrokerHeartbeat"
+                and answer.should_shut_down
+            )
             if may_stop and self._leave_by is not None:
                 self.may_stop = True
             elif self._contact_at is None:  # else there is news already
-                steady = own is not None and not own.fenced and answer is not None and self._leave_by is None
-                period_ms = self._broker.config["broker.heartbeat.interval.ms"] if steady else RETRY_BACKOFF_MS
+                steady = (
+                    own is not None
+                    and not own.fenced
+                    and answer is not None
+                    and self._leave_by is None
+                )
+                period_ms = (
+                    self._broker.config["broker.heartbeat.interval.ms"]
+                    if steady
+                    else RETRY_BACKOFF_MS
+                )
                 self._contact_at = now.monotonic_ms + period_ms
 
         self._broker.ask(leader, CONTROL, api, version, body, answered)
@@ -134,7 +179,8 @@ class ControlPlane:
         """More is committed: take the next step into the cluster."""
         own, broker = self.registration, self._broker
         out = own is None or (own.in_controlled_shutdown and self._leave_by is None)
-        if out and broker.ready and self._contact_at is None:  # somebody unregistered or stopped a broker that lives
+        # somebody unregistered or stopped a broker that lives
+        if out and broker.ready and self._contact_at is None:
             self._contact_at = now.monotonic_ms
         if own is None or broker.ready:
             return
@@ -152,31 +198,51 @@ class ControlPlane:
     # -- for handlers
 
     def forward(self, call: Call, now: Now) -> Wait:
-        """A request that the active controller must answer, from a client of a broker that is not it: asked there in
-        this broker's name, and answered as it is answered. (Apache Kafka wraps it in an Envelope, KIP-590, for the
-        sake of the client's principal. There are no principals here.)
+        """A request that the active controller must answer, from a client of a broker
+        that is not it: asked there in this broker's name, and answered as it is
+        answered. (Apache Kafka wraps it in an Envelope, KIP-590, for the sake of the
+        client's principal. There are no principals here.)
         """
         quorum, until_ms = self._broker.quorum, now.monotonic_ms + TIMEOUT_MS
         if quorum.leader_id == NO_LEADER:
-            return Wait([METADATA], until_ms, lambda *_: {} if quorum.leader_id != NO_LEADER else None, again=True)
+            return Wait(
+                [METADATA],
+                until_ms,
+                lambda *_: {} if quorum.leader_id != NO_LEADER else None,
+                again=True,
+            )
         wait = Wait((), until_ms)
 
         def answered(reply: Message | None, now: Now) -> None:
-            if reply is None or reply.to_dict().get("error_code") == Error.NOT_CONTROLLER:
+            if (
+                reply is None
+                or reply.to_dict().get("error_code") == Error.NOT_CONTROLLER
+            ):
                 wait.again = True
                 self._again.append((now.monotonic_ms + RETRY_BACKOFF_MS, wait))
             else:
                 wait.finish(reply.to_dict())
 
-        self._broker.ask(quorum.leader_id, CONTROL, call.api, call.version, call.body.to_dict(), answered)
+        self._broker.ask(
+            quorum.leader_id,
+            CONTROL,
+            call.api,
+            call.version,
+            call.body.to_dict(),
+            answered,
+        )
         return wait
 
     def next_producer_id(self, now: Now) -> int | Wait:
-        """A producer id that was never given before (KIP-730: out of a block that the controller hands out). Without
-        one left: what the request must wait for before it asks again.
+        """A producer id that was never given before (KIP-730: out of a block that the
+        controller hands out). Without one left: what the request must wait for before
+        it asks again.
         """
         if self._producer_ids:
-            producer_id, self._producer_ids = self._producer_ids[0], self._producer_ids[1:]
+            producer_id, self._producer_ids = (
+                self._producer_ids[0],
+                self._producer_ids[1:],
+            )
             return producer_id
         wait = Wait((), now.monotonic_ms + TIMEOUT_MS, again=True)
         self._waiting_for_ids.append(wait)
@@ -188,26 +254,47 @@ class ControlPlane:
         def answered(reply: Message | None, now: Now) -> None:
             waiting, self._waiting_for_ids = self._waiting_for_ids, []
             if reply is not None and not reply.error_code:
-                self._producer_ids = range(reply.producer_id_start, reply.producer_id_start + reply.producer_id_len)
+                self._producer_ids = range(
+                    reply.producer_id_start,
+                    reply.producer_id_start + reply.producer_id_len,
+                )
             for wait in waiting:
                 if self._producer_ids:
                     wait.finish({})
                 else:
-                    wait.fail(KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS))  # whatever the reason: try again
+                    # whatever the reason: try again
+                    wait.fail(KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS))
 
         leader = self._broker.quorum.leader_id
         if leader == NO_LEADER:
             answered(None, self._broker.now)
             return
         body = {"broker_id": self._broker.node_id, "broker_epoch": self.broker_epoch}
-        self._broker.ask(leader, CONTROL, "AllocateProducerIds", PRODUCER_IDS_VERSION, body, answered)
+        self._broker.ask(
+            leader, CONTROL, "AllocateProducerIds", PRODUCER_IDS_VERSION, body, answered
+        )
 
-    def create(self, topics: Sequence[dict[str, Any]], now: Now, answer: Callable[[], Answer]) -> Answer | Wait:
-        """Have the active controller create topics that somebody asked for; answer(): once it has, or does not say."""
+    def create(
+        self, topics: Sequence[dict[str, Any]], now: Now, answer: Callable[[], Answer]
+    ) -> Answer | Wait:
+        """Have the active controller create topics that somebody asked for; answer():
+        once it has, or does not say.
+        """
         leader = self._broker.quorum.leader_id
         if leader == NO_LEADER:
             return answer()
-        wait = Wait((), now.monotonic_ms + TIMEOUT_MS, lambda _, __, expired: answer() if expired else None)
+        wait = Wait(
+            (),
+            now.monotonic_ms + TIMEOUT_MS,
+            lambda _, __, expired: answer() if expired else None,
+        )
         body = {"topics": topics, "timeout_ms": TIMEOUT_MS}
-        self._broker.ask(leader, CONTROL, "CreateTopics", CREATE_TOPICS_VERSION, body, lambda *_: wait.finish(answer()))
+        self._broker.ask(
+            leader,
+            CONTROL,
+            "CreateTopics",
+            CREATE_TOPICS_VERSION,
+            body,
+            lambda *_: wait.finish(answer()),
+        )
         return wait

@@ -1,7 +1,9 @@
-"""What a node coordinates: the state in those partitions of an internal topic that it leads (coordinators/runtime.py).
+"""What a node coordinates: the state in those partitions of an internal topic that it
+leads (coordinators/runtime.py).
 
-Handlers ask here. A question becomes a request to the runtime, which may be done at once or must wait: for the high
-watermark, or for others. Then the request is parked until it is done.
+Handlers ask here. A question becomes a request to the runtime, which may be done at
+once or must wait: for the high watermark, or for others. Then the request is parked
+until it is done.
 """
 
 from collections.abc import Callable
@@ -13,7 +15,13 @@ from minikafka.broker.calls import Broker, Call
 from minikafka.broker.handlers import features
 from minikafka.broker.transaction_requests import Markers, Pending
 from minikafka.clock import Now, soonest
-from minikafka.cluster.metadata import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, MetadataRecord, Partition, Topic
+from minikafka.cluster.metadata import (
+    OFFSETS_TOPIC,
+    TRANSACTIONS_TOPIC,
+    MetadataRecord,
+    Partition,
+    Topic,
+)
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import Groups, partition_for
 from minikafka.coordinators.runtime import Decision, RecordCodec, Runtime, State
@@ -28,8 +36,14 @@ from minikafka.wire.primitives import MAX_STRING_BYTES
 MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
 
 OF_MEMBERS = (
-    "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetDelete", "ConsumerGroupHeartbeat",
-)  # fmt: skip
+    "JoinGroup",
+    "SyncGroup",
+    "Heartbeat",
+    "LeaveGroup",
+    "OffsetCommit",
+    "OffsetDelete",
+    "ConsumerGroupHeartbeat",
+)
 WRITE_TIMEOUT_MS = 5000  # of transactional ids
 MOST_TRANSACTIONS_BYTES = 100 << 20  # of all that a node coordinates
 
@@ -37,13 +51,19 @@ Ask = Callable[[Any, Wait, Now], Decision]
 
 
 class Coordinator(Runtime):
-    """topic_name: where the state lies. prefix: of the configs that say how the topic is made."""
+    """topic_name: where the state lies. prefix: of the configs that say how the topic
+    is made.
+    """
 
     topic_name: str
     prefix: str
 
     def __init__(
-        self, broker: Broker, new_state: Callable[[int], State], codec: RecordCodec, write_timeout_ms: int
+        self,
+        broker: Broker,
+        new_state: Callable[[int], State],
+        codec: RecordCodec,
+        write_timeout_ms: int,
     ) -> None:
         super().__init__(new_state, codec, write_timeout_ms, broker.notice)
         self._broker = broker
@@ -69,7 +89,11 @@ class Coordinator(Runtime):
 
     def partition(self, key: str) -> int:
         """Where the state of a key lies, or will lie when the topic is made."""
-        count = len(self.topic.partitions) if self.topic else self._broker.config[f"{self.prefix}.num.partitions"]
+        count = (
+            len(self.topic.partitions)
+            if self.topic
+            else self._broker.config[f"{self.prefix}.num.partitions"]
+        )
         return partition_for(key, count)
 
     def state(self, key: str) -> Any:
@@ -77,17 +101,23 @@ class Coordinator(Runtime):
         return self.shard(self.partition(key)).state
 
     def loaded(self) -> list[Any]:
-        """The states of all partitions that this node leads. Errors: COORDINATOR_LOAD_IN_PROGRESS."""
+        """The states of all partitions that this node leads. Errors:
+        COORDINATOR_LOAD_IN_PROGRESS.
+        """
         return [self.shard(partition).state for partition in self.shards]
 
     def ask(self, key: str, ask: Ask, now: Now) -> Wait:
-        """Let a key's state decide. The answer, or the error, comes when that is committed, or when the state says."""
+        """Let a key's state decide. The answer, or the error, comes when that is
+        committed, or when the state says.
+        """
         wait = Wait()
         try:
             partition = self.partition(key)
             state = self.shard(partition).state
             because = partial(self._because, self._broker.trace.cause)
-            self.submit(partition, key, lambda now: because(ask(state, wait, now)), wait, now)
+            self.submit(
+                partition, key, lambda now: because(ask(state, wait, now)), wait, now
+            )
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 self._broker.storage_failed(error)
@@ -102,8 +132,13 @@ class Coordinator(Runtime):
         return {
             "name": self.topic_name,
             "num_partitions": config[f"{self.prefix}.num.partitions"],
-            "replication_factor": min(config[f"{self.prefix}.replication.factor"], len(image.live_brokers()) or 1),
-            "configs": [{"name": name, "value": value} for name, value in configs.items()],
+            "replication_factor": min(
+                config[f"{self.prefix}.replication.factor"],
+                len(image.live_brokers()) or 1,
+            ),
+            "configs": [
+                {"name": name, "value": value} for name, value in configs.items()
+            ],
         }
 
     def more_configs(self) -> dict[str, str]:
@@ -111,7 +146,9 @@ class Coordinator(Runtime):
         raise NotImplementedError
 
     def _because(self, cause: Cause | None, decision: Decision) -> Decision:
-        """Whenever a decision changes something, the trace tells the request that it was for."""
+        """Whenever a decision changes something, the trace tells the request that it
+        was for.
+        """
         trace, change = self._broker.trace, decision.change
         if not trace or change is None:
             return decision
@@ -137,30 +174,51 @@ class GroupCoordinator(Coordinator):
     topic_name, prefix = OFFSETS_TOPIC, "offsets.topic"
 
     def __init__(self, broker: Broker) -> None:
-        codec = RecordCodec(internal_records.encode_coordinator_record, internal_records.decode_coordinator_record)
+        codec = RecordCodec(
+            internal_records.encode_coordinator_record,
+            internal_records.decode_coordinator_record,
+        )
         of = broker.config, broker.image, self._new_member_id, broker.trace
         timeout_ms = broker.config["offsets.commit.timeout.ms"]
-        super().__init__(broker, lambda partition: Groups(partition, *of), codec, timeout_ms)
+        super().__init__(
+            broker, lambda partition: Groups(partition, *of), codec, timeout_ms
+        )
         self._topics_went = False
 
     # -- life
 
     def follow(self, record: MetadataRecord) -> None:
-        """As for every coordinator; topics with offsets committed for them may go, too."""
+        """As for every coordinator; topics with offsets committed for them may go,
+        too.
+        """
         super().follow(record)
         self._topics_went = self._topics_went or record.name == "RemoveTopicRecord"
 
     def settle(self, now: Now) -> None:
-        """Once for all topics that went: the offsets committed for them go, as a topic in their place begins anew."""
+        """Once for all topics that went: the offsets committed for them go, as a topic
+        in their place begins anew.
+        """
         if not self._topics_went:
             return
         self._topics_went = False
         topics = self._broker.image.topics
-        loaded: list[Any] = [shard.state for shard in self.shards.values() if shard.is_loaded]
+        loaded: list[Any] = [
+            shard.state for shard in self.shards.values() if shard.is_loaded
+        ]
         for offsets in [groups.offsets for groups in loaded]:
             for group_id in offsets.groups():
-                for topic in {topic: None for topic, _ in offsets.places(group_id) if topic not in topics}:
-                    self.ask(group_id, lambda groups, *_, of=(group_id, topic): groups.forget_topic(*of), now)
+                for topic in {
+                    topic: None
+                    for topic, _ in offsets.places(group_id)
+                    if topic not in topics
+                }:
+                    self.ask(
+                        group_id,
+                        lambda groups, *_, of=(group_id, topic): groups.forget_topic(
+                            *of
+                        ),
+                        now,
+                    )
 
     # -- for handlers
 
@@ -171,34 +229,56 @@ class GroupCoordinator(Coordinator):
         return super().partition(key)
 
     def end_transaction(self, partition: int, marker: Marker, now: Now) -> Appended:
-        """Write a marker into a partition of the offsets topic. Errors: as of an ordinary partition."""
+        """Write a marker into a partition of the offsets topic. Errors: as of an
+        ordinary partition.
+        """
         try:
             return self.shard(partition).end_transaction(marker, now)
         except KafkaError as error:
-            not_yet = error.error in (Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS)
-            raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER) if not_yet else error from None
+            not_yet = error.error in (
+                Error.NOT_COORDINATOR,
+                Error.COORDINATOR_LOAD_IN_PROGRESS,
+            )
+            raise (
+                KafkaError(Error.NOT_LEADER_OR_FOLLOWER) if not_yet else error
+            ) from None
 
     def more_configs(self) -> dict[str, str]:
         return {"compression.type": "producer"}
 
     def tell_refusal(self, request: Call, answer: Answer) -> None:
-        """The trace event of a refused request of a member, by whatever the API calls it."""
+        """The trace event of a refused request of a member, by whatever the API calls
+        it.
+        """
         if request.api not in OF_MEMBERS:
             return
         code = answer.get("error_code", Error.NONE)
         if code == Error.NONE and request.api == "OffsetCommit":
-            code = answer["topics"][0]["partitions"][0]["error_code"] if answer["topics"] else Error.NONE
+            code = (
+                answer["topics"][0]["partitions"][0]["error_code"]
+                if answer["topics"]
+                else Error.NONE
+            )
         if code != Error.NONE:
-            member = request.body.to_dict().get("member_id") or request.client.client_id or ""
+            member = (
+                request.body.to_dict().get("member_id")
+                or request.client.client_id
+                or ""
+            )
             of = {"group": request.body.group_id, "member": member, "api": request.api}
             self._broker.trace.emit("MemberRefused", **of, error=Error(code).name)
 
     # -- inside
 
     def _new_member_id(self, prefix: str) -> str:
-        """Client or instance id and a uuid. Errors: UNKNOWN_SERVER_ERROR, as in Apache Kafka, if it gets too long."""
+        """Client or instance id and a uuid. Errors: UNKNOWN_SERVER_ERROR, as in Apache
+        Kafka, if it gets too long.
+        """
         if len(prefix.encode()) > MOST_PREFIX_BYTES:
-            raise KafkaError(Error.UNKNOWN_SERVER_ERROR, "The member id would be longer than a string may be.")
+            raise KafkaError(
+                Error.UNKNOWN_SERVER_ERROR,
+                "The member id would be longer than a string may be.",
+            )
         return f"{prefix}-{UUID(bytes=self._broker.random_uuid())}"
 
 
@@ -208,12 +288,22 @@ class TransactionCoordinator(Coordinator):
     topic_name, prefix = TRANSACTIONS_TOPIC, "transaction.state.log"
 
     def __init__(self, broker: Broker) -> None:
-        codec = RecordCodec(internal_records.encode_coordinator_record, internal_records.decode_transaction_record)
+        codec = RecordCodec(
+            internal_records.encode_coordinator_record,
+            internal_records.decode_transaction_record,
+        )
         version = partial(features.level, broker.image, features.TRANSACTION_FEATURE)
 
         def new(partition: int) -> Transactions:
             prepared = partial(self._prepared, partition)
-            return Transactions(broker.config, version, prepared, self._new_producer_id, self._has_room, broker.trace)
+            return Transactions(
+                broker.config,
+                version,
+                prepared,
+                self._new_producer_id,
+                self._has_room,
+                broker.trace,
+            )
 
         super().__init__(broker, new, codec, WRITE_TIMEOUT_MS)
         self._markers = Markers(broker, self._complete)
@@ -225,12 +315,20 @@ class TransactionCoordinator(Coordinator):
         return super().partition(key)
 
     def more_configs(self) -> dict[str, str]:
-        least = min(self._broker.config[f"{self.prefix}.min.isr"], len(self._broker.image.live_brokers()) or 1)
-        configs = {"compression.type": "uncompressed", "min.insync.replicas": str(least)}
+        least = min(
+            self._broker.config[f"{self.prefix}.min.isr"],
+            len(self._broker.image.live_brokers()) or 1,
+        )
+        configs = {
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(least),
+        }
         return configs | {"unclean.leader.election.enable": "false"}
 
     def resigned(self, partition: int) -> None:
-        """The next coordinator reads in the log what was prepared, and goes on with it."""
+        """The next coordinator reads in the log what was prepared, and goes on with
+        it.
+        """
         super().resigned(partition)
         self._markers.drop(partition)
 
@@ -249,18 +347,29 @@ class TransactionCoordinator(Coordinator):
 
     def _has_room(self, size_bytes: int) -> bool:
         kept: list[Any] = [shard.state for shard in self.shards.values()]
-        return size_bytes + sum(each.size_bytes for each in kept) <= MOST_TRANSACTIONS_BYTES
+        return (
+            size_bytes + sum(each.size_bytes for each in kept)
+            <= MOST_TRANSACTIONS_BYTES
+        )
 
     def _prepared(self, partition: int, transaction: Transaction, now: Now) -> None:
         epoch = self.shards[partition].replica.leader_epoch
-        self._markers.send(Pending(partition, epoch, transaction, set(transaction.partitions)), now)
+        self._markers.send(
+            Pending(partition, epoch, transaction, set(transaction.partitions)), now
+        )
 
     def _complete(self, pending: Pending, now: Now) -> None:
-        """Every partition has its marker. If that can't be written down now, it is tried again."""
+        """Every partition has its marker. If that can't be written down now, it is
+        tried again.
+        """
         transaction = pending.transaction
 
         def decide(transactions: Transactions, _: Any, now: Now) -> Any:
             return transactions.complete(transaction, now)
 
         wait = self.ask(transaction.transactional_id, decide, now)
-        wait.then(lambda ended: self._markers.completed(pending, ended.error is None, self._broker.now))
+        wait.then(
+            lambda ended: self._markers.completed(
+                pending, ended.error is None, self._broker.now
+            )
+        )

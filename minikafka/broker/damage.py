@@ -1,12 +1,15 @@
-"""Replicas of this node that are damaged: found by recovery, by a look at what an earlier run wrote, or by this leader
-when a follower refuses what it was given.
+"""Replicas of this node that are damaged: found by recovery, by a look at what an
+earlier run wrote, or by this leader when a follower refuses what it was given.
 
-A damaged replica says so to the controller, as one in a failed directory does (KIP-858): it leaves the ISR and the
-eligible leaders, another replica leads, and this one drops all from the damage on and fetches it again. Until then it
-doesn't fetch: nobody may take it for a replica that has all. Where no other replica is in sync or eligible, it stays
-what it is, and what is lost was told; it is replaced as soon as another one is in sync.
+A damaged replica says so to the controller, as one in a failed directory does
+(KIP-858): it leaves the ISR and the eligible leaders, another replica leads, and this
+one drops all from the damage on and fetches it again. Until then it doesn't fetch:
+nobody may take it for a replica that has all. Where no other replica is in sync or
+eligible, it stays what it is, and what is lost was told; it is replaced as soon as
+another one is in sync.
 
-(Apache Kafka knows failed directories only. What a flipped bit did, its leader goes on serving.)
+(Apache Kafka knows failed directories only. What a flipped bit did, its leader goes on
+serving.)
 """
 
 from collections import deque
@@ -27,13 +30,11 @@ from minikafka.wire.schema import Message, nested
 ASSIGN_VERSION = 0
 RETRY_BACKOFF_MS = 100
 MOST_ASKED = 2000  # replicas in one request
-LOOK_BYTES, LOOK_INTERVAL_MS = (
-    256 << 10,
-    100,
-)  # of what earlier runs wrote: slow enough to be in nobody's way
-DOUBTED_BYTES = (
-    4 << 20
-)  # looked at when a follower asks again: the next batch tells whether an offset is right
+# Of what earlier runs wrote: slow enough to be in nobody's way.
+LOOK_BYTES = 256 << 10
+LOOK_INTERVAL_MS = 100
+# Looked at when a follower asks again: the next batch tells whether an offset is right
+DOUBTED_BYTES = 4 << 20
 OF_DAMAGE = (Error.CORRUPT_MESSAGE, Error.INVALID_RECORD)
 
 Key = tuple[str, int]
@@ -44,8 +45,8 @@ class DamagedReplicas:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        # By topic id and partition: the leader epoch in which this run had led or fetched
-        # when it was found; -1: neither.
+        # By topic id and partition: the leader epoch in which this run had led or
+        # fetched when it was found; -1: neither.
         self._found: dict[tuple[bytes, int], int] = {}
         self._to_tell: dict[Key, None] = {}  # what the controller has to hear
         self._is_asking = False
@@ -64,10 +65,11 @@ class DamagedReplicas:
         end: int,
         min_one: bool,
     ) -> list[memoryview]:
-        """What a consumer is answered, or a follower (node): see Log.read. It is looked at
-        if an earlier run wrote it, if the follower asks for it again, who may have found
-        it wrong, or if there is nothing where something must be. Errors: those of
-        Log.read, and NOT_LEADER_OR_FOLLOWER for damage, since another replica will lead.
+        """What a consumer is answered, or a follower (node): see Log.read. It is looked
+        at if an earlier run wrote it, if the follower asks for it again, who may have
+        found it wrong, or if there is nothing where something must be. Errors: those of
+        Log.read, and NOT_LEADER_OR_FOLLOWER for damage, since another replica will
+        lead.
         """
         try:
             records = replica.log.read(offset, max_bytes, end, min_one)
@@ -164,9 +166,8 @@ class DamagedReplicas:
             if members != {me}:
                 self._tell(key)
         elif partition.leader not in (NO_LEADER, me):
-            if (
-                known_epoch < partition.leader_epoch
-            ):  # what its leader knew of it is forgotten
+            # what its leader knew of it is forgotten
+            if known_epoch < partition.leader_epoch:
                 del self._found[found]
                 self._to_tell.pop(key, None)
                 replica.drop_damaged()
@@ -175,7 +176,9 @@ class DamagedReplicas:
 
     @property
     def may_join(self) -> bool:
-        """Whether this node may be let into the cluster: the controller knows what it must not lead."""
+        """Whether this node may be let into the cluster: the controller knows what it
+        must not lead.
+        """
         return not any(self._counts(replica) for replica in self._pending())
 
     def _is_alone(self, replica: Replica) -> bool:

@@ -1,4 +1,6 @@
-"""What a node asks of the outside world: data, left in its outbox in order, carried out by the shell."""
+"""What a node asks of the outside world: data, left in its outbox in order, carried out
+by the shell.
+"""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -28,7 +30,9 @@ class Close(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Send this to another node, on the connection of this lane. It ends in one receive_reply or request_failed."""
+    """Send this to another node, on the connection of this lane. It ends in one
+    receive_reply or request_failed.
+    """
 
     node: int
     lane: str
@@ -37,7 +41,9 @@ class Request(NamedTuple):
 
 
 class HangUp(NamedTuple):
-    """Close the connection of this lane: the other side has been silent for too long. Its requests have failed."""
+    """Close the connection of this lane: the other side has been silent for too long.
+    Its requests have failed.
+    """
 
     node: int
     lane: str
@@ -47,7 +53,8 @@ class Notice(NamedTuple):
     """Say this to whoever looks after the node."""
 
     line: str  # one plain sentence that names what it is about
-    error: Exception | None = None  # what was caught, if something was; its traceback is for those who asked for more
+    # what was caught, if something was; its traceback is for those who asked for more
+    error: Exception | None = None
 
 
 Effect = Reply | Done | Close | Request | HangUp | Notice

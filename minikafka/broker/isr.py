@@ -1,7 +1,9 @@
-"""Leaders keep their ISR true: who has fallen behind leaves it, who has caught up comes back (KIP-497).
+"""Leaders keep their ISR true: who has fallen behind leaves it, who has caught up comes
+back (KIP-497).
 
-The controller decides. A leader says what it wants, with the epochs that it believes in, and goes on as if the answer
-could be yes or no: who is to join must already have a record before it counts, who is to leave must still have it.
+The controller decides. A leader says what it wants, with the epochs that it believes
+in, and goes on as if the answer could be yes or no: who is to join must already have a
+record before it counts, who is to leave must still have it.
 """
 
 from typing import Any
@@ -21,7 +23,9 @@ Key = tuple[str, int]
 
 
 class IsrChanges:
-    """What this node's leaders ask of the controller: one request at a time, for all of them."""
+    """What this node's leaders ask of the controller: one request at a time, for all of
+    them.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -31,13 +35,19 @@ class IsrChanges:
         self._look_at: int | None = None
 
     def look(self, key: Key, replica: Replica, now: Now) -> None:
-        """This leader's followers have moved, or stand still: is the ISR another one?"""
+        """This leader's followers have moved, or stand still: is the ISR another
+        one?
+        """
         if replica.asked_isr or not replica.is_leader:
             return
         image = self._broker.image
         wanted = replica.wanted_isr(now, self._broker.config["replica.lag.time.max.ms"])
         isr = set(replica.partition.isr)
-        joining = {broker for broker in wanted - isr if broker in image.brokers and not image.brokers[broker].fenced}
+        joining = {
+            broker
+            for broker in wanted - isr
+            if broker in image.brokers and not image.brokers[broker].fenced
+        }
         wanted = wanted & isr | joining
         if wanted != isr:
             replica.asked_isr = frozenset(wanted)
@@ -52,9 +62,16 @@ class IsrChanges:
             self._look_at = None
             for key, replica in self._broker.replicas.replicas.items():
                 if replica.is_leader and len(replica.partition.replicas) > 1:
-                    self._look_at = now.monotonic_ms + self._broker.config["replica.lag.time.max.ms"] // 2
+                    self._look_at = (
+                        now.monotonic_ms
+                        + self._broker.config["replica.lag.time.max.ms"] // 2
+                    )
                     self.look(key, replica, now)
-        if self._ask_at is not None and self._ask_at <= now.monotonic_ms and not self._is_asking:
+        if (
+            self._ask_at is not None
+            and self._ask_at <= now.monotonic_ms
+            and not self._is_asking
+        ):
             self._ask_at = None
             self._ask(now)
 
@@ -69,22 +86,33 @@ class IsrChanges:
 
     def _ask(self, now: Now) -> None:
         leader = self._broker.quorum.leader_id
-        self._wanted = {key: each for key, each in self._wanted.items() if each.asked_isr and each.is_leader}
+        self._wanted = {
+            key: each
+            for key, each in self._wanted.items()
+            if each.asked_isr and each.is_leader
+        }
         if leader == NO_LEADER and self._wanted:
             self._ask_at = now.monotonic_ms + RETRY_BACKOFF_MS
         if leader == NO_LEADER or not self._wanted:
             return
         wanted = self._take_some()
         self._is_asking = True
-        epochs = {key: replica.partition.partition_epoch for key, replica in wanted.items()}
+        epochs = {
+            key: replica.partition.partition_epoch for key, replica in wanted.items()
+        }
 
         def answered(reply: Message | None, now: Now) -> None:
             self._is_asking = False
             if self._wanted:
                 self._ask_at = now.monotonic_ms
             topics = () if reply is None or reply.error_code else reply.topics
-            parts = ((topic.topic_id, part) for topic in topics for part in topic.partitions)
-            errors = {(topic_id, part.partition_index): part.error_code for topic_id, part in parts}
+            parts = (
+                (topic.topic_id, part) for topic in topics for part in topic.partitions
+            )
+            errors = {
+                (topic_id, part.partition_index): part.error_code
+                for topic_id, part in parts
+            }
             for key, replica in wanted.items():
                 if replica.partition.partition_epoch != epochs[key]:
                     continue  # the image has it, and more
@@ -93,16 +121,23 @@ class IsrChanges:
                     replica.advance_high_watermark()
                     self._look_at = now.monotonic_ms + RETRY_BACKOFF_MS
 
-        rows = ((replica.topic_id, self._asked(number, replica)) for (_, number), replica in wanted.items())
+        rows = (
+            (replica.topic_id, self._asked(number, replica))
+            for (_, number), replica in wanted.items()
+        )
         body = {
             "broker_id": self._broker.node_id,
             "broker_epoch": self._broker.control.broker_epoch,
             "topics": nested(rows, "topic_id"),
         }
-        self._broker.ask(leader, CONTROL, "AlterPartition", ALTER_PARTITION_VERSION, body, answered)
+        self._broker.ask(
+            leader, CONTROL, "AlterPartition", ALTER_PARTITION_VERSION, body, answered
+        )
 
     def _take_some(self) -> dict[Key, Replica]:
-        """As many as fit into one request; the others are asked for with the next one."""
+        """As many as fit into one request; the others are asked for with the next
+        one.
+        """
         some: dict[Key, Replica] = {}
         left = MOST_REQUEST_ITEMS
         for key, replica in self._wanted.items():
@@ -116,8 +151,14 @@ class IsrChanges:
 
     def _asked(self, number: int, replica: Replica) -> dict[str, Any]:
         own = {self._broker.node_id: self._broker.control.broker_epoch}
-        epochs = {broker: follower.broker_epoch for broker, follower in replica.followers.items()} | own
-        isr = [{"broker_id": broker, "broker_epoch": epochs.get(broker, -1)} for broker in sorted(replica.asked_isr)]
+        epochs = {
+            broker: follower.broker_epoch
+            for broker, follower in replica.followers.items()
+        } | own
+        isr = [
+            {"broker_id": broker, "broker_epoch": epochs.get(broker, -1)}
+            for broker in sorted(replica.asked_isr)
+        ]
         return {
             "partition_index": number,
             "leader_epoch": replica.leader_epoch,

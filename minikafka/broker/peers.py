@@ -1,12 +1,15 @@
 """Requests of this node to others. Each ends once: in a reply, or in a failure.
 
-A shell keeps one connection for each (node, lane), so that nothing waits behind a request that the other side has
-parked: votes on the lane `quorum`, fetches of followers on `replica_fetch`, everything that is answered at once on
-`control`, markers of transactions on `markers`, who joins one on `joins`. The correlation ids are ours; on a lane
-replies come in the order of the requests. A node asked for the first time says what it speaks (ApiVersions, KIP-35).
+A shell keeps one connection for each (node, lane), so that nothing waits behind a
+request that the other side has parked: votes on the lane `quorum`, fetches of followers
+on `replica_fetch`, everything that is answered at once on `control`, markers of
+transactions on `markers`, who joins one on `joins`. The correlation ids are ours; on a
+lane replies come in the order of the requests. A node asked for the first time says
+what it speaks (ApiVersions, KIP-35).
 
-A machine that loses power tells nobody, and a connection to it looks well for hours. So whoever doesn't answer in time
-is hung up on, and everything asked on that lane has failed.
+A machine that loses power tells nobody, and a connection to it looks well for hours. So
+whoever doesn't answer in time is hung up on, and everything asked on that lane has
+failed.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +27,8 @@ from minikafka.wire.schema import Message
 CONTROL = "control"
 API_VERSIONS_VERSION = 3
 RETRY_BACKOFF_MS = 100
-REQUEST_TIMEOUT_MS = 30_000  # controller.socket.timeout.ms, replica.socket.timeout.ms, request.timeout.ms
+# controller.socket.timeout.ms, replica.socket.timeout.ms, request.timeout.ms
+REQUEST_TIMEOUT_MS = 30_000
 
 Then = Callable[[Message | None, Now], None]  # the reply; None: it failed
 
@@ -41,9 +45,10 @@ class Asked(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Peers:
-    """addresses: of the other nodes, by node id. versions: what each of them speaks, API key -> (lowest, highest), as
-    soon as it has said so. send: puts a request into the outbox. timeouts_ms: how long an answer may take, by lane,
-    where that isn't REQUEST_TIMEOUT_MS.
+    """addresses: of the other nodes, by node id. versions: what each of them speaks,
+    API key -> (lowest, highest), as soon as it has said so. send: puts a request into
+    the outbox. timeouts_ms: how long an answer may take, by lane, where that isn't
+    REQUEST_TIMEOUT_MS.
     """
 
     _node_id: int
@@ -56,7 +61,11 @@ class Peers:
     _correlation_id: int = 0
 
     def __post_init__(self) -> None:
-        self.addresses = {node: address for node, address in self.addresses.items() if node != self._node_id}
+        self.addresses = {
+            node: address
+            for node, address in self.addresses.items()
+            if node != self._node_id
+        }
         self._client_id = f"broker-{self._node_id}"
 
     def start(self, now: Now) -> None:
@@ -71,32 +80,51 @@ class Peers:
             self._greet(node, now)
 
     def ask(
-        self, node: int, lane: str, api: str, version: int, body: Mapping[str, Any], then: Then, now: Now
+        self,
+        node: int,
+        lane: str,
+        api: str,
+        version: int,
+        body: Mapping[str, Any],
+        then: Then,
+        now: Now,
     ) -> None:
         """Send a request. then(reply or None, now): how it ended, called once."""
         self._correlation_id += 1
-        frame = messages.encode_request(api, version, self._correlation_id, self._client_id, body)
+        frame = messages.encode_request(
+            api, version, self._correlation_id, self._client_id, body
+        )
         deadline_ms = now.monotonic_ms + self._timeouts_ms.get(lane, REQUEST_TIMEOUT_MS)
         asked = Asked(api, version, body, then, deadline_ms)
         self._asked.setdefault((node, lane), {})[self._correlation_id] = asked
         self._send(Request(node, lane, self._correlation_id, frame))
 
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
-        """The reply to the oldest request of this lane. Errors: DecodeError for bytes that are not, and for what nobody
-        in his right mind answers: the request is still to fail then, as if there had been no reply.
+        """The reply to the oldest request of this lane. Errors: DecodeError for bytes
+        that are not, and for what nobody in his right mind answers: the request is
+        still to fail then, as if there had been no reply.
         """
         asked = self._asked.get((node, lane))
         if not asked:
-            raise DecodeError(f"node {node} answers on lane {lane}, where it was not asked")
+            raise DecodeError(
+                f"node {node} answers on lane {lane}, where it was not asked"
+            )
         correlation_id, request = next(iter(asked.items()))
-        answered_id, reply = messages.decode_response(request.api, request.version, frame)
+        answered_id, reply = messages.decode_response(
+            request.api, request.version, frame
+        )
         if answered_id != correlation_id:
-            raise DecodeError(f"node {node} answers request {answered_id} where {correlation_id} comes next")
+            raise DecodeError(
+                f"node {node} answers request {answered_id} where {correlation_id}"
+                " comes next"
+            )
         check_reply(request.api, request.body, reply, {self._node_id, *self.addresses})
         del asked[correlation_id]
         request.then(reply, now)
 
-    def request_failed(self, node: int, lane: str, correlation_id: int, now: Now) -> None:
+    def request_failed(
+        self, node: int, lane: str, correlation_id: int, now: Now
+    ) -> None:
         """There will be no reply: the connection is lost, or was never made."""
         asked = self._asked.get((node, lane), {}).pop(correlation_id, None)
         if asked is not None:
@@ -110,13 +138,19 @@ class Peers:
                 self._send(HangUp(*at))
                 for each in asked.values():
                     each.then(None, now)
-        for node in [node for node, at_ms in self._greet_at.items() if at_ms <= now.monotonic_ms]:
+        for node in [
+            node for node, at_ms in self._greet_at.items() if at_ms <= now.monotonic_ms
+        ]:
             del self._greet_at[node]
             self._greet(node, now)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        oldest = [next(iter(asked.values())).deadline_ms for asked in self._asked.values() if asked]
+        oldest = [
+            next(iter(asked.values())).deadline_ms
+            for asked in self._asked.values()
+            if asked
+        ]
         return soonest(*self._greet_at.values(), *oldest)
 
     def _greet(self, node: int, now: Now) -> None:
@@ -124,7 +158,12 @@ class Peers:
             if reply is None or reply.error_code:
                 self._greet_at[node] = now.monotonic_ms + RETRY_BACKOFF_MS
             else:
-                self.versions[node] = {each.api_key: (each.min_version, each.max_version) for each in reply.api_keys}
+                self.versions[node] = {
+                    each.api_key: (each.min_version, each.max_version)
+                    for each in reply.api_keys
+                }
 
         software = {"client_software_name": "minikafka", "client_software_version": "1"}
-        self.ask(node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, answered, now)
+        self.ask(
+            node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, answered, now
+        )

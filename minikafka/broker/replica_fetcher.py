@@ -1,11 +1,13 @@
-"""How a follower gets its records: by fetching, as a consumer does, from the leader of each partition (KIP-595's form
-of Fetch: the leader answers where the two logs part, KIP-279).
+"""How a follower gets its records: by fetching, as a consumer does, from the leader of
+each partition (KIP-595's form of Fetch: the leader answers where the two logs part,
+KIP-279).
 
-One fetch at a time goes to each leader, for all partitions that this node follows there, in a session (KIP-227): only
-what changed is named again. The fetch offset says what the follower has: asking for more acknowledges what came.
+One fetch at a time goes to each leader, for all partitions that this node follows
+there, in a session (KIP-227): only what changed is named again. The fetch offset says
+what the follower has: asking for more acknowledges what came.
 
-What comes is checked before it is appended. A batch that is wrong fails its partition and nothing else: it is asked for
-again after a while, of whoever leads then.
+What comes is checked before it is appended. A batch that is wrong fails its partition
+and nothing else: it is asked for again after a while, of whoever leads then.
 """
 
 from collections.abc import Collection
@@ -23,21 +25,25 @@ from minikafka.wire.schema import Message, nested
 
 LANE = "replica_fetch"
 FETCH_VERSION, LIST_OFFSETS_VERSION = 17, 7
-MOST_NAMED = MOST_REQUEST_ITEMS // 2  # partitions in one request, each perhaps of another topic
+# partitions in one request, each perhaps of another topic
+MOST_NAMED = MOST_REQUEST_ITEMS // 2
 EARLIEST = -2
 
 Key = tuple[bytes, int]  # topic id, partition
-Position = tuple[int, int, int, int]  # fetch offset, leader epoch, last epoch, log start offset
+# fetch offset, leader epoch, last epoch, log start offset
+Position = tuple[int, int, int, int]
 
 
 @dataclass(slots=True)
 class Leader:
-    """What is fetched from one node. told: of each partition, as the session knows it; None if that is out of date.
-    is_whole: the last request named all that was to be told, and no others follow at once.
+    """What is fetched from one node. told: of each partition, as the session knows it;
+    None if that is out of date. is_whole: the last request named all that was to be
+    told, and no others follow at once.
     """
 
     followed: dict[Key, Replica] = field(default_factory=dict)
-    resting: dict[Key, int] = field(default_factory=dict)  # monotonic ms, from which it is asked for again
+    # monotonic ms, from which it is asked for again
+    resting: dict[Key, int] = field(default_factory=dict)
     told: dict[Key, Position | None] = field(default_factory=dict)
     session_id: int = 0
     session_epoch: int = INITIAL_EPOCH
@@ -50,7 +56,9 @@ class Leader:
         self.told.clear()
 
     def let_others_come_first(self, keys: Collection[Key]) -> None:
-        """Without a session each request names its partitions, and those that didn't fit come next time."""
+        """Without a session each request names its partitions, and those that didn't
+        fit come next time.
+        """
         if not self.is_whole:
             for key in keys:
                 if key in self.followed:
@@ -74,7 +82,11 @@ class ReplicaFetcher:
         """Who leads this replica's partition may be another node now."""
         key = (replica.topic_id, number)
         leader = replica.partition.leader
-        wanted = NO_LEADER if replica.is_leader or replica.log.damaged_from is not None else leader
+        wanted = (
+            NO_LEADER
+            if replica.is_leader or replica.log.damaged_from is not None
+            else leader
+        )
         known = self._followed.get(key, NO_LEADER)
         if known not in (NO_LEADER, wanted):
             self._drop(key)
@@ -87,12 +99,16 @@ class ReplicaFetcher:
             of.ask_at = now_ms
 
     def follow(self, record: MetadataRecord) -> None:
-        """A metadata record was committed: what a deleted topic had, or moved to other nodes, is not followed."""
+        """A metadata record was committed: what a deleted topic had, or moved to other
+        nodes, is not followed.
+        """
         if record.name == "PartitionChangeRecord" and record.fields.get("replicas"):
             if self._broker.node_id not in record.fields["replicas"]:
                 self._drop((record.fields["topic_id"], record.fields["partition_id"]))
         elif record.name == "RemoveTopicRecord":
-            for key in [key for key in self._followed if key[0] == record.fields["topic_id"]]:
+            for key in [
+                key for key in self._followed if key[0] == record.fields["topic_id"]
+            ]:
                 self._drop(key)
 
     def _drop(self, key: Key) -> None:
@@ -104,27 +120,48 @@ class ReplicaFetcher:
     def tick(self, now: Now) -> None:
         """Ask whom it is time to ask."""
         for node, leader in self._leaders.items():
-            if leader.ask_at is not None and leader.ask_at <= now.monotonic_ms and not leader.is_asked:
+            if (
+                leader.ask_at is not None
+                and leader.ask_at <= now.monotonic_ms
+                and not leader.is_asked
+            ):
                 leader.ask_at = None
                 self._ask(node, leader, now)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return soonest(*(leader.ask_at for leader in self._leaders.values() if not leader.is_asked))
+        return soonest(
+            *(leader.ask_at for leader in self._leaders.values() if not leader.is_asked)
+        )
 
     # -- asking
 
     def _ask(self, node: int, leader: Leader, now: Now) -> None:
-        for key in [key for key, until_ms in leader.resting.items() if until_ms <= now.monotonic_ms]:
+        for key in [
+            key
+            for key, until_ms in leader.resting.items()
+            if until_ms <= now.monotonic_ms
+        ]:
             del leader.resting[key]
         if len(leader.resting) == len(leader.followed):
             leader.ask_at = min(leader.resting.values(), default=None)
             return
-        forgotten = [key for key in leader.told if key not in leader.followed or key in leader.resting][:MOST_NAMED]
+        forgotten = [
+            key
+            for key in leader.told
+            if key not in leader.followed or key in leader.resting
+        ][:MOST_NAMED]
         for key in forgotten:
             del leader.told[key]
-        untold = [key for key in leader.followed if leader.told.get(key) is None and key not in leader.resting]
-        news = {key: row(leader.followed[key]) for key in untold[: MOST_NAMED - len(forgotten)]}
+        untold = [
+            key
+            for key in leader.followed
+            if leader.told.get(key) is None and key not in leader.resting
+        ]
+        news = {
+            key: row(leader.followed[key])
+            for key in untold[: MOST_NAMED - len(forgotten)]
+        }
         leader.told.update(news)
         leader.is_whole = len(news) == len(untold)
         leader.is_asked = True
@@ -141,30 +178,57 @@ class ReplicaFetcher:
                 for answer in topic.partitions:
                     key = (topic.topic_id, answer.partition_index)
                     replica, told = leader.followed.get(key), leader.told.get(key)
-                    if replica is not None and told is not None and replica.leader_epoch == told[1]:
+                    if (
+                        replica is not None
+                        and told is not None
+                        and replica.leader_epoch == told[1]
+                    ):
                         self._take(node, leader, key, replica, answer, now)
             if reply.session_id:
                 leader.session_id = reply.session_id
-                leader.session_epoch = leader.session_epoch + 1 if leader.session_epoch < LAST_EPOCH else 1
+                leader.session_epoch = (
+                    leader.session_epoch + 1 if leader.session_epoch < LAST_EPOCH else 1
+                )
             else:
                 leader.forget_session()
                 leader.let_others_come_first(news)
 
-        self._broker.ask(node, LANE, "Fetch", FETCH_VERSION, self._body(leader, news, forgotten), answered)
+        self._broker.ask(
+            node,
+            LANE,
+            "Fetch",
+            FETCH_VERSION,
+            self._body(leader, news, forgotten),
+            answered,
+        )
 
-    def _body(self, leader: Leader, news: dict[Key, Position], forgotten: list[Key]) -> dict[str, Any]:
+    def _body(
+        self, leader: Leader, news: dict[Key, Position], forgotten: list[Key]
+    ) -> dict[str, Any]:
         config = self._broker.config
         per_partition = {"partition_max_bytes": config["replica.fetch.max.bytes"]}
         rows = (
-            (topic_id, {
-                "partition": number, "fetch_offset": offset, "current_leader_epoch": epoch,
-                "last_fetched_epoch": last_epoch, "log_start_offset": start, **per_partition,
-            })
+            (
+                topic_id,
+                {
+                    "partition": number,
+                    "fetch_offset": offset,
+                    "current_leader_epoch": epoch,
+                    "last_fetched_epoch": last_epoch,
+                    "log_start_offset": start,
+                    **per_partition,
+                },
+            )
             for (topic_id, number), (offset, epoch, last_epoch, start) in news.items()
-        )  # fmt: skip
+        )
         return {
-            "replica_state": {"replica_id": self._broker.node_id, "replica_epoch": self._broker.control.broker_epoch},
-            "max_wait_ms": config["replica.fetch.wait.max.ms"] if leader.is_whole else 0,
+            "replica_state": {
+                "replica_id": self._broker.node_id,
+                "replica_epoch": self._broker.control.broker_epoch,
+            },
+            "max_wait_ms": (
+                config["replica.fetch.wait.max.ms"] if leader.is_whole else 0
+            ),
             "min_bytes": 1,
             "max_bytes": config["replica.fetch.response.max.bytes"],
             "session_id": leader.session_id,
@@ -175,16 +239,28 @@ class ReplicaFetcher:
 
     # -- being answered
 
-    def _take(self, node: int, leader: Leader, key: Key, replica: Replica, answer: Message, now: Now) -> None:
+    def _take(
+        self,
+        node: int,
+        leader: Leader,
+        key: Key,
+        replica: Replica,
+        answer: Message,
+        now: Now,
+    ) -> None:
         if answer.error_code == Error.NONE:
             try:
                 replica.take(answer, now)
             except KafkaError as error:
                 self._failed(node, replica, error)
-                leader.resting[key] = now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
+                leader.resting[key] = (
+                    now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
+                )
             leader.look(key)
             return
-        leader.resting[key] = now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
+        leader.resting[key] = (
+            now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
+        )
         if answer.error_code == Error.OFFSET_OUT_OF_RANGE:
             self._start_over(node, leader, key, replica)
 
@@ -195,27 +271,51 @@ class ReplicaFetcher:
             self._broker.damage.cannot_write(replica, error)
         else:
             why = f"{error.message}. It is asked for again"
-            self._broker.notice(f"{log.directory}: node {node} gives damaged records for {log.log_end_offset}: {why}")
+            self._broker.notice(
+                f"{log.directory}: node {node} gives damaged records for"
+                f" {log.log_end_offset}: {why}"
+            )
 
-    def _start_over(self, node: int, leader: Leader, key: Key, replica: Replica) -> None:
-        """The leader has deleted what comes next here, or never had what is here: begin anew where its log begins."""
+    def _start_over(
+        self, node: int, leader: Leader, key: Key, replica: Replica
+    ) -> None:
+        """The leader has deleted what comes next here, or never had what is here: begin
+        anew where its log begins.
+        """
         epoch = replica.leader_epoch
 
         def answered(reply: Message | None, now: Now) -> None:
-            found = reply.topics[0].partitions[0] if reply is not None and reply.topics else None
-            is_late = replica.leader_epoch != epoch or leader.followed.get(key) is not replica
+            found = (
+                reply.topics[0].partitions[0]
+                if reply is not None and reply.topics
+                else None
+            )
+            is_late = (
+                replica.leader_epoch != epoch or leader.followed.get(key) is not replica
+            )
             if found is None or found.error_code or is_late:
                 return
             replica.start_at(found.offset)
             self.follow_image(replica, key[1], now.monotonic_ms)
 
-        asked = {"partition_index": key[1], "current_leader_epoch": epoch, "timestamp": EARLIEST}
+        asked = {
+            "partition_index": key[1],
+            "current_leader_epoch": epoch,
+            "timestamp": EARLIEST,
+        }
         topics = [{"name": replica.log.topic, "partitions": [asked]}]
         body = {"replica_id": self._broker.node_id, "topics": topics}
-        self._broker.ask(node, LANE, "ListOffsets", LIST_OFFSETS_VERSION, body, answered)
+        self._broker.ask(
+            node, LANE, "ListOffsets", LIST_OFFSETS_VERSION, body, answered
+        )
 
 
 def row(replica: Replica) -> Position:
     """What a follower tells of one partition."""
     log = replica.log
-    return log.log_end_offset, replica.leader_epoch, log.epochs.latest, log.log_start_offset
+    return (
+        log.log_end_offset,
+        replica.leader_epoch,
+        log.epochs.latest,
+        log.log_start_offset,
+    )

@@ -1,7 +1,9 @@
-"""The replicas that this node holds: made, recovered, looked after and deleted as the metadata image says.
+"""The replicas that this node holds: made, recovered, looked after and deleted as the
+metadata image says.
 
-The image decides what exists; this room makes the disk agree with it. Retention, compaction, checkpoints and the
-removal of deleted files are background work in slices, so that no request waits behind them for long.
+The image decides what exists; this room makes the disk agree with it. Retention,
+compaction, checkpoints and the removal of deleted files are background work in slices,
+so that no request waits behind them for long.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -21,15 +23,20 @@ from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 
-HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS = 5000  # replica.high.watermark.checkpoint.interval.ms
+# replica.high.watermark.checkpoint.interval.ms
+HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS = 5000
 RECOVERY_SLICE_BYTES = 1 << 20
-CREATED_AT_ONCE = 20  # logs between two ticks; others when they are asked for, or in the background
+# logs between two ticks; others when they are asked for, or in the background
+CREATED_AT_ONCE = 20
 ASKED_FOR_AT_ONCE = 200  # logs between two ticks, of those that are asked for
-# Of background work, in bytes to read: making a log, removing a file; at start opening a log, looking whose it is.
+# Of background work, in bytes to read: making a log, removing a file; at start opening
+# a log, looking whose it is.
 LOG_COST, FILE_COST, OPEN_COST, LOOK_COST = 1 << 20, 1 << 16, 1 << 14, 1 << 13
 
 LOG_CONFIGS = {
-    name.replace(".", "_"): name for name in TOPIC_CONFIGS if name.replace(".", "_") in LogConfig.__dataclass_fields__
+    name.replace(".", "_"): name
+    for name in TOPIC_CONFIGS
+    if name.replace(".", "_") in LogConfig.__dataclass_fields__
 }
 
 PartitionKey = tuple[str, int]
@@ -48,34 +55,56 @@ class ReplicaManager:
     _notice: Callable[..., object]
     _hears: Hears
     replicas: dict[PartitionKey, Replica] = field(default_factory=dict)
-    _unloaded: dict[PartitionKey, None] = field(default_factory=dict)  # logs of the last run, still to be recovered
+    # logs of the last run, still to be recovered
+    _unloaded: dict[PartitionKey, None] = field(default_factory=dict)
     _to_create: dict[PartitionKey, None] = field(default_factory=dict)
     _created: int = 0  # logs, since the last tick
     _by_topic: dict[bytes, list[PartitionKey]] = field(default_factory=dict)
-    _removals: dict[PartitionKey, Work] = field(default_factory=dict)  # not begun: the folder has its name yet
+    # not begun: the folder has its name yet
+    _removals: dict[PartitionKey, Work] = field(default_factory=dict)
     _background: list[Work] = field(default_factory=list)
-    _timers: Deadlines[Callable[[Now], None]] = field(default_factory=Deadlines)  # of what there is to do
+    # of what there is to do
+    _timers: Deadlines[Callable[[Now], None]] = field(default_factory=Deadlines)
     _periods_ms: dict[Callable[[Now], None], int] = field(default_factory=dict)
-    _some_rest: bool = False  # work that was done, and is due again when some log has changed
+    # work that was done, and is due again when some log has changed
+    _some_rest: bool = False
     _written: dict[str, dict[PartitionKey, int]] = field(default_factory=dict)
     _now_ms: int = 0
 
     def __post_init__(self) -> None:
-        self._cleaner = Cleaner(self._config["log.cleaner.dedupe.buffer.size"], self._notice)
+        self._cleaner = Cleaner(
+            self._config["log.cleaner.dedupe.buffer.size"], self._notice
+        )
 
-    def leader(self, topic: str, number: int, current_leader_epoch: int = -1, or_follower: bool = False) -> Replica:
-        """The replica, if this node leads it in the epoch that the client believes in (or follows, if that will do);
-        else Kafka's error. One that is still being recovered leads nothing yet.
+    def leader(
+        self,
+        topic: str,
+        number: int,
+        current_leader_epoch: int = -1,
+        or_follower: bool = False,
+    ) -> Replica:
+        """The replica, if this node leads it in the epoch that the client believes in
+        (or follows, if that will do); else Kafka's error. One that is still being
+        recovered leads nothing yet.
         """
         replica = self.find(topic, number)
         if replica is None:
-            known = topic in self._image.topics and number in self._image.topics[topic].partitions
-            raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER if known else Error.UNKNOWN_TOPIC_OR_PARTITION)
+            known = (
+                topic in self._image.topics
+                and number in self._image.topics[topic].partitions
+            )
+            raise KafkaError(
+                Error.NOT_LEADER_OR_FOLLOWER
+                if known
+                else Error.UNKNOWN_TOPIC_OR_PARTITION
+            )
         replica.check_leader(current_leader_epoch, or_follower)
         return replica
 
     def find(self, topic: str, number: int) -> Replica | None:
-        """The replica, if this node has it. One whose turn has not come yet is made now, unless that were too many."""
+        """The replica, if this node has it. One whose turn has not come yet is made
+        now, unless that were too many.
+        """
         key = topic, number
         if key in self._to_create and self._created >= ASKED_FOR_AT_ONCE:
             return None
@@ -90,21 +119,31 @@ class ReplicaManager:
             return None  # deleted before its turn
         removal = self._removals.pop(key, None)
         if removal is not None:
-            self._begin_removal(removal)  # a new topic has the name of one that was deleted
+            # a new topic has the name of one that was deleted
+            self._begin_removal(removal)
         directory = f"{key[0]}-{key[1]}"
         with as_storage_errors(directory):
             if self._disk.exists(directory):
-                self._set_aside(directory, "stands where the log of a new topic has to be")
+                self._set_aside(
+                    directory, "stands where the log of a new topic has to be"
+                )
         return self._hold(key, topic.partitions[key[1]], self._open(*key))
 
     # -- what the image asks for
 
     def load(self, now: Now) -> Work:
-        """At start: set aside logs that the image doesn't know, recover the others, in slices. Yields bytes read."""
-        self._unloaded = {(topic, number): None for topic, number, _ in self._image.all_partitions()}
+        """At start: set aside logs that the image doesn't know, recover the others, in
+        slices. Yields bytes read.
+        """
+        self._unloaded = {
+            (topic, number): None for topic, number, _ in self._image.all_partitions()
+        }
         for work, period_ms in (
             (self._clean_up, self._config["log.retention.check.interval.ms"]),
-            (self._write_recovery_points, max(1, self._config["log.flush.offset.checkpoint.interval.ms"])),
+            (
+                self._write_recovery_points,
+                max(1, self._config["log.flush.offset.checkpoint.interval.ms"]),
+            ),
             (self._write_high_watermarks, HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS),
             (self._compact, max(1, self._config["log.cleaner.backoff.ms"])),
         ):
@@ -124,7 +163,8 @@ class ReplicaManager:
         while self._unloaded:
             key = next(iter(self._unloaded))
             topic = self._image.topics.get(key[0])
-            partition = topic.partitions.get(key[1]) if topic else None  # of now: it may have gone meanwhile
+            # of now: it may have gone meanwhile
+            partition = topic.partitions.get(key[1]) if topic else None
             if partition is not None and self._node_id in partition.replicas:
                 high_watermark = high_watermarks.get(key, 0)
                 log = self._open(
@@ -138,37 +178,61 @@ class ReplicaManager:
                 recovery_point = recovery_points.get(key, 0)
                 before = max(recovery_point, high_watermark)
                 if log.log_end_offset < before:
-                    what = f"ends at offset {log.log_end_offset}, and had got to {before}: records are lost"
+                    what = (
+                        f"ends at offset {log.log_end_offset}, and had got to {before}:"
+                        " records are lost"
+                    )
                     self._notice(f"{log.directory} {what}")
                     if clean or log.log_end_offset < recovery_point:
                         log.damaged_at(log.log_end_offset)
-                elif clean and log.log_end_offset > recovery_point and key in recovery_points:
+                elif (
+                    clean
+                    and log.log_end_offset > recovery_point
+                    and key in recovery_points
+                ):
                     log.damaged_at(recovery_point)  # a clean stop noted where it ends
                 if len(partition.replicas) == 1:
-                    log.damaged_from, log.unchecked = None, range(0)  # no other replica has it
+                    # no other replica has it
+                    log.damaged_from, log.unchecked = None, range(0)
                 self._hold(key, partition, log, high_watermark)
             del self._unloaded[key]
         self._written[checkpoints.CLEANER_OFFSETS] = dirty_offsets
         self._write_cleaner_offsets()
 
     def _sort_out(self) -> Work:
-        """Whose is each log? Those of deleted topics go, those of nobody are set aside."""
-        partitions = {f"{topic}-{number}": (topic, one) for topic, number, one in self._image.all_partitions()}
+        """Whose is each log? Those of deleted topics go, those of nobody are set
+        aside.
+        """
+        partitions = {
+            f"{topic}-{number}": (topic, one)
+            for topic, number, one in self._image.all_partitions()
+        }
         for directory in data_folder.logs(self._disk):
             yield LOOK_COST
             topic_id = checkpoints.read_partition_metadata(self._disk, directory)
             topic, partition = partitions.get(directory, (None, None))
             wanted = self._image.topics[topic].topic_id if topic else None
-            elsewhere = partition is not None and self._node_id not in partition.replicas
+            elsewhere = (
+                partition is not None and self._node_id not in partition.replicas
+            )
             if topic_id in self._image.deleted or (elsewhere and topic_id == wanted):
                 data_folder.rename(self._disk, directory, data_folder.DELETE)
             elif wanted is None:
-                self._set_aside(directory, "belongs to no topic that the metadata knows")
+                self._set_aside(
+                    directory, "belongs to no topic that the metadata knows"
+                )
             elif topic_id is None:
-                self._notice(f"{directory}/{checkpoints.PARTITION_METADATA} is damaged, and written anew")
+                self._notice(
+                    f"{directory}/{checkpoints.PARTITION_METADATA} is damaged, and"
+                    " written anew"
+                )
             elif topic_id != wanted:
                 path = f"{directory}/{checkpoints.PARTITION_METADATA}"
-                raise unusable(path, "holds an id that no topic had. Put the right file back, or move that folder away")
+                raise unusable(
+                    path,
+                    "holds an id that no topic had. Put the right file back, or move"
+                    " that folder away",
+                )
         for directory in data_folder.deleted_logs(self._disk):
             yield from data_folder.remove(self._disk, directory)
 
@@ -184,19 +248,29 @@ class ReplicaManager:
             return {}
 
     def changed(self, now: Now) -> None:
-        """Some log has a new beginning or end: its checkpoints will have to follow, and it may be worth compacting."""
+        """Some log has a new beginning or end: its checkpoints will have to follow, and
+        it may be worth compacting.
+        """
         if not self._some_rest:
             return
-        for work in (self._write_recovery_points, self._write_high_watermarks, self._compact):
+        for work in (
+            self._write_recovery_points,
+            self._write_high_watermarks,
+            self._compact,
+        ):
             if self._timers.at(work) is None:
                 self._arm(work, now.monotonic_ms)
         self._some_rest = False
 
-    def _arm(self, work: Callable[[Now], None], now_ms: int, at_once: bool = False) -> None:
+    def _arm(
+        self, work: Callable[[Now], None], now_ms: int, at_once: bool = False
+    ) -> None:
         self._timers.set(work, now_ms if at_once else now_ms + self._periods_ms[work])
 
     def follow(self, record: MetadataRecord) -> Iterator[tuple[str, str, int]]:
-        """A record is in the image: do here what it means. Yields which partitions parked requests should look at."""
+        """A record is in the image: do here what it means. Yields which partitions
+        parked requests should look at.
+        """
         if record.name in ("PartitionRecord", "PartitionChangeRecord"):
             topic = self._image.topic_names[record.fields["topic_id"]]
             number = record.fields["partition_id"]
@@ -223,7 +297,8 @@ class ReplicaManager:
         removed = {key: self.replicas.pop(key).log for key in keys}
         self._removals.update((key, log.delete()) for key, log in removed.items())
         if any(log.first_dirty_offset for log in removed.values()):
-            self._write_cleaner_offsets()  # before a new log of this name comes, which they don't fit
+            # before a new log of this name comes, which they don't fit
+            self._write_cleaner_offsets()
         for key in removed:
             yield from self._keys(key)
 
@@ -236,12 +311,25 @@ class ReplicaManager:
         """known: what the checkpoints say of the log."""
         self._created += 1
         config, topic_id = self._log_config(topic), self._image.topics[topic].topic_id
-        return Log(self._disk, f"{topic}-{number}", config, self._trace, topic, number, topic_id=topic_id, **known)
+        return Log(
+            self._disk,
+            f"{topic}-{number}",
+            config,
+            self._trace,
+            topic,
+            number,
+            topic_id=topic_id,
+            **known,
+        )
 
-    def _hold(self, key: PartitionKey, partition: Partition, log: Log, high_watermark: int = 0) -> Replica:
+    def _hold(
+        self, key: PartitionKey, partition: Partition, log: Log, high_watermark: int = 0
+    ) -> Replica:
         """The log is ready: from here on this node has the replica."""
         topic_id = self._image.topics[key[0]].topic_id
-        replica = Replica(topic_id, partition, log, self._node_id, self._hears, high_watermark)
+        replica = Replica(
+            topic_id, partition, log, self._node_id, self._hears, high_watermark
+        )
         replica.min_insync_replicas = self._topic_value(key[0], "min.insync.replicas")
         self._by_topic.setdefault(topic_id, []).append(key)
         self.replicas[key] = replica
@@ -258,11 +346,15 @@ class ReplicaManager:
         for key in keys:
             replica = self.replicas[key]
             replica.log.config = self._log_config(key[0])
-            replica.min_insync_replicas = self._topic_value(key[0], "min.insync.replicas")
+            replica.min_insync_replicas = self._topic_value(
+                key[0], "min.insync.replicas"
+            )
         self._arm(self._compact, self._now_ms)
 
     def _topic_value(self, topic: str, name: str) -> Any:
-        return self._config.value(self._image, self._node_id, TOPIC_RESOURCE, topic, name).value
+        return self._config.value(
+            self._image, self._node_id, TOPIC_RESOURCE, topic, name
+        ).value
 
     def _log_config(self, topic: str) -> LogConfig:
         """The same for all topics that set the same."""
@@ -273,11 +365,16 @@ class ReplicaManager:
         return found
 
     def _new_log_config(self, topic: str) -> LogConfig:
-        values = {field: self._topic_value(topic, name) for field, name in LOG_CONFIGS.items()}
+        values = {
+            field: self._topic_value(topic, name) for field, name in LOG_CONFIGS.items()
+        }
         segment_bytes = self._topic_value(topic, "internal.segment.bytes")
         if segment_bytes is not None:
             values["segment_bytes"] = segment_bytes
-        return LogConfig(**values, producer_id_expiration_ms=self._config["producer.id.expiration.ms"])
+        return LogConfig(
+            **values,
+            producer_id_expiration_ms=self._config["producer.id.expiration.ms"],
+        )
 
     # -- background
 
@@ -308,7 +405,9 @@ class ReplicaManager:
                 self._arm(self._compact, now.monotonic_ms, at_once=got_further)
 
     def _begin_removal(self, removal: Work) -> None:
-        """Rename the folder, so that a new topic may take its name; its files go later."""
+        """Rename the folder, so that a new topic may take its name; its files go
+        later.
+        """
         next(removal, None)
         self._background.append(removal)
 
@@ -339,23 +438,40 @@ class ReplicaManager:
 
     def _compact(self, now: Now) -> None:
         if not self._cleaner.busy:
-            logs = [(replica.log, replica.last_stable_offset) for replica in self.replicas.values()]
+            logs = [
+                (replica.log, replica.last_stable_offset)
+                for replica in self.replicas.values()
+            ]
             if self._cleaner.begin(logs, now.wall_ms) and not self._cleaner.busy:
                 self._arm(self._compact, now.monotonic_ms)
 
     def _write_recovery_points(self, now: Now | None = None) -> None:
-        self._checkpoint(checkpoints.RECOVERY_POINTS, lambda replica: replica.log.recovery_point)
-        self._checkpoint(checkpoints.LOG_START_OFFSETS, lambda replica: replica.log.log_start_offset)
+        self._checkpoint(
+            checkpoints.RECOVERY_POINTS, lambda replica: replica.log.recovery_point
+        )
+        self._checkpoint(
+            checkpoints.LOG_START_OFFSETS, lambda replica: replica.log.log_start_offset
+        )
 
     def _write_high_watermarks(self, now: Now | None = None) -> None:
-        self._checkpoint(checkpoints.HIGH_WATERMARKS, lambda replica: replica.high_watermark)
+        self._checkpoint(
+            checkpoints.HIGH_WATERMARKS, lambda replica: replica.high_watermark
+        )
 
     def _write_cleaner_offsets(self) -> None:
-        offsets = {key: replica.log.first_dirty_offset for key, replica in self.replicas.items()}
-        self._write(checkpoints.CLEANER_OFFSETS, {key: offset for key, offset in offsets.items() if offset})
+        offsets = {
+            key: replica.log.first_dirty_offset
+            for key, replica in self.replicas.items()
+        }
+        self._write(
+            checkpoints.CLEANER_OFFSETS,
+            {key: offset for key, offset in offsets.items() if offset},
+        )
 
     def _checkpoint(self, name: str, offset: Callable[[Replica], int]) -> None:
-        self._write(name, {key: offset(replica) for key, replica in self.replicas.items()})
+        self._write(
+            name, {key: offset(replica) for key, replica in self.replicas.items()}
+        )
 
     def _write(self, name: str, offsets: dict[PartitionKey, int]) -> None:
         if self._written.get(name) != offsets:

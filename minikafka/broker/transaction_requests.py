@@ -1,15 +1,18 @@
-"""What nodes ask each other for the sake of transactions: before a batch of one is appended, and when it has ended. One
-request at a time is on its way to each node, and the next one takes along what has come meanwhile.
+"""What nodes ask each other for the sake of transactions: before a batch of one is
+appended, and when it has ended. One request at a time is on its way to each node, and
+the next one takes along what has come meanwhile.
 
-Joins (KIP-890). A partition that is not in the transaction gets no marker, and a batch in it would stay open for ever.
-So the leader that finds no open transaction of this producer in its log asks the transaction's coordinator whether the
-partition has joined; or, for producers that leave that to the brokers (transactions v2), lets it join. Between the
-answer and the append a marker may come: then the guard is gone, and the batch is refused. (Apache Kafka:
-AddPartitionsToTxnManager, VerificationGuard.)
+Joins (KIP-890). A partition that is not in the transaction gets no marker, and a batch
+in it would stay open for ever. So the leader that finds no open transaction of this
+producer in its log asks the transaction's coordinator whether the partition has joined;
+or, for producers that leave that to the brokers (transactions v2), lets it join.
+Between the answer and the append a marker may come: then the guard is gone, and the
+batch is refused. (Apache Kafka: AddPartitionsToTxnManager, VerificationGuard.)
 
-Markers (KIP-98). The coordinator has decided how a transaction ended, and every partition of it must hear so. A
-partition is asked until its leader has written the marker, wherever the leadership moves; a partition that was deleted
-needs none. Whoever took over as coordinator has asked with a newer epoch: then this one stops.
+Markers (KIP-98). The coordinator has decided how a transaction ended, and every
+partition of it must hear so. A partition is asked until its leader has written the
+marker, wherever the leadership moves; a partition that was deleted needs none. Whoever
+took over as coordinator has asked with a newer epoch: then this one stops.
 """
 
 from collections import deque
@@ -23,7 +26,11 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.groups import partition_for
-from minikafka.coordinators.transaction_states import Status, TopicPartition, Transaction
+from minikafka.coordinators.transaction_states import (
+    Status,
+    TopicPartition,
+    Transaction,
+)
 from minikafka.storage.producer_state import Guard, ProducerState
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
@@ -31,16 +38,23 @@ from minikafka.wire.schema import Message, nested
 JOIN_VERSION, MARKER_VERSION = 5, 2
 JOIN_BACKOFF_MS, RETRY_MS = 20, 100  # add.partitions.to.txn.retry.backoff.ms, ...max.ms
 MARKER_BACKOFF_MS = 100
-MOST_TOGETHER = 1000  # partitions asked for in one request: it is answered soon, and others have their turn
-MOST_ITEMS = 1 + 2 * MOST_TOGETHER  # of the arrays in it; whoever gets more than MOST_REQUEST_ITEMS hangs up
+# partitions asked for in one request: it is answered soon, and others have their turn
+MOST_TOGETHER = 1000
+# of the arrays in it; whoever gets more than MOST_REQUEST_ITEMS hangs up
+MOST_ITEMS = 1 + 2 * MOST_TOGETHER
 NOT_NOW = (
-    Error.NETWORK_EXCEPTION, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR,
-)  # fmt: skip
-OVER = (Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED)  # somebody else goes on
+    Error.NETWORK_EXCEPTION,
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_COORDINATOR,
+)
+# somebody else goes on
+OVER = (Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED)
 
 STALE = KafkaError(Error.INVALID_PRODUCER_EPOCH)
 
-Logs = Mapping[TopicPartition, ProducerState]  # what the logs of partitions know of producers
+# what the logs of partitions know of producers
+Logs = Mapping[TopicPartition, ProducerState]
 Part = TypeVar("Part")
 
 
@@ -52,15 +66,18 @@ def pieces(partitions: Collection[TopicPartition]) -> Iterator[list[TopicPartiti
 
 
 def items(partitions: Collection[TopicPartition]) -> int:
-    """How many items of arrays a transaction takes in a request, at most: itself, its topics, its partitions."""
+    """How many items of arrays a transaction takes in a request, at most: itself, its
+    topics, its partitions.
+    """
     return 1 + 2 * len(partitions)
 
 
 @dataclass(eq=False, repr=False)
 class Gathering(Generic[Part]):
-    """Requests that gather: one at a time is on its way to each node, and the next takes along what came meanwhile.
-    lane, api, version: of the requests. items(part): how many it takes of those that a request may have; of one part
-    they are few enough. body(parts): one request. take(parts, reply or None, now): how it ended.
+    """Requests that gather: one at a time is on its way to each node, and the next
+    takes along what came meanwhile. lane, api, version: of the requests. items(part):
+    how many it takes of those that a request may have; of one part they are few enough.
+    body(parts): one request. take(parts, reply or None, now): how it ended.
     """
 
     _broker: Broker
@@ -72,7 +89,8 @@ class Gathering(Generic[Part]):
     _take: Callable[[list[Part], Message | None, Now], None]
     _queues: dict[int, deque[Part]] = field(default_factory=dict)
     _asked: set[int] = field(default_factory=set)
-    _later: list[tuple[int, Callable[[Now], None]]] = field(default_factory=list)  # monotonic ms
+    # monotonic ms
+    _later: list[tuple[int, Callable[[Now], None]]] = field(default_factory=list)
 
     def add(self, node: int, part: Part) -> None:
         """Ask a node, now or with the next request."""
@@ -110,7 +128,9 @@ class Gathering(Generic[Part]):
             else:
                 self._ask(node)
 
-        self._broker.ask(node, self._lane, self._api, self._version, self._body(parts), answered)
+        self._broker.ask(
+            node, self._lane, self._api, self._version, self._body(parts), answered
+        )
 
     def _next(self, queue: deque[Part]) -> list[Part]:
         """What fits into one request."""
@@ -126,8 +146,9 @@ class Gathering(Generic[Part]):
 
 
 class Join(NamedTuple):
-    """Partitions that are to have joined a transaction; or, if adds, to join it. knows_abortable: what asks for them
-    can hear TRANSACTION_ABORTABLE. until_ms: how long CONCURRENT_TRANSACTIONS is asked again, monotonic.
+    """Partitions that are to have joined a transaction; or, if adds, to join it.
+    knows_abortable: what asks for them can hear TRANSACTION_ABORTABLE. until_ms: how
+    long CONCURRENT_TRANSACTIONS is asked again, monotonic.
     """
 
     transactional_id: str
@@ -149,15 +170,26 @@ class Join(NamedTuple):
         )
 
     def _as_its_producer_says(self, error: Error, of_offsets: bool) -> KafkaError:
-        """Old producers wait with a batch when too few replicas are in sync, and know no other way to wait with it."""
-        waits = error is Error.CONCURRENT_TRANSACTIONS and not self.adds and not of_offsets
+        """Old producers wait with a batch when too few replicas are in sync, and know
+        no other way to wait with it.
+        """
+        waits = (
+            error is Error.CONCURRENT_TRANSACTIONS and not self.adds and not of_offsets
+        )
         if error in NOT_NOW or waits:
-            why = "Unable to verify the partition has been added to the transaction. Underlying error: "
+            why = (
+                "Unable to verify the partition has been added to the transaction."
+                " Underlying error: "
+            )
             return KafkaError(Error.NOT_ENOUGH_REPLICAS, why + error.name)
         if error is Error.PRODUCER_FENCED:
             return KafkaError(Error.INVALID_PRODUCER_EPOCH)
-        if error is Error.INVALID_TXN_STATE or (error is Error.TRANSACTION_ABORTABLE and not self.knows_abortable):
-            return KafkaError(Error.INVALID_TXN_STATE, "Partition was not added to the transaction")
+        if error is Error.INVALID_TXN_STATE or (
+            error is Error.TRANSACTION_ABORTABLE and not self.knows_abortable
+        ):
+            return KafkaError(
+                Error.INVALID_TXN_STATE, "Partition was not added to the transaction"
+            )
         return KafkaError(error)
 
 
@@ -167,19 +199,39 @@ class Joins:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         of = broker, "joins", "AddPartitionsToTxn", JOIN_VERSION
-        self.requests: Gathering[Join] = Gathering(*of, lambda join: items(join.partitions), asked_joins, self._take)
+        self.requests: Gathering[Join] = Gathering(
+            *of, lambda join: items(join.partitions), asked_joins, self._take
+        )
 
     def before_appending(
-        self, body: Message, producer: tuple[int, int], logs: Logs, adds: bool, knows_abortable: bool, now: Now
+        self,
+        body: Message,
+        producer: tuple[int, int],
+        logs: Logs,
+        adds: bool,
+        knows_abortable: bool,
+        now: Now,
     ) -> Wait | None:
-        """Ask for those partitions of a producer's request in which it has no open transaction; the request begins
-        anew then. body.joined says how it went: a guard or an error for each of them. None: there is nothing to ask.
+        """Ask for those partitions of a producer's request in which it has no open
+        transaction; the request begins anew then. body.joined says how it went: a guard
+        or an error for each of them. None: there is nothing to ask.
         """
-        if "joined" in vars(body) or not self._broker.config["transaction.partition.verification.enable"]:
+        if (
+            "joined" in vars(body)
+            or not self._broker.config["transaction.partition.verification.enable"]
+        ):
             return None
-        begins = {at: state for at, state in logs.items() if not state.is_open(*producer)}
-        refused = {at: STALE for at, state in begins.items() if state.is_stale(*producer)}
-        guards = {at: state.guard(producer[0]) for at, state in begins.items() if at not in refused}
+        begins = {
+            at: state for at, state in logs.items() if not state.is_open(*producer)
+        }
+        refused = {
+            at: STALE for at, state in begins.items() if state.is_stale(*producer)
+        }
+        guards = {
+            at: state.guard(producer[0])
+            for at, state in begins.items()
+            if at not in refused
+        }
         body.joined = guards | refused
         if not guards:
             return None
@@ -191,40 +243,66 @@ class Joins:
             left.pop()
             if left:
                 return
-            # Who lets it join has a new epoch, which tells of markers as well; that of the last one may come meanwhile.
-            held = {at: logs[at].guard(producer[0]) for at in guards} if adds else guards
+            # Who lets it join has a new epoch, which tells of markers as well; that of
+            # the last one may come meanwhile.
+            held = (
+                {at: logs[at].guard(producer[0]) for at in guards} if adds else guards
+            )
             body.joined = held | refused
             wait.finish({})
 
         for piece in list(left):
             of = body.transactional_id, *producer, frozenset(piece)
-            self._ask(Join(*of, adds, knows_abortable, now.monotonic_ms + RETRY_MS, ended), now)
+            self._ask(
+                Join(*of, adds, knows_abortable, now.monotonic_ms + RETRY_MS, ended),
+                now,
+            )
         return wait
 
-    def check(self, body: Message, at: TopicPartition, producer: tuple[int, int], state: ProducerState) -> None:
-        """Whether a batch may now be appended. Errors: as its coordinator said; INVALID_TXN_STATE if it ended since."""
-        joined: dict[TopicPartition, Guard | KafkaError] | None = vars(body).get("joined")
+    def check(
+        self,
+        body: Message,
+        at: TopicPartition,
+        producer: tuple[int, int],
+        state: ProducerState,
+    ) -> None:
+        """Whether a batch may now be appended. Errors: as its coordinator said;
+        INVALID_TXN_STATE if it ended since.
+        """
+        joined: dict[TopicPartition, Guard | KafkaError] | None = vars(body).get(
+            "joined"
+        )
         if joined is None or state.is_open(*producer):
             return
         verdict = joined.get(at)
         if isinstance(verdict, KafkaError):
             raise verdict
         if verdict is None or not state.is_guarded_by(producer[0], verdict):
-            raise KafkaError(Error.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
+            raise KafkaError(
+                Error.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
+            )
 
     # -- inside
 
     def _ask(self, join: Join, now: Now) -> None:
         topic = self._broker.transactions.topic
         partitions = topic.partitions if topic else {}
-        leader = partitions[partition_for(join.transactional_id, len(partitions))].leader if partitions else NO_LEADER
+        leader = (
+            partitions[partition_for(join.transactional_id, len(partitions))].leader
+            if partitions
+            else NO_LEADER
+        )
         if leader == NO_LEADER:
             join.ended(dict.fromkeys(join.partitions, Error.COORDINATOR_NOT_AVAILABLE))
         else:
             self.requests.add(leader, join)
 
     def _take(self, joins: list[Join], reply: Message | None, now: Now) -> None:
-        results = [None] * len(joins) if reply is None or reply.error_code else reply.results_by_transaction
+        results = (
+            [None] * len(joins)
+            if reply is None or reply.error_code
+            else reply.results_by_transaction
+        )
         for join, result in zip(joins, results, strict=True):
             if result is None:
                 join.ended(dict.fromkeys(join.partitions, Error.NETWORK_EXCEPTION))
@@ -235,8 +313,12 @@ class Joins:
                 for one in topic.results_by_partition
             }
             again_ms = now.monotonic_ms + JOIN_BACKOFF_MS
-            if join.adds and Error.CONCURRENT_TRANSACTIONS in errors.values() and again_ms <= join.until_ms:
-                self.requests.later(again_ms, lambda now, join=join: self._ask(join, now))  # type: ignore[misc]
+            if (
+                join.adds
+                and Error.CONCURRENT_TRANSACTIONS in errors.values()
+                and again_ms <= join.until_ms
+            ):
+                self.requests.later(again_ms, partial(self._ask, join))
             else:
                 join.ended(errors)
 
@@ -262,7 +344,9 @@ def asked_joins(joins: list[Join]) -> dict[str, Any]:
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """A transaction whose markers are being written. partition, epoch: of the coordinator's log. left: who has none."""
+    """A transaction whose markers are being written. partition, epoch: of the
+    coordinator's log. left: who has none.
+    """
 
     partition: int
     epoch: int
@@ -276,12 +360,16 @@ Told = tuple[Pending, list[TopicPartition]]
 class Markers:
     """complete(pending, now): all are written. The answer is `completed`."""
 
-    def __init__(self, broker: Broker, complete: Callable[[Pending, Now], None]) -> None:
+    def __init__(
+        self, broker: Broker, complete: Callable[[Pending, Now], None]
+    ) -> None:
         self._broker = broker
         self._complete = complete
         self._pending: dict[str, Pending] = {}
         of = broker, "markers", "WriteTxnMarkers", MARKER_VERSION
-        self.requests: Gathering[Told] = Gathering(*of, lambda told: items(told[1]), asked_markers, self._take)
+        self.requests: Gathering[Told] = Gathering(
+            *of, lambda told: items(told[1]), asked_markers, self._take
+        )
 
     def send(self, pending: Pending, now: Now) -> None:
         """Begin with a transaction."""
@@ -289,8 +377,14 @@ class Markers:
         self._route(pending, sorted(pending.left), now)
 
     def drop(self, partition: int) -> None:
-        """This node coordinates no longer what lies in a partition of `__transaction_state`."""
-        self._pending = {name: each for name, each in self._pending.items() if each.partition != partition}
+        """This node coordinates no longer what lies in a partition of
+        `__transaction_state`.
+        """
+        self._pending = {
+            name: each
+            for name, each in self._pending.items()
+            if each.partition != partition
+        }
 
     def completed(self, pending: Pending, done: bool, now: Now) -> None:
         """That all markers are written is in the log now, or has to be tried again."""
@@ -305,9 +399,13 @@ class Markers:
         return self._pending.get(pending.transaction.transactional_id) is pending
 
     def _later(self, part: Told, now: Now) -> None:
-        self.requests.later(now.monotonic_ms + MARKER_BACKOFF_MS, partial(self._route, *part))
+        self.requests.later(
+            now.monotonic_ms + MARKER_BACKOFF_MS, partial(self._route, *part)
+        )
 
-    def _route(self, pending: Pending, partitions: list[TopicPartition], now: Now) -> None:
+    def _route(
+        self, pending: Pending, partitions: list[TopicPartition], now: Now
+    ) -> None:
         """To whoever leads each partition now."""
         if not self._is_current(pending):
             return
@@ -317,7 +415,9 @@ class Markers:
             if known is None or number not in known.partitions:
                 pending.left.discard((topic, number))
             else:
-                by_leader.setdefault(known.partitions[number].leader, []).append((topic, number))
+                by_leader.setdefault(known.partitions[number].leader, []).append(
+                    (topic, number)
+                )
         if NO_LEADER in by_leader:
             self._later((pending, by_leader.pop(NO_LEADER)), now)
         for leader, theirs in by_leader.items():
@@ -359,7 +459,9 @@ def asked_markers(parts: list[Told]) -> dict[str, Any]:
             {
                 "producer_id": pending.transaction.producer_id,
                 "producer_epoch": pending.transaction.producer_epoch,
-                "transaction_result": pending.transaction.status is Status.PREPARE_COMMIT,
+                "transaction_result": (
+                    pending.transaction.status is Status.PREPARE_COMMIT
+                ),
                 "topics": nested(partitions, "name", "partition_indexes"),
                 "coordinator_epoch": pending.epoch,
                 "transaction_version": pending.transaction.client_version,

@@ -1,9 +1,11 @@
 """Records that wait to be sent, in one queue of batches for each partition.
 
-A batch is closed when it has batch_size bytes, or when the next record would exceed them. It is sent when it is closed,
-or linger_ms after its first record, or at once during a flush; several partitions of one broker travel in one request.
-That is all there is to "batching". A record larger than batch_size has a batch of its own, which lingers, too: Java
-makes it as large as the record may get, so it is never full. (Java's has some bytes to spare, for a tiny record.)
+A batch is closed when it has batch_size bytes, or when the next record would exceed
+them. It is sent when it is closed, or linger_ms after its first record, or at once
+during a flush; several partitions of one broker travel in one request. That is all
+there is to "batching". A record larger than batch_size has a batch of its own, which
+lingers, too: Java makes it as large as the record may get, so it is never full. (Java's
+has some bytes to spare, for a tiny record.)
 """
 
 from collections import deque
@@ -23,8 +25,9 @@ Headers = Sequence[tuple[str, bytes | None]]
 class Batch:
     """Records of one partition that travel together.
 
-    number: counts the batches of one producer from 1, for the trace. size_bytes: as if uncompressed. attempts: tries
-    that have failed. base_sequence: -1 until first sent (KIP-98).
+    number: counts the batches of one producer from 1, for the trace. size_bytes: as if
+    uncompressed. attempts: tries that have failed. base_sequence: -1 until first sent
+    (KIP-98).
     """
 
     partition: TopicPartition
@@ -40,15 +43,23 @@ class Batch:
     failed_ms: int = 0
     retry_at: int = 0
     base_sequence: int = -1
-    producer: tuple[int, int] = (-1, -1)  # producer id and epoch, once it has a sequence
+    # producer id and epoch, once it has a sequence
+    producer: tuple[int, int] = (-1, -1)
 
-    def room_for(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> int:
+    def room_for(
+        self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers
+    ) -> int:
         """Bytes that this record takes as the batch's next one."""
         first = self.records[0][0] if self.records else timestamp
         return record_size(len(self.records), timestamp - first, key, value, headers)
 
     def append(
-        self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers, size_bytes: int
+        self,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        size_bytes: int,
     ) -> Future:
         """Add a record; size_bytes: what room_for() said of it."""
         self.size_bytes += size_bytes
@@ -60,7 +71,12 @@ class Batch:
     def told(self) -> dict[str, Any]:
         """The batch as every trace event about it describes it."""
         topic, partition = self.partition
-        return {"topic": topic, "partition": partition, "batch": self.number, "count": len(self.records)}
+        return {
+            "topic": topic,
+            "partition": partition,
+            "batch": self.number,
+            "count": len(self.records),
+        }
 
     def succeed(self, base_offset: int, log_append_time_ms: int) -> None:
         self.done = True
@@ -69,7 +85,11 @@ class Batch:
             offset = -1 if base_offset < 0 else base_offset + index
             stamped = timestamp if log_append_time_ms < 0 else log_append_time_ms
             where = *self.partition, self.partition
-            future.succeed(RecordMetadata(*where, offset, stamped, None, *sizes(key, value, headers)))
+            future.succeed(
+                RecordMetadata(
+                    *where, offset, stamped, None, *sizes(key, value, headers)
+                )
+            )
 
     def fail(self, error: Exception) -> None:
         self.done = True
@@ -78,7 +98,9 @@ class Batch:
 
 
 class Placed(NamedTuple):
-    """Where a record went. size_bytes: what it adds there; filled: batches that take no more because of it."""
+    """Where a record went. size_bytes: what it adds there; filled: batches that take no
+    more because of it.
+    """
 
     future: Future
     size_bytes: int
@@ -94,7 +116,8 @@ class Accumulator:
     used_bytes: int = 0
     batches: int = 0  # made so far
     queues: dict[TopicPartition, deque[Batch]] = field(default_factory=dict)
-    incomplete: dict[Batch, None] = field(default_factory=dict)  # in order of creation; sent and unsent
+    # in order of creation; sent and unsent
+    incomplete: dict[Batch, None] = field(default_factory=dict)
 
     def is_filling(self, topic: str, partition: int) -> bool:
         """Whether the partition's last batch takes more."""
@@ -102,7 +125,13 @@ class Accumulator:
         return not queue[-1].closed if queue else False
 
     def append(
-        self, partition: TopicPartition, now_ms: int, timestamp: int, key: Any, value: Any, headers: Headers
+        self,
+        partition: TopicPartition,
+        now_ms: int,
+        timestamp: int,
+        key: Any,
+        value: Any,
+        headers: Headers,
     ) -> Placed:
         """Add a record to its partition's last batch, or to a new one."""
         filled = self.make_room(partition, timestamp, key, value, headers)
@@ -124,13 +153,23 @@ class Accumulator:
         return Placed(future, size_bytes, batch, filled)
 
     def make_room(
-        self, partition: TopicPartition, timestamp: int, key: Any, value: Any, headers: Headers
+        self,
+        partition: TopicPartition,
+        timestamp: int,
+        key: Any,
+        value: Any,
+        headers: Headers,
     ) -> list[Batch]:
-        """Close the partition's last batch if the record doesn't fit into it. Returns what was closed: one or none."""
+        """Close the partition's last batch if the record doesn't fit into it. Returns
+        what was closed: one or none.
+        """
         if not self.is_filling(*partition):
             return []
         batch = self.queues[partition][-1]
-        if batch.size_bytes + batch.room_for(timestamp, key, value, headers) <= self.batch_size:
+        if (
+            batch.size_bytes + batch.room_for(timestamp, key, value, headers)
+            <= self.batch_size
+        ):
             return []
         batch.closed = True
         return [batch]
@@ -143,7 +182,11 @@ class Accumulator:
         first = queue[0]
         if first.attempts:
             return first.retry_at
-        return first.created_ms if first.closed or len(queue) > 1 or at_once else first.created_ms + self.linger_ms
+        return (
+            first.created_ms
+            if first.closed or len(queue) > 1 or at_once
+            else first.created_ms + self.linger_ms
+        )
 
     def take(self, partition: TopicPartition) -> Batch:
         batch = self.queues[partition].popleft()
@@ -153,12 +196,15 @@ class Accumulator:
     def put_back(self, batch: Batch) -> None:
         """To the front.
 
-        Batches with sequence numbers keep their order. Without them the last one put back is the first: several that
-        were in flight on one lost connection change their order, as in the Java client.
+        Batches with sequence numbers keep their order. Without them the last one put
+        back is the first: several that were in flight on one lost connection change
+        their order, as in the Java client.
         """
         queue = self.queues.setdefault(batch.partition, deque())
         place = 0
-        while place < len(queue) and 0 <= queue[place].base_sequence < batch.base_sequence:
+        while (
+            place < len(queue) and 0 <= queue[place].base_sequence < batch.base_sequence
+        ):
             place += 1
         queue.insert(place, batch)
 
@@ -174,14 +220,28 @@ class Accumulator:
 
     def waiting_records(self) -> int:
         """Records that have not been sent yet."""
-        return sum(len(batch.records) for queue in self.queues.values() for batch in queue)
+        return sum(
+            len(batch.records) for queue in self.queues.values() for batch in queue
+        )
 
 
 def record_size(
-    offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Headers
+    offset_delta: int,
+    timestamp_delta: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Headers,
 ) -> int:
-    """Bytes of one record in a batch v2: length, attributes, two deltas, key, value, headers, each with its varint."""
-    body = 1 + varint_size(timestamp_delta) + varint_size(offset_delta) + bytes_size(key) + bytes_size(value)
+    """Bytes of one record in a batch v2: length, attributes, two deltas, key, value,
+    headers, each with its varint.
+    """
+    body = (
+        1
+        + varint_size(timestamp_delta)
+        + varint_size(offset_delta)
+        + bytes_size(key)
+        + bytes_size(value)
+    )
     body += varint_size(len(headers))
     for name, data in headers:
         body += bytes_size(name.encode("utf-8")) + bytes_size(data)

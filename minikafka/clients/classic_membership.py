@@ -1,32 +1,42 @@
-"""A member of a classic group: join, be given a share, say that one is alive, and start over when somebody asks to.
+"""A member of a classic group: join, be given a share, say that one is alive, and start
+over when somebody asks to.
 
 One rebalance, as the member lives it (KIP-62, KIP-394, KIP-429):
 
-1.  Something calls for it: the first poll, a heartbeat answered with REBALANCE_IN_PROGRESS, a new subscription, for the
-    leader also new partitions. It begins at the next poll and not before: until the program comes back, the whole group
-    waits, at most rebalance_timeout (max_poll_interval_ms).
-2.  Prepare: commit what was read (auto-commit). *Eager*: give back all partitions, and the listener is told. From here
-    to step 5 the member reads nothing: "stop the world". *Cooperative*: keep them, and go on reading.
-3.  JoinGroup, with topics and what one had. A first one is refused with MEMBER_ID_REQUIRED and the id to join with, so
-    that a client whose answer got lost does not become a ghost member. It is answered when all members are in: the
-    barrier. One of them is the leader and gets what all have said.
-4.  SyncGroup. The leader sends everyone's share, which its assignor has chosen; the others send nothing, and wait.
-5.  Complete: the listener is told what is new. Cooperative: first what is to be given back; then join once more, since
-    only now that it was revoked may the partition be given to another.
+1.  Something calls for it: the first poll, a heartbeat answered with
+    REBALANCE_IN_PROGRESS, a new subscription, for the leader also new partitions. It
+    begins at the next poll and not before: until the program comes back, the whole
+    group waits, at most rebalance_timeout (max_poll_interval_ms).
+2.  Prepare: commit what was read (auto-commit). *Eager*: give back all partitions, and
+    the listener is told. From here to step 5 the member reads nothing: "stop the
+    world". *Cooperative*: keep them, and go on reading.
+3.  JoinGroup, with topics and what one had. A first one is refused with
+    MEMBER_ID_REQUIRED and the id to join with, so that a client whose answer got lost
+    does not become a ghost member. It is answered when all members are in: the barrier.
+    One of them is the leader and gets what all have said.
+4.  SyncGroup. The leader sends everyone's share, which its assignor has chosen; the
+    others send nothing, and wait.
+5.  Complete: the listener is told what is new. Cooperative: first what is to be given
+    back; then join once more, since only now that it was revoked may the partition be
+    given to another.
 
-The member's states and what moves it between them are a table, MOVES. Besides these it has a *generation*: the number
-of the rebalance its share is from. A request with an old one is refused, and so nothing that a member does late, after
-the group went on without it, can do harm: UNKNOWN_MEMBER_ID (put out), ILLEGAL_GENERATION (a rebalance was missed),
-FENCED_INSTANCE_ID (another has taken this static member's place, KIP-345). In the first two cases it drops what it
-has (on_partitions_lost: another may read it already) and joins anew; in the third it raises and is out.
+The member's states and what moves it between them are a table, MOVES. Besides these it
+has a *generation*: the number of the rebalance its share is from. A request with an old
+one is refused, and so nothing that a member does late, after the group went on without
+it, can do harm: UNKNOWN_MEMBER_ID (put out), ILLEGAL_GENERATION (a rebalance was
+missed), FENCED_INSTANCE_ID (another has taken this static member's place, KIP-345). In
+the first two cases it drops what it has (on_partitions_lost: another may read it
+already) and joins anew; in the third it raises and is out.
 
-Heartbeats go out every heartbeat_interval_ms, as long as the process lives, polled or not. The answers tell the member
-how it stands: that a rebalance is on, or that it is out. A coordinator that hasn't answered for session_timeout_ms is
-looked for anew.
+Heartbeats go out every heartbeat_interval_ms, as long as the process lives, polled or
+not. The answers tell the member how it stands: that a rebalance is on, or that it is
+out. A coordinator that hasn't answered for session_timeout_ms is looked for anew.
 
-A static member (group_instance_id) says no goodbye: it may come back within the session and have its share again.
+A static member (group_instance_id) says no goodbye: it may come back within the session
+and have its share again.
 
-As in Java, answers to JoinGroup are looked at in poll() only, those to SyncGroup and heartbeats at once.
+As in Java, answers to JoinGroup are looked at in poll() only, those to SyncGroup and
+heartbeats at once.
 """
 
 from collections.abc import Callable
@@ -46,7 +56,12 @@ from minikafka.wire.schema import Message
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer
 
-UNJOINED, PREPARING, COMPLETING, STABLE = "unjoined", "preparing_rebalance", "completing_rebalance", "stable"
+UNJOINED, PREPARING, COMPLETING, STABLE = (
+    "unjoined",
+    "preparing_rebalance",
+    "completing_rebalance",
+    "stable",
+)
 
 # state, event -> the next state
 MOVES = {
@@ -55,7 +70,8 @@ MOVES = {
     (PREPARING, "member_id_given"): UNJOINED,  # KIP-394: join again with it
     (PREPARING, "all_joined"): COMPLETING,
     (PREPARING, "refused"): UNJOINED,
-    (COMPLETING, "refused"): UNJOINED,  # above all: another rebalance has begun in the meantime
+    # above all: another rebalance has begun in the meantime
+    (COMPLETING, "refused"): UNJOINED,
     (COMPLETING, "share_received"): STABLE,
     (PREPARING, "out"): UNJOINED,  # put out by the coordinator, or gone by itself
     (COMPLETING, "out"): UNJOINED,
@@ -63,9 +79,12 @@ MOVES = {
     (UNJOINED, "out"): UNJOINED,
 }
 
-HEARD = (Error.NONE, Error.REBALANCE_IN_PROGRESS)  # answers to a heartbeat that was taken for a sign of life
+# answers to a heartbeat that was taken for a sign of life
+HEARD = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
 OUT = (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_ID)
-PATIENCE_MS = 5000  # how much longer than the rebalance timeout the answer to JoinGroup may take, as in Java
+# how much longer than the rebalance timeout the answer to JoinGroup may take, as in
+# Java
+PATIENCE_MS = 5000
 
 
 class ClassicMembership(Membership):
@@ -74,22 +93,29 @@ class ClassicMembership(Membership):
     moves = MOVES
     heartbeat_states = (COMPLETING, STABLE)
     gone_because = (
-        "and another may have its partitions: the time between two polls was longer than max_poll_interval_ms, or no "
-        "heartbeat came through for session_timeout_ms"
+        "and another may have its partitions: the time between two polls was longer"
+        " than max_poll_interval_ms, or no heartbeat came through for"
+        " session_timeout_ms"
     )
 
     def __init__(self, consumer: "Consumer", coordinator: Coordinator) -> None:
         super().__init__(consumer, coordinator)
-        self._assignors = assigning.chosen_assignors(consumer.config["partition_assignment_strategy"])
-        # Whether members keep their partitions while they rebalance: all assignors must allow it (KIP-429).
+        self._assignors = assigning.chosen_assignors(
+            consumer.config["partition_assignment_strategy"]
+        )
+        # Whether members keep their partitions while they rebalance: all assignors must
+        # allow it (KIP-429).
         self.cooperative = all(each.cooperative for each in self._assignors)
-        self._rejoin_why: str | None = None  # why to join at the next poll; None: no need to
+        # why to join at the next poll; None: no need to
+        self._rejoin_why: str | None = None
         self._preparing = False  # step 2 is being done
         self._prepared = False  # step 2 is done
-        self._joining = RequestState(consumer, coordinator)  # of JoinGroup and then SyncGroup
+        # of JoinGroup and then SyncGroup
+        self._joining = RequestState(consumer, coordinator)
         self._join_answer: Message | None = None  # came between polls
         self._joined_topics: list[str] = []
-        self._had: tuple[list[TopicPartition], int] = ([], -1)  # the last share, and its generation
+        # the last share, and its generation
+        self._had: tuple[list[TopicPartition], int] = ([], -1)
         self._leader: assigning.Leader | None = None  # while it leads
         self._session_deadline = 0
 
@@ -111,33 +137,53 @@ class ClassicMembership(Membership):
         return self.state == STABLE and self._rejoin_why is None and not self.tasks
 
     def subscription_changed(self) -> None:
-        if self.state == UNJOINED or sorted(self.consumer.topics) != self._joined_topics:
-            self.rejoin("the subscription has changed" if self._joined_topics else "it has subscribed")
+        if (
+            self.state == UNJOINED
+            or sorted(self.consumer.topics) != self._joined_topics
+        ):
+            self.rejoin(
+                "the subscription has changed"
+                if self._joined_topics
+                else "it has subscribed"
+            )
 
     def metadata_changed(self) -> None:
-        """The leader watches the partitions of all the group's topics; nobody else does."""
-        if self.state == STABLE and self._leader is not None and self._leader.is_outdated():
+        """The leader watches the partitions of all the group's topics; nobody else
+        does.
+        """
+        if (
+            self.state == STABLE
+            and self._leader is not None
+            and self._leader.is_outdated()
+        ):
             self.rejoin("the topics' partitions have changed")
 
     def leave(self, why: str) -> None:
         self.leaving = True
         self.tasks.clear()
-        give_back = self.revoke if self.state == STABLE and self.generation >= 0 else self.lose
+        give_back = (
+            self.revoke if self.state == STABLE and self.generation >= 0 else self.lose
+        )
         give_back(list(self.consumer.assigned), lambda: self._say_goodbye(why))
 
     def why_no_commit(self) -> Exception | None:
         if self.state in (PREPARING, COMPLETING):
             return RebalanceInProgressError(
-                f"{self.consumer.name} is in the middle of a rebalance: poll() ends it, then commit what is still yours"
+                f"{self.consumer.name} is in the middle of a rebalance: poll() ends it,"
+                " then commit what is still yours"
             )
         return None if self.state == STABLE else self.gone()
 
     def commit_refused(self, error: Error, identity: tuple[str, int]) -> Exception:
         if error is Error.REBALANCE_IN_PROGRESS:
             self.rejoin("the group is already rebalancing")
-            return RebalanceInProgressError(f"{self.coordinator.group_id} is rebalancing: poll() first, then commit")
+            return RebalanceInProgressError(
+                f"{self.coordinator.group_id} is rebalancing: poll() first, then commit"
+            )
         if self.identity != identity and self.state in (PREPARING, COMPLETING):
-            return RebalanceInProgressError(f"{self.coordinator.group_id} has rebalanced since: poll() first")
+            return RebalanceInProgressError(
+                f"{self.coordinator.group_id} has rebalanced since: poll() first"
+            )
         if self.identity == identity:
             self._put_out(error)
         return super().commit_refused(error, identity)
@@ -162,18 +208,25 @@ class ClassicMembership(Membership):
             self.heartbeat.back_off()
         if identity != self.identity:
             return
-        if error is Error.REBALANCE_IN_PROGRESS and self.state == STABLE:  # one that is joining already knows
+        # one that is joining already knows
+        if error is Error.REBALANCE_IN_PROGRESS and self.state == STABLE:
             self.rejoin("the group is rebalancing")
         elif error in OUT:
             self._put_out(error)
 
     def _heartbeat_later(self) -> None:
-        self.heartbeat.at_ms = self.consumer.now_ms + int(self.consumer.config["heartbeat_interval_ms"])
+        self.heartbeat.at_ms = self.consumer.now_ms + int(
+            self.consumer.config["heartbeat_interval_ms"]
+        )
         self.consumer.wake(self.heartbeat.at_ms)
 
     def _heard(self) -> None:
-        """Coordinator and member have heard from each other: the session begins anew."""
-        self._session_deadline = self.consumer.now_ms + int(self.consumer.config["session_timeout_ms"])
+        """Coordinator and member have heard from each other: the session begins
+        anew.
+        """
+        self._session_deadline = self.consumer.now_ms + int(
+            self.consumer.config["session_timeout_ms"]
+        )
         self.consumer.wake(self._session_deadline)
 
     # a rebalance: in poll
@@ -188,7 +241,12 @@ class ClassicMembership(Membership):
         if self._join_answer is not None:
             answer, self._join_answer = self._join_answer, None
             self._join_answered(answer)
-        wants = self._rejoin_why is not None and self.consumer.topics and not self._preparing and not self.tasks
+        wants = (
+            self._rejoin_why is not None
+            and self.consumer.topics
+            and not self._preparing
+            and not self.tasks
+        )
         if wants and self.consumer.is_due(self._joining) and self.coordinator.ready():
             if self._prepared:
                 self._join()
@@ -205,12 +263,18 @@ class ClassicMembership(Membership):
         self.auto_commit.before_revoking(self._give_back)
 
     def _give_back(self) -> None:
-        """The commit has ended, well or not: now give the partitions back. Who was put out has lost them all."""
+        """The commit has ended, well or not: now give the partitions back. Who was put
+        out has lost them all.
+        """
         owned, topics = list(self.consumer.assigned), self.consumer.topics
         if self.generation < 0:
             self.lose(owned, self._ready_to_join)
         else:
-            unwanted = [each for each in owned if not self.cooperative or each.topic not in topics]
+            unwanted = [
+                each
+                for each in owned
+                if not self.cooperative or each.topic not in topics
+            ]
             self.revoke(unwanted, self._ready_to_join)
 
     def _ready_to_join(self) -> None:
@@ -228,7 +292,9 @@ class ClassicMembership(Membership):
         protocols = [
             {
                 "name": each.name,
-                "metadata": assigning.encode_subscription(each, self._joined_topics, owned, self.generation, self._had),
+                "metadata": assigning.encode_subscription(
+                    each, self._joined_topics, owned, self.generation, self._had
+                ),
             }
             for each in self._assignors
         ]
@@ -240,18 +306,27 @@ class ClassicMembership(Membership):
             "reason": why,
         }
         self.event("join_sent", why)
-        timeout_ms = max(self.consumer.request_timeout_ms, config["max_poll_interval_ms"] + PATIENCE_MS)
+        timeout_ms = max(
+            self.consumer.request_timeout_ms,
+            config["max_poll_interval_ms"] + PATIENCE_MS,
+        )
         self._send("JoinGroup", body, self._join_arrived, timeout_ms)
 
     def _send(
-        self, api: str, body: dict[str, Any], answered: Callable[[Message], None], timeout_ms: int | None = None
+        self,
+        api: str,
+        body: dict[str, Any],
+        answered: Callable[[Message], None],
+        timeout_ms: int | None = None,
     ) -> None:
         def failed() -> None:
             self.event("refused", "the coordinator could not be reached")
 
         if self.coordinator.ready():
             on_response = self._joining.sent(answered, failed)
-            self.coordinator.request(api, self.who("group_instance_id") | body, on_response, timeout_ms)
+            self.coordinator.request(
+                api, self.who("group_instance_id") | body, on_response, timeout_ms
+            )
         else:  # lost since it has answered JoinGroup
             self._joining.back_off()
             failed()
@@ -266,7 +341,10 @@ class ClassicMembership(Membership):
         error = Error(response.error_code)
         if error is Error.MEMBER_ID_REQUIRED:
             self.member_id = response.member_id
-            self.event("member_id_given", "the coordinator has given it a member id to join with")
+            self.event(
+                "member_id_given",
+                "the coordinator has given it a member id to join with",
+            )
         elif error is not Error.NONE:
             self._refused(error)
         else:
@@ -274,15 +352,22 @@ class ClassicMembership(Membership):
             self._heartbeat_later()
             self._heard()
             leads = response.leader == response.member_id
-            self.event("all_joined", "leads the group" if leads else "waits for the leader's assignment")
+            self.event(
+                "all_joined",
+                "leads the group" if leads else "waits for the leader's assignment",
+            )
             if leads:
                 self._lead(response)
             else:
                 self._sync(response.protocol_name, {})
 
     def _lead(self, response: Message) -> None:
-        """Let the assignor run, in the program's own call, as soon as the group's topics are known."""
-        assignor = next(each for each in self._assignors if each.name == response.protocol_name)
+        """Let the assignor run, in the program's own call, as soon as the group's
+        topics are known.
+        """
+        assignor = next(
+            each for each in self._assignors if each.name == response.protocol_name
+        )
         self._leader = leader = assigning.Leader(self, assignor, response)
 
         def run() -> None:
@@ -295,7 +380,9 @@ class ClassicMembership(Membership):
                 self._joining.back_off()
                 self.event("refused", f"its assignor {assignor.name} failed")
 
-        self.tasks.append(Task("assign", [], lambda: None, run, failed, leader.knows_the_topics))
+        self.tasks.append(
+            Task("assign", [], lambda: None, run, failed, leader.knows_the_topics)
+        )
 
     def _sync(self, protocol: str, assignment: Assignment) -> None:
         shares = [
@@ -322,7 +409,12 @@ class ClassicMembership(Membership):
         owned, keeps = self.consumer.assigned, set(share)
         gone = [each for each in owned if each not in keeps]
         if gone:
-            self.revoke(gone, lambda: self.rejoin("it has given partitions back that others wait for"))
+            self.revoke(
+                gone,
+                lambda: self.rejoin(
+                    "it has given partitions back that others wait for"
+                ),
+            )
         self.assign([each for each in share if each not in owned], lambda: None)
         self.subscription_changed()
         self.metadata_changed()
@@ -334,14 +426,21 @@ class ClassicMembership(Membership):
         if error in OUT:
             self._put_out(error)
             return
-        if error is not Error.REBALANCE_IN_PROGRESS and not self._joining.refused(error):
+        if error is not Error.REBALANCE_IN_PROGRESS and not self._joining.refused(
+            error
+        ):
             self._joining.back_off()
             self.consumer.error = refusal(error)
         self.event("refused", f"{error.name}: {error.message}")
 
     def _put_out(self, error: Error) -> None:
-        """The coordinator has put the member out, or the group has gone on to another generation without it."""
-        self._reset(f"{error.name}: {error.message}", keep_member_id=error is Error.ILLEGAL_GENERATION)
+        """The coordinator has put the member out, or the group has gone on to another
+        generation without it.
+        """
+        self._reset(
+            f"{error.name}: {error.message}",
+            keep_member_id=error is Error.ILLEGAL_GENERATION,
+        )
         if error is Error.FENCED_INSTANCE_ID:
             self.fatal = refusal(error)
             self.lose(list(self.consumer.assigned), lambda: None)
@@ -349,12 +448,17 @@ class ClassicMembership(Membership):
             self.rejoin(error.name)
 
     def _say_goodbye(self, why: str) -> None:
-        """Leave the group. A static member goes without a LeaveGroup and keeps its place until the session ends."""
+        """Leave the group. A static member goes without a LeaveGroup and keeps its
+        place until the session ends.
+        """
         if self.instance_id is not None or not self.member_id or self.state == UNJOINED:
             self.left()
         else:
             members = [{"member_id": self.member_id, "reason": why}]
-            self.say_goodbye("LeaveGroup", {"group_id": self.coordinator.group_id, "members": members})
+            self.say_goodbye(
+                "LeaveGroup",
+                {"group_id": self.coordinator.group_id, "members": members},
+            )
         self._reset(why)
 
     def _reset(self, why: str, keep_member_id: bool = False) -> None:
@@ -363,5 +467,10 @@ class ClassicMembership(Membership):
         if not keep_member_id:
             self.member_id = ""
         self._joining.give_up()
-        self._join_answer, self._prepared, self._rejoin_why, self._leader = None, False, None, None
+        self._join_answer, self._prepared, self._rejoin_why, self._leader = (
+            None,
+            False,
+            None,
+            None,
+        )
         self.drop_tasks("assigned", "assign")

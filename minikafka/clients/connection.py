@@ -1,4 +1,5 @@
-"""What every client does below its own work: connections, versions, replies in order, time-outs, metadata.
+"""What every client does below its own work: connections, versions, replies in order,
+time-outs, metadata.
 
 Contract with the shell, like the broker's:
 
@@ -8,10 +9,11 @@ Contract with the shell, like the broker's:
     client.tick(now)                         # timers
     client.next_deadline()                   # after tick(now) it is later than now, or None
 
-A frame is a list of bytes-like objects without the 4-byte size. The client names its connections; a name is never used
-again. The first request on a connection asks for the broker's versions (KIP-35), and each later one uses the highest
-version both sides know. A request that is not answered within request_timeout_ms costs the connection, as in the Java
-client: TCP keeps order, so no later answer could arrive either.
+A frame is a list of bytes-like objects without the 4-byte size. The client names its
+connections; a name is never used again. The first request on a connection asks for the
+broker's versions (KIP-35), and each later one uses the highest version both sides know.
+A request that is not answered within request_timeout_ms costs the connection, as in the
+Java client: TCP keeps order, so no later answer could arrive either.
 """
 
 from collections import deque
@@ -28,12 +30,22 @@ from minikafka.wire.errors import Error
 from minikafka.wire.messages import API, decode_response, encode_request
 from minikafka.wire.schema import Message
 
-# Up to here our clients use what the later versions mean; the schema text may know more (topic ids in place of names,
-# from Fetch 13 and Produce 13 on). An API that is not here is used as high as the schema text knows it.
+# Up to here our clients use what the later versions mean; the schema text may know more
+# (topic ids in place of names, from Fetch 13 and Produce 13 on). An API that is not
+# here is used as high as the schema text knows it.
 HIGHEST = {
-    "Produce": 9, "Fetch": 12, "ListOffsets": 7, "Metadata": 12, "InitProducerId": 4, "DeleteTopics": 5,
-    "OffsetCommit": 9, "OffsetFetch": 9, "AddPartitionsToTxn": 3, "EndTxn": 4, "TxnOffsetCommit": 4,
-}  # fmt: skip
+    "Produce": 9,
+    "Fetch": 12,
+    "ListOffsets": 7,
+    "Metadata": 12,
+    "InitProducerId": 4,
+    "DeleteTopics": 5,
+    "OffsetCommit": 9,
+    "OffsetFetch": 9,
+    "AddPartitionsToTxn": 3,
+    "EndTxn": 4,
+    "TxnOffsetCommit": 4,
+}
 
 # What every client can be told; producer and consumer can be told more.
 DEFAULTS: dict[str, Any] = {
@@ -59,7 +71,8 @@ class Disconnect(NamedTuple):
     connection: str
 
 
-OnResponse = Callable[[Message | None], None]  # None: the connection was lost before the answer came
+# None: the connection was lost before the answer came
+OnResponse = Callable[[Message | None], None]
 
 
 class InFlight(NamedTuple):
@@ -74,7 +87,8 @@ class InFlight(NamedTuple):
 class Node:
     """A broker as this client sees it.
 
-    ready: connected, versions known. Bootstrap addresses have ids below 0, as in the Java client.
+    ready: connected, versions known. Bootstrap addresses have ids below 0, as in the
+    Java client.
     """
 
     id: int
@@ -98,9 +112,17 @@ class Node:
 
 
 class Client:
-    """The base of producer, consumer and admin. A subclass does its own work in work()."""
+    """The base of producer, consumer and admin. A subclass does its own work in
+    work().
+    """
 
-    def __init__(self, name: str, bootstrap: Sequence[Address], trace: Trace, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        bootstrap: Sequence[Address],
+        trace: Trace,
+        config: Mapping[str, Any],
+    ) -> None:
         self.name = name
         self.config = config
         self.client_id: str = config["client_id"] or name
@@ -116,26 +138,44 @@ class Client:
         self.connections = 0  # made so far; numbers their names
         self._correlation_id = 0
         self.now_ms = 0  # monotonic, as of the last call of the shell
-        self._wake_ms: int | None = None  # when work() has something to do again without being told
+        # when work() has something to do again without being told
+        self._wake_ms: int | None = None
         self.questions = Questions()
-        self.metadata = Metadata(self, config["metadata_max_age_ms"], config.get("allow_auto_create_topics", True))
+        self.metadata = Metadata(
+            self,
+            config["metadata_max_age_ms"],
+            config.get("allow_auto_create_topics", True),
+        )
 
     # the shell calls these
 
     def receive_reply(self, connection: str, frame: Any, now: Now) -> None:
-        """Take an answer. Answers come in the order of the requests; one on a connection given up is ignored."""
+        """Take an answer. Answers come in the order of the requests; one on a
+        connection given up is ignored.
+        """
         node = self._by_connection.get(connection)
         if node is None or self.closed:
             return
         self._enter(now)
         waiting = node.in_flight.popleft()
         version = waiting.version
-        if waiting.api == "ApiVersions" and int.from_bytes(bytes(frame[4:6]), "big") == Error.UNSUPPORTED_VERSION:
-            version = 0  # a broker that does not know our version says so in the form of version 0 (KIP-511)
+        if (
+            waiting.api == "ApiVersions"
+            and int.from_bytes(bytes(frame[4:6]), "big") == Error.UNSUPPORTED_VERSION
+        ):
+            # a broker that does not know our version says so in the form of version 0
+            # (KIP-511)
+            version = 0
         correlation_id, response = decode_response(waiting.api, version, frame)
-        assert correlation_id == waiting.correlation_id, "answers come in the order of the requests"
+        assert correlation_id == waiting.correlation_id, (
+            "answers come in the order of the requests"
+        )
         if self.trace:
-            told: dict[str, Any] = {"api": waiting.api, "connection": connection, "correlation_id": correlation_id}
+            told: dict[str, Any] = {
+                "api": waiting.api,
+                "connection": connection,
+                "correlation_id": correlation_id,
+            }
             self.trace.emit("ResponseReceived", from_node=node.name, **told)
         self.trace.cause = (connection, correlation_id)
         waiting.on_response(response)
@@ -164,9 +204,14 @@ class Client:
             return None
         due_at, asks_ms = self.metadata.due_at() if self.busy() else None, None
         known = self._known_nodes()
-        if due_at is not None and (any(node.ready for node in known) or not any(node.connection for node in known)):
+        if due_at is not None and (
+            any(node.ready for node in known)
+            or not any(node.connection for node in known)
+        ):
             asks_ms = max(due_at, min(node.retry_at for node in known))
-        deadlines = (node.deadline() for node in self._by_connection.values() if node.in_flight)
+        deadlines = (
+            node.deadline() for node in self._by_connection.values() if node.in_flight
+        )
         due_ms = soonest(*deadlines, self._wake_ms, asks_ms)
         return None if due_ms is None else max(due_ms, self.now_ms + 1)
 
@@ -197,7 +242,9 @@ class Client:
         return state.is_due
 
     def busy(self) -> bool:
-        """Whether the client keeps its metadata fresh now. A consumer that nobody polls does not."""
+        """Whether the client keeps its metadata fresh now. A consumer that nobody polls
+        does not.
+        """
         return True
 
     def ready(self, node_id: int) -> Node | None:
@@ -209,13 +256,19 @@ class Client:
         return self.ready_node(node)
 
     def request(
-        self, node: Node, api: str, body: dict[str, Any], on_response: OnResponse | None,
-        timeout_ms: int | None = None, version: int | None = None,
-    ) -> None:  # fmt: skip
-        """Send a request to a ready node. on_response=None: there will be no answer (acks=0).
+        self,
+        node: Node,
+        api: str,
+        body: dict[str, Any],
+        on_response: OnResponse | None,
+        timeout_ms: int | None = None,
+        version: int | None = None,
+    ) -> None:
+        """Send a request to a ready node. on_response=None: there will be no answer
+        (acks=0).
 
-        timeout_ms: how long to wait for the answer, if not request_timeout_ms. version: if not the highest that both
-        sides know.
+        timeout_ms: how long to wait for the answer, if not request_timeout_ms. version:
+        if not the highest that both sides know.
         """
         assert node.connection is not None, "asked ready() first"
         if version is None:
@@ -224,16 +277,26 @@ class Client:
         frame = encode_request(api, version, self._correlation_id, self.client_id, body)
         self.outbox.append(Send(node.connection, frame))
         if on_response is not None:
-            deadline = self.now_ms + (self.request_timeout_ms if timeout_ms is None else timeout_ms)
-            node.in_flight.append(InFlight(api, version, self._correlation_id, deadline, on_response))
+            deadline = self.now_ms + (
+                self.request_timeout_ms if timeout_ms is None else timeout_ms
+            )
+            node.in_flight.append(
+                InFlight(api, version, self._correlation_id, deadline, on_response)
+            )
         if self.trace:
             self.trace.emit(
                 "RequestSent",
-                to=node.name, api=api, version=version, connection=node.connection, correlation_id=self._correlation_id,
-            )  # fmt: skip
+                to=node.name,
+                api=api,
+                version=version,
+                connection=node.connection,
+                correlation_id=self._correlation_id,
+            )
 
     def ready_node(self, node: Node) -> Node | None:
-        """As ready(), for a node that the caller keeps: it has a connection of its own."""
+        """As ready(), for a node that the caller keeps: it has a connection of its
+        own.
+        """
         if node.ready:
             return node
         if node.connection is None and self.now_ms < node.retry_at:
@@ -246,8 +309,12 @@ class Client:
             self._ask_versions(node, API["ApiVersions"].max_version)
         return None
 
-    def leaders(self, partitions: Iterable[TopicPartition]) -> Iterator[tuple[Node, list[TopicPartition]]]:
-        """The leaders of these partitions that can be sent to, each with its own; metadata is asked for the others."""
+    def leaders(
+        self, partitions: Iterable[TopicPartition]
+    ) -> Iterator[tuple[Node, list[TopicPartition]]]:
+        """The leaders of these partitions that can be sent to, each with its own;
+        metadata is asked for the others.
+        """
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
             leader = self.metadata.partition(*partition).leader
@@ -274,12 +341,20 @@ class Client:
     def _do_what_is_due(self) -> None:
         self._wake_ms = None
         due_at = self.metadata.due_at() if self.busy() else None
-        if due_at is not None and due_at <= self.now_ms and (node := self.any_node()) is not None:
+        if (
+            due_at is not None
+            and due_at <= self.now_ms
+            and (node := self.any_node()) is not None
+        ):
             self.metadata.ask(node)
         self.work()
 
     def _ask_versions(self, node: Node, version: int) -> None:
-        body = {"client_software_name": "minikafka", "client_software_version": "1"} if version >= 3 else {}
+        body = (
+            {"client_software_name": "minikafka", "client_software_version": "1"}
+            if version >= 3
+            else {}
+        )
 
         def answer(response: Message | None) -> None:
             if response is None:
@@ -288,7 +363,10 @@ class Client:
                 assert version > 0, "every broker answers ApiVersions 0"
                 self._ask_versions(node, 0)
             else:
-                node.versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+                node.versions = {
+                    each.api_key: (each.min_version, each.max_version)
+                    for each in response.api_keys
+                }
 
         self.request(node, "ApiVersions", body, answer, version=version)
 
@@ -306,7 +384,9 @@ class Client:
     # metadata
 
     def any_node(self) -> Node | None:
-        """The ready node with the fewest requests in flight; if none is ready, begins to connect to one."""
+        """The ready node with the fewest requests in flight; if none is ready, begins
+        to connect to one.
+        """
         known = self._known_nodes()
         ready = [node for node in known if node.ready]
         if ready:
@@ -319,7 +399,9 @@ class Client:
         return list(self.nodes.values()) or self.bootstrap
 
     def metadata_read(self) -> None:
-        """The client has read its metadata again. It keeps the nodes that are still where they were."""
+        """The client has read its metadata again. It keeps the nodes that are still
+        where they were.
+        """
         for node_id, address in self.metadata.brokers.items():
             known = self.nodes.get(node_id)
             if known is None or known.address != address:
@@ -328,7 +410,9 @@ class Client:
                 self.nodes[node_id] = self._bootstrapped(node_id, address)
 
     def _bootstrapped(self, node_id: int, address: Address) -> Node:
-        """A node for this address. It takes over an open bootstrap connection to the same address."""
+        """A node for this address. It takes over an open bootstrap connection to the
+        same address.
+        """
         node = Node(node_id, address)
         for first in self.bootstrap:
             if first.address == address and first.ready and not first.in_flight:
@@ -346,5 +430,8 @@ def common_version(node: Node, api: str) -> int:
     lowest, highest = node.versions.get(schema.key, (0, -1))
     version = min(highest, schema.max_version, HIGHEST.get(api, schema.max_version))
     if version < max(lowest, schema.min_version):
-        raise ValueError(f"{node.name} offers {api} in versions {lowest}-{highest}, and this client knows none of them")
+        raise ValueError(
+            f"{node.name} offers {api} in versions {lowest}-{highest}, and this client"
+            " knows none of them"
+        )
     return version

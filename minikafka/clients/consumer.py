@@ -1,13 +1,17 @@
-"""The consumer: it has a position in each of its partitions, asks for what comes next, and hands over when polled.
+"""The consumer: it has a position in each of its partitions, asks for what comes next,
+and hands over when polled.
 
-Little happens between polls: as in the Java client, a position is found, records are asked for, a group is joined, only
-while somebody polls (or waits for an answer). So a new consumer with auto_offset_reset="latest" starts at the end as it
-is at its first poll, not at its birth. Only a member's heartbeats go on by themselves.
+Little happens between polls: as in the Java client, a position is found, records are
+asked for, a group is joined, only while somebody polls (or waits for an answer). So a
+new consumer with auto_offset_reset="latest" starts at the end as it is at its first
+poll, not at its birth. Only a member's heartbeats go on by themselves.
 
-With a group_id, a consumer of topics shares their partitions with the group's other members (membership.py), and starts
-where the group has committed (commits.py, positions.py). One that assigns its partitions can commit, but is no member.
-Without a group, a consumer of topics reads all their partitions, those added later included, and commits nothing, as in
-kafka-python. The Java client doesn't subscribe without a group.id: there such a consumer assigns its partitions.
+With a group_id, a consumer of topics shares their partitions with the group's other
+members (membership.py), and starts where the group has committed (commits.py,
+positions.py). One that assigns its partitions can commit, but is no member. Without a
+group, a consumer of topics reads all their partitions, those added later included, and
+commits nothing, as in kafka-python. The Java client doesn't subscribe without a
+group.id: there such a consumer assigns its partitions.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,24 +30,37 @@ from minikafka.clients.membership import Membership, Task
 from minikafka.clients.metadata import Address
 from minikafka.clients.positions import OffsetLookup, Positions
 from minikafka.clients.request_state import Question, RequestState
-from minikafka.clients.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition, text
+from minikafka.clients.structs import (
+    ConsumerRecord,
+    OffsetAndMetadata,
+    TopicPartition,
+    text,
+)
 from minikafka.clock import Now
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 
 
 class Consumer(Client):
-    """config: as consumer_config.DEFAULTS. random: 0 <= random() < 1, for the member id in the consumer protocol."""
+    """config: as consumer_config.DEFAULTS. random: 0 <= random() < 1, for the member id
+    in the consumer protocol.
+    """
 
     def __init__(
-        self, name: str, bootstrap: Sequence[Address], trace: Trace, *topics: str,
-        random: Callable[[], float] | None = None, **config: Any,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        bootstrap: Sequence[Address],
+        trace: Trace,
+        *topics: str,
+        random: Callable[[], float] | None = None,
+        **config: Any,
+    ) -> None:
         super().__init__(name, bootstrap, trace, checked({**DEFAULTS, **config}))
         self.topics: list[str] = []  # subscribed to; empty with assign()
         self.assigned: dict[TopicPartition, Assigned] = {}
         self.waiting = 0  # calls of the program that wait for records or a position
-        self.in_poll = False  # the program is in poll(), so it has done its work on all it was given
+        # the program is in poll(), so it has done its work on all it was given
+        self.in_poll = False
         self.taken = 0  # records handed over so far
         self.error: Exception | None = None  # the next take() raises it
         self.remarks: list[str] = []  # for whoever sits before the screen
@@ -57,11 +74,17 @@ class Consumer(Client):
         if group_id is not None:
             self.coordinator = Coordinator(self, group_id)
             self.auto_commit = AutoCommit(self)
-            protocol = ConsumerMembership if self.config["group_protocol"] == "consumer" else ClassicMembership
+            protocol = (
+                ConsumerMembership
+                if self.config["group_protocol"] == "consumer"
+                else ClassicMembership
+            )
             self.membership = protocol(self, self.coordinator)
         if self.trace:
             told = {"isolation_level": self.config["isolation_level"]}
-            self.trace.emit("ClientStarted", client="consumer", topics=list(topics), config=told)
+            self.trace.emit(
+                "ClientStarted", client="consumer", topics=list(topics), config=told
+            )
         if topics:
             self.subscribe(topics)
 
@@ -74,19 +97,29 @@ class Consumer(Client):
         if self.membership is not None:
             self.membership.subscription_changed()
             return
-        self.assigned = {partition: held for partition, held in self.assigned.items() if partition.topic in self.topics}
+        self.assigned = {
+            partition: held
+            for partition, held in self.assigned.items()
+            if partition.topic in self.topics
+        }
         self._assign_subscribed()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         self.topics = []
-        self.assigned = {partition: self.assigned.get(partition) or self._unread() for partition in partitions}
+        self.assigned = {
+            partition: self.assigned.get(partition) or self._unread()
+            for partition in partitions
+        }
         for partition in self.assigned:
             self.metadata.want(partition.topic)
 
     def held(self, partition: TopicPartition) -> Assigned:
         if partition not in self.assigned:
             names = ", ".join(map(str, self.assigned)) or "nothing yet"
-            raise IllegalStateError(f"{TopicPartition(*partition)} is not assigned to {self.name}, which has {names}")
+            raise IllegalStateError(
+                f"{TopicPartition(*partition)} is not assigned to {self.name}, which"
+                f" has {names}"
+            )
         return self.assigned[partition]
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
@@ -94,10 +127,17 @@ class Consumer(Client):
         if isinstance(self.error, NoOffsetForPartitionError):
             self.error = None  # the next poll looks again whether a position is missing
         if self.trace:
-            self.trace.emit("PositionSought", topic=partition.topic, partition=partition.partition, offset=offset)
+            self.trace.emit(
+                "PositionSought",
+                topic=partition.topic,
+                partition=partition.partition,
+                offset=offset,
+            )
 
     def seek_to(self, where: str, partitions: Iterable[TopicPartition]) -> None:
-        """where: "earliest" or "latest". The offset is asked for at the next poll or position()."""
+        """where: "earliest" or "latest". The offset is asked for at the next poll or
+        position().
+        """
         for partition in list(partitions) or list(self.assigned):
             self.held(partition).move(None, where)
 
@@ -109,8 +149,11 @@ class Consumer(Client):
             kind = "PartitionsPaused" if paused else "PartitionsResumed"
             self.trace.emit(kind, partitions=[str(each) for each in names])
 
-    def take(self, max_records: int, now: Now) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Up to max_records that have arrived, {partition: records}; positions move past them.
+    def take(
+        self, max_records: int, now: Now
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Up to max_records that have arrived, {partition: records}; positions move
+        past them.
 
         Asks for more where nothing is left.
         """
@@ -125,7 +168,8 @@ class Consumer(Client):
                 if records:
                     taken[partition] = records
         self.taken += sum(map(len, taken.values()))
-        # Who was served first is last next time, so that one full partition does not starve the others.
+        # Who was served first is last next time, so that one full partition does not
+        # starve the others.
         for partition in taken:
             self.assigned[partition] = self.assigned.pop(partition)
         self._do_what_is_due()
@@ -141,13 +185,17 @@ class Consumer(Client):
         if self.error is not None:
             return True
         try:
-            return any(held.readable and held.holds_record() for held in self.assigned.values())
+            return any(
+                held.readable and held.holds_record() for held in self.assigned.values()
+            )
         except KafkaError as error:
             self.error = error
             return True
 
     def begin_poll(self, now: Now) -> None:
-        """From here to end_poll() the consumer works by itself: its group, metadata, positions, fetches."""
+        """From here to end_poll() the consumer works by itself: its group, metadata,
+        positions, fetches.
+        """
         self._enter(now)
         self.in_poll = True
         self._polled()
@@ -158,7 +206,9 @@ class Consumer(Client):
         self.end_waiting()
 
     def begin_waiting(self, now: Now) -> None:
-        """As begin_poll() without the group's work: the program asks for a position, or for a topic's partitions."""
+        """As begin_poll() without the group's work: the program asks for a position, or
+        for a topic's partitions.
+        """
         self._enter(now)
         self.waiting += 1
         self._do_what_is_due()
@@ -178,7 +228,9 @@ class Consumer(Client):
     # the group
 
     def has_task(self) -> bool:
-        """Whether the program must do something for the group (membership.Task) before anything goes on."""
+        """Whether the program must do something for the group (membership.Task) before
+        anything goes on.
+        """
         return self.membership is not None and self.membership.has_task()
 
     def begin_task(self, now: Now) -> Task | None:
@@ -188,7 +240,9 @@ class Consumer(Client):
             self._leave_poll()
         return task
 
-    def end_task(self, task: Task, error: BaseException | None, now: Now, in_poll: bool = True) -> None:
+    def end_task(
+        self, task: Task, error: BaseException | None, now: Now, in_poll: bool = True
+    ) -> None:
         """The program has done a task. in_poll: whether it goes on polling."""
         self._enter(now)
         self.in_poll = in_poll
@@ -197,24 +251,41 @@ class Consumer(Client):
         self._do_what_is_due()
 
     def leave(self, why: str, now: Now) -> None:
-        """Begin to leave the group. The consumer is out when there is no task and membership.leaving is false."""
+        """Begin to leave the group. The consumer is out when there is no task and
+        membership.leaving is false.
+        """
         self._enter(now)
         if self.membership is not None and self.topics:
             self.membership.leave(why)
 
-    def commit(self, offsets: dict[TopicPartition, OffsetAndMetadata] | None, how: str, now: Now) -> Future:
-        """Commit offsets; None: the positions of all partitions. how: as in OffsetCommit."""
+    def commit(
+        self,
+        offsets: dict[TopicPartition, OffsetAndMetadata] | None,
+        how: str,
+        now: Now,
+    ) -> Future:
+        """Commit offsets; None: the positions of all partitions. how: as in
+        OffsetCommit.
+        """
         self._enter(now)
-        return self._ask(OffsetCommit(self, self.positions.consumed() if offsets is None else offsets, how))
+        return self._ask(
+            OffsetCommit(
+                self, self.positions.consumed() if offsets is None else offsets, how
+            )
+        )
 
     def committed(self, partitions: Iterable[TopicPartition], now: Now) -> Future:
-        """Ask what the group has committed: {partition: OffsetAndMetadata, or None for nothing}."""
+        """Ask what the group has committed: {partition: OffsetAndMetadata, or None for
+        nothing}.
+        """
         self._enter(now)
         return self._ask(OffsetFetch(self, partitions))
 
     @property
     def member(self) -> Membership | None:
-        """The membership; None for a consumer that has assigned its partitions by itself."""
+        """The membership; None for a consumer that has assigned its partitions by
+        itself.
+        """
         return self.membership if self.topics else None
 
     def grant(self, partitions: Iterable[TopicPartition]) -> None:
@@ -224,7 +295,9 @@ class Consumer(Client):
             self.metadata.want(partition.topic)
 
     def stop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand over no more records of these partitions: they are about to be given back."""
+        """Hand over no more records of these partitions: they are about to be given
+        back.
+        """
         for partition in partitions:
             self.assigned[partition].stopped = True
 
@@ -242,7 +315,10 @@ class Consumer(Client):
     def ask_offsets(self, timestamps: dict[TopicPartition, int], now: Now) -> Future:
         """Ask for the offsets at LATEST, EARLIEST, or times in ms since the epoch."""
         self._enter(now)
-        lookup = OffsetLookup(self, {TopicPartition(*partition): at for partition, at in timestamps.items()})
+        lookup = OffsetLookup(
+            self,
+            {TopicPartition(*partition): at for partition, at in timestamps.items()},
+        )
         self.questions.add(lookup)
         self._do_what_is_due()
         return lookup
@@ -255,7 +331,9 @@ class Consumer(Client):
     # what happens by itself while somebody polls
 
     def busy(self) -> bool:
-        return self.waiting > 0 or any(isinstance(question, OffsetLookup) for question in self.questions)
+        return self.waiting > 0 or any(
+            isinstance(question, OffsetLookup) for question in self.questions
+        )
 
     def metadata_read(self) -> None:
         super().metadata_read()
@@ -282,12 +360,21 @@ class Consumer(Client):
         if self.membership is None:
             for topic in self.topics:
                 for number in self.metadata.partitions(topic) or {}:
-                    self.assigned.setdefault(TopicPartition(topic, number), self._unread())
+                    self.assigned.setdefault(
+                        TopicPartition(topic, number), self._unread()
+                    )
 
     def _take_from(
-        self, partition: TopicPartition, held: Assigned, fetched: Fetched, max_records: int
+        self,
+        partition: TopicPartition,
+        held: Assigned,
+        fetched: Fetched,
+        max_records: int,
     ) -> list[ConsumerRecord]:
-        deserializers = (self.config["key_deserializer"], self.config["value_deserializer"])
+        deserializers = (
+            self.config["key_deserializer"],
+            self.config["value_deserializer"],
+        )
         records: list[ConsumerRecord] = []
         while held.holds_record() and len(records) < max_records:
             item = fetched.peek()
@@ -295,10 +382,15 @@ class Consumer(Client):
             records.append(consumer_record(partition, item, deserializers))
             _, held.position, held.leader_epoch, _ = fetched.take()
         if records and self.trace:
-            shown = [[each.offset, text(each.key), text(each.value)] for each in records[:50]]
+            shown = [
+                [each.offset, text(each.key), text(each.value)] for each in records[:50]
+            ]
             self.trace.emit(
                 "RecordsPolled",
-                cause=fetched.cause, topic=partition.topic, partition=partition.partition, records=shown,
+                cause=fetched.cause,
+                topic=partition.topic,
+                partition=partition.partition,
+                records=shown,
                 position=held.position,
-            )  # fmt: skip
+            )
         return records

@@ -1,4 +1,6 @@
-"""A consumer's configuration: kafka-python's names and units, the Java client's defaults."""
+"""A consumer's configuration: kafka-python's names and units, the Java client's
+defaults.
+"""
 
 from typing import Any
 
@@ -36,13 +38,24 @@ DEFAULTS: dict[str, Any] = {
 
 
 def checked(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration itself, if its values fit each other; else raises ValueError in plain words."""
+    """The configuration itself, if its values fit each other; else raises ValueError in
+    plain words.
+    """
     if config["auto_offset_reset"] not in ("latest", "earliest", "none"):
-        raise ValueError(f'auto_offset_reset={config["auto_offset_reset"]!r}: give "latest", "earliest" or "none"')
+        raise ValueError(
+            f'auto_offset_reset={config["auto_offset_reset"]!r}: give "latest",'
+            ' "earliest" or "none"'
+        )
     if config["isolation_level"] not in ISOLATION_LEVELS:
-        raise ValueError(f"isolation_level={config['isolation_level']!r}: give one of {', '.join(ISOLATION_LEVELS)}")
+        raise ValueError(
+            f"isolation_level={config['isolation_level']!r}: give one of"
+            f" {', '.join(ISOLATION_LEVELS)}"
+        )
     if config["group_protocol"] not in ("classic", "consumer"):
-        raise ValueError(f'group_protocol={config["group_protocol"]!r}: give "classic" or "consumer" (KIP-848)')
+        raise ValueError(
+            f'group_protocol={config["group_protocol"]!r}: give "classic" or "consumer"'
+            " (KIP-848)"
+        )
     if config["group_id"] is None:
         for name in ("group_instance_id", "group_remote_assignor"):
             if config[name] is not None:
@@ -53,7 +66,8 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
         chosen_assignors(config["partition_assignment_strategy"])
         if config["heartbeat_interval_ms"] >= config["session_timeout_ms"]:
             raise ValueError(
-                f"heartbeat_interval_ms={config['heartbeat_interval_ms']} must be lower than session_timeout_ms="
-                f"{config['session_timeout_ms']}: usually a third of it, so that two may get lost"
+                f"heartbeat_interval_ms={config['heartbeat_interval_ms']} must be lower"
+                f" than session_timeout_ms={config['session_timeout_ms']}: usually a"
+                " third of it, so that two may get lost"
             )
     return config

@@ -1,26 +1,32 @@
-"""A member of a group of the consumer protocol (KIP-848): it says what it has, is told what it is to have, and adapts.
+"""A member of a group of the consumer protocol (KIP-848): it says what it has, is told
+what it is to have, and adapts.
 
-There is one request, ConsumerGroupHeartbeat. It joins (member epoch 0), stays, reports and leaves (-1, or -2 for a
-static member that will be back). The answer brings the member's epoch and, when it changed, its share: the partitions
-that it may use. The coordinator decides the shares; all that a member does is to adapt to its own:
+There is one request, ConsumerGroupHeartbeat. It joins (member epoch 0), stays, reports
+and leaves (-1, or -2 for a static member that will be back). The answer brings the
+member's epoch and, when it changed, its share: the partitions that it may use. The
+coordinator decides the shares; all that a member does is to adapt to its own:
 
-1.  Reconcile: commit what was read (auto-commit), give back what is not in the share any more (the listener is told),
-    take over what is new (the listener is told). All of it within poll(), as everything a program can notice.
-2.  Acknowledge: say with a heartbeat at once what it has now. Not before that does the coordinator hand what was given
-    back to another member.
+1.  Reconcile: commit what was read (auto-commit), give back what is not in the share
+    any more (the listener is told), take over what is new (the listener is told). All
+    of it within poll(), as everything a program can notice.
+2.  Acknowledge: say with a heartbeat at once what it has now. Not before that does the
+    coordinator hand what was given back to another member.
 
-Partitions that stay are read all the time: there is no barrier and nobody waits for all. A new share may come while an
-old one is being taken over; it is next.
+Partitions that stay are read all the time: there is no barrier and nobody waits for
+all. A new share may come while an old one is being taken over; it is next.
 
-The member's states and what moves it between them are a table, MOVES; they are those of the Java client (MemberState),
-but for *unjoined*, which is Java's UNSUBSCRIBED, and *leaving*, which is its PREPARE_LEAVING as well. The member epoch
-is a pass: with a wrong one, or after a session that ended, the member is *fenced*. It drops what it has
-(on_partitions_lost: another may read it already) and joins anew. A program that does not poll for max_poll_interval_ms
-makes its member *stale*: it leaves at once and joins again with the next poll. After a refusal that asking again does
-not mend (no place in the group, an assignor that the coordinator doesn't have, an instance id that another process
-uses) it is out for good, *fatal*, and every poll raises.
+The member's states and what moves it between them are a table, MOVES; they are those of
+the Java client (MemberState), but for *unjoined*, which is Java's UNSUBSCRIBED, and
+*leaving*, which is its PREPARE_LEAVING as well. The member epoch is a pass: with a
+wrong one, or after a session that ended, the member is *fenced*. It drops what it has
+(on_partitions_lost: another may read it already) and joins anew. A program that does
+not poll for max_poll_interval_ms makes its member *stale*: it leaves at once and joins
+again with the next poll. After a refusal that asking again does not mend (no place in
+the group, an assignor that the coordinator doesn't have, an instance id that another
+process uses) it is out for good, *fatal*, and every poll raises.
 
-A heartbeat says only what changed since the last one that was answered; when it joins, and after an error, everything.
+A heartbeat says only what changed since the last one that was answered; when it joins,
+and after an error, everything.
 """
 
 import uuid
@@ -31,14 +37,25 @@ from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import refusal
 from minikafka.clients.membership import Membership
 from minikafka.clients.structs import TopicPartition
-from minikafka.coordinators.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, by_topic, flat
+from minikafka.coordinators.consumer_member import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    by_topic,
+    flat,
+)
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer
 
-UNJOINED, JOINING, RECONCILING, ACKNOWLEDGING = "unjoined", "joining", "reconciling", "acknowledging"
+UNJOINED, JOINING, RECONCILING, ACKNOWLEDGING = (
+    "unjoined",
+    "joining",
+    "reconciling",
+    "acknowledging",
+)
 STABLE, FENCED, STALE, LEAVING, FATAL = "stable", "fenced", "stale", "leaving", "fatal"
 
 IN_GROUP = (JOINING, RECONCILING, ACKNOWLEDGING, STABLE)  # the states with heartbeats
@@ -64,7 +81,10 @@ MOVES = {
     **{(state, "put_out"): FENCED for state in IN_GROUP},
     **{(state, "overdue"): STALE for state in IN_GROUP},
     **{(state, "refused"): FATAL for state in IN_GROUP},
-    **{(state, "leaves"): LEAVING for state in (UNJOINED, FENCED, STALE, LEAVING, *IN_GROUP)},
+    **{
+        (state, "leaves"): LEAVING
+        for state in (UNJOINED, FENCED, STALE, LEAVING, *IN_GROUP)
+    },
     (FATAL, "leaves"): FATAL,
 }
 
@@ -74,13 +94,15 @@ Share = frozenset[tuple[bytes, int]]  # (topic id, partition)
 
 
 class ConsumerMembership(Membership):
-    """A member of a group with group_protocol="consumer". generation: the member epoch; 0 while it joins."""
+    """A member of a group with group_protocol="consumer". generation: the member epoch;
+    0 while it joins.
+    """
 
     moves = MOVES
     heartbeat_states = IN_GROUP
     gone_because = (
-        "or its epoch is old, and another may have its partitions: poll() brings it up to date, then commit what is "
-        "still yours"
+        "or its epoch is old, and another may have its partitions: poll() brings it up"
+        " to date, then commit what is still yours"
     )
 
     def __init__(self, consumer: "Consumer", coordinator: Coordinator) -> None:
@@ -88,7 +110,8 @@ class ConsumerMembership(Membership):
         assert consumer.random is not None, "the member makes its own id (KIP-1082)"
         drawn = bytes(int(consumer.random() * 256) for _ in range(16))
         self.member_id = f"{consumer.client_id}-{uuid.UUID(bytes=drawn, version=4)}"
-        self._share: Share = frozenset()  # what it is to have, as the coordinator said last
+        # what it is to have, as the coordinator said last
+        self._share: Share = frozenset()
         self._had: Share = frozenset()  # what it has taken over
         self._reconciling = False  # step 1 is being done
         self._life = 0  # counts its joins; what an earlier one began is of no interest
@@ -108,7 +131,9 @@ class ConsumerMembership(Membership):
         in_group = self.state in IN_GROUP
         self._begin_anew()
         self.event("leaves", why)
-        give_back = self.revoke if in_group and self.generation > JOIN_EPOCH else self.lose
+        give_back = (
+            self.revoke if in_group and self.generation > JOIN_EPOCH else self.lose
+        )
 
         def given_back() -> None:
             if in_group:
@@ -134,7 +159,10 @@ class ConsumerMembership(Membership):
         if self.raises() or self.tasks:
             return
         if self.state in (UNJOINED, STALE) and self.consumer.topics:
-            self._join("polled", "the first poll" if self.state == UNJOINED else "it polls again")
+            self._join(
+                "polled",
+                "the first poll" if self.state == UNJOINED else "it polls again",
+            )
         elif self.state == RECONCILING and not self._reconciling:
             self._reconcile()
 
@@ -145,14 +173,18 @@ class ConsumerMembership(Membership):
         self.heartbeat.at_ms = self.consumer.now_ms
 
     def _reconcile(self) -> None:
-        """Do step 1 for the topics whose names are known. The others wait for metadata."""
+        """Do step 1 for the topics whose names are known. The others wait for
+        metadata.
+        """
         names = self.consumer.metadata.topic_names
         known = frozenset(each for each in self._share if each[0] in names)
         if known != self._share:
             self.consumer.metadata.refresh()
             if known == self._had:
                 return
-        share = sorted(TopicPartition(names[topic_id], number) for topic_id, number in known)
+        share = sorted(
+            TopicPartition(names[topic_id], number) for topic_id, number in known
+        )
         gone = [each for each in self.consumer.assigned if each not in share]
         self.consumer.stop(gone)
         self._reconciling = True
@@ -164,7 +196,10 @@ class ConsumerMembership(Membership):
 
         def take_over() -> None:
             if life == self._life:
-                self.assign([each for each in share if each not in self.consumer.assigned], complete)
+                self.assign(
+                    [each for each in share if each not in self.consumer.assigned],
+                    complete,
+                )
 
         def complete() -> None:
             if life == self._life:
@@ -182,15 +217,21 @@ class ConsumerMembership(Membership):
         news = self._news()
         self._said |= news
         self.heartbeat.at_ms = self.consumer.now_ms + self._interval_ms
-        # After a lost one, it is not known what the coordinator has heard: the next one says everything.
-        on_response = self.heartbeat.sent(self._heartbeat_answered, failed=self._said.clear)
+        # After a lost one, it is not known what the coordinator has heard: the next one
+        # says everything.
+        on_response = self.heartbeat.sent(
+            self._heartbeat_answered, failed=self._said.clear
+        )
         body = self.who("instance_id") | {"member_epoch": self.generation} | news
         self.coordinator.request("ConsumerGroupHeartbeat", body, on_response)
         if self.state == ACKNOWLEDGING:
             if self._share == self._had:
                 self.event("said_so", "it has said what it has")
             else:
-                self.event("said_so_but_share_is_new", "it has said what it has, and is to have something else")
+                self.event(
+                    "said_so_but_share_is_new",
+                    "it has said what it has, and is to have something else",
+                )
 
     def _news(self) -> dict[str, Any]:
         """The fields whose values the coordinator does not know yet."""
@@ -200,7 +241,11 @@ class ConsumerMembership(Membership):
             "server_assignor": self.consumer.config["group_remote_assignor"],
             "topic_partitions": by_topic(self._had),
         }
-        return {name: value for name, value in everything.items() if self._said.get(name) != value}
+        return {
+            name: value
+            for name, value in everything.items()
+            if self._said.get(name) != value
+        }
 
     def _heartbeat_answered(self, response: Message) -> None:
         error = Error(response.error_code)
@@ -214,16 +259,23 @@ class ConsumerMembership(Membership):
             if response.assignment is not None:
                 self._share = frozenset(flat(response.assignment.topic_partitions))
                 if self._share != self._had or self._reconciling:
-                    self.event("share_is_new", f"its share at epoch {self.generation} is another")
+                    self.event(
+                        "share_is_new",
+                        f"its share at epoch {self.generation} is another",
+                    )
                 else:
-                    self.event("share_is_had", f"it has its share of epoch {self.generation}")
+                    self.event(
+                        "share_is_had", f"it has its share of epoch {self.generation}"
+                    )
         elif error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID):
             self._put_out(error)
         elif self.heartbeat.refused(error):
             self._said.clear()
         else:
             self.fatal = refusal(error, response.error_message)
-            self._drop_out("refused", f"{error.name}: {response.error_message or error.message}")
+            self._drop_out(
+                "refused", f"{error.name}: {response.error_message or error.message}"
+            )
 
     # what goes wrong, and leaving
 
@@ -234,7 +286,9 @@ class ConsumerMembership(Membership):
 
         self._drop_out("put_out", f"{error.name}: {error.message}", rejoin)
 
-    def _drop_out(self, event: str, why: str, dropped: Callable[[], None] = lambda: None) -> None:
+    def _drop_out(
+        self, event: str, why: str, dropped: Callable[[], None] = lambda: None
+    ) -> None:
         """Drop out of the group: another member may read its partitions already."""
         self._begin_anew()
         self.generation = OUT
@@ -242,9 +296,13 @@ class ConsumerMembership(Membership):
         self.lose(self._held(), dropped)
 
     def _say_goodbye(self) -> None:
-        """Tell the coordinator that the member leaves; a static one says that it will be back."""
+        """Tell the coordinator that the member leaves; a static one says that it will
+        be back.
+        """
         epoch = LEAVE_EPOCH if self.instance_id is None else LEAVE_STATIC_EPOCH
-        self.say_goodbye("ConsumerGroupHeartbeat", self.who("instance_id") | {"member_epoch": epoch})
+        self.say_goodbye(
+            "ConsumerGroupHeartbeat", self.who("instance_id") | {"member_epoch": epoch}
+        )
 
     def _begin_anew(self) -> None:
         """Give up whatever goes on, the callbacks included that have not begun."""
@@ -257,5 +315,10 @@ class ConsumerMembership(Membership):
 
     def _held(self) -> list[TopicPartition]:
         """The partitions that it has, without those that it is giving back now."""
-        going = [each for task in self.tasks if task.kind != "assigned" for each in task.partitions]
+        going = [
+            each
+            for task in self.tasks
+            if task.kind != "assigned"
+            for each in task.partitions
+        ]
         return [each for each in self.consumer.assigned if each not in going]

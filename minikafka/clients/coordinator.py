@@ -1,11 +1,13 @@
-"""The way to a coordinator, of a group or a transactional id: which broker it is (FindCoordinator), and a connection
-of its own to it.
+"""The way to a coordinator, of a group or a transactional id: which broker it is
+(FindCoordinator), and a connection of its own to it.
 
-A connection of its own, as in the Java client: a JoinGroup waits at the broker until the whole group has joined, and
-answers on one connection keep their order, so on a shared one every fetch would wait behind it.
+A connection of its own, as in the Java client: a JoinGroup waits at the broker until
+the whole group has joined, and answers on one connection keep their order, so on a
+shared one every fetch would wait behind it.
 
-The coordinator moves with the leadership of a partition of `__consumer_offsets`. Whoever is told NOT_COORDINATOR, or
-loses the connection, calls lost(), and the next ready() asks for it again.
+The coordinator moves with the leadership of a partition of `__consumer_offsets`.
+Whoever is told NOT_COORDINATOR, or loses the connection, calls lost(), and the next
+ready() asks for it again.
 """
 
 from typing import Any
@@ -17,38 +19,56 @@ from minikafka.wire.schema import Message
 
 KEY_TYPE_GROUP, KEY_TYPE_TRANSACTION = 0, 1  # FindCoordinator's key_type
 
-# Errors of a broker that is not the group's coordinator (any more), or can't work as one.
-MOVED = (Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE, Error.REQUEST_TIMED_OUT)
+# Errors of a broker that is not the group's coordinator (any more), or can't work as
+# one.
+MOVED = (
+    Error.NOT_COORDINATOR,
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.REQUEST_TIMED_OUT,
+)
 
 
 class Coordinator:
     """The coordinator of one group or transactional id, as one client sees it."""
 
-    def __init__(self, client: Client, group_id: str, key_type: int = KEY_TYPE_GROUP) -> None:
+    def __init__(
+        self, client: Client, group_id: str, key_type: int = KEY_TYPE_GROUP
+    ) -> None:
         self.group_id = group_id
         self._key_type = key_type
-        self.error: KafkaError | None = None  # a refusal that asking again does not mend
+        # a refusal that asking again does not mend
+        self.error: KafkaError | None = None
         self._client = client
         self._node: Node | None = None
         self._state = RequestState(client)
 
     def ready(self) -> Node | None:
-        """The coordinator, if it can be sent to; else takes the next step towards it and returns None.
+        """The coordinator, if it can be sent to; else takes the next step towards it
+        and returns None.
 
         Call it again after any event of the client, and when it ticks.
         """
-        if self._node is not None and self._node.connection is None and self._node.retry_at > 0:
-            self.lost()  # its connection was lost, or never made: it may be another broker by now
+        if (
+            self._node is not None
+            and self._node.connection is None
+            and self._node.retry_at > 0
+        ):
+            # its connection was lost, or never made: it may be another broker by now
+            self.lost()
         if self._node is not None:
             return self._client.ready_node(self._node)
         node = self._client.any_node() if self._client.is_due(self._state) else None
         if node is not None:
             body = {"key_type": self._key_type, "coordinator_keys": [self.group_id]}
-            self._client.request(node, "FindCoordinator", body, self._state.sent(self._found))
+            self._client.request(
+                node, "FindCoordinator", body, self._state.sent(self._found)
+            )
         return None
 
     def lost(self) -> None:
-        """Forget the coordinator and close its connection; what was in flight has failed."""
+        """Forget the coordinator and close its connection; what was in flight has
+        failed.
+        """
         node, self._node = self._node, None
         self._state.back_off()
         if node is not None:
@@ -59,7 +79,13 @@ class Coordinator:
         if error in MOVED:
             self.lost()
 
-    def request(self, api: str, body: dict[str, Any], on_response: OnResponse, timeout_ms: int | None = None) -> None:
+    def request(
+        self,
+        api: str,
+        body: dict[str, Any],
+        on_response: OnResponse,
+        timeout_ms: int | None = None,
+    ) -> None:
         """Send a request to the coordinator, which must be ready()."""
         node = self._node
         assert node is not None and node.ready, "asked ready() first"

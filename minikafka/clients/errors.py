@@ -1,4 +1,6 @@
-"""Errors that clients raise by themselves; a broker's refusals are KafkaError with the broker's code."""
+"""Errors that clients raise by themselves; a broker's refusals are KafkaError with the
+broker's code.
+"""
 
 from typing import ClassVar
 
@@ -6,7 +8,9 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class ClientError(KafkaError):
-    """An error that a client raises by itself. code: the error of the protocol that comes nearest."""
+    """An error that a client raises by itself. code: the error of the protocol that
+    comes nearest.
+    """
 
     code: ClassVar[Error]
 
@@ -21,7 +25,9 @@ class KafkaTimeoutError(ClientError):
 
 
 class IllegalStateError(ClientError):
-    """The client is not in a state for this call: closed, or the partition is not assigned."""
+    """The client is not in a state for this call: closed, or the partition is not
+    assigned.
+    """
 
     code = Error.UNKNOWN_SERVER_ERROR
 
@@ -33,7 +39,9 @@ class NoOffsetForPartitionError(ClientError):
 
 
 class CommitFailedError(ClientError):
-    """The offsets can't be committed any more: the group has gone on without this member."""
+    """The offsets can't be committed any more: the group has gone on without this
+    member.
+    """
 
     code = Error.UNKNOWN_MEMBER_ID
 
@@ -53,7 +61,9 @@ class IllegalGenerationError(KafkaError):
 
 
 class FencedInstanceIdError(KafkaError):
-    """Another consumer has joined with the same group_instance_id: this one is out for good."""
+    """Another consumer has joined with the same group_instance_id: this one is out for
+    good.
+    """
 
 
 class GroupMaxSizeReachedError(KafkaError):
@@ -74,5 +84,7 @@ REFUSALS: dict[Error, type[KafkaError]] = {
 
 
 def refusal(error: Error, message: str | None = None) -> KafkaError:
-    """The exception for a coordinator's refusal, named as in kafka-python where a program may want to catch it."""
+    """The exception for a coordinator's refusal, named as in kafka-python where a
+    program may want to catch it.
+    """
     return REFUSALS.get(error, KafkaError)(error, message)

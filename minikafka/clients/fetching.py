@@ -1,6 +1,8 @@
-"""One partition as a consumer holds it, the records that were fetched for it and not handed over yet, and the fetcher.
+"""One partition as a consumer holds it, the records that were fetched for it and not
+handed over yet, and the fetcher.
 
-One fetch is open at each leader at a time; the next one leaves as soon as a poll has emptied what came before.
+One fetch is open at each leader at a time; the next one leaves as soon as a poll has
+emptied what came before.
 """
 
 from collections import deque
@@ -20,13 +22,16 @@ from minikafka.wire.schema import Message, nested
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer
 
-# record (None: nothing to see up to the next offset), next offset, leader epoch, timestamp type
+# record (None: nothing to see up to the next offset), next offset, leader epoch,
+# timestamp type
 Item = tuple[Record | None, int, int, int]
 
 
 @dataclass
 class Fetched:
-    """The answer to one fetch of one partition; its batches are decoded one at a time, when reached."""
+    """The answer to one fetch of one partition; its batches are decoded one at a time,
+    when reached.
+    """
 
     items: Iterator[Item]
     cause: Any
@@ -48,10 +53,11 @@ class Fetched:
 class Assigned:
     """A partition that a consumer reads.
 
-    fetch: the state of the request for its records. position: the next offset to hand over, None until known. reset:
-    "earliest" or "latest" if it was asked for. question: what asks for the position now; its answer is not wanted any
-    more after a move. why: the reason for the next reset, where it is not the usual one. stopped: it is about to be
-    given back to the group, and nothing of it is read any more.
+    fetch: the state of the request for its records. position: the next offset to hand
+    over, None until known. reset: "earliest" or "latest" if it was asked for. question:
+    what asks for the position now; its answer is not wanted any more after a move. why:
+    the reason for the next reset, where it is not the usual one. stopped: it is about
+    to be given back to the group, and nothing of it is read any more.
     """
 
     fetch: RequestState
@@ -63,7 +69,8 @@ class Assigned:
     high_watermark: int | None = None
     fetched: Fetched | None = None
     why: Reason | None = None
-    started_at_end: bool = False  # it was auto_offset_reset that passed over what was there before
+    # it was auto_offset_reset that passed over what was there before
+    started_at_end: bool = False
     leader_epoch: int = -1  # of the last record handed over
 
     @property
@@ -72,7 +79,9 @@ class Assigned:
         return not self.paused and not self.stopped
 
     def holds_record(self) -> bool:
-        """Whether a record is there. Goes over offsets without records; raises KafkaError for a damaged batch."""
+        """Whether a record is there. Goes over offsets without records; raises
+        KafkaError for a damaged batch.
+        """
         if self.fetched is None:
             return False
         while (item := self.fetched.peek()) is not None and item[0] is None:
@@ -82,7 +91,13 @@ class Assigned:
         return item is not None
 
     def move(self, offset: int | None, reset: str | None = None) -> None:
-        self.position, self.reset, self.question, self.fetched, self.why = offset, reset, None, None, None
+        self.position, self.reset, self.question, self.fetched, self.why = (
+            offset,
+            reset,
+            None,
+            None,
+            None,
+        )
         self.started_at_end = False
 
 
@@ -116,7 +131,9 @@ class Fetcher:
             asked[partition] = (held, held.position)
             part = {
                 "partition": partition.partition,
-                "current_leader_epoch": self._consumer.metadata.partition(*partition).leader_epoch,
+                "current_leader_epoch": (
+                    self._consumer.metadata.partition(*partition).leader_epoch
+                ),
                 "fetch_offset": held.position,
                 "partition_max_bytes": config["max_partition_fetch_bytes"],
             }
@@ -127,12 +144,19 @@ class Fetcher:
             "min_bytes": config["fetch_min_bytes"],
             "max_bytes": config["fetch_max_bytes"],
             "isolation_level": ISOLATION_LEVELS.index(config["isolation_level"]),
-            "session_epoch": -1,  # no fetch session (KIP-227): every request names all its partitions
+            # no fetch session (KIP-227): every request names all its partitions
+            "session_epoch": -1,
             "topics": nested(parts, "topic"),
         }
-        self._consumer.request(node, "Fetch", body, lambda response: self._fetched(asked, response))
+        self._consumer.request(
+            node, "Fetch", body, lambda response: self._fetched(asked, response)
+        )
 
-    def _fetched(self, asked: dict[TopicPartition, tuple[Assigned, int]], response: Message | None) -> None:
+    def _fetched(
+        self,
+        asked: dict[TopicPartition, tuple[Assigned, int]],
+        response: Message | None,
+    ) -> None:
         for held, _ in asked.values():
             held.fetch.in_flight = False
             if response is None or response.error_code:
@@ -144,31 +168,54 @@ class Fetcher:
                 partition = TopicPartition(topic.topic, part.partition_index)
                 held, offset = asked[partition]
                 # A seek, a pause or another assignment may have come in between.
-                if self._consumer.assigned.get(partition) is held and held.position == offset:
+                if (
+                    self._consumer.assigned.get(partition) is held
+                    and held.position == offset
+                ):
                     self._arrived(partition, held, offset, part)
 
-    def _arrived(self, partition: TopicPartition, held: Assigned, offset: int, part: Message) -> None:
+    def _arrived(
+        self, partition: TopicPartition, held: Assigned, offset: int, part: Message
+    ) -> None:
         error, config = Error(part.error_code), self._consumer.config
         if error is Error.NONE:
             held.high_watermark = part.high_watermark
             if part.records is not None and len(part.records):
-                records = items(part.records, offset, config["check_crcs"], part.aborted_transactions or ())
+                records = items(
+                    part.records,
+                    offset,
+                    config["check_crcs"],
+                    part.aborted_transactions or (),
+                )
                 held.fetched = Fetched(records, self._consumer.trace.cause)
-        elif error is Error.OFFSET_OUT_OF_RANGE and config["auto_offset_reset"] != "none":
+        elif (
+            error is Error.OFFSET_OUT_OF_RANGE and config["auto_offset_reset"] != "none"
+        ):
             held.move(None)
-            sentence = f'offset {offset} is out of range, and auto_offset_reset is "{config["auto_offset_reset"]}"'
+            sentence = (
+                f"offset {offset} is out of range, and auto_offset_reset is"
+                f' "{config["auto_offset_reset"]}"'
+            )
             held.why = Reason("out_of_range", sentence)
         elif not held.fetch.refused(error):
-            self._consumer.error = KafkaError(error, f"reading {partition} at offset {offset}: {error.message}")
+            self._consumer.error = KafkaError(
+                error, f"reading {partition} at offset {offset}: {error.message}"
+            )
 
 
-def items(data: Any, offset: int, check_crcs: bool, aborted: Iterable[Message] = ()) -> Iterator[Item]:
-    """Records of an answer from `offset` on, without those of aborted transactions, if it lists any (KIP-98).
+def items(
+    data: Any, offset: int, check_crcs: bool, aborted: Iterable[Message] = ()
+) -> Iterator[Item]:
+    """Records of an answer from `offset` on, without those of aborted transactions, if
+    it lists any (KIP-98).
 
     It begins with the whole batch that holds the offset, and may end in half a one.
     """
-    beginnings = deque(sorted((each.first_offset, each.producer_id) for each in aborted))
-    gone: set[int] = set()  # producers whose transactional records are passed over until their next marker
+    beginnings = deque(
+        sorted((each.first_offset, each.producer_id) for each in aborted)
+    )
+    # producers whose transactional records are passed over until their next marker
+    gone: set[int] = set()
     for header, batch in batches(data):
         while beginnings and beginnings[0][0] <= header.last_offset:
             gone.add(beginnings.popleft()[1])
@@ -184,16 +231,26 @@ def items(data: Any, offset: int, check_crcs: bool, aborted: Iterable[Message] =
                 if record.offset >= offset:
                     kind = 1 if header.log_append_time else 0
                     yield record, record.offset + 1, header.partition_leader_epoch, kind
-        # Control batches and compaction leave offsets without records: the position goes over them.
+        # Control batches and compaction leave offsets without records: the position
+        # goes over them.
         yield None, header.next_offset, header.partition_leader_epoch, 0
 
 
-def consumer_record(partition: TopicPartition, item: Item, deserializers: tuple[Any, Any]) -> ConsumerRecord:
+def consumer_record(
+    partition: TopicPartition, item: Item, deserializers: tuple[Any, Any]
+) -> ConsumerRecord:
     record, _, epoch, timestamp_type = item
     assert record is not None
     topic, headers = partition.topic, record.headers
     return ConsumerRecord(
-        *partition, epoch, record.offset, record.timestamp, timestamp_type,
-        apply(deserializers[0], topic, headers, record.key), apply(deserializers[1], topic, headers, record.value),
-        headers, None, *sizes(record.key, record.value, headers),
-    )  # fmt: skip
+        *partition,
+        epoch,
+        record.offset,
+        record.timestamp,
+        timestamp_type,
+        apply(deserializers[0], topic, headers, record.key),
+        apply(deserializers[1], topic, headers, record.value),
+        headers,
+        None,
+        *sizes(record.key, record.value, headers),
+    )

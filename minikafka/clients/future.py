@@ -1,4 +1,6 @@
-"""The result of a call that is answered later. As kafka-python's Future, without threads."""
+"""The result of a call that is answered later. As kafka-python's Future, without
+threads.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +9,9 @@ from minikafka.clients.errors import IllegalStateError
 
 
 class Future:
-    """Pending until succeed() or fail(). get() blocks through `wait`, which the shell gives: wait(future, seconds)."""
+    """Pending until succeed() or fail(). get() blocks through `wait`, which the shell
+    gives: wait(future, seconds).
+    """
 
     def __init__(self) -> None:
         self.is_done = False
@@ -32,23 +36,35 @@ class Future:
         self.is_done, self.exception = True, exception
         self._tell()
 
-    def add_callback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> "Future":
-        """Call function(*args, value, **kwargs) on success, at once if it is there already."""
+    def add_callback(
+        self, function: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> "Future":
+        """Call function(*args, value, **kwargs) on success, at once if it is there
+        already.
+        """
         self._callbacks.append((True, lambda value: function(*args, value, **kwargs)))
         self._tell()
         return self
 
-    def add_errback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> "Future":
-        """Call function(*args, exception, **kwargs) on failure, at once if it has failed already."""
+    def add_errback(
+        self, function: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> "Future":
+        """Call function(*args, exception, **kwargs) on failure, at once if it has
+        failed already.
+        """
         self._callbacks.append((False, lambda error: function(*args, error, **kwargs)))
         self._tell()
         return self
 
     def get(self, timeout: float | None = None) -> Any:
-        """The value, or raise the error. Lets time pass until there is one; timeout: seconds."""
+        """The value, or raise the error. Lets time pass until there is one; timeout:
+        seconds.
+        """
         if not self.is_done:
             if self.wait is None:
-                raise IllegalStateError("there is no answer yet, and nobody to wait for it")
+                raise IllegalStateError(
+                    "there is no answer yet, and nobody to wait for it"
+                )
             self.wait(self, timeout)
         if self.exception is not None:
             raise self.exception
@@ -65,4 +81,8 @@ class Future:
     def __repr__(self) -> str:
         if not self.is_done:
             return "<pending>"
-        return f"<{self.value!r}>" if self.exception is None else f"<failed: {self.exception}>"
+        return (
+            f"<{self.value!r}>"
+            if self.exception is None
+            else f"<failed: {self.exception}>"
+        )

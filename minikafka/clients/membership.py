@@ -1,21 +1,25 @@
-"""A consumer's place in its group: what the two protocols have in common, and what a consumer asks of either.
+"""A consumer's place in its group: what the two protocols have in common, and what a
+consumer asks of either.
 
-A group shares the partitions of its topics among its members so that each has one owner. The group's coordinator, a
-broker, knows who is a member; a member must say again and again that it is alive, and must give a partition up before
-another may have it. How the members agree on who gets what is a matter of the protocol:
+A group shares the partitions of its topics among its members so that each has one
+owner. The group's coordinator, a broker, knows who is a member; a member must say again
+and again that it is alive, and must give a partition up before another may have it. How
+the members agree on who gets what is a matter of the protocol:
 
     classic_membership.py    JoinGroup, SyncGroup, Heartbeat: the group stops at a barrier, one member (the leader)
                              decides, all get their share at once (group_protocol="classic")
     consumer_membership.py   ConsumerGroupHeartbeat (KIP-848): the coordinator decides, each member is brought to its
                              share step by step and nobody waits for all (group_protocol="consumer")
 
-Two clocks run against a member. The *session*: the coordinator puts it out when it has heard no heartbeat for
-session_timeout_ms. Heartbeats come from the background (Java has a thread for them), so this one notices a dead or
-frozen process. The *poll interval*: a process may be alive and its program stuck, so a member that has not polled for
+Two clocks run against a member. The *session*: the coordinator puts it out when it has
+heard no heartbeat for session_timeout_ms. Heartbeats come from the background (Java has
+a thread for them), so this one notices a dead or frozen process. The *poll interval*: a
+process may be alive and its program stuck, so a member that has not polled for
 max_poll_interval_ms leaves by itself, and joins again when the program polls at last.
 
-What must happen in the program's own call, because it may block or fail there (the callbacks of a rebalance listener,
-and a leader's assignor), is put into `tasks`. The shell takes them up inside poll() and close():
+What must happen in the program's own call, because it may block or fail there (the
+callbacks of a rebalance listener, and a leader's assignor), is put into `tasks`. The
+shell takes them up inside poll() and close():
 
     while (task := membership.begin_task()) is not None:
         ...call listener.on_partitions_revoked(task.partitions), or task.run() for an assignor...
@@ -40,10 +44,12 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Task:
-    """Something for the program's own call. kind: "revoked", "assigned", "lost" (the listener's), or "assign".
+    """Something for the program's own call. kind: "revoked", "assigned", "lost" (the
+    listener's), or "assign".
 
-    run: what an "assign" does. done: what the membership does next; failed: what it does next after an error, where
-    that is something else. ready: whether it can be done yet.
+    run: what an "assign" does. done: what the membership does next; failed: what it
+    does next after an error, where that is something else. ready: whether it can be
+    done yet.
     """
 
     kind: str
@@ -56,11 +62,13 @@ class Task:
 
 
 class Membership:
-    """What both protocols share. The consumer calls the methods, and sets nothing by itself.
+    """What both protocols share. The consumer calls the methods, and sets nothing by
+    itself.
 
-    generation: the classic generation, or the member epoch of KIP-848; -1: none. moves: {(state, event): next state}.
-    heartbeat_states: the states in which the member says that it is alive. gone_because: the end of the sentence about
-    a commit by somebody who is no member any more.
+    generation: the classic generation, or the member epoch of KIP-848; -1: none. moves:
+    {(state, event): next state}. heartbeat_states: the states in which the member says
+    that it is alive. gone_because: the end of the sentence about a commit by somebody
+    who is no member any more.
     """
 
     moves: ClassVar[Mapping[tuple[str, str], str]]
@@ -77,19 +85,23 @@ class Membership:
         self.instance_id: str | None = consumer.config["group_instance_id"]
         self.state = "unjoined"
         self.leaving = False  # it has begun to leave, and is not out yet
-        self.fatal: Exception | None = None  # it is out for good, and every poll raises this
+        # it is out for good, and every poll raises this
+        self.fatal: Exception | None = None
         self.heartbeat = RequestState(consumer, coordinator)
         self.tasks: deque[Task] = deque()
         self._poll_deadline: int | None = None  # None: never polled
-        self._given_as = self.joined_as = self.identity  # when it was given what it has; when it last was in the group
+        # when it was given what it has; when it last was in the group
+        self._given_as = self.joined_as = self.identity
 
     # for the consumer; a subclass provides these
 
     def work(self) -> None:
-        """Send what can be sent now. The consumer calls it after every event, and when it was told to wake().
+        """Send what can be sent now. The consumer calls it after every event, and when
+        it was told to wake().
 
-        Heartbeats go on all the time. Joining, and changes of partitions, only while consumer.in_poll (the program is
-        in poll(), so it has done its work on all it was given), and not while there are tasks.
+        Heartbeats go on all the time. Joining, and changes of partitions, only while
+        consumer.in_poll (the program is in poll(), so it has done its work on all it
+        was given), and not while there are tasks.
         """
         raise NotImplementedError
 
@@ -104,18 +116,23 @@ class Membership:
         """The consumer has read its metadata again."""
 
     def leave(self, why: str) -> None:
-        """The program unsubscribes or closes: give all partitions back (a task), then say goodbye.
+        """The program unsubscribes or closes: give all partitions back (a task), then
+        say goodbye.
 
         `leaving` is true until that is done. Without a coordinator it is done at once.
         """
         raise NotImplementedError
 
     def why_no_commit(self) -> Exception | None:
-        """Why a commit can't be sent now: CommitFailedError or RebalanceInProgressError; None if it can."""
+        """Why a commit can't be sent now: CommitFailedError or
+        RebalanceInProgressError; None if it can.
+        """
         raise NotImplementedError
 
     def commit_refused(self, error: Error, identity: tuple[str, int]) -> Exception:
-        """The error to raise after the coordinator has refused a commit that was sent as `identity`."""
+        """The error to raise after the coordinator has refused a commit that was sent
+        as `identity`.
+        """
         return refusal(error) if error is Error.FENCED_INSTANCE_ID else self.gone()
 
     def poll_overdue(self, why: str) -> None:
@@ -126,7 +143,9 @@ class Membership:
 
     @property
     def settled(self) -> bool:
-        """Whether the member is outside of a rebalance, so that it may commit by itself."""
+        """Whether the member is outside of a rebalance, so that it may commit by
+        itself.
+        """
         return True
 
     @property
@@ -135,12 +154,20 @@ class Membership:
         return self.member_id, self.generation
 
     def who(self, instance: str) -> dict[str, Any]:
-        """The fields by which a request names the member. instance: what the API calls the instance id."""
-        return {"group_id": self.coordinator.group_id, "member_id": self.member_id, instance: self.instance_id}
+        """The fields by which a request names the member. instance: what the API calls
+        the instance id.
+        """
+        return {
+            "group_id": self.coordinator.group_id,
+            "member_id": self.member_id,
+            instance: self.instance_id,
+        }
 
     def polled(self) -> None:
         """A poll begins or ends."""
-        self._poll_deadline = self.consumer.now_ms + int(self.consumer.config["max_poll_interval_ms"])
+        self._poll_deadline = self.consumer.now_ms + int(
+            self.consumer.config["max_poll_interval_ms"]
+        )
         self.consumer.wake(self._poll_deadline)
 
     def stay_alive(self) -> None:
@@ -150,16 +177,26 @@ class Membership:
             self.send_heartbeat()
 
     def check_poll_interval(self) -> None:
-        """Notice that the program has not polled for too long; while it polls that can't be."""
+        """Notice that the program has not polled for too long; while it polls that
+        can't be.
+        """
         deadline = self._poll_deadline
-        if self.state not in self.heartbeat_states or self.consumer.in_poll or deadline is None:
+        if (
+            self.state not in self.heartbeat_states
+            or self.consumer.in_poll
+            or deadline is None
+        ):
             return
         if deadline > self.consumer.now_ms:
             self.consumer.wake(deadline)
         else:
             seconds = self.consumer.config["max_poll_interval_ms"] / 1000
             why = f"no poll for {seconds:g} s (max_poll_interval_ms)"
-            self.emit("PollOverdue", member=self.member_id, why=Reason("max_poll_interval_ms", why))
+            self.emit(
+                "PollOverdue",
+                member=self.member_id,
+                why=Reason("max_poll_interval_ms", why),
+            )
             self.poll_overdue(why)
 
     def raises(self) -> bool:
@@ -172,7 +209,9 @@ class Membership:
         return True
 
     def say_goodbye(self, api: str, body: dict[str, Any]) -> None:
-        """Send the request by which the member leaves, once, without looking at the answer."""
+        """Send the request by which the member leaves, once, without looking at the
+        answer.
+        """
         if self.coordinator.ready():
             self.coordinator.request(api, body, lambda _: self.left())
         else:
@@ -184,22 +223,40 @@ class Membership:
     def gone(self) -> CommitFailedError:
         """The error of a commit whose sender is no member any more."""
         name, group = self.consumer.name, self.coordinator.group_id
-        return CommitFailedError(f"{name} is not a member of group {group} any more, {self.gone_because}")
+        return CommitFailedError(
+            f"{name} is not a member of group {group} any more, {self.gone_because}"
+        )
 
     def event(self, event: str, why: str) -> None:
-        """Move to the state that follows on this event. why: for the trace, in plain words."""
+        """Move to the state that follows on this event. why: for the trace, in plain
+        words.
+        """
         was, self.state = self.state, self.moves[self.state, event]
         if was != self.state:
-            self.emit("MemberStateChanged", member=self.member_id, was=was, state=self.state, why=Reason(event, why))
+            self.emit(
+                "MemberStateChanged",
+                member=self.member_id,
+                was=was,
+                state=self.state,
+                why=Reason(event, why),
+            )
 
     def emit(self, kind: str, /, **detail: Any) -> None:
         if self.consumer.trace:
             self.consumer.trace.emit(kind, group=self.coordinator.group_id, **detail)
 
-    # changes of partitions: each is a task, `done` is called when the listener has returned
+    # changes of partitions: each is a task, `done` is called when the listener has
+    # returned
 
-    def revoke(self, partitions: Iterable[TopicPartition], done: Callable[[], None], kind: str = "revoked") -> None:
-        """Give partitions back in order. From now on nothing of them is handed to the program."""
+    def revoke(
+        self,
+        partitions: Iterable[TopicPartition],
+        done: Callable[[], None],
+        kind: str = "revoked",
+    ) -> None:
+        """Give partitions back in order. From now on nothing of them is handed to the
+        program.
+        """
         given = [each for each in partitions if each in self.consumer.assigned]
         if not given:
             done()
@@ -207,16 +264,24 @@ class Membership:
         self.consumer.stop(given)
         self.tasks.append(Task(kind, given, done))
 
-    def lose(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
+    def lose(
+        self, partitions: Iterable[TopicPartition], done: Callable[[], None]
+    ) -> None:
         """Drop partitions that another member may have already."""
         self.revoke(partitions, done, "lost")
 
-    def assign(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
-        """Take over new partitions. The listener is called also when there are none, as in Java."""
+    def assign(
+        self, partitions: Iterable[TopicPartition], done: Callable[[], None]
+    ) -> None:
+        """Take over new partitions. The listener is called also when there are none, as
+        in Java.
+        """
         self.tasks.append(Task("assigned", list(partitions), done))
 
     def has_task(self) -> bool:
-        """Whether the program must do something now: none is being done, and the next one is ready."""
+        """Whether the program must do something now: none is being done, and the next
+        one is ready.
+        """
         return bool(self.tasks) and not self.tasks[0].begun and self.tasks[0].ready()
 
     def begin_task(self) -> Task | None:
@@ -243,12 +308,20 @@ class Membership:
 
     def drop_tasks(self, *kinds: str) -> None:
         """Forget the tasks of these kinds that have not begun."""
-        self.tasks = deque(task for task in self.tasks if task.begun or task.kind not in kinds)
+        self.tasks = deque(
+            task for task in self.tasks if task.begun or task.kind not in kinds
+        )
 
     def _tell(self, task: Task) -> None:
         gone = () if task.kind == "assigned" else task.partitions
-        owned = [list(each) for each in sorted(self.consumer.assigned) if each not in gone]
-        kind = {"assigned": "PartitionsAssigned", "revoked": "PartitionsRevoked", "lost": "PartitionsLost"}[task.kind]
+        owned = [
+            list(each) for each in sorted(self.consumer.assigned) if each not in gone
+        ]
+        kind = {
+            "assigned": "PartitionsAssigned",
+            "revoked": "PartitionsRevoked",
+            "lost": "PartitionsLost",
+        }[task.kind]
         member_id, generation = self._given_as if task.kind == "lost" else self.identity
         self.emit(
             kind,

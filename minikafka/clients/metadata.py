@@ -1,7 +1,9 @@
-"""A client's image of the cluster: brokers, the topics it cares for, partitions and their leaders.
+"""A client's image of the cluster: brokers, the topics it cares for, partitions and
+their leaders.
 
-It is read again when a topic is missing, when an answer showed that it is stale, and every metadata_max_age_ms (5
-minutes). Between these a client does not notice that partitions were added.
+It is read again when a topic is missing, when an answer showed that it is stale, and
+every metadata_max_age_ms (5 minutes). Between these a client does not notice that
+partitions were added.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,15 +29,21 @@ UNKNOWN = Partition(None, -1)
 
 
 def newer(known: Partition, told: Message) -> Partition:
-    """A broker that was cut off from the others still tells an older leader epoch: it doesn't count (KIP-320)."""
-    told_now = Partition(None if told.leader_id < 0 else told.leader_id, told.leader_epoch)
+    """A broker that was cut off from the others still tells an older leader epoch: it
+    doesn't count (KIP-320).
+    """
+    told_now = Partition(
+        None if told.leader_id < 0 else told.leader_id, told.leader_epoch
+    )
     return known if known.leader_epoch > told_now.leader_epoch >= 0 else told_now
 
 
 class Metadata:
     """One client's image of the cluster, and the request that reads it."""
 
-    def __init__(self, client: "Client", max_age_ms: int, allow_auto_create_topics: bool) -> None:
+    def __init__(
+        self, client: "Client", max_age_ms: int, allow_auto_create_topics: bool
+    ) -> None:
         self.brokers: dict[int, Address] = {}
         self.wanted: dict[str, None] = {}  # a dict keeps the order, a set would not
         self.errors: dict[str, Error] = {}  # by topic, as the last answer had it
@@ -50,7 +58,9 @@ class Metadata:
         self._may_ask_at = 0
 
     def want(self, topic: str) -> bool:
-        """Ask for this topic too from now on; true if its partitions are known already."""
+        """Ask for this topic too from now on; true if its partitions are known
+        already.
+        """
         self.wanted.setdefault(topic)
         if topic not in self._topics:
             self.refresh()
@@ -61,12 +71,16 @@ class Metadata:
         self._is_stale = True
 
     def doubt(self, error: Error) -> None:
-        """Ask again if this refusal of a request may mean that another broker is the leader now."""
+        """Ask again if this refusal of a request may mean that another broker is the
+        leader now.
+        """
         if error.retriable:
             self.refresh()
 
     def due_at(self) -> int | None:
-        """When to ask, in ms; None: nobody wants to know, or an answer is on its way."""
+        """When to ask, in ms; None: nobody wants to know, or an answer is on its
+        way.
+        """
         if self._state.in_flight or (self.brokers and not self.wanted):
             return None
         return self._may_ask_at if self._is_stale else self._asks_at
@@ -84,10 +98,14 @@ class Metadata:
             "topics": [{"name": topic} for topic in self.wanted],
             "allow_auto_topic_creation": self._allow_auto_create_topics,
         }
-        self._client.request(node, "Metadata", body, self._state.sent(self._update, failed))
+        self._client.request(
+            node, "Metadata", body, self._state.sent(self._update, failed)
+        )
 
     def partitions(self, topic: str) -> dict[int, Partition] | None:
-        """{number: Partition} in order of the numbers, or None if the topic is not known."""
+        """{number: Partition} in order of the numbers, or None if the topic is not
+        known.
+        """
         return self._topics.get(topic)
 
     def partition(self, topic: str, number: int) -> Partition:
@@ -95,7 +113,9 @@ class Metadata:
 
     def _update(self, response: Message) -> None:
         self._asks_at = self._client.now_ms + self._max_age_ms
-        self.brokers = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
+        self.brokers = {
+            broker.node_id: (broker.host, broker.port) for broker in response.brokers
+        }
         for topic in response.topics:
             error = Error(topic.error_code)
             self.errors[topic.name] = error
@@ -103,8 +123,12 @@ class Metadata:
                 is_known = self.topic_names.get(topic.topic_id) == topic.name
                 known = self._topics.get(topic.name, {}) if is_known else {}
                 self._topics[topic.name] = {
-                    each.partition_index: newer(known.get(each.partition_index, UNKNOWN), each)
-                    for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+                    each.partition_index: newer(
+                        known.get(each.partition_index, UNKNOWN), each
+                    )
+                    for each in sorted(
+                        topic.partitions, key=lambda each: each.partition_index
+                    )
                 }
                 self.topic_names[topic.topic_id] = topic.name
             else:
@@ -115,7 +139,12 @@ class Metadata:
 
     def _is_settled(self, topic: str) -> bool:
         """Whether asking for the topic once more would tell nothing new."""
-        error, partitions = self.errors.get(topic, Error.NONE), self._topics.get(topic, {})
+        error, partitions = (
+            self.errors.get(topic, Error.NONE),
+            self._topics.get(topic, {}),
+        )
         if error is not Error.NONE:
             return not error.retriable
-        return bool(partitions) and all(each.leader is not None for each in partitions.values())
+        return bool(partitions) and all(
+            each.leader is not None for each in partitions.values()
+        )

@@ -1,9 +1,11 @@
 """Which partition a record goes to: the Java client's rules.
 
-With a key: murmur2(key) with the sign bit masked, modulo the number of partitions. Without a key: uniform sticky
-(KIP-794, since 3.3): stay with one partition until batch_size bytes went there and no batch that could take more waits
-there, or until twice that, then choose again at random. (Sticky, KIP-480, since 2.4, chose again with every batch.)
-Left out: the Java client prefers partitions whose brokers answer faster (partitioner.adaptive.partitioning.enable).
+With a key: murmur2(key) with the sign bit masked, modulo the number of partitions.
+Without a key: uniform sticky (KIP-794, since 3.3): stay with one partition until
+batch_size bytes went there and no batch that could take more waits there, or until
+twice that, then choose again at random. (Sticky, KIP-480, since 2.4, chose again with
+every batch.) Left out: the Java client prefers partitions whose brokers answer faster
+(partitioner.adaptive.partitioning.enable).
 """
 
 from collections.abc import Callable
@@ -11,12 +13,16 @@ from typing import Any, NamedTuple
 
 from minikafka.trace import Reason
 
-STICKS = Reason("sticky", "no key: stays with this partition until batch.size bytes went there")
+STICKS = Reason(
+    "sticky", "no key: stays with this partition until batch.size bytes went there"
+)
 BEGINS_TO_STICK = Reason("sticky", "no key: a partition at random")
 
 
 class Choice(NamedTuple):
-    """The partition, why, and the murmur2 hash where one decided. rule: the name of somebody's own, where that did."""
+    """The partition, why, and the murmur2 hash where one decided. rule: the name of
+    somebody's own, where that did.
+    """
 
     partition: int
     why: Reason
@@ -25,7 +31,9 @@ class Choice(NamedTuple):
 
 
 class Partitions(NamedTuple):
-    """What a partitioner knows of a topic: all, those with a leader, and whether one's last batch takes more."""
+    """What a partitioner knows of a topic: all, those with a leader, and whether one's
+    last batch takes more.
+    """
 
     topic: str
     all: list[int]
@@ -34,7 +42,9 @@ class Partitions(NamedTuple):
 
 
 class Unplaced(NamedTuple):
-    """A record that has no partition yet. original: its key and value as the program gave them, not serialized."""
+    """A record that has no partition yet. original: its key and value as the program
+    gave them, not serialized.
+    """
 
     key: bytes | None = None
     value: bytes | None = None
@@ -47,8 +57,12 @@ class Partitioner:
     def choose(self, record: Unplaced, partitions: Partitions) -> Choice:
         raise NotImplementedError
 
-    def no_room(self, choice: Choice, record: Unplaced, partitions: Partitions) -> Choice:
-        """The record doesn't fit into the last batch there, which is closed now. Where does it go?"""
+    def no_room(
+        self, choice: Choice, record: Unplaced, partitions: Partitions
+    ) -> Choice:
+        """The record doesn't fit into the last batch there, which is closed now. Where
+        does it go?
+        """
         return choice
 
     def appended(self, partition: int, size_bytes: int, partitions: Partitions) -> None:
@@ -56,7 +70,9 @@ class Partitioner:
 
 
 def murmur2(data: bytes) -> int:
-    """MurmurHash2 as in org.apache.kafka.common.utils.Utils, as an unsigned 32-bit number."""
+    """MurmurHash2 as in org.apache.kafka.common.utils.Utils, as an unsigned 32-bit
+    number.
+    """
     mask, m = 0xFFFFFFFF, 0x5BD1E995
     length = len(data)
     h = 0x9747B28C ^ length
@@ -72,34 +88,52 @@ def murmur2(data: bytes) -> int:
 
 
 def to_positive(number: int) -> int:
-    """Utils.toPositive: mask the sign bit. Not abs(), which would map some keys elsewhere."""
+    """Utils.toPositive: mask the sign bit. Not abs(), which would map some keys
+    elsewhere.
+    """
     return number & 0x7FFFFFFF
 
 
 class DefaultPartitioner(Partitioner):
-    """Keyed records by murmur2, the others uniform sticky (KIP-794). ignore_keys=True is partitioner.ignore.keys.
+    """Keyed records by murmur2, the others uniform sticky (KIP-794). ignore_keys=True
+    is partitioner.ignore.keys.
 
-    random: a function that returns a float in [0, 1); batch_size: bytes after which a keyless stream moves on.
+    random: a function that returns a float in [0, 1); batch_size: bytes after which a
+    keyless stream moves on.
     """
 
-    def __init__(self, random: Callable[[], float], batch_size: int = 16384, ignore_keys: bool = False) -> None:
+    def __init__(
+        self,
+        random: Callable[[], float],
+        batch_size: int = 16384,
+        ignore_keys: bool = False,
+    ) -> None:
         self._random = random
         self._batch_size = max(batch_size, 1)
         self._ignore_keys = ignore_keys
-        self._sticky: dict[str, tuple[int, int]] = {}  # topic -> partition, bytes that went there
+        # topic -> partition, bytes that went there
+        self._sticky: dict[str, tuple[int, int]] = {}
 
     def choose(self, record: Unplaced, partitions: Partitions) -> Choice:
         if record.key is not None and not self._ignore_keys:
             hashed = murmur2(record.key)
             count = len(partitions.all)
-            return Choice(to_positive(hashed) % count, Reason("murmur2", f"murmur2(key) % {count}"), hashed)
-        partition = self._move_on(partitions)  # what waited there may have been sent meanwhile
+            return Choice(
+                to_positive(hashed) % count,
+                Reason("murmur2", f"murmur2(key) % {count}"),
+                hashed,
+            )
+        # what waited there may have been sent meanwhile
+        partition = self._move_on(partitions)
         if partition in partitions.all:
             return Choice(partition, STICKS)
         return Choice(self._stick(partitions), BEGINS_TO_STICK)
 
-    def no_room(self, choice: Choice, record: Unplaced, partitions: Partitions) -> Choice:
-        return self.choose(record, partitions)  # as RecordAccumulator asks again before it makes a batch
+    def no_room(
+        self, choice: Choice, record: Unplaced, partitions: Partitions
+    ) -> Choice:
+        # as RecordAccumulator asks again before it makes a batch
+        return self.choose(record, partitions)
 
     def appended(self, partition: int, size_bytes: int, partitions: Partitions) -> None:
         sticky, sent = self._sticky.get(partitions.topic, (-1, 0))
@@ -108,7 +142,9 @@ class DefaultPartitioner(Partitioner):
             self._move_on(partitions)
 
     def _move_on(self, partitions: Partitions) -> int:
-        """A half-filled batch is not left behind, unless it keeps us for twice the size (RecordAccumulator)."""
+        """A half-filled batch is not left behind, unless it keeps us for twice the size
+        (RecordAccumulator).
+        """
         partition, sent = self._sticky.get(partitions.topic, (-1, 0))
         most = self._batch_size * (2 if partitions.is_filling(partition) else 1)
         return self._stick(partitions) if sent >= most else partition
@@ -121,7 +157,9 @@ class DefaultPartitioner(Partitioner):
 
 
 class RoundRobinPartitioner(Partitioner):
-    """One record here, the next one there, whatever the key (the Java client's RoundRobinPartitioner)."""
+    """One record here, the next one there, whatever the key (the Java client's
+    RoundRobinPartitioner).
+    """
 
     def __init__(self) -> None:
         self._next: dict[str, int] = {}
@@ -130,4 +168,7 @@ class RoundRobinPartitioner(Partitioner):
         turn = self._next.get(partitions.topic, 0)
         self._next[partitions.topic] = turn + 1
         pool = partitions.available or partitions.all
-        return Choice(pool[turn % len(pool)], Reason("round_robin", "round-robin: each partition in turn"))
+        return Choice(
+            pool[turn % len(pool)],
+            Reason("round_robin", "round-robin: each partition in turn"),
+        )

@@ -1,8 +1,10 @@
-"""Where a consumer reads on: each partition's position, and how it is found where there is none yet.
+"""Where a consumer reads on: each partition's position, and how it is found where there
+is none yet.
 
-First the offset that the group has committed; if there is none, or no group, what auto_offset_reset says. The leaders
-are asked for the first offset, the next, or the first at a time (ListOffsets), of any number of partitions; refusals
-that may pass (a leader that moved) are asked again after retry_backoff_ms.
+First the offset that the group has committed; if there is none, or no group, what
+auto_offset_reset says. The leaders are asked for the first offset, the next, or the
+first at a time (ListOffsets), of any number of partitions; refusals that may pass (a
+leader that moved) are asked again after retry_backoff_ms.
 """
 
 from collections.abc import Callable
@@ -14,7 +16,11 @@ from minikafka.clients.consumer_config import ISOLATION_LEVELS
 from minikafka.clients.errors import NoOffsetForPartitionError
 from minikafka.clients.fetching import Assigned
 from minikafka.clients.request_state import Question
-from minikafka.clients.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from minikafka.clients.structs import (
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    TopicPartition,
+)
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
@@ -29,12 +35,19 @@ Found = Callable[[TopicPartition, OffsetAndTimestamp], None]
 
 
 class OffsetLookup(Question):
-    """Done when every partition is answered; its value is {TopicPartition: OffsetAndTimestamp}.
+    """Done when every partition is answered; its value is {TopicPartition:
+    OffsetAndTimestamp}.
 
-    timestamps: LATEST, EARLIEST or ms since the epoch. found is told of each answer as it comes.
+    timestamps: LATEST, EARLIEST or ms since the epoch. found is told of each answer as
+    it comes.
     """
 
-    def __init__(self, client: "Client", timestamps: dict[TopicPartition, int], found: Found | None = None) -> None:
+    def __init__(
+        self,
+        client: "Client",
+        timestamps: dict[TopicPartition, int],
+        found: Found | None = None,
+    ) -> None:
         super().__init__(client, client.metadata)
         self._timestamps = timestamps
         self._wanted = dict.fromkeys(timestamps)  # partitions that are not asked yet
@@ -52,15 +65,23 @@ class OffsetLookup(Question):
                 del self._wanted[partition]
                 part = {
                     "partition_index": partition.partition,
-                    "current_leader_epoch": self.client.metadata.partition(*partition).leader_epoch,
+                    "current_leader_epoch": (
+                        self.client.metadata.partition(*partition).leader_epoch
+                    ),
                     "timestamp": self._timestamps[partition],
                 }
                 parts.append((partition.topic, part))
-            level = ISOLATION_LEVELS.index(self.client.config.get("isolation_level", "read_uncommitted"))
+            level = ISOLATION_LEVELS.index(
+                self.client.config.get("isolation_level", "read_uncommitted")
+            )
             body = {"replica_id": -1, "isolation_level": level, "topics": nested(parts)}
-            self.client.request(node, "ListOffsets", body, partial(self._answered, partitions))
+            self.client.request(
+                node, "ListOffsets", body, partial(self._answered, partitions)
+            )
 
-    def _answered(self, partitions: list[TopicPartition], response: Message | None) -> None:
+    def _answered(
+        self, partitions: list[TopicPartition], response: Message | None
+    ) -> None:
         if response is None:
             self.state.back_off()
             self._wanted.update(dict.fromkeys(partitions))
@@ -72,7 +93,9 @@ class OffsetLookup(Question):
     def _answer(self, partition: TopicPartition, part: Message) -> None:
         error = Error(part.error_code)
         if error is Error.NONE:
-            answer = self._answers[partition] = OffsetAndTimestamp(part.offset, part.timestamp, part.leader_epoch)
+            answer = self._answers[partition] = OffsetAndTimestamp(
+                part.offset, part.timestamp, part.leader_epoch
+            )
             if self._found is not None:
                 self._found(partition, answer)
             if len(self._answers) == len(self._timestamps) and not self.is_done:
@@ -105,13 +128,19 @@ class Positions:
             if held.position is None and held.question is None and not held.stopped
         }
         in_group = self._consumer.coordinator is not None
-        unknown = [each for each, held in missing.items() if in_group and held.reset is None and not held.why]
+        unknown = [
+            each
+            for each, held in missing.items()
+            if in_group and held.reset is None and not held.why
+        ]
         if unknown:
             self._ask_committed(unknown)
         self._reset([each for each in missing if each not in unknown])
 
     def _ask_committed(self, partitions: list[TopicPartition]) -> None:
-        why = Reason("committed", f"group {self._consumer.config['group_id']} has committed it")
+        why = Reason(
+            "committed", f"group {self._consumer.config['group_id']} has committed it"
+        )
 
         def found(offsets: dict[TopicPartition, OffsetAndMetadata | None]) -> None:
             none = []
@@ -136,7 +165,10 @@ class Positions:
             held = self._consumer.assigned[partition]
             where = held.reset or self._consumer.config["auto_offset_reset"]
             if where == "none":
-                what = f'there is no position for {partition}, and auto_offset_reset is "none": seek() to one'
+                what = (
+                    f"there is no position for {partition}, and auto_offset_reset is"
+                    ' "none": seek() to one'
+                )
                 self._consumer.error = NoOffsetForPartitionError(what)
                 return
             questions[partition] = EARLIEST if where == "earliest" else LATEST
@@ -163,7 +195,9 @@ class Positions:
         question.add_errback(self._failed, question)
         self._consumer.questions.ask(question)
 
-    def _asked_by(self, question: Question, partition: TopicPartition) -> Assigned | None:
+    def _asked_by(
+        self, question: Question, partition: TopicPartition
+    ) -> Assigned | None:
         """The partition, if no seek and no other assignment came in between."""
         held = self._consumer.assigned.get(partition)
         return held if held is not None and held.question is question else None
@@ -177,4 +211,6 @@ class Positions:
     def _tell(self, partition: TopicPartition, offset: int, why: Reason) -> None:
         if self._consumer.trace:
             topic, number = partition
-            self._consumer.trace.emit("PositionReset", topic=topic, partition=number, offset=offset, why=why)
+            self._consumer.trace.emit(
+                "PositionReset", topic=topic, partition=number, offset=offset, why=why
+            )

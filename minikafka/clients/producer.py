@@ -1,18 +1,21 @@
 """The producer: records in, batches out, answers back to whoever holds the future.
 
-From the front: a partitioner chooses (partitioners.py), records wait in batches (accumulator.py), and whenever
-something happens the ready batches of each leader leave in one Produce request, up to
-max_in_flight_requests_per_connection of them at a time.
+From the front: a partitioner chooses (partitioners.py), records wait in batches
+(accumulator.py), and whenever something happens the ready batches of each leader leave
+in one Produce request, up to max_in_flight_requests_per_connection of them at a time.
 
-With enable_idempotence (the default, as in Java) each batch carries producer id, epoch and the sequence number of its
-first record (KIP-98): the broker recognises a retry it has already, and refuses a gap. When a batch with a number is
-given up, the numbers after it can't be right any more: once nothing is in flight, the producer raises its epoch and
-numbers from 0 again (KIP-360).
+With enable_idempotence (the default, as in Java) each batch carries producer id, epoch
+and the sequence number of its first record (KIP-98): the broker recognises a retry it
+has already, and refuses a gap. When a batch with a number is given up, the numbers
+after it can't be right any more: once nothing is in flight, the producer raises its
+epoch and numbers from 0 again (KIP-360).
 
-A record is acknowledged or has failed delivery_timeout_ms after send() at the latest, whatever it is waiting for by
-then: its batch to be full, a connection, an answer, the end of a back-off (KIP-91). Until then what may pass is tried
-again: each try after a longer back-off than the last (KIP-580). Without idempotence a retry may write a record twice,
-when only the answer was lost, and batches that are in flight together may change their order.
+A record is acknowledged or has failed delivery_timeout_ms after send() at the latest,
+whatever it is waiting for by then: its batch to be full, a connection, an answer, the
+end of a back-off (KIP-91). Until then what may pass is tried again: each try after a
+longer back-off than the last (KIP-580). Without idempotence a retry may write a record
+twice, when only the answer was lost, and batches that are in flight together may change
+their order.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +27,13 @@ from minikafka.clients.connection import Client, Node
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.metadata import Address
-from minikafka.clients.partitioners import Choice, DefaultPartitioner, Partitioner, Partitions, Unplaced
+from minikafka.clients.partitioners import (
+    Choice,
+    DefaultPartitioner,
+    Partitioner,
+    Partitions,
+    Unplaced,
+)
 from minikafka.clients.producer_config import checked
 from minikafka.clients.request_state import RequestState, exponential_backoff_ms
 from minikafka.clients.structs import TopicPartition, text
@@ -35,7 +44,13 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import MAX_SEQUENCE, encode_batch
 from minikafka.wire.schema import Message, nested
 
-TOLD = ("acks", "enable_idempotence", "linger_ms", "batch_size", "max_in_flight_requests_per_connection")
+TOLD = (
+    "acks",
+    "enable_idempotence",
+    "linger_ms",
+    "batch_size",
+    "max_in_flight_requests_per_connection",
+)
 MAX_EPOCH = 2**15 - 1
 
 
@@ -43,40 +58,71 @@ class Producer(Client):
     """config: as in producer_config.py. random: 0 <= random() < 1."""
 
     def __init__(
-        self, name: str, bootstrap: Sequence[Address], trace: Trace, random: Callable[[], float], **config: Any
+        self,
+        name: str,
+        bootstrap: Sequence[Address],
+        trace: Trace,
+        random: Callable[[], float],
+        **config: Any,
     ) -> None:
         given = checked(config)
         super().__init__(name, bootstrap, trace, given)
-        self.accumulator = Accumulator(given["batch_size"], given["linger_ms"], given["buffer_memory"])
-        self.partitioner: Partitioner = given["partitioner"] or DefaultPartitioner(random, given["batch_size"])
+        self.accumulator = Accumulator(
+            given["batch_size"], given["linger_ms"], given["buffer_memory"]
+        )
+        self.partitioner: Partitioner = given["partitioner"] or DefaultPartitioner(
+            random, given["batch_size"]
+        )
         self._random = random
         self.idempotent: bool = given["enable_idempotence"]
         name = given["transactional_id"]
-        self.transactions = Transactions(self, name, given["transaction_timeout_ms"]) if name else None
+        self.transactions = (
+            Transactions(self, name, given["transaction_timeout_ms"]) if name else None
+        )
         self.flushing = 0
         self.producer_id, self.producer_epoch = -1, -1
         self._id_request = RequestState(self)
-        self.has_gap = False  # a numbered batch was given up: the epoch must grow before anything else is sent
+        # a numbered batch was given up: the epoch must grow before anything else is
+        # sent
+        self.has_gap = False
         self._next_sequence: dict[TopicPartition, int] = {}
         self._in_flight: dict[Batch, None] = {}
-        self._numbered: dict[TopicPartition, list[Batch]] = {}  # from the first without an answer for good
+        # from the first without an answer for good
+        self._numbered: dict[TopicPartition, list[Batch]] = {}
         if self.trace:
             told = {name: self.config[name] for name in TOLD}
             self.trace.emit("ClientStarted", client="producer", topics=[], config=told)
 
     # what a program calls, through the shell
 
-    def size_of(self, key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
-        """Bytes that a record takes in the buffer; raises MESSAGE_TOO_LARGE if no request could hold it."""
-        size, limit = record_size(0, 0, key, value, headers), self.config["max_request_size"]
+    def size_of(
+        self, key: bytes | None, value: bytes | None, headers: Headers = ()
+    ) -> int:
+        """Bytes that a record takes in the buffer; raises MESSAGE_TOO_LARGE if no
+        request could hold it.
+        """
+        size, limit = (
+            record_size(0, 0, key, value, headers),
+            self.config["max_request_size"],
+        )
         if size > limit:
-            raise KafkaError(Error.MESSAGE_TOO_LARGE, f"the record has {size} bytes; max_request_size is {limit}")
+            raise KafkaError(
+                Error.MESSAGE_TOO_LARGE,
+                f"the record has {size} bytes; max_request_size is {limit}",
+            )
         return size
 
     def send(
-        self, topic: str, value: bytes | None, key: bytes | None, headers: Headers, partition: int | None,
-        timestamp_ms: int | None, now: Now, original: tuple[Any, Any] = (None, None),
-    ) -> Future:  # fmt: skip
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: Headers,
+        partition: int | None,
+        timestamp_ms: int | None,
+        now: Now,
+        original: tuple[Any, Any] = (None, None),
+    ) -> Future:
         """Choose a partition and put the record into the buffer.
 
         The topic's metadata must be known, and the buffer have room.
@@ -84,12 +130,19 @@ class Producer(Client):
         if self.closed:
             raise IllegalStateError(f"{self.name} is closed")
         if self.transactions is not None and not self.transactions.is_open:
-            raise IllegalStateError("a producer with a transactional_id writes in transactions: begin_transaction()")
+            raise IllegalStateError(
+                "a producer with a transactional_id writes in transactions:"
+                " begin_transaction()"
+            )
         self._enter(now)
         known = self.metadata.partitions(topic)
         assert known, "the shell waits for metadata first"
-        available = [number for number, each in known.items() if each.leader is not None]
-        partitions = Partitions(topic, list(known), available, partial(self.accumulator.is_filling, topic))
+        available = [
+            number for number, each in known.items() if each.leader is not None
+        ]
+        partitions = Partitions(
+            topic, list(known), available, partial(self.accumulator.is_filling, topic)
+        )
         record = Unplaced(key, value, original)
         choice = self._choose(partitions, record, partition)
         timestamp = now.wall_ms if timestamp_ms is None else timestamp_ms
@@ -98,21 +151,34 @@ class Producer(Client):
         if closed and partition is None:
             choice = self.partitioner.no_room(choice, record, partitions)
             target = TopicPartition(topic, choice.partition)
-        future, size_bytes, batch, filled = self.accumulator.append(target, self.now_ms, timestamp, key, value, headers)
+        future, size_bytes, batch, filled = self.accumulator.append(
+            target, self.now_ms, timestamp, key, value, headers
+        )
         self.partitioner.appended(choice.partition, size_bytes, partitions)
         if self.trace:
             self.trace.emit(
                 "PartitionChosen",
-                topic=topic, partition=choice.partition, partitions=len(known), key=text(key), value=text(value),
-                why=choice.why, hash=choice.hash, rule=choice.rule, batch=batch.number,
-            )  # fmt: skip
+                topic=topic,
+                partition=choice.partition,
+                partitions=len(known),
+                key=text(key),
+                value=text(value),
+                why=choice.why,
+                hash=choice.hash,
+                rule=choice.rule,
+                batch=batch.number,
+            )
             for full in closed + filled:
-                self.trace.emit("BatchFilled", **full.told(), size_bytes=full.size_bytes)
+                self.trace.emit(
+                    "BatchFilled", **full.told(), size_bytes=full.size_bytes
+                )
         self._do_what_is_due()
         return future
 
     def ask(self, question: Callable[[], Any], now: Now) -> Any:
-        """Begin what a transaction needs next; its question, or None if there is nothing to ask."""
+        """Begin what a transaction needs next; its question, or None if there is
+        nothing to ask.
+        """
         self._enter(now)
         asked = question()
         self._do_what_is_due()
@@ -121,9 +187,19 @@ class Producer(Client):
     def abort(self, now: Now) -> None:
         """Give up what was not sent yet."""
         self._enter(now)
-        for batch in [batch for batch in self.accumulator.incomplete if batch not in self._in_flight]:
+        for batch in [
+            batch
+            for batch in self.accumulator.incomplete
+            if batch not in self._in_flight
+        ]:
             self.accumulator.drop(batch)
-            self._fail(batch, KafkaError(Error.TRANSACTION_ABORTABLE, "the transaction was aborted before it was sent"))
+            self._fail(
+                batch,
+                KafkaError(
+                    Error.TRANSACTION_ABORTABLE,
+                    "the transaction was aborted before it was sent",
+                ),
+            )
 
     def number_anew(self, producer_id: int, producer_epoch: int) -> None:
         """The coordinator has said who this is: sequence numbers begin at 0."""
@@ -134,7 +210,12 @@ class Producer(Client):
         """Close the connections. Records that are not acknowledged yet fail."""
         self._enter(now)
         for batch in list(self.accumulator.incomplete):
-            self._fail(batch, KafkaTimeoutError(f"{self.name} was closed before the record was acknowledged"))
+            self._fail(
+                batch,
+                KafkaTimeoutError(
+                    f"{self.name} was closed before the record was acknowledged"
+                ),
+            )
         super().close(now)
 
     # what happens by itself
@@ -148,22 +229,34 @@ class Producer(Client):
         if self.transactions is not None:
             self.transactions.join()
         for node, partitions in self.leaders(ready):
-            if len(node.in_flight) < self.config["max_in_flight_requests_per_connection"]:
+            if (
+                len(node.in_flight)
+                < self.config["max_in_flight_requests_per_connection"]
+            ):
                 self._send_batches(node, partitions)
                 if any(self.accumulator.queues[partition] for partition in partitions):
                     self.wake(self.now_ms)  # the next ones go in the next request
 
-    def _choose(self, partitions: Partitions, record: Unplaced, given: int | None) -> Choice:
+    def _choose(
+        self, partitions: Partitions, record: Unplaced, given: int | None
+    ) -> Choice:
         if given is None:
             return self.partitioner.choose(record, partitions)
         if given not in partitions.all:
             highest = partitions.all[-1]
-            raise ValueError(f"{partitions.topic} has no partition {given!r}: its partitions are 0 to {highest}")
+            raise ValueError(
+                f"{partitions.topic} has no partition {given!r}: its partitions are 0"
+                f" to {highest}"
+            )
         return Choice(given, Reason("program", "the program said so"))
 
     def _ready_partitions(self) -> list[TopicPartition]:
-        """Partitions with a batch to send now; the one that waited longest comes first."""
-        at_once = bool(self.flushing) or not self.accumulator.has_room(self.config["batch_size"])
+        """Partitions with a batch to send now; the one that waited longest comes
+        first.
+        """
+        at_once = bool(self.flushing) or not self.accumulator.has_room(
+            self.config["batch_size"]
+        )
         found = []
         for partition, queue in self.accumulator.queues.items():
             if queue and self._may_go(queue[0]):
@@ -175,11 +268,15 @@ class Producer(Client):
         return [partition for _, partition in sorted(found)]
 
     def _may_go(self, batch: Batch) -> bool:
-        """Whether a batch may leave. A retry goes alone, the lowest number first; renumbering waits for all answers. A
-        leader recognises a producer's last five batches, so no more may leave from the first without an answer on, over
-        however many connections: one may be to a leader that is dead.
+        """Whether a batch may leave. A retry goes alone, the lowest number first;
+        renumbering waits for all answers. A leader recognises a producer's last five
+        batches, so no more may leave from the first without an answer on, over however
+        many connections: one may be to a leader that is dead.
         """
-        if self.has_gap or (self.transactions is not None and not self.transactions.may_send(batch.partition)):
+        if self.has_gap or (
+            self.transactions is not None
+            and not self.transactions.may_send(batch.partition)
+        ):
             return False
         numbered = self._numbered.get(batch.partition, [])
         if batch.base_sequence < 0:
@@ -207,7 +304,12 @@ class Producer(Client):
                 base_sequence=batch.base_sequence,
                 transactional=self.transactions is not None,
             )
-            parts.append((batch.partition.topic, {"index": batch.partition.partition, "records": records}))
+            parts.append(
+                (
+                    batch.partition.topic,
+                    {"index": batch.partition.partition, "records": records},
+                )
+            )
         acks = self.config["acks"]
         body = {
             "transactional_id": self.config["transactional_id"],
@@ -219,13 +321,30 @@ class Producer(Client):
             self.request(node, "Produce", body, None)
         else:
             self._in_flight.update(dict.fromkeys(batches))
-            self.request(node, "Produce", body, lambda response: self._answered(list(batches), response))
+            self.request(
+                node,
+                "Produce",
+                body,
+                lambda response: self._answered(list(batches), response),
+            )
         if self.trace:
-            request: dict[str, Any] = {"connection": node.connection, "correlation_id": self._correlation_id}
+            request: dict[str, Any] = {
+                "connection": node.connection,
+                "correlation_id": self._correlation_id,
+            }
             for batch, why in batches.items():
-                sent: dict[str, Any] = {"size_bytes": batch.size_bytes, "base_sequence": batch.base_sequence}
-                attempt: dict[str, Any] = {"attempt": batch.attempts + 1, "acks": acks, "why": why}
-                self.trace.emit("BatchSent", **batch.told(), **sent, **attempt, **request)
+                sent: dict[str, Any] = {
+                    "size_bytes": batch.size_bytes,
+                    "base_sequence": batch.base_sequence,
+                }
+                attempt: dict[str, Any] = {
+                    "attempt": batch.attempts + 1,
+                    "acks": acks,
+                    "why": why,
+                }
+                self.trace.emit(
+                    "BatchSent", **batch.told(), **sent, **attempt, **request
+                )
         if acks == 0:
             for batch in batches:
                 self._succeed(batch, -1, -1)
@@ -235,23 +354,33 @@ class Producer(Client):
         queue = self.accumulator.queues[partition]
         linger_ms = self.config["linger_ms"]
         if queue[0].attempts:
-            return Reason("retry", f"tried again after {self.now_ms - queue[0].failed_ms} ms")
+            return Reason(
+                "retry", f"tried again after {self.now_ms - queue[0].failed_ms} ms"
+            )
         if queue[0].closed or len(queue) > 1:
             return Reason("full", "it is full")
         if self.now_ms - queue[0].created_ms >= linger_ms:
-            return Reason("linger_ms", f"linger_ms={linger_ms} has passed" if linger_ms else "linger_ms=0")
+            return Reason(
+                "linger_ms",
+                f"linger_ms={linger_ms} has passed" if linger_ms else "linger_ms=0",
+            )
         if self.flushing:
             return Reason("flush", "the program flushes")
         return Reason("buffer_memory", "buffer_memory is used up")
 
     def _answered(self, batches: list[Batch], response: Message | None) -> None:
-        batches = [batch for batch in batches if self._in_flight.pop(batch, batch) is None]  # the others have expired
+        # the others have expired
+        batches = [
+            batch for batch in batches if self._in_flight.pop(batch, batch) is None
+        ]
         if response is None:
             for batch in batches:
                 waited_ms = self.now_ms - batch.sent_ms
                 why = Reason("connection_lost", "the connection was lost")
                 if waited_ms >= self.request_timeout_ms:
-                    why = Reason("request_timeout_ms", f"no answer for {waited_ms / 1000:g} s")
+                    why = Reason(
+                        "request_timeout_ms", f"no answer for {waited_ms / 1000:g} s"
+                    )
                 self._retry_or_fail(batch, Error.NETWORK_EXCEPTION, None, why)
             return
         answers = {
@@ -264,26 +393,46 @@ class Producer(Client):
             error = Error(answer.error_code)
             if error in (Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER):
                 known = error is Error.NONE
-                self._succeed(batch, answer.base_offset if known else -1, answer.log_append_time_ms if known else -1)
+                self._succeed(
+                    batch,
+                    answer.base_offset if known else -1,
+                    answer.log_append_time_ms if known else -1,
+                )
             else:
                 why = Reason("refused", f"the broker said {error.name}")
                 self._retry_or_fail(batch, error, answer.error_message, why)
 
-    def _retry_or_fail(self, batch: Batch, error: Error, message: str | None, why: Reason) -> None:
+    def _retry_or_fail(
+        self, batch: Batch, error: Error, message: str | None, why: Reason
+    ) -> None:
         batch.attempts += 1
-        # A gap because an earlier batch is on its way again is no reason to give up (KIP-98).
-        behind = error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER and self._numbered[batch.partition][0] is not batch
-        if not (error.retriable or behind) or batch.attempts > self.config["retries"] or self._expired(batch):
+        # A gap because an earlier batch is on its way again is no reason to give up
+        # (KIP-98).
+        behind = (
+            error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+            and self._numbered[batch.partition][0] is not batch
+        )
+        if (
+            not (error.retriable or behind)
+            or batch.attempts > self.config["retries"]
+            or self._expired(batch)
+        ):
             self._fail(batch, KafkaError(error, message))
             return
         batch.failed_ms = self.now_ms
         longest_ms = self.config["retry_backoff_max_ms"]
-        backoff_ms = exponential_backoff_ms(batch.attempts, self.retry_backoff_ms, longest_ms, self._random)
+        backoff_ms = exponential_backoff_ms(
+            batch.attempts, self.retry_backoff_ms, longest_ms, self._random
+        )
         batch.retry_at = self.now_ms + backoff_ms
         self.accumulator.put_back(batch)
         self.metadata.refresh()
         if self.trace:
-            retry: dict[str, Any] = {"attempt": batch.attempts, "backoff_ms": backoff_ms, "why": why}
+            retry: dict[str, Any] = {
+                "attempt": batch.attempts,
+                "backoff_ms": backoff_ms,
+                "why": why,
+            }
             self.trace.emit("BatchRetried", **batch.told(), **retry)
 
     # sequence numbers
@@ -298,7 +447,12 @@ class Producer(Client):
         node = self.any_node() if self.is_due(self._id_request) else None
         if node is not None:
             body = {"transactional_id": None, "transaction_timeout_ms": 60000}
-            self.request(node, "InitProducerId", body, self._id_request.sent(self._take_producer_id))
+            self.request(
+                node,
+                "InitProducerId",
+                body,
+                self._id_request.sent(self._take_producer_id),
+            )
         return False
 
     def _begin_next_epoch(self) -> None:
@@ -313,7 +467,10 @@ class Producer(Client):
 
     def _take_producer_id(self, response: Message) -> None:
         if response.error_code == Error.NONE:
-            self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
+            self.producer_id, self.producer_epoch = (
+                response.producer_id,
+                response.producer_epoch,
+            )
         else:
             self._id_request.back_off()
 
@@ -321,7 +478,9 @@ class Producer(Client):
         if self.idempotent and batch.base_sequence < 0:
             batch.base_sequence = self._next_sequence.get(batch.partition, 0)
             batch.producer = (self.producer_id, self.producer_epoch)
-            self._next_sequence[batch.partition] = (batch.base_sequence + len(batch.records)) & MAX_SEQUENCE
+            self._next_sequence[batch.partition] = (
+                batch.base_sequence + len(batch.records)
+            ) & MAX_SEQUENCE
             self._numbered.setdefault(batch.partition, []).append(batch)
         return batch
 
@@ -331,30 +490,48 @@ class Producer(Client):
         return self.now_ms >= batch.created_ms + self.config["delivery_timeout_ms"]
 
     def _expire(self) -> None:
-        """Give up the batches whose time is over, wherever they are. The answer of one in flight won't count."""
+        """Give up the batches whose time is over, wherever they are. The answer of one
+        in flight won't count.
+        """
         incomplete = self.accumulator.incomplete
         while incomplete and self._expired(next(iter(incomplete))):
             batch = next(iter(incomplete))
             self._in_flight.pop(batch, None)
             self.accumulator.drop(batch)
             seconds = self.config["delivery_timeout_ms"] / 1000
-            self._fail(batch, KafkaTimeoutError(f"not acknowledged within delivery_timeout_ms ({seconds:g} s)"))
+            self._fail(
+                batch,
+                KafkaTimeoutError(
+                    f"not acknowledged within delivery_timeout_ms ({seconds:g} s)"
+                ),
+            )
         if incomplete:
-            self.wake(next(iter(incomplete)).created_ms + self.config["delivery_timeout_ms"])
+            self.wake(
+                next(iter(incomplete)).created_ms + self.config["delivery_timeout_ms"]
+            )
 
     def _succeed(self, batch: Batch, base_offset: int, log_append_time_ms: int) -> None:
         self._forget(batch)
         if self.trace and self.config["acks"] != 0:
-            self.trace.emit("RecordsAcknowledged", **batch.told(), base_offset=base_offset)
+            self.trace.emit(
+                "RecordsAcknowledged", **batch.told(), base_offset=base_offset
+            )
         batch.succeed(base_offset, log_append_time_ms)
 
     def _fail(self, batch: Batch, error: KafkaError) -> None:
         self.has_gap = self.has_gap or batch.base_sequence >= 0
         if self.transactions is not None:
-            self.transactions.refused(error.error, f"a record of the transaction failed: {error.message}")
+            self.transactions.refused(
+                error.error, f"a record of the transaction failed: {error.message}"
+            )
         self._forget(batch)
         if self.trace:
-            self.trace.emit("SendFailed", **batch.told(), error=error.error.name, message=error.message)
+            self.trace.emit(
+                "SendFailed",
+                **batch.told(),
+                error=error.error.name,
+                message=error.message,
+            )
         batch.fail(error)
 
     def _forget(self, batch: Batch) -> None:

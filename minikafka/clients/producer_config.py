@@ -1,4 +1,6 @@
-"""A producer's configuration: kafka-python's names, the Java client's defaults, and what follows from what."""
+"""A producer's configuration: kafka-python's names, the Java client's defaults, and
+what follows from what.
+"""
 
 from typing import Any
 
@@ -8,7 +10,8 @@ from minikafka.wire.compression import CODECS
 DEFAULTS: dict[str, Any] = {
     **connection.DEFAULTS,
     "acks": "all",
-    "enable_idempotence": None,  # None: as far as acks, retries and max_in_flight allow it, as in Java
+    # None: as far as acks, retries and max_in_flight allow it, as in Java
+    "enable_idempotence": None,
     "linger_ms": 5,  # 0 before 4.0 (KIP-1030)
     "batch_size": 16384,
     "buffer_memory": 33554432,
@@ -28,31 +31,54 @@ DEFAULTS: dict[str, Any] = {
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:
-    """What was given and the defaults, with what follows from other values filled in; ValueError in plain words."""
+    """What was given and the defaults, with what follows from other values filled in;
+    ValueError in plain words.
+    """
     config = {**DEFAULTS, **given}
     if config["acks"] in (-1, "-1"):
         config["acks"] = "all"
-    if isinstance(config["acks"], bool) or config["acks"] not in (0, 1, "0", "1", "all"):
+    if isinstance(config["acks"], bool) or config["acks"] not in (
+        0,
+        1,
+        "0",
+        "1",
+        "all",
+    ):
         raise ValueError(f'acks={config["acks"]!r}: give 0, 1 or "all"')
     config["acks"] = config["acks"] if config["acks"] == "all" else int(config["acks"])
     config["compression_type"] = config["compression_type"] or "none"
     if config["compression_type"] not in CODECS:
-        raise ValueError(f"compression_type={config['compression_type']!r}: give one of {', '.join(CODECS)}")
+        raise ValueError(
+            f"compression_type={config['compression_type']!r}: give one of"
+            f" {', '.join(CODECS)}"
+        )
     possible = (
-        config["acks"] == "all" and config["max_in_flight_requests_per_connection"] <= 5 and config["retries"] > 0
+        config["acks"] == "all"
+        and config["max_in_flight_requests_per_connection"] <= 5
+        and config["retries"] > 0
     )
     if config["enable_idempotence"] and not possible:
-        raise ValueError('enable_idempotence needs acks="all", at most 5 requests in flight, and retries')
-    if config["transactional_id"] is not None and (not possible or config["enable_idempotence"] is False):
-        raise ValueError("transactional_id needs idempotence: acks=\"all\", at most 5 requests in flight, and retries")
+        raise ValueError(
+            'enable_idempotence needs acks="all", at most 5 requests in flight, and'
+            " retries"
+        )
+    if config["transactional_id"] is not None and (
+        not possible or config["enable_idempotence"] is False
+    ):
+        raise ValueError(
+            'transactional_id needs idempotence: acks="all", at most 5 requests in'
+            " flight, and retries"
+        )
     if config["enable_idempotence"] is None:
         config["enable_idempotence"] = possible
-    shortest_ms = config["linger_ms"] + config["request_timeout_ms"]  # one try takes so long (KIP-91)
+    # one try takes so long (KIP-91)
+    shortest_ms = config["linger_ms"] + config["request_timeout_ms"]
     if config["delivery_timeout_ms"] < shortest_ms:
         if "delivery_timeout_ms" in given:
             raise ValueError(
-                f"delivery_timeout_ms={config['delivery_timeout_ms']} is less than linger_ms + request_timeout_ms "
-                f"({shortest_ms}): there would be no time for one try"
+                f"delivery_timeout_ms={config['delivery_timeout_ms']} is less than"
+                f" linger_ms + request_timeout_ms ({shortest_ms}): there would be no"
+                " time for one try"
             )
         config["delivery_timeout_ms"] = shortest_ms
     return config

@@ -1,12 +1,16 @@
-"""When a request may be sent, and when it is worth another try: the one place in the clients that knows about retries.
+"""When a request may be sent, and when it is worth another try: the one place in the
+clients that knows about retries.
 
-Metadata, a group's coordinator, a producer id, offsets, records, commits, heartbeats, a place in a group: for each of
-these a client has a RequestState, as the Java client does. It asks for one thing once at a time. When the connection is
-lost, or the broker refuses with an error that may pass, it asks again after retry_backoff_ms, and after a refusal by
-the wrong broker it first finds out which one is the right one. When the broker refuses for good, the client gives up.
+Metadata, a group's coordinator, a producer id, offsets, records, commits, heartbeats, a
+place in a group: for each of these a client has a RequestState, as the Java client
+does. It asks for one thing once at a time. When the connection is lost, or the broker
+refuses with an error that may pass, it asks again after retry_backoff_ms, and after a
+refusal by the wrong broker it first finds out which one is the right one. When the
+broker refuses for good, the client gives up.
 
-A question is what a program asks through a client and waits for: offsets, commits, the requests of an admin client. It
-is a future, and asked until it is answered, refused for good, or given up by the shell, which has no more patience.
+A question is what a program asks through a client and waits for: offsets, commits, the
+requests of an admin client. It is a future, and asked until it is answered, refused for
+good, or given up by the shell, which has no more patience.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,15 +28,21 @@ BACKOFF_BASE, BACKOFF_JITTER = 2, 0.2  # KIP-580
 
 
 class Guide(Protocol):
-    """Tells a client which broker to ask: its metadata, or the look-up of a group's coordinator."""
+    """Tells a client which broker to ask: its metadata, or the look-up of a group's
+    coordinator.
+    """
 
     def doubt(self, error: Error) -> None:
-        """A broker has refused a request with this error. If the broker was the wrong one, ask for the right one."""
+        """A broker has refused a request with this error. If the broker was the wrong
+        one, ask for the right one.
+        """
 
 
 @dataclass(eq=False, repr=False)
 class RequestState:
-    """The state of one request that a client repeats. guide: what has named the broker to ask."""
+    """The state of one request that a client repeats. guide: what has named the broker
+    to ask.
+    """
 
     _client: "Client"
     _guide: Guide | None = None
@@ -44,11 +54,16 @@ class RequestState:
     def is_due(self) -> bool:
         return not self.in_flight and self.at_ms <= self._client.now_ms
 
-    def sent(self, answered: Callable[[Message], None], failed: Callable[[], None] = lambda: None) -> "OnResponse":
-        """Note that it is being sent, and return what the connection calls with the answer.
+    def sent(
+        self,
+        answered: Callable[[Message], None],
+        failed: Callable[[], None] = lambda: None,
+    ) -> "OnResponse":
+        """Note that it is being sent, and return what the connection calls with the
+        answer.
 
-        answered: gets the answer. failed: called when the connection is lost, after backing off. Neither is called
-        after give_up().
+        answered: gets the answer. failed: called when the connection is lost, after
+        backing off. Neither is called after give_up().
         """
         self.in_flight = True
         self._attempt += 1
@@ -75,7 +90,9 @@ class RequestState:
         self.at_ms = self._client.now_ms + self._client.retry_backoff_ms
 
     def refused(self, error: Error) -> bool:
-        """A broker has refused it. Returns whether another try, after the back-off, may succeed."""
+        """A broker has refused it. Returns whether another try, after the back-off, may
+        succeed.
+        """
         if self._guide is not None:
             self._guide.doubt(error)
         if error.retriable:
@@ -83,8 +100,12 @@ class RequestState:
         return error.retriable
 
 
-def exponential_backoff_ms(attempts: int, first_ms: int, longest_ms: int, random: Callable[[], float]) -> int:
-    """How long to wait after so many failed attempts: twice as long each time, give or take a fifth (KIP-580)."""
+def exponential_backoff_ms(
+    attempts: int, first_ms: int, longest_ms: int, random: Callable[[], float]
+) -> int:
+    """How long to wait after so many failed attempts: twice as long each time, give or
+    take a fifth (KIP-580).
+    """
     wait_ms = min(first_ms * BACKOFF_BASE ** min(attempts - 1, 30), longest_ms)
     return min(int(wait_ms * (1 + BACKOFF_JITTER * (2 * random() - 1))), longest_ms)
 

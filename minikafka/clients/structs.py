@@ -1,11 +1,15 @@
-"""What clients hand to a program: kafka-python's named tuples, which print as one short line."""
+"""What clients hand to a program: kafka-python's named tuples, which print as one short
+line.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 
 class TopicPartition(NamedTuple):
-    """A partition of a topic. Equal to any (topic, partition) tuple, kafka-python's included."""
+    """A partition of a topic. Equal to any (topic, partition) tuple, kafka-python's
+    included.
+    """
 
     topic: str
     partition: int
@@ -31,7 +35,9 @@ class RecordMetadata(NamedTuple):
     serialized_header_size: int
 
     def __repr__(self) -> str:
-        where = f"topic={self.topic!r}, partition={self.partition}, offset={self.offset}"
+        where = (
+            f"topic={self.topic!r}, partition={self.partition}, offset={self.offset}"
+        )
         return f"RecordMetadata({where}, timestamp={self.timestamp})"
 
 
@@ -44,7 +50,9 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed offset: the one of the next record to read. metadata: a text of the program's own."""
+    """A committed offset: the one of the next record to read. metadata: a text of the
+    program's own.
+    """
 
     offset: int
     metadata: str = ""
@@ -54,7 +62,8 @@ class OffsetAndMetadata(NamedTuple):
 class ConsumerRecord(NamedTuple):
     """A record that was read.
 
-    timestamp: ms since the epoch; timestamp_type: 0 CreateTime, 1 LogAppendTime; sizes: bytes, -1 for null.
+    timestamp: ms since the epoch; timestamp_type: 0 CreateTime, 1 LogAppendTime; sizes:
+    bytes, -1 for null.
     """
 
     topic: str
@@ -73,20 +82,34 @@ class ConsumerRecord(NamedTuple):
 
     def __str__(self) -> str:
         key = "" if self.key is None else f"{text(self.key)}: "
-        return f"{self.topic}-{self.partition} offset {self.offset}  {key}{text(self.value)}"
+        return (
+            f"{self.topic}-{self.partition} offset {self.offset} "
+            f" {key}{text(self.value)}"
+        )
 
     def __repr__(self) -> str:
         headers = f", headers={self.headers!r}" if self.headers else ""
         return (
-            f"ConsumerRecord(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, key={self.key!r}, "
-            f"value={self.value!r}, timestamp={self.timestamp}{headers})"
+            f"ConsumerRecord(topic={self.topic!r}, partition={self.partition},"
+            f" offset={self.offset}, key={self.key!r}, value={self.value!r},"
+            f" timestamp={self.timestamp}{headers})"
         )
 
 
-def sizes(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> tuple[int, int, int]:
-    """Sizes in bytes of key, value and headers, as kafka-python gives them; -1 for null, and for no headers."""
-    of_headers = sum(len(name) + len(data or b"") for name, data in headers) if headers else -1
-    return -1 if key is None else len(key), -1 if value is None else len(value), of_headers
+def sizes(
+    key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]
+) -> tuple[int, int, int]:
+    """Sizes in bytes of key, value and headers, as kafka-python gives them; -1 for
+    null, and for no headers.
+    """
+    of_headers = (
+        sum(len(name) + len(data or b"") for name, data in headers) if headers else -1
+    )
+    return (
+        -1 if key is None else len(key),
+        -1 if value is None else len(value),
+        of_headers,
+    )
 
 
 def text(value: Any) -> str | None:
@@ -99,7 +122,9 @@ def text(value: Any) -> str | None:
 
 
 def apply(serializer: Any, topic: str, headers: Any, data: Any) -> Any:
-    """serializer: None, a function of the data, or an object with serialize() or deserialize()."""
+    """serializer: None, a function of the data, or an object with serialize() or
+    deserialize().
+    """
     if serializer is None:
         return data
     for method in ("serialize", "deserialize"):

@@ -1,4 +1,5 @@
-"""A producer's transactions: what it asks its coordinator, and when (KIP-98, KIP-360, KIP-447).
+"""A producer's transactions: what it asks its coordinator, and when (KIP-98, KIP-360,
+KIP-447).
 
     init()      InitProducerId: an id and an epoch. Whoever had the transactional id before is fenced.
     begin()     nothing is sent: the coordinator hears of a transaction when a partition joins it.
@@ -6,8 +7,9 @@
     offsets     AddOffsetsToTxn and TxnOffsetCommit: a group's offsets count if the transaction does.
     end()       EndTxn, when every batch is acknowledged (commit) or given up (abort).
 
-After a refusal that only means this transaction, abort it and go on. After a fatal one, such as PRODUCER_FENCED, there
-is another producer with this transactional id, and this one is of no use any more.
+After a refusal that only means this transaction, abort it and go on. After a fatal one,
+such as PRODUCER_FENCED, there is another producer with this transactional id, and this
+one is of no use any more.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,13 +27,18 @@ if TYPE_CHECKING:
     from minikafka.clients.producer import Producer
 
 FATAL = (
-    Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH, Error.INVALID_PRODUCER_ID_MAPPING, Error.INVALID_TXN_STATE,
+    Error.PRODUCER_FENCED,
+    Error.INVALID_PRODUCER_EPOCH,
+    Error.INVALID_PRODUCER_ID_MAPPING,
+    Error.INVALID_TXN_STATE,
     Error.INVALID_TRANSACTION_TIMEOUT,
-)  # fmt: skip
+)
 
 
 class GroupMetadata(NamedTuple):
-    """Who read what a transaction writes (KIP-447): a member that was replaced can't commit its offsets."""
+    """Who read what a transaction writes (KIP-447): a member that was replaced can't
+    commit its offsets.
+    """
 
     group_id: str
     generation_id: int = -1
@@ -40,12 +47,18 @@ class GroupMetadata(NamedTuple):
 
 
 class Step(Question):
-    """One request of a transaction, tried again while it may pass. Its value is the response. errors: its codes."""
+    """One request of a transaction, tried again while it may pass. Its value is the
+    response. errors: its codes.
+    """
 
     def __init__(
-        self, transactions: "Transactions", coordinator: Coordinator, api: str, body: Mapping[str, Any],
+        self,
+        transactions: "Transactions",
+        coordinator: Coordinator,
+        api: str,
+        body: Mapping[str, Any],
         errors: Callable[[Message], list[int]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(transactions.producer, coordinator)
         self._transactions, self._coordinator = transactions, coordinator
         self._api, self._body, self._errors = api, dict(body), errors
@@ -54,20 +67,30 @@ class Step(Question):
         if self._coordinator.error is not None:
             self.fail(self._coordinator.error)
         elif self._coordinator.ready():
-            self._coordinator.request(self._api, self._body, self.state.sent(self._answered))
+            self._coordinator.request(
+                self._api, self._body, self.state.sent(self._answered)
+            )
 
     def _answered(self, response: Message) -> None:
-        error = Error(next((code for code in self._errors(response) if code), Error.NONE))
+        error = Error(
+            next((code for code in self._errors(response) if code), Error.NONE)
+        )
         if error is Error.NONE:
             self.succeed(response)
         elif error in FATAL or not self.state.refused(error):
-            self.fail(self._transactions.refused(error, f"{self._api}: {error.message}"))
+            self.fail(
+                self._transactions.refused(error, f"{self._api}: {error.message}")
+            )
 
 
 class Transactions:
-    """error: why this transaction can't be committed. is_fatal: nor any other one. joined: its partitions."""
+    """error: why this transaction can't be committed. is_fatal: nor any other one.
+    joined: its partitions.
+    """
 
-    def __init__(self, producer: "Producer", transactional_id: str, timeout_ms: int) -> None:
+    def __init__(
+        self, producer: "Producer", transactional_id: str, timeout_ms: int
+    ) -> None:
         self.producer = producer
         self.transactional_id = transactional_id
         self.is_open = False
@@ -76,7 +99,9 @@ class Transactions:
         self.joined: set[TopicPartition] = set()
         self._offsets_joined = False
         self._timeout_ms = timeout_ms
-        self._coordinator = Coordinator(producer, transactional_id, KEY_TYPE_TRANSACTION)
+        self._coordinator = Coordinator(
+            producer, transactional_id, KEY_TYPE_TRANSACTION
+        )
         self._groups: dict[str, Coordinator] = {}  # whose offsets it has committed
         self._joining: Step | None = None
         self._wanted: dict[TopicPartition, None] = {}  # that are to join
@@ -84,10 +109,21 @@ class Transactions:
     # -- what a program calls, through the shell
 
     def init(self) -> Step:
-        """Get an id and an epoch; with those that it has it stays the same producer (KIP-360)."""
-        producer, asked = self.producer, self._ids() | {"transaction_timeout_ms": self._timeout_ms}
-        step = self._step("InitProducerId", asked, lambda response: [response.error_code])
-        step.add_callback(lambda response: producer.number_anew(response.producer_id, response.producer_epoch))
+        """Get an id and an epoch; with those that it has it stays the same producer
+        (KIP-360).
+        """
+        producer, asked = (
+            self.producer,
+            self._ids() | {"transaction_timeout_ms": self._timeout_ms},
+        )
+        step = self._step(
+            "InitProducerId", asked, lambda response: [response.error_code]
+        )
+        step.add_callback(
+            lambda response: producer.number_anew(
+                response.producer_id, response.producer_epoch
+            )
+        )
         return step
 
     def begin(self) -> None:
@@ -95,23 +131,38 @@ class Transactions:
         if self.producer.producer_id < 0:
             raise IllegalStateError("init_transactions() comes first")
         if self.is_open:
-            raise IllegalStateError("a transaction is open: commit_transaction() or abort_transaction() ends it")
+            raise IllegalStateError(
+                "a transaction is open: commit_transaction() or abort_transaction()"
+                " ends it"
+            )
         self.raise_error()
         self.is_open = True
 
     def join_group(self, group: GroupMetadata) -> Step:
-        """A group's offsets are to be committed within the transaction: the first of two requests."""
+        """A group's offsets are to be committed within the transaction: the first of
+        two requests.
+        """
         self._offsets_joined = True
         asked = self._ids() | {"group_id": group.group_id}
-        return self._step("AddOffsetsToTxn", asked, lambda response: [response.error_code])
+        return self._step(
+            "AddOffsetsToTxn", asked, lambda response: [response.error_code]
+        )
 
-    def commit_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata) -> Step:
+    def commit_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata
+    ) -> Step:
         """The second one, to the group's coordinator."""
         asked = self._ids() | group._asdict() | {"topics": topics_of(offsets)}
         if group.group_id not in self._groups:
             self._groups[group.group_id] = Coordinator(self.producer, group.group_id)
         of_group = self._groups[group.group_id]
-        step = Step(self, of_group, "TxnOffsetCommit", asked, codes("topics", "partitions", "error_code"))
+        step = Step(
+            self,
+            of_group,
+            "TxnOffsetCommit",
+            asked,
+            codes("topics", "partitions", "error_code"),
+        )
         self.producer.questions.ask(step)
         return step
 
@@ -143,14 +194,24 @@ class Transactions:
 
     def join(self) -> None:
         """Ask for the partitions that are to join, one request at a time."""
-        if not self._wanted or self.error is not None or (self._joining is not None and not self._joining.is_done):
+        if (
+            not self._wanted
+            or self.error is not None
+            or (self._joining is not None and not self._joining.is_done)
+        ):
             return
-        asked = [partition for partition in self._wanted if partition not in self.joined]
+        asked = [
+            partition for partition in self._wanted if partition not in self.joined
+        ]
         self._wanted.clear()
         if not asked:
             return
         body = self._ids() | {"topics": nested(asked)}
-        of_partitions = codes("results_by_topic_v3_and_below", "results_by_partition", "partition_error_code")
+        of_partitions = codes(
+            "results_by_topic_v3_and_below",
+            "results_by_partition",
+            "partition_error_code",
+        )
         named = {f"v3_and_below_{name}": value for name, value in body.items()}
         self._joining = self._step("AddPartitionsToTxn", named, of_partitions)
         self._joining.add_callback(lambda _: self.joined.update(asked))
@@ -158,7 +219,9 @@ class Transactions:
     def refused(self, error: Error, message: str) -> KafkaError:
         """The transaction can't be committed any more. Returns what to raise."""
         self.is_fatal = self.is_fatal or error in FATAL
-        self.error = self.error if self.is_fatal and self.error else KafkaError(error, message)
+        self.error = (
+            self.error if self.is_fatal and self.error else KafkaError(error, message)
+        )
         return self.error
 
     def raise_error(self) -> None:
@@ -167,10 +230,15 @@ class Transactions:
 
     def _ids(self) -> dict[str, Any]:
         producer = self.producer
-        of = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch}
+        of = {
+            "producer_id": producer.producer_id,
+            "producer_epoch": producer.producer_epoch,
+        }
         return {"transactional_id": self.transactional_id} | of
 
-    def _step(self, api: str, body: Mapping[str, Any], errors: Callable[[Message], list[int]]) -> Step:
+    def _step(
+        self, api: str, body: Mapping[str, Any], errors: Callable[[Message], list[int]]
+    ) -> Step:
         step = Step(self, self._coordinator, api, body, errors)
         self.producer.questions.ask(step)
         return step
@@ -179,5 +247,7 @@ class Transactions:
 def codes(topics: str, partitions: str, code: str) -> Callable[[Message], list[int]]:
     """All error codes of an answer that lists partitions by topic."""
     return lambda response: [
-        getattr(part, code) for topic in getattr(response, topics) for part in getattr(topic, partitions)
+        getattr(part, code)
+        for topic in getattr(response, topics)
+        for part in getattr(topic, partitions)
     ]

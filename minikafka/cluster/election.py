@@ -1,12 +1,15 @@
-"""Who leads the metadata quorum: one voter's part in KRaft's election (KIP-595; PreVote, KIP-996; the Raft paper, 5.2).
+"""Who leads the metadata quorum: one voter's part in KRaft's election (KIP-595;
+PreVote, KIP-996; the Raft paper, 5.2).
 
-The rules. A voter gives one vote an epoch, and writes it to disk before it says so. It gives it only to a candidate
-whose log is at least as far as its own: the later last epoch wins, then the longer log. Who has the votes of a majority
-leads that epoch, so there is one leader an epoch at most, and it has every record that counts.
+The rules. A voter gives one vote an epoch, and writes it to disk before it says so. It
+gives it only to a candidate whose log is at least as far as its own: the later last
+epoch wins, then the longer log. Who has the votes of a majority leads that epoch, so
+there is one leader an epoch at most, and it has every record that counts.
 
-A follower that hears nothing from its leader first asks whether it would win (PreVote), without a new epoch: others who
-still hear the leader say no, so a voter with a bad connection unseats nobody. A leader that a majority no longer
-fetches from resigns by itself: somebody else may lead already.
+A follower that hears nothing from its leader first asks whether it would win (PreVote),
+without a new epoch: others who still hear the leader say no, so a voter with a bad
+connection unseats nobody. A leader that a majority no longer fetches from resigns by
+itself: somebody else may lead already.
 
     role          leaves it when its timer is due      or when
     UNATTACHED    asks whether it would win            it hears who leads
@@ -15,13 +18,15 @@ fetches from resigns by itself: somebody else may lead already.
     CANDIDATE     asks whether it would win            a majority voted for it: leads
     LEADER        tells its epoch to those who don't fetch; resigns without a majority
 
-Any message with a later epoch ends whatever role was there. A node that is no voter only follows.
+Any message with a later epoch ends whatever role was there. A node that is no voter
+only follows.
 
-What is believed. Requests come from whoever reaches the port, and epochs have an end: so one that a request names
-is believed only as far as elections lead. A leader's first record carries its epoch, so the log tells how many there
-were; MOST_AHEAD more may have come to nothing, or be in a log that is further. Who fell behind by more than that
-learns the epoch all the same: it hears of no leader, asks, and what a voter answers, where it is known to listen, is
-believed up to HIGHEST_EPOCH.
+What is believed. Requests come from whoever reaches the port, and epochs have an end:
+so one that a request names is believed only as far as elections lead. A leader's first
+record carries its epoch, so the log tells how many there were; MOST_AHEAD more may have
+come to nothing, or be in a log that is further. Who fell behind by more than that
+learns the epoch all the same: it hears of no leader, asks, and what a voter answers,
+where it is known to listen, is believed up to HIGHEST_EPOCH.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,10 +39,17 @@ from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
-UNATTACHED, FOLLOWER, PROSPECTIVE, CANDIDATE, LEADER = "unattached", "follower", "prospective", "candidate", "leader"
+UNATTACHED, FOLLOWER, PROSPECTIVE, CANDIDATE, LEADER = (
+    "unattached",
+    "follower",
+    "prospective",
+    "candidate",
+    "leader",
+)
 LANE = "quorum"
 VOTE_VERSION, BEGIN_VERSION, END_VERSION = 2, 1, 1
-HIGHEST_EPOCH = 2**30  # 34 years of an election a second; as many again still fit into an int32
+# 34 years of an election a second; as many again still fit into an int32
+HIGHEST_EPOCH = 2**30
 MOST_AHEAD = 1000  # of the log's last epoch
 
 Then = Callable[[Message | None, Now], None]
@@ -47,7 +59,13 @@ class Ask(Protocol):
     """Send a request to another node; then(reply or None, now) is called once."""
 
     def __call__(
-        self, node: int, lane: str, api: str, version: int, body: Mapping[str, object], then: Then
+        self,
+        node: int,
+        lane: str,
+        api: str,
+        version: int,
+        body: Mapping[str, object],
+        then: Then,
     ) -> None: ...
 
 
@@ -62,7 +80,9 @@ class Timeouts:
 
 @dataclass(slots=True)
 class Vote:
-    """What must survive a restart. voted: whom this voter voted for in this epoch, or NO_LEADER."""
+    """What must survive a restart. voted: whom this voter voted for in this epoch, or
+    NO_LEADER.
+    """
 
     epoch: int = 0
     voted: int = NO_LEADER
@@ -71,8 +91,9 @@ class Vote:
 
 @dataclass(eq=False, repr=False)
 class Election:
-    """log_end(): (epoch of the last record, log end offset). save(vote): keep it on disk, synced. changed(now): the
-    role, the epoch or the leader is another one. random(): 0 <= x < 1.
+    """log_end(): (epoch of the last record, log end offset). save(vote): keep it on
+    disk, synced. changed(now): the role, the epoch or the leader is another one.
+    random(): 0 <= x < 1.
     """
 
     _node_id: int
@@ -92,7 +113,8 @@ class Election:
     _votes: dict[int, bool] = field(default_factory=dict)
     _rounds: int = 0  # that this voter lost in a row
     _tries: int = 0  # in a row, lost or not
-    _heard_ms: dict[int, int] = field(default_factory=dict)  # the leader's: when each voter fetched last
+    # the leader's: when each voter fetched last
+    _heard_ms: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._others = [voter for voter in self._voters if voter != self._node_id]
@@ -129,14 +151,30 @@ class Election:
         return self._timer_ms
 
     def resign(self, now: Now) -> None:
-        """A clean stop: tell the voters, the one with the longest log first to stand."""
+        """A clean stop: tell the voters, the one with the longest log first to
+        stand.
+        """
         if self.role != LEADER or not self._others:
             return
         heard = sorted(self._others, key=lambda voter: -self._heard_ms.get(voter, 0))
-        candidates = [{"candidate_id": voter, "candidate_directory_id": bytes(16)} for voter in heard]
-        fields = {"leader_id": self._node_id, "leader_epoch": self.vote.epoch, "preferred_candidates": candidates}
+        candidates = [
+            {"candidate_id": voter, "candidate_directory_id": bytes(16)}
+            for voter in heard
+        ]
+        fields = {
+            "leader_id": self._node_id,
+            "leader_epoch": self.vote.epoch,
+            "preferred_candidates": candidates,
+        }
         for voter in heard:
-            self._ask(voter, LANE, "EndQuorumEpoch", END_VERSION, self._body(fields), lambda *_: None)
+            self._ask(
+                voter,
+                LANE,
+                "EndQuorumEpoch",
+                END_VERSION,
+                self._body(fields),
+                lambda *_: None,
+            )
         self._forget_leader(now)
 
     # -- what others ask
@@ -156,14 +194,25 @@ class Election:
             self._save(self.vote)
             self._become(UNATTACHED, now, self._patience_ms())
         if self._trace:
-            ends = {"ends": [[asked.last_offset_epoch, asked.last_offset], [*self._log_end()]]}
-            self._tell("VoteAnswered", candidate=asked.replica_id, granted=granted, pre_vote=asked.pre_vote, **ends)
+            ends = {
+                "ends": [
+                    [asked.last_offset_epoch, asked.last_offset],
+                    [*self._log_end()],
+                ]
+            }
+            self._tell(
+                "VoteAnswered",
+                candidate=asked.replica_id,
+                granted=granted,
+                pre_vote=asked.pre_vote,
+                **ends,
+            )
         return self._answer(Error.NONE) | {"vote_granted": granted}
 
     @staticmethod
     def _is_possible_log(asked: Message) -> bool:
-        """Whether a candidate may have what it says it has: nobody has led the epoch that it wants to lead, and a
-        pre-vote is about the one that it is in.
+        """Whether a candidate may have what it says it has: nobody has led the epoch
+        that it wants to lead, and a pre-vote is about the one that it is in.
         """
         latest = asked.replica_epoch if asked.pre_vote else asked.replica_epoch - 1
         is_empty = (asked.last_offset_epoch, asked.last_offset) == (-1, 0)
@@ -174,16 +223,21 @@ class Election:
         if (asked.last_offset_epoch, asked.last_offset) < self._log_end():
             return False
         if asked.pre_vote:
-            return self.role != LEADER and not (self.role == FOLLOWER and self.has_fetched)
-        return self.vote.leader == NO_LEADER and self.vote.voted in (NO_LEADER, asked.replica_id)
+            return self.role != LEADER and not (
+                self.role == FOLLOWER and self.has_fetched
+            )
+        return self.vote.leader == NO_LEADER and self.vote.voted in (
+            NO_LEADER,
+            asked.replica_id,
+        )
 
     def told_of_leader(self, told: Message, now: Now) -> dict[str, Any]:
         """BeginQuorumEpoch: one partition of the request; its answer's fields."""
         return self._answer(self._believe(told, now))
 
     def told_of_resignation(self, told: Message, now: Now) -> dict[str, Any]:
-        """EndQuorumEpoch: one partition of the request. The first of the preferred candidates stands at once, the next
-        a little later.
+        """EndQuorumEpoch: one partition of the request. The first of the preferred
+        candidates stands at once, the next a little later.
         """
         refused = self._believe(told, now)
         if not refused:
@@ -193,8 +247,8 @@ class Election:
         return self._answer(refused)
 
     def _believe(self, told: Message, now: Now) -> Error:
-        """One leader an epoch: who names another one is not of this quorum, and is refused. (In Apache Kafka that
-        stops the node.)
+        """One leader an epoch: who names another one is not of this quorum, and is
+        refused. (In Apache Kafka that stops the node.)
         """
         refused = self._refused(told.leader_epoch, told.leader_id)
         if refused:
@@ -206,8 +260,8 @@ class Election:
         return Error.NONE
 
     def _refused(self, epoch: int, sender: int) -> Error:
-        """What only voters ask of voters. Apache Kafka asks no more than an epoch that is not older and an id from 0
-        on, since its voters may change.
+        """What only voters ask of voters. Apache Kafka asks no more than an epoch that
+        is not older and an id from 0 on, since its voters may change.
         """
         if epoch < self.vote.epoch:
             return Error.FENCED_LEADER_EPOCH
@@ -215,14 +269,19 @@ class Election:
             return Error.INCONSISTENT_VOTER_SET
         last_epoch, _ = self._log_end()
         believed = max(last_epoch + MOST_AHEAD, self.vote.epoch + 1)
-        return Error.INVALID_REQUEST if epoch > min(believed, HIGHEST_EPOCH) else Error.NONE
+        return (
+            Error.INVALID_REQUEST
+            if epoch > min(believed, HIGHEST_EPOCH)
+            else Error.NONE
+        )
 
     # -- what is heard
 
     def learn(self, epoch: int, leader: int, now: Now) -> None:
-        """Somebody says who leads in which epoch (NO_LEADER: he doesn't know). What is older is no news; and that this
-        node leads it knows better. There is one leader an epoch: who names another one than this node knows, or one
-        that is no voter, says nothing.
+        """Somebody says who leads in which epoch (NO_LEADER: he doesn't know). What is
+        older is no news; and that this node leads it knows better. There is one leader
+        an epoch: who names another one than this node knows, or one that is no voter,
+        says nothing.
         """
         if leader == self._node_id or leader not in self._voters:
             leader = NO_LEADER
@@ -238,7 +297,11 @@ class Election:
         known = leader != NO_LEADER
         if self._trace and known:
             self._tell("ControllerFollowed", leader=leader)
-        self._become(FOLLOWER if known else UNATTACHED, now, self._timeouts.fetch_timeout_ms if known else None)
+        self._become(
+            FOLLOWER if known else UNATTACHED,
+            now,
+            self._timeouts.fetch_timeout_ms if known else None,
+        )
 
     def fetched(self, now: Now) -> None:
         """The leader of this epoch has answered a fetch."""
@@ -259,18 +322,29 @@ class Election:
     # -- roles
 
     def _become(self, role: str, now: Now, timer_ms: int | None) -> None:
-        """timer_ms: how long to wait in this role; None: no longer than in the last one."""
+        """timer_ms: how long to wait in this role; None: no longer than in the last
+        one.
+        """
         self.role, self.has_fetched = role, False
         if timer_ms is not None or self._timer_ms is None:
-            self._timer_ms = now.monotonic_ms + (self._patience_ms() if timer_ms is None else timer_ms)
+            self._timer_ms = now.monotonic_ms + (
+                self._patience_ms() if timer_ms is None else timer_ms
+            )
         self._changed(now)
 
     def _patience_ms(self) -> int:
-        """Between one and two election timeouts, so that rarely two stand at the same time. After tries that came to
-        nothing twice as long each time: others may be slower than a short timeout takes them to be.
+        """Between one and two election timeouts, so that rarely two stand at the same
+        time. After tries that came to nothing twice as long each time: others may be
+        slower than a short timeout takes them to be.
         """
-        timeout_ms, longest_ms = self._timeouts.election_timeout_ms, self._timeouts.election_backoff_max_ms
-        return round(max(timeout_ms, min(timeout_ms << min(self._tries, 10), longest_ms)) * (1 + self._random()))
+        timeout_ms, longest_ms = (
+            self._timeouts.election_timeout_ms,
+            self._timeouts.election_backoff_max_ms,
+        )
+        return round(
+            max(timeout_ms, min(timeout_ms << min(self._tries, 10), longest_ms))
+            * (1 + self._random())
+        )
 
     def _ask_for_votes(self, role: str, now: Now) -> None:
         if role == PROSPECTIVE:
@@ -279,10 +353,18 @@ class Election:
         self._become(role, now, self._patience_ms())
         self._tries += role == PROSPECTIVE
         epoch, (last_epoch, end_offset) = self.vote.epoch, self._log_end()
-        asked = {"replica_epoch": epoch, "replica_id": self._node_id, "pre_vote": role == PROSPECTIVE}
+        asked = {
+            "replica_epoch": epoch,
+            "replica_id": self._node_id,
+            "pre_vote": role == PROSPECTIVE,
+        }
         asked |= {"last_offset_epoch": last_epoch, "last_offset": end_offset}
         if self._trace:
-            self._tell("VotesRequested", pre_vote=role == PROSPECTIVE, log_end_offset=end_offset)
+            self._tell(
+                "VotesRequested",
+                pre_vote=role == PROSPECTIVE,
+                log_end_offset=end_offset,
+            )
         for voter in self._others:
             self._ask_for_vote(voter, asked, role)
         self._count(now)
@@ -293,12 +375,26 @@ class Election:
                 return
             vote = reply.topics[0].partitions[0]
             # who would vote for another has no faith in the leader that he names
-            self.learn(vote.leader_epoch, NO_LEADER if vote.vote_granted else vote.leader_id, now)
-            if (self.role, self.vote.epoch) == (role, asked["replica_epoch"]) and vote.error_code == Error.NONE:
+            self.learn(
+                vote.leader_epoch,
+                NO_LEADER if vote.vote_granted else vote.leader_id,
+                now,
+            )
+            if (self.role, self.vote.epoch) == (
+                role,
+                asked["replica_epoch"],
+            ) and vote.error_code == Error.NONE:
                 self._votes[voter] = vote.vote_granted
                 self._count(now)
 
-        self._ask(voter, LANE, "Vote", VOTE_VERSION, self._body(asked) | {"voter_id": voter}, answered)
+        self._ask(
+            voter,
+            LANE,
+            "Vote",
+            VOTE_VERSION,
+            self._body(asked) | {"voter_id": voter},
+            answered,
+        )
 
     def _count(self, now: Now) -> None:
         given = 1 + sum(self._votes.values())
@@ -307,10 +403,15 @@ class Election:
                 self._stand(now)
             else:
                 self._lead(now)
-        elif len(self._votes) - (given - 1) > len(self._others) + 1 - self._majority:  # enough against it
+        elif len(self._votes) - (given - 1) > len(self._others) + 1 - self._majority:
+            # enough against it
             self._rounds += 1
-            longest_ms = min(self._timeouts.election_backoff_max_ms, 50 << min(self._rounds, 10))
-            self._timer_ms = now.monotonic_ms + max(1, round(longest_ms * self._random()))
+            longest_ms = min(
+                self._timeouts.election_backoff_max_ms, 50 << min(self._rounds, 10)
+            )
+            self._timer_ms = now.monotonic_ms + max(
+                1, round(longest_ms * self._random())
+            )
 
     def _stand(self, now: Now) -> None:
         self.vote = Vote(self.vote.epoch + 1, self._node_id)
@@ -326,7 +427,11 @@ class Election:
         self._rounds = self._tries = 0
         self._heard_ms = dict.fromkeys(self._others, now.monotonic_ms)
         self._become(LEADER, now, None)
-        self._timer_ms = now.monotonic_ms + self._timeouts.fetch_timeout_ms // 2 if self._others else None
+        self._timer_ms = (
+            now.monotonic_ms + self._timeouts.fetch_timeout_ms // 2
+            if self._others
+            else None
+        )
         if self._trace and self._others:
             self._tell("ControllerElected", votes=1 + sum(self._votes.values()))
         for voter in self._others:
@@ -334,8 +439,16 @@ class Election:
 
     def _look_after_voters(self, now: Now) -> None:
         patience_ms = self._timeouts.fetch_timeout_ms * 3 // 2
-        late = [voter for voter in self._others if self._heard_ms[voter] + patience_ms // 3 <= now.monotonic_ms]
-        gone = [voter for voter in late if self._heard_ms[voter] + patience_ms <= now.monotonic_ms]
+        late = [
+            voter
+            for voter in self._others
+            if self._heard_ms[voter] + patience_ms // 3 <= now.monotonic_ms
+        ]
+        gone = [
+            voter
+            for voter in late
+            if self._heard_ms[voter] + patience_ms <= now.monotonic_ms
+        ]
         if len(self._others) + 1 - len(gone) < self._majority:
             self._forget_leader(now)
             return
@@ -350,14 +463,23 @@ class Election:
                 self.learn(other.leader_epoch, other.leader_id, now)
 
         fields = {"leader_id": self._node_id, "leader_epoch": self.vote.epoch}
-        self._ask(voter, LANE, "BeginQuorumEpoch", BEGIN_VERSION, self._body(fields) | {"voter_id": voter}, answered)
+        self._ask(
+            voter,
+            LANE,
+            "BeginQuorumEpoch",
+            BEGIN_VERSION,
+            self._body(fields) | {"voter_id": voter},
+            answered,
+        )
 
     def _forget_leader(self, now: Now, timer_ms: int | None = None) -> None:
         """Within this epoch: it has resigned, or is not heard of."""
         if self._trace and self.role == LEADER:
             self._tell("ControllerResigned")
         self.vote.leader = NO_LEADER
-        self._become(UNATTACHED, now, self._patience_ms() if timer_ms is None else timer_ms)
+        self._become(
+            UNATTACHED, now, self._patience_ms() if timer_ms is None else timer_ms
+        )
 
     # -- words
 

@@ -1,17 +1,21 @@
 """The metadata quorum: a log that a majority agrees on (KIP-595, KIP-631).
 
-The metadata log is a replica like any other, with leader epochs and followers that fetch. What differs is who must have
-a record before it counts: of a topic's replicas those in sync, of the voters a majority; and who leads it is not told
-by an image, but elected (election.py). The active controller appends; the others fetch, and where their log parted
-from the leader's they truncate. A record reaches the image once the high watermark has passed it, and not before, on a
-leader as on a follower, live as in a replay.
+The metadata log is a replica like any other, with leader epochs and followers that
+fetch. What differs is who must have a record before it counts: of a topic's replicas
+those in sync, of the voters a majority; and who leads it is not told by an image, but
+elected (election.py). The active controller appends; the others fetch, and where their
+log parted from the leader's they truncate. A record reaches the image once the high
+watermark has passed it, and not before, on a leader as on a follower, live as in a
+replay.
 
-Now and then each node writes a snapshot of the image (snapshots.py); a restart reads the newest and replays the rest.
+Now and then each node writes a snapshot of the image (snapshots.py); a restart reads
+the newest and replays the rest.
 
-`quorum-state` keeps the epoch and the vote across restarts; both are synced before anything depends on them, and the
-log before this node's own word counts. The high watermark is kept too, in Kafka's `replication-offset-checkpoint`
-beside the log: it isn't synced, so a power loss may take it back, but below it the log must be whole (recovery.py says
-how a torn end is told from damage).
+`quorum-state` keeps the epoch and the vote across restarts; both are synced before
+anything depends on them, and the log before this node's own word counts. The high
+watermark is kept too, in Kafka's `replication-offset-checkpoint` beside the log: it
+isn't synced, so a power loss may take it back, but below it the log must be whole
+(recovery.py says how a torn end is told from damage).
 """
 
 import json
@@ -20,8 +24,21 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from minikafka.clock import Now, soonest
-from minikafka.cluster.election import HIGHEST_EPOCH, LEADER, Ask, Election, Timeouts, Vote
-from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER, Image, MetadataRecord, Partition
+from minikafka.cluster.election import (
+    HIGHEST_EPOCH,
+    LEADER,
+    Ask,
+    Election,
+    Timeouts,
+    Vote,
+)
+from minikafka.cluster.metadata import (
+    METADATA_TOPIC,
+    NO_LEADER,
+    Image,
+    MetadataRecord,
+    Partition,
+)
 from minikafka.cluster.replica import Follower, Hears, Replica
 from minikafka.cluster.snapshots import SnapshotId, Snapshots, decode, encode
 from minikafka.storage.checkpoints import HIGH_WATERMARKS, read_offsets, write_offsets
@@ -33,14 +50,21 @@ from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import encode_leader_change
 from minikafka.wire.primitives import DecodeError
-from minikafka.wire.records import BatchHeader, batches, decode_batch, encode_batch, read_header
+from minikafka.wire.records import (
+    BatchHeader,
+    batches,
+    decode_batch,
+    encode_batch,
+    read_header,
+)
 from minikafka.wire.schema import Message
 
 TOPIC_ID = bytes(15) + b"\1"  # Uuid.METADATA_TOPIC_ID
 READ_SIZE = 1 << 20
 LANE = "metadata"
 FETCH_SNAPSHOT_VERSION = 1
-FETCH_VERSION = 18  # the first in which a follower says how much it knows to count (KIP-1166)
+# the first in which a follower says how much it knows to count (KIP-1166)
+FETCH_VERSION = 18
 FETCH_MAX_WAIT_MS, FETCH_BACKOFF_MS = 500, 20
 MOST_OBSERVERS = 1000  # that a leader remembers: whoever asks for records names itself
 RECORDS_AT_ONCE = 500  # decoded in one turn
@@ -52,7 +76,9 @@ _GOOD_COPY = "Put a good copy back, or remove it"
 
 
 class SnapshotConfig(NamedTuple):
-    """When a snapshot is due: after so many bytes of records, or so much time. segment_bytes: of the log."""
+    """When a snapshot is due: after so many bytes of records, or so much time.
+    segment_bytes: of the log.
+    """
 
     record_bytes: int
     interval_ms: int
@@ -60,14 +86,19 @@ class SnapshotConfig(NamedTuple):
 
 
 class Voter(Replica):
-    """The replica of the metadata log. A record counts when a majority of the voters has it on disk, and a leader finds
-    a majority for its own epoch only: what earlier leaders left counts with it (the Raft paper, section 5.4.2).
+    """The replica of the metadata log. A record counts when a majority of the voters
+    has it on disk, and a leader finds a majority for its own epoch only: what earlier
+    leaders left counts with it (the Raft paper, section 5.4.2).
     """
 
     def _agreed_offset(self) -> int:
-        known = {voter: follower.log_end_offset for voter, follower in self.followers.items()}
+        known = {
+            voter: follower.log_end_offset for voter, follower in self.followers.items()
+        }
         known[self._node_id] = self.log.recovery_point
-        ends = sorted((known.get(voter, 0) for voter in self.partition.replicas), reverse=True)
+        ends = sorted(
+            (known.get(voter, 0) for voter in self.partition.replicas), reverse=True
+        )
         agreed = ends[len(ends) // 2]
         return agreed if agreed > self.log.epochs.entries[-1][1] else 0
 
@@ -76,11 +107,12 @@ class Voter(Replica):
 class Quorum:
     """The metadata log and who leads it.
 
-    node_id: this node. voters: all of them, by node id; a node that is none of them follows only. committed(first
-    offset, records): called with committed records, in order and without a gap, replay included. applied_offset: behind
-    the last one that was handed on. ask: sends a request to another node. leader_changed(now): who leads, or in which
-    epoch, is new. image(): all that was handed on, as records. replaced(records): another node's snapshot comes in the
-    place of the log.
+    node_id: this node. voters: all of them, by node id; a node that is none of them
+    follows only. committed(first offset, records): called with committed records, in
+    order and without a gap, replay included. applied_offset: behind the last one that
+    was handed on. ask: sends a request to another node. leader_changed(now): who leads,
+    or in which epoch, is new. image(): all that was handed on, as records.
+    replaced(records): another node's snapshot comes in the place of the log.
     """
 
     _disk: Disk
@@ -98,21 +130,26 @@ class Quorum:
     _snapshot_config: SnapshotConfig
     applied_offset: int = 0
     cluster_id: str = ""
-    observers: dict[int, Follower] = field(default_factory=dict)  # nodes that are no voters, and follow this leader
+    # nodes that are no voters, and follow this leader
+    observers: dict[int, Follower] = field(default_factory=dict)
     replica: Voter = field(init=False)
     _tell: Callable[[str], object] = field(init=False)
     election: Election = field(init=False)
     _unsaved_bytes: int = 0  # of records behind the newest snapshot
     _saved_ms: int = 0  # wall clock of the newest snapshot, or of the start
-    _incoming: tuple[SnapshotId, bytearray] | None = None  # what is there of the leader's snapshot
+    # what is there of the leader's snapshot
+    _incoming: tuple[SnapshotId, bytearray] | None = None
     _fetching: set[int] = field(default_factory=set)  # nodes that have a fetch of ours
     _fetch_at: int | None = None  # monotonic ms, after one that failed
     _next_voter: int = 0  # that a node without a leader asks
-    _reading: Iterator[None] | None = None  # of what is committed and was not handed on yet
+    # of what is committed and was not handed on yet
+    _reading: Iterator[None] | None = None
 
     @property
     def leader_id(self) -> int:
-        """The active controller's node id, or NO_LEADER while nobody is known to lead."""
+        """The active controller's node id, or NO_LEADER while nobody is known to
+        lead.
+        """
         return self.election.vote.leader
 
     @property
@@ -137,13 +174,16 @@ class Quorum:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that was appended is committed and handed on: only then may the controller decide anew."""
+        """Whether all that was appended is committed and handed on: only then may the
+        controller decide anew.
+        """
         return self.applied_offset == self.end_offset
 
     def start(self, tell: Callable[[str], object], now: Now) -> None:
-        """Recover the log and take part in elections; a sole voter leads at once. What the log holds is replayed as it
-        is committed. tell: hears what recovery dropped. Errors: KAFKA_STORAGE_ERROR if metadata that was committed is
-        missing, damaged or not ours.
+        """Recover the log and take part in elections; a sole voter leads at once. What
+        the log holds is replayed as it is committed. tell: hears what recovery dropped.
+        Errors: KAFKA_STORAGE_ERROR if metadata that was committed is missing, damaged
+        or not ours.
         """
         self._tell = tell
         with as_storage_errors(METADATA_LOG):
@@ -155,41 +195,74 @@ class Quorum:
             vote = self._stored_vote()
             config = LogConfig(segment_bytes=self._snapshot_config.segment_bytes)
             log = Log(self._disk, METADATA_LOG, config, self._trace, METADATA_TOPIC, 0)
-            for _ in log.recover(READ_SIZE, tell, committed=range(newest.end_offset, committed)):
+            for _ in log.recover(
+                READ_SIZE, tell, committed=range(newest.end_offset, committed)
+            ):
                 pass
-            if log.log_end_offset < newest.end_offset:  # the snapshot had come, and the log was not replaced yet
+            # the snapshot had come, and the log was not replaced yet
+            if log.log_end_offset < newest.end_offset:
                 self._begin_behind(log, newest)
             committed = max(committed, newest.end_offset)
             log.flush()
-            partition = Partition(self._voters, self._voters, NO_LEADER, log.epochs.latest, 0)
-            self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._hears, committed)
+            partition = Partition(
+                self._voters, self._voters, NO_LEADER, log.epochs.latest, 0
+            )
+            self.replica = Voter(
+                TOPIC_ID, partition, log, self.node_id, self._hears, committed
+            )
             if log.epochs.latest > vote.epoch:
                 vote = Vote(log.epochs.latest)
             if vote.epoch > HIGHEST_EPOCH:
                 named = _STATE if log.epochs.latest < vote.epoch else METADATA_LOG
-                raise unusable(named, f"names epoch {vote.epoch}, which no election leads to. {_GOOD_COPY}")
+                raise unusable(
+                    named,
+                    f"names epoch {vote.epoch}, which no election leads to."
+                    f" {_GOOD_COPY}",
+                )
             self.election = Election(
-                self.node_id, self._voters, lambda: self.cluster_id, self._log_end, self._save, self._follow_election,
-                self._ask, self._random, self._timeouts, self._trace,
-            )  # fmt: skip
+                self.node_id,
+                self._voters,
+                lambda: self.cluster_id,
+                self._log_end,
+                self._save,
+                self._follow_election,
+                self._ask,
+                self._random,
+                self._timeouts,
+                self._trace,
+            )
             self.election.start(vote, now)
 
     def _check_folder(self) -> None:
-        """Refuse a folder whose metadata can't be read, or has gone: its logs would look like nobody's."""
-        names = self._disk.listdir(METADATA_LOG) if self._disk.exists(METADATA_LOG) else []
-        others = [name for name in contents(self._disk) if name not in (META_PROPERTIES, METADATA_LOG)]
+        """Refuse a folder whose metadata can't be read, or has gone: its logs would
+        look like nobody's.
+        """
+        names = (
+            self._disk.listdir(METADATA_LOG) if self._disk.exists(METADATA_LOG) else []
+        )
+        others = [
+            name
+            for name in contents(self._disk)
+            if name not in (META_PROPERTIES, METADATA_LOG)
+        ]
         logs = [name for name in names if name.endswith(LOG)]
         empty = not any(self._disk.open(f"{METADATA_LOG}/{name}").size for name in logs)
         if others and empty and not Snapshots(self._disk).ids:
-            raise unusable(METADATA_LOG, f"holds no metadata, and beside it is {others[0]}. Put a good copy back")
+            raise unusable(
+                METADATA_LOG,
+                f"holds no metadata, and beside it is {others[0]}. Put a good copy"
+                " back",
+            )
 
     def append(self, records: Sequence[MetadataRecord], now: Now) -> int:
-        """Append records as one atomic batch; returns the offset that the high watermark must reach for it to count.
-        Only while this node leads.
+        """Append records as one atomic batch; returns the offset that the high
+        watermark must reach for it to count. Only while this node leads.
         """
         assert records, "an empty batch says nothing"
         assert self.is_leader, "only the active controller appends"
-        return self._append(encode_batch([record.encoded(now.wall_ms) for record in records]), now)
+        return self._append(
+            encode_batch([record.encoded(now.wall_ms) for record in records]), now
+        )
 
     def tick(self, now: Now) -> None:
         """Elections, and the next fetch."""
@@ -203,7 +276,9 @@ class Quorum:
         return soonest(self.election.next_deadline(), self._fetch_at)
 
     def replay(self) -> None:
-        """At start: hand on all that is committed. Errors: KAFKA_STORAGE_ERROR for what can't be understood."""
+        """At start: hand on all that is committed. Errors: KAFKA_STORAGE_ERROR for what
+        can't be understood.
+        """
         newest = self.snapshots.newest
         try:
             if newest is not None:
@@ -213,7 +288,10 @@ class Quorum:
                 pass
         except (DecodeError, LookupError, AssertionError) as error:
             behind = self.applied_offset - 1
-            why = f"holds metadata that minikafka does not understand, behind offset {behind} ({error!r}). {_ANOTHER}"
+            why = (
+                "holds metadata that minikafka does not understand, behind offset"
+                f" {behind} ({error!r}). {_ANOTHER}"
+            )
             raise unusable(METADATA_LOG, why) from error
 
     @property
@@ -222,8 +300,9 @@ class Quorum:
         return self._reading is not None
 
     def hand_on(self) -> bool:
-        """Hand on what was committed since the last time, or decode a piece of it: a batch is handed on as a whole, and
-        one with thousands of records takes longer than a follower waits for its leader. Whether that was all.
+        """Hand on what was committed since the last time, or decode a piece of it: a
+        batch is handed on as a whole, and one with thousands of records takes longer
+        than a follower waits for its leader. Whether that was all.
         """
         if self._reading is None:
             self._reading = self._read_on()
@@ -231,7 +310,12 @@ class Quorum:
             return False
         self._reading = None
         with as_storage_errors(_HIGH_WATERMARK):
-            write_offsets(self._disk, _HIGH_WATERMARK, {(METADATA_TOPIC, 0): self.high_watermark}, sync=False)
+            write_offsets(
+                self._disk,
+                _HIGH_WATERMARK,
+                {(METADATA_TOPIC, 0): self.high_watermark},
+                sync=False,
+            )
         return True
 
     def _read_on(self) -> Iterator[None]:
@@ -260,13 +344,17 @@ class Quorum:
         return self.end_offset
 
     def check_leader(self, epoch: int) -> None:
-        """Refuse what is not for this leader in this epoch, which whoever follows it knows."""
+        """Refuse what is not for this leader in this epoch, which whoever follows it
+        knows.
+        """
         if epoch < 0:
             raise KafkaError(Error.FENCED_LEADER_EPOCH)
         self.replica.check_leader(epoch)
 
     def follower_fetched(self, node: int, offset: int, now: Now) -> None:
-        """A voter or an observer asked for records from this offset on, in this leader's epoch: it has all before."""
+        """A voter or an observer asked for records from this offset on, in this
+        leader's epoch: it has all before.
+        """
         if node in self._voters:
             self.election.heard_from(node, now)
             self.replica.follower_fetched(node, offset, now)
@@ -274,7 +362,9 @@ class Quorum:
             observer = self.observers.setdefault(node, Follower(now.monotonic_ms))
             observer.fetched(offset, self.end_offset, -1, now.monotonic_ms)
             if len(self.observers) > MOST_OBSERVERS:
-                silent = min(self.observers, key=lambda each: self.observers[each].fetched_ms)
+                silent = min(
+                    self.observers, key=lambda each: self.observers[each].fetched_ms
+                )
                 del self.observers[silent]
 
     # -- snapshots
@@ -283,10 +373,14 @@ class Quorum:
         """If one is due. What the log has before the older of the two newest may go."""
         config = self._snapshot_config
         overdue = 0 < config.interval_ms <= now.wall_ms - self._saved_ms
-        if not self._unsaved_bytes or (self._unsaved_bytes < config.record_bytes and not overdue):
+        if not self._unsaved_bytes or (
+            self._unsaved_bytes < config.record_bytes and not overdue
+        ):
             return
         log = self.replica.log
-        of = SnapshotId(self.applied_offset, log.epochs.epoch_at(self.applied_offset - 1))
+        of = SnapshotId(
+            self.applied_offset, log.epochs.epoch_at(self.applied_offset - 1)
+        )
         self.snapshots.keep(of, encode(of.epoch, self._image(), now.wall_ms))
         self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
         if len(self.snapshots.ids) > 1:
@@ -298,21 +392,38 @@ class Quorum:
         log.epochs.assign(snapshot.epoch, snapshot.end_offset)
 
     def _fetch_snapshot(self, node: int, now: Now) -> None:
-        """The next piece of the leader's snapshot; the last one takes the place of this node's log."""
+        """The next piece of the leader's snapshot; the last one takes the place of this
+        node's log.
+        """
         assert self._incoming is not None
         of, data = self._incoming
         epoch = self.epoch
         partition = {
-            "partition": 0, "current_leader_epoch": epoch, "position": len(data),
+            "partition": 0,
+            "current_leader_epoch": epoch,
+            "position": len(data),
             "snapshot_id": {"end_offset": of.end_offset, "epoch": of.epoch},
-        }  # fmt: skip
-        body = {"cluster_id": self.cluster_id, "replica_id": self.node_id, "max_bytes": READ_SIZE}
+        }
+        body = {
+            "cluster_id": self.cluster_id,
+            "replica_id": self.node_id,
+            "max_bytes": READ_SIZE,
+        }
 
         def answered(reply: Message | None, now: Now) -> None:
             self._fetching.discard(node)
             self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
-            answer = reply.topics[0].partitions[0] if reply is not None and reply.topics else None
-            if self.epoch != epoch or self.is_leader or answer is None or answer.error_code:
+            answer = (
+                reply.topics[0].partitions[0]
+                if reply is not None and reply.topics
+                else None
+            )
+            if (
+                self.epoch != epoch
+                or self.is_leader
+                or answer is None
+                or answer.error_code
+            ):
                 self._incoming = None
                 return
             self.election.fetched(now)
@@ -324,15 +435,26 @@ class Quorum:
 
         self._fetching.add(node)
         topics = [{"name": METADATA_TOPIC, "partitions": [partition]}]
-        self._ask(node, LANE, "FetchSnapshot", FETCH_SNAPSHOT_VERSION, {**body, "topics": topics}, answered)
+        self._ask(
+            node,
+            LANE,
+            "FetchSnapshot",
+            FETCH_SNAPSHOT_VERSION,
+            {**body, "topics": topics},
+            answered,
+        )
 
     def _take_snapshot(self, of: SnapshotId, data: bytes, now: Now) -> None:
-        """Another node's snapshot, if it is one, comes in the place of this node's log."""
+        """Another node's snapshot, if it is one, comes in the place of this node's
+        log.
+        """
         try:
             records = decode(data)
             Image.of(records)
         except (KafkaError, LookupError, ValueError, AssertionError) as error:
-            raise DecodeError(f"{of.path} of the leader is no snapshot ({error!r})") from error
+            raise DecodeError(
+                f"{of.path} of the leader is no snapshot ({error!r})"
+            ) from error
         self.snapshots.keep(of, data)
         self._begin_behind(self.replica.log, of)
         self.replica.high_watermark = self.applied_offset = of.end_offset
@@ -342,11 +464,15 @@ class Quorum:
     # -- as follower
 
     def _fetch(self, now: Now) -> None:
-        """Ask the leader for what comes next; a node that knows none, and is no voter, asks any voter."""
+        """Ask the leader for what comes next; a node that knows none, and is no voter,
+        asks any voter.
+        """
         self._fetch_at = None
         node = self.leader_id
         if node == NO_LEADER and self.node_id not in self._voters:
-            free = [voter for voter in self._voters if voter not in self._fetching] or [NO_LEADER]
+            free = [voter for voter in self._voters if voter not in self._fetching] or [
+                NO_LEADER
+            ]
             node = free[self._next_voter % len(free)]
         if node in (NO_LEADER, self.node_id) or node in self._fetching:
             return
@@ -365,8 +491,12 @@ class Quorum:
                     self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
                     if error.error is Error.KAFKA_STORAGE_ERROR:
                         raise
-                    raise DecodeError(f"records that can't be appended ({error.message})") from error
-            self._fetch_at = now.monotonic_ms if self._fetch_at is None else self._fetch_at
+                    raise DecodeError(
+                        f"records that can't be appended ({error.message})"
+                    ) from error
+            self._fetch_at = (
+                now.monotonic_ms if self._fetch_at is None else self._fetch_at
+            )
 
         self._ask(node, LANE, "Fetch", FETCH_VERSION, self._asked(epoch), answered)
 
@@ -404,10 +534,14 @@ class Quorum:
                 self.election.lost_leader(now)
             self.election.learn(leader.leader_epoch, leader.leader_id, now)
             return
-        self.election.learn(leader.leader_epoch, leader.leader_id, now)  # a node without a leader has found one
+        # a node without a leader has found one
+        self.election.learn(leader.leader_epoch, leader.leader_id, now)
         self.election.fetched(now)
         if answer.snapshot_id.end_offset >= 0:
-            self._incoming = SnapshotId(answer.snapshot_id.end_offset, answer.snapshot_id.epoch), bytearray()
+            self._incoming = (
+                SnapshotId(answer.snapshot_id.end_offset, answer.snapshot_id.epoch),
+                bytearray(),
+            )
             return
         try:
             self.replica.take(answer, now)
@@ -415,7 +549,10 @@ class Quorum:
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
             why = f"{error.message}. It is asked for again"
-            self._tell(f"{METADATA_LOG}: damaged metadata came for offset {self.end_offset}: {why}")
+            self._tell(
+                f"{METADATA_LOG}: damaged metadata came for offset {self.end_offset}:"
+                f" {why}"
+            )
             self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
         self.replica.log.flush()
 
@@ -438,10 +575,15 @@ class Quorum:
     def _follow_election(self, now: Now) -> None:
         partition, vote = self.replica.partition, self.election.vote
         self.observers.clear()
-        self._incoming = None  # another leader's snapshot of that name may be other bytes
-        self.replica.follow_image(replace(partition, leader=vote.leader, leader_epoch=vote.epoch))
+        # another leader's snapshot of that name may be other bytes
+        self._incoming = None
+        self.replica.follow_image(
+            replace(partition, leader=vote.leader, leader_epoch=vote.epoch)
+        )
         if self.is_leader:
-            self._append(encode_leader_change(self.node_id, list(self._voters), now.wall_ms), now)
+            self._append(
+                encode_leader_change(self.node_id, list(self._voters), now.wall_ms), now
+            )
         self._fetch_at = None if self.is_leader else now.monotonic_ms
         self._leader_changed(now)
 
@@ -457,7 +599,9 @@ class Quorum:
             if epoch < 0:
                 raise ValueError("an epoch that can't be")
         except (ValueError, KeyError, TypeError, OverflowError, AttributeError):
-            raise unusable(_STATE, f"is not what was written there. {_GOOD_COPY}") from None
+            raise unusable(
+                _STATE, f"is not what was written there. {_GOOD_COPY}"
+            ) from None
         return Vote(epoch, voted, leader if leader in self._voters else NO_LEADER)
 
     def _stored_high_watermark(self) -> int:

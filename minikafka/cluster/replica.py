@@ -1,12 +1,13 @@
 """One replica of one partition: a log, and how much of it counts.
 
-Three offsets matter. The log end offset is where the next record goes. The high watermark is where the in-sync
-replicas agree: consumers read below it, and a record counts when it has passed. The log start offset is the oldest
-record that still counts.
+Three offsets matter. The log end offset is where the next record goes. The high
+watermark is where the in-sync replicas agree: consumers read below it, and a record
+counts when it has passed. The log start offset is the oldest record that still counts.
 
-All appends go through here, whoever makes them: producers, coordinators, the metadata quorum. So there is one place
-that says what was appended and one that moves the high watermark: to the smallest log end offset of the in-sync
-replicas (KIP-101 adds the leader epochs that make truncation exact). Who must hear of it is told by `hears`:
+All appends go through here, whoever makes them: producers, coordinators, the metadata
+quorum. So there is one place that says what was appended and one that moves the high
+watermark: to the smallest log end offset of the in-sync replicas (KIP-101 adds the
+leader epochs that make truncation exact). Who must hear of it is told by `hears`:
 checkpoints, the cleaner, and requests that wait.
 """
 
@@ -37,13 +38,16 @@ class Hears(Protocol):
         """size_bytes: at least so much counts now that did not."""
 
     def image_followed(self, replica: "Replica") -> None:
-        """Who leads the partition, in which epoch, who is in sync, or where the log begins may be new."""
+        """Who leads the partition, in which epoch, who is in sync, or where the log
+        begins may be new.
+        """
 
 
 @dataclass(slots=True)
 class Follower:
-    """What a leader knows of a follower. log_end_offset: it has all before. caught_up_ms: when it last had all that the
-    leader had, monotonic. broker_epoch: the run of the broker that fetched, -1 if it didn't say.
+    """What a leader knows of a follower. log_end_offset: it has all before.
+    caught_up_ms: when it last had all that the leader had, monotonic. broker_epoch: the
+    run of the broker that fetched, -1 if it didn't say.
     """
 
     caught_up_ms: int
@@ -53,9 +57,12 @@ class Follower:
     leader_end: int = 0  # when it fetched
     log_start_offset: int = 0
 
-    def fetched(self, offset: int, leader_end: int, broker_epoch: int, now_ms: int) -> None:
-        """It has caught up as of this fetch if it asks for the leader's end, and as of its last one if it has what was
-        the leader's end then: who asks without a pause under steady load is in sync.
+    def fetched(
+        self, offset: int, leader_end: int, broker_epoch: int, now_ms: int
+    ) -> None:
+        """It has caught up as of this fetch if it asks for the leader's end, and as of
+        its last one if it has what was the leader's end then: who asks without a pause
+        under steady load is in sync.
         """
         if offset >= leader_end:
             self.caught_up_ms = now_ms
@@ -68,26 +75,39 @@ class Follower:
 class Replica:
     """This broker's copy of a partition.
 
-    topic_id: 16 bytes. partition: the partition as the metadata image has it. high_watermark: the first offset a
-    consumer may not read. min_insync_replicas: how many replicas acks=all asks for.
+    topic_id: 16 bytes. partition: the partition as the metadata image has it.
+    high_watermark: the first offset a consumer may not read. min_insync_replicas: how
+    many replicas acks=all asks for.
     """
 
     def __init__(
-        self, topic_id: bytes, partition: Partition, log: Log, node_id: int, hears: Hears, high_watermark: int = 0
+        self,
+        topic_id: bytes,
+        partition: Partition,
+        log: Log,
+        node_id: int,
+        hears: Hears,
+        high_watermark: int = 0,
     ) -> None:
         self.topic_id = topic_id
         self.partition = partition
         self.log = log
-        self.high_watermark = min(max(high_watermark, log.log_start_offset), log.log_end_offset)
+        self.high_watermark = min(
+            max(high_watermark, log.log_start_offset), log.log_end_offset
+        )
         self.min_insync_replicas = 1
         self._node_id = node_id
         self._hears = hears
         self.followers: dict[int, Follower] = {}  # as this leader knows them
-        self.asked_isr: frozenset[int] = frozenset()  # asked of the controller, and not answered yet
+        # asked of the controller, and not answered yet
+        self.asked_isr: frozenset[int] = frozenset()
         self._leader_high_watermark = 0  # as this follower knows it
-        self._doubted_offset = -1  # as follower: what this leader sent for it was refused, and is asked for again
-        self._given: dict[int, int] = {}  # as leader: the offset from which each follower was given records last
-        self._waiting_bytes = 0  # appended since the high watermark stood at the log's end
+        # as follower: what this leader sent for it was refused, and is asked for again
+        self._doubted_offset = -1
+        # as leader: the offset from which each follower was given records last
+        self._given: dict[int, int] = {}
+        # appended since the high watermark stood at the log's end
+        self._waiting_bytes = 0
 
     # -- roles
 
@@ -101,8 +121,8 @@ class Replica:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where a read_committed consumer stops: the first offset of a transaction that is open, or whose end doesn't
-        count yet. Without one: the high watermark.
+        """Where a read_committed consumer stops: the first offset of a transaction that
+        is open, or whose end doesn't count yet. Without one: the high watermark.
         """
         unstable = self.log.producers.first_unstable_offset(self.high_watermark)
         if unstable is None:
@@ -111,18 +131,29 @@ class Replica:
 
     @property
     def high_watermark_lags(self) -> bool:
-        """Whether this leader has not yet seen what was there when its epoch began count for all in sync (KIP-207)."""
+        """Whether this leader has not yet seen what was there when its epoch began
+        count for all in sync (KIP-207).
+        """
         entries = self.log.epochs.entries
-        return bool(entries) and len(self.partition.replicas) > 1 and self.high_watermark < entries[-1][1]
+        return (
+            bool(entries)
+            and len(self.partition.replicas) > 1
+            and self.high_watermark < entries[-1][1]
+        )
 
     @property
     def enough_in_sync(self) -> bool:
-        """Whether acks=all may be promised: min.insync.replicas, or all of a topic that has fewer, are in sync."""
-        return len(self.partition.isr) >= min(self.min_insync_replicas, len(self.partition.replicas))
+        """Whether acks=all may be promised: min.insync.replicas, or all of a topic that
+        has fewer, are in sync.
+        """
+        return len(self.partition.isr) >= min(
+            self.min_insync_replicas, len(self.partition.replicas)
+        )
 
     def follow_image(self, partition: Partition) -> None:
-        """The partition as the image has it now: who leads, in which epoch, who is in sync. A new leader's epoch begins
-        where its log ends, written to or not (KIP-101), and it knows nothing of its followers yet.
+        """The partition as the image has it now: who leads, in which epoch, who is in
+        sync. A new leader's epoch begins where its log ends, written to or not
+        (KIP-101), and it knows nothing of its followers yet.
         """
         was = self.partition
         if partition.partition_epoch != was.partition_epoch:
@@ -140,43 +171,62 @@ class Replica:
             self.advance_high_watermark()
         self._hears.image_followed(self)
 
-    def check_leader(self, current_leader_epoch: int = -1, or_follower: bool = False) -> None:
-        """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know it.
-        or_follower: a follower of that epoch may answer too (KIP-392).
+    def check_leader(
+        self, current_leader_epoch: int = -1, or_follower: bool = False
+    ) -> None:
+        """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the
+        client doesn't know it. or_follower: a follower of that epoch may answer too
+        (KIP-392).
         """
         if not self.is_leader and not or_follower:
             raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
         if current_leader_epoch not in (-1, self.leader_epoch):
             newer = current_leader_epoch > self.leader_epoch
-            raise KafkaError(Error.UNKNOWN_LEADER_EPOCH if newer else Error.FENCED_LEADER_EPOCH)
+            raise KafkaError(
+                Error.UNKNOWN_LEADER_EPOCH if newer else Error.FENCED_LEADER_EPOCH
+            )
 
     # -- the log's end
 
-    def append(self, batches: bytearray | memoryview, headers: Sequence[BatchHeader], now: Now) -> Appended:
-        """Append checked batches as their leader: stamped with offsets and this leader's epoch. They count when the
-        high watermark has passed `last_offset`, which may be at once.
+    def append(
+        self, batches: bytearray | memoryview, headers: Sequence[BatchHeader], now: Now
+    ) -> Appended:
+        """Append checked batches as their leader: stamped with offsets and this
+        leader's epoch. They count when the high watermark has passed `last_offset`,
+        which may be at once.
         """
         appended = self.log.append(batches, self.leader_epoch, now, headers)
         self._tell_appended("RecordsAppended", appended, batches, now)
         return appended
 
     def append_marker(self, marker: Marker, now: Now) -> Appended:
-        """As leader: end a producer's transaction here. Errors: NOT_ENOUGH_REPLICAS, those of check_marker."""
+        """As leader: end a producer's transaction here. Errors: NOT_ENOUGH_REPLICAS,
+        those of check_marker.
+        """
         if not self.enough_in_sync:
             raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
         self.log.producers.check_marker(marker)
-        of = marker.committed, marker.producer_id, marker.producer_epoch, marker.coordinator_epoch
+        of = (
+            marker.committed,
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+        )
         batch = bytearray(encode_end_transaction(*of, now.wall_ms))
         return self.append(batch, [read_header(batch)], now)
 
     def take(self, answer: Message, now: Now) -> None:
-        """As a follower: what the leader answered to a fetch from this log's end. Where the two logs have parted, drop
-        what the leader doesn't have (KIP-279: back to the end of the last epoch that both know; the next fetch may
-        find that they parted even earlier). Else append what it sent, as it is. Errors: CorruptRecord, INVALID_RECORD
-        if that is not what was written once.
+        """As a follower: what the leader answered to a fetch from this log's end. Where
+        the two logs have parted, drop what the leader doesn't have (KIP-279: back to
+        the end of the last epoch that both know; the next fetch may find that they
+        parted even earlier). Else append what it sent, as it is. Errors: CorruptRecord,
+        INVALID_RECORD if that is not what was written once.
         """
         if answer.diverging_epoch.epoch >= 0:
-            epoch, end_offset = answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset
+            epoch, end_offset = (
+                answer.diverging_epoch.epoch,
+                answer.diverging_epoch.end_offset,
+            )
             if self.log.trace:
                 self.log.tell("LogDiverged", epoch=epoch, end_offset=end_offset)
             own_epoch, own_end = self.log.end_offset_for_epoch(epoch)
@@ -191,15 +241,16 @@ class Replica:
             self.log.delete_records(answer.log_start_offset)
 
     def _append_as_follower(self, records: Buffer, leaders_start: int) -> Appended:
-        """Offsets may be missing in a compacted log. Elsewhere a gap is in doubt until the leader has looked at it,
-        which it does when it is asked again.
+        """Offsets may be missing in a compacted log. Elsewhere a gap is in doubt until
+        the leader has looked at it, which it does when it is asked again.
         """
         log = self.log
         gapless = not log.config.compacts and self._doubted_offset != log.log_end_offset
         try:
             if log.log_start_offset == log.log_end_offset == leaders_start:
                 first = read_header(records)
-                if 0 <= first.base_offset < leaders_start <= first.last_offset:  # DeleteRecords cut within this batch
+                # DeleteRecords cut within this batch
+                if 0 <= first.base_offset < leaders_start <= first.last_offset:
                     self.start_at(first.base_offset)
             return log.append_as_follower(records, self.leader_epoch, gapless)
         except KafkaError as error:
@@ -208,7 +259,9 @@ class Replica:
             raise
 
     def gives_again(self, node: int, offset: int) -> bool:
-        """As leader: records from this offset on go to a follower. Whether it was given them before, and asks again."""
+        """As leader: records from this offset on go to a follower. Whether it was given
+        them before, and asks again.
+        """
         again = self._given.get(node) == offset
         self._given[node] = offset
         return again
@@ -218,7 +271,9 @@ class Replica:
         self.log.truncate_fully_and_start_at(offset)
         self.high_watermark = offset
 
-    def _tell_appended(self, kind: str, appended: Appended, batches: Buffer, now: Now) -> None:
+    def _tell_appended(
+        self, kind: str, appended: Appended, batches: Buffer, now: Now
+    ) -> None:
         if self.log.trace:
             telling.appended(self, kind, appended, batches)
         self._waiting_bytes += appended.size_bytes
@@ -226,30 +281,53 @@ class Replica:
         self.advance_high_watermark()
 
     def follower_fetched(
-        self, broker_id: int, offset: int, now: Now, broker_epoch: int = -1, log_start_offset: int = 0
+        self,
+        broker_id: int,
+        offset: int,
+        now: Now,
+        broker_epoch: int = -1,
+        log_start_offset: int = 0,
     ) -> None:
-        """A follower asked for records from this offset on: it has all before, down to where its log begins."""
+        """A follower asked for records from this offset on: it has all before, down to
+        where its log begins.
+        """
         follower = self.followers.setdefault(broker_id, Follower(now.monotonic_ms))
-        if self.log.trace and (offset != follower.log_end_offset or not follower.fetched_ms):
+        if self.log.trace and (
+            offset != follower.log_end_offset or not follower.fetched_ms
+        ):
             telling.follower_fetched(self, broker_id, offset)
-        follower.fetched(offset, self.log.log_end_offset, broker_epoch, now.monotonic_ms)
+        follower.fetched(
+            offset, self.log.log_end_offset, broker_epoch, now.monotonic_ms
+        )
         follower.log_start_offset = log_start_offset
         self.advance_high_watermark()
 
     def wanted_isr(self, now: Now, lag_time_max_ms: int) -> frozenset[int]:
-        """As leader: who is in sync now. A follower leaves the ISR when it lacks something and was behind for
-        lag_time_max_ms, and comes back when it has all that counts, and what this leader began its epoch with.
+        """As leader: who is in sync now. A follower leaves the ISR when it lacks
+        something and was behind for lag_time_max_ms, and comes back when it has all
+        that counts, and what this leader began its epoch with.
         """
         wanted = set(self.partition.isr)
-        needed = max(self.high_watermark, self.log.epochs.entries[-1][1] if self.log.epochs.entries else 0)
+        needed = max(
+            self.high_watermark,
+            self.log.epochs.entries[-1][1] if self.log.epochs.entries else 0,
+        )
         for broker in self.partition.replicas:
             if broker == self._node_id:
                 continue
             follower = self.followers.setdefault(broker, Follower(now.monotonic_ms))
             behind = follower.log_end_offset != self.log.log_end_offset
-            if broker in wanted and behind and follower.caught_up_ms + lag_time_max_ms < now.monotonic_ms:
+            if (
+                broker in wanted
+                and behind
+                and follower.caught_up_ms + lag_time_max_ms < now.monotonic_ms
+            ):
                 wanted.discard(broker)
-            elif broker not in wanted and follower.fetched_ms and follower.log_end_offset >= needed:
+            elif (
+                broker not in wanted
+                and follower.fetched_ms
+                and follower.log_end_offset >= needed
+            ):
                 wanted.add(broker)
         return frozenset(wanted)
 
@@ -264,7 +342,9 @@ class Replica:
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
     def delete_records(self, offset: int) -> int:
-        """DeleteRecords (KIP-107): -1 means up to the high watermark. Returns the offset that was meant."""
+        """DeleteRecords (KIP-107): -1 means up to the high watermark. Returns the
+        offset that was meant.
+        """
         target = self.high_watermark if offset == -1 else offset
         if not 0 <= target <= self.high_watermark:
             raise KafkaError(Error.OFFSET_OUT_OF_RANGE)
@@ -272,29 +352,48 @@ class Replica:
         return target
 
     def low_watermark(self, live: Container[int]) -> int:
-        """Up to where this leader and all replicas on live brokers have forgotten the log."""
-        others = [broker for broker in self.partition.replicas if broker != self._node_id and broker in live]
-        starts = [self.followers[broker].log_start_offset if broker in self.followers else 0 for broker in others]
+        """Up to where this leader and all replicas on live brokers have forgotten the
+        log.
+        """
+        others = [
+            broker
+            for broker in self.partition.replicas
+            if broker != self._node_id and broker in live
+        ]
+        starts = [
+            self.followers[broker].log_start_offset if broker in self.followers else 0
+            for broker in others
+        ]
         return min([self.log.log_start_offset, *starts])
 
     # -- the high watermark
 
     def _agreed_offset(self) -> int:
-        """Up to where all in-sync replicas have the log. Of a follower that has not fetched yet nothing is known. Who
-        is about to join the ISR counts already, who is about to leave still counts: so nothing is promised that
-        another leader, elected meanwhile, doesn't have. Below min.insync.replicas nothing new counts (KIP-966).
+        """Up to where all in-sync replicas have the log. Of a follower that has not
+        fetched yet nothing is known. Who is about to join the ISR counts already, who
+        is about to leave still counts: so nothing is promised that another leader,
+        elected meanwhile, doesn't have. Below min.insync.replicas nothing new counts
+        (KIP-966).
         """
         if not self.enough_in_sync:
             return 0
         others = self.asked_isr.union(self.partition.isr) - {self._node_id}
-        ends = [self.followers[broker].log_end_offset if broker in self.followers else 0 for broker in others]
+        ends = [
+            self.followers[broker].log_end_offset if broker in self.followers else 0
+            for broker in others
+        ]
         return min([self.log.log_end_offset, *ends])
 
     def advance_high_watermark(self) -> None:
-        """To where the replicas agree; a follower hears from its leader where that is, and may not have so much yet.
-        It never goes back, though a new leader may not know yet how far others are.
+        """To where the replicas agree; a follower hears from its leader where that is,
+        and may not have so much yet. It never goes back, though a new leader may not
+        know yet how far others are.
         """
-        agreed = self._agreed_offset() if self.is_leader else min(self._leader_high_watermark, self.log.log_end_offset)
+        agreed = (
+            self._agreed_offset()
+            if self.is_leader
+            else min(self._leader_high_watermark, self.log.log_end_offset)
+        )
         if agreed <= self.high_watermark:
             return
         was = (self.high_watermark, self.last_stable_offset) if self.log.trace else None

@@ -1,9 +1,12 @@
-"""Snapshots of the metadata (KIP-630): the image as records, so that nobody has to replay the log from its beginning.
+"""Snapshots of the metadata (KIP-630): the image as records, so that nobody has to
+replay the log from its beginning.
 
-A snapshot is named by what it holds: all below an offset, and the epoch of the last record there,
-`<end offset>-<epoch>.checkpoint`, in the folder of the metadata log and in its format: a header, records, a footer.
-Every node writes its own, of committed metadata only, so two snapshots of one name say the same. The log may begin
-where the older of the two newest ends; a node that needs what was before fetches the newest (FetchSnapshot).
+A snapshot is named by what it holds: all below an offset, and the epoch of the last
+record there, `<end offset>-<epoch>.checkpoint`, in the folder of the metadata log and
+in its format: a header, records, a footer. Every node writes its own, of committed
+metadata only, so two snapshots of one name say the same. The log may begin where the
+older of the two newest ends; a node that needs what was before fetches the newest
+(FetchSnapshot).
 """
 
 import re
@@ -14,7 +17,12 @@ from minikafka.cluster.metadata import MetadataRecord
 from minikafka.storage.data_folder import METADATA_LOG
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.wire.errors import KafkaError
-from minikafka.wire.internal_records import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_type, encode_control_batch
+from minikafka.wire.internal_records import (
+    SNAPSHOT_FOOTER,
+    SNAPSHOT_HEADER,
+    control_type,
+    encode_control_batch,
+)
 from minikafka.wire.messages import encode_data
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.records import batches, check_crc, decode_batch, encode_batch
@@ -25,7 +33,9 @@ KEPT = 2
 
 
 class SnapshotId(NamedTuple):
-    """end_offset: all records below it are in the snapshot. epoch: of the last of them."""
+    """end_offset: all records below it are in the snapshot. epoch: of the last of
+    them.
+    """
 
     end_offset: int
     epoch: int
@@ -37,13 +47,17 @@ class SnapshotId(NamedTuple):
 
 
 class Snapshots:
-    """Those on one node's disk, oldest first. Errors of the disk come out as KAFKA_STORAGE_ERROR."""
+    """Those on one node's disk, oldest first. Errors of the disk come out as
+    KAFKA_STORAGE_ERROR.
+    """
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         names = disk.listdir(METADATA_LOG) if disk.exists(METADATA_LOG) else []
         found = (NAME.fullmatch(name) for name in names)
-        self.ids = sorted(SnapshotId(int(each[1]), int(each[2])) for each in found if each)
+        self.ids = sorted(
+            SnapshotId(int(each[1]), int(each[2])) for each in found if each
+        )
 
     @property
     def newest(self) -> SnapshotId | None:
@@ -58,8 +72,12 @@ class Snapshots:
                 self._disk.remove(old.path)
             self.ids = self.ids[-KEPT:]
 
-    def piece(self, of: SnapshotId, position: int, max_bytes: int) -> tuple[bytes, int] | None:
-        """(bytes from a position on, size of the whole); None if that snapshot is not here."""
+    def piece(
+        self, of: SnapshotId, position: int, max_bytes: int
+    ) -> tuple[bytes, int] | None:
+        """(bytes from a position on, size of the whole); None if that snapshot is not
+        here.
+        """
         if of not in self.ids:
             return None
         with as_storage_errors(of.path):
@@ -75,24 +93,39 @@ class Snapshots:
         try:
             return decode(data)
         except (DecodeError, KafkaError, ValueError) as error:
-            raise unusable(of.path, f"is no whole snapshot ({error}). Put a good copy back") from error
+            raise unusable(
+                of.path, f"is no whole snapshot ({error}). Put a good copy back"
+            ) from error
 
 
 def encode(epoch: int, records: Sequence[MetadataRecord], now_ms: int) -> bytes:
     """A whole snapshot. now_ms: of the last record, for whoever looks at the file."""
-    header = encode_data("SnapshotHeaderRecord", 0, {"version": 0, "last_contained_log_timestamp": now_ms})
+    header = encode_data(
+        "SnapshotHeaderRecord",
+        0,
+        {"version": 0, "last_contained_log_timestamp": now_ms},
+    )
     parts = [encode_control_batch(SNAPSHOT_HEADER, header, now_ms, leader_epoch=epoch)]
     for first in range(0, len(records), RECORDS_PER_BATCH):
-        some = [record.encoded(now_ms) for record in records[first : first + RECORDS_PER_BATCH]]
+        some = [
+            record.encoded(now_ms)
+            for record in records[first : first + RECORDS_PER_BATCH]
+        ]
         parts.append(encode_batch(some, base_offset=1 + first, leader_epoch=epoch))
     footer = encode_data("SnapshotFooterRecord", 0, {"version": 0})
     end = 1 + len(records)
-    parts.append(encode_control_batch(SNAPSHOT_FOOTER, footer, now_ms, base_offset=end, leader_epoch=epoch))
+    parts.append(
+        encode_control_batch(
+            SNAPSHOT_FOOTER, footer, now_ms, base_offset=end, leader_epoch=epoch
+        )
+    )
     return b"".join(parts)
 
 
 def decode(data: bytes) -> list[MetadataRecord]:
-    """The records of a snapshot. Errors: DecodeError, CorruptRecord or ValueError if it is not whole."""
+    """The records of a snapshot. Errors: DecodeError, CorruptRecord or ValueError if it
+    is not whole.
+    """
     records: list[MetadataRecord] = []
     control = []
     for header, batch in batches(data):

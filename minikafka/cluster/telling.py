@@ -1,13 +1,18 @@
 """What a replica tells the trace. Only behind `if log.trace`.
 
-A replica that is alone has nothing to say of leaders and followers. The metadata log is a replica too, and told in
-events of its own; what coordinators write is told by theirs.
+A replica that is alone has nothing to say of leaders and followers. The metadata log is
+a replica too, and told in events of its own; what coordinators write is told by theirs.
 """
 
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, MetadataRecord, Partition
+from minikafka.cluster.metadata import (
+    INTERNAL_TOPICS,
+    METADATA_TOPIC,
+    MetadataRecord,
+    Partition,
+)
 from minikafka.storage.log import Appended
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.internal_records import decode_end_transaction
@@ -19,7 +24,10 @@ if TYPE_CHECKING:
 
 TRACED_RECORDS = 50
 LEADER_CHANGE = "LeaderChangeMessage"
-OF_METADATA = {"RecordsAppended": "MetadataAppended", "RecordsReplicated": "MetadataReplicated"}
+OF_METADATA = {
+    "RecordsAppended": "MetadataAppended",
+    "RecordsReplicated": "MetadataReplicated",
+}
 
 
 def is_followed(replica: "Replica") -> bool:
@@ -31,9 +39,21 @@ def opened(replica: "Replica", partition: Partition) -> None:
     """The log is open: what it holds, and what the image says of it."""
     if is_followed(replica):
         log = replica.log
-        told = {"replicas": list(partition.replicas), "isr": list(partition.isr), "leader": partition.leader}
-        told |= {"leader_epoch": partition.leader_epoch, "high_watermark": replica.high_watermark}
-        log.tell("ReplicaOpened", log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset, **told)
+        told = {
+            "replicas": list(partition.replicas),
+            "isr": list(partition.isr),
+            "leader": partition.leader,
+        }
+        told |= {
+            "leader_epoch": partition.leader_epoch,
+            "high_watermark": replica.high_watermark,
+        }
+        log.tell(
+            "ReplicaOpened",
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            **told,
+        )
 
 
 def image_followed(replica: "Replica", was: Partition) -> None:
@@ -42,7 +62,9 @@ def image_followed(replica: "Replica", was: Partition) -> None:
     if replica.log.topic == METADATA_TOPIC or not is_followed(replica):
         return
     if (now.leader_epoch, now.leader) != (was.leader_epoch, was.leader):
-        who: dict[str, Any] = {"isr": list(now.isr)} if replica.is_leader else {"leader": now.leader}
+        who: dict[str, Any] = (
+            {"isr": list(now.isr)} if replica.is_leader else {"leader": now.leader}
+        )
         kind = "LeaderElected" if replica.is_leader else "LeaderFollowed"
         replica.log.tell(kind, leader_epoch=now.leader_epoch, **who)
     elif replica.is_leader and set(now.isr) != set(was.isr):
@@ -51,17 +73,40 @@ def image_followed(replica: "Replica", was: Partition) -> None:
 
 
 def appended(replica: "Replica", kind: str, what: Appended, copied: Buffer) -> None:
-    """Records are in the log: its leader's (RecordsAppended) or a follower's (RecordsReplicated)."""
+    """Records are in the log: its leader's (RecordsAppended) or a follower's
+    (RecordsReplicated).
+    """
     log, header = replica.log, read_header(copied)
-    offsets: dict[str, Any] = {"base_offset": what.base_offset, "last_offset": what.last_offset}
-    of: dict[str, Any] = {"producer_id": header.producer_id, "producer_epoch": header.producer_epoch}
-    epochs: dict[str, Any] = {"epochs": epochs_of(copied)} if is_followed(replica) else {}
+    offsets: dict[str, Any] = {
+        "base_offset": what.base_offset,
+        "last_offset": what.last_offset,
+    }
+    of: dict[str, Any] = {
+        "producer_id": header.producer_id,
+        "producer_epoch": header.producer_epoch,
+    }
+    epochs: dict[str, Any] = (
+        {"epochs": epochs_of(copied)} if is_followed(replica) else {}
+    )
     if log.topic == METADATA_TOPIC and epochs:
-        log.trace.emit(OF_METADATA[kind], **offsets, **epochs, records=metadata_records(copied))
+        log.trace.emit(
+            OF_METADATA[kind], **offsets, **epochs, records=metadata_records(copied)
+        )
     elif log.topic not in (*INTERNAL_TOPICS, METADATA_TOPIC):
         whose = of if header.transactional else {}
-        log.tell(kind, **offsets, size_bytes=what.size_bytes, **shown(copied), **whose, **epochs)
-    marker = decode_end_transaction(copied) if header.control and kind == "RecordsAppended" else None
+        log.tell(
+            kind,
+            **offsets,
+            size_bytes=what.size_bytes,
+            **shown(copied),
+            **whose,
+            **epochs,
+        )
+    marker = (
+        decode_end_transaction(copied)
+        if header.control and kind == "RecordsAppended"
+        else None
+    )
     if marker is not None:
         outcome = "committed" if marker.committed else "aborted"
         log.tell("MarkerWritten", **of, offset=header.base_offset, outcome=outcome)
@@ -74,14 +119,20 @@ def follower_fetched(replica: "Replica", follower: int, offset: int) -> None:
 
 
 def high_watermark_advanced(replica: "Replica", was: int, was_stable: int) -> None:
-    """More counts now. Of the last stable offset there is nothing to say while it goes with the high watermark."""
+    """More counts now. Of the last stable offset there is nothing to say while it goes
+    with the high watermark.
+    """
     stable = replica.last_stable_offset
     if replica.log.topic != METADATA_TOPIC:
         replica.log.tell("HighWatermarkAdvanced", high_watermark=replica.high_watermark)
-        if stable > was_stable and (was_stable < was or stable < replica.high_watermark):
+        if stable > was_stable and (
+            was_stable < was or stable < replica.high_watermark
+        ):
             replica.log.tell("LastStableOffsetAdvanced", last_stable_offset=stable)
     elif is_followed(replica):
-        replica.log.trace.emit("MetadataCommitted", high_watermark=replica.high_watermark)
+        replica.log.trace.emit(
+            "MetadataCommitted", high_watermark=replica.high_watermark
+        )
 
 
 def epochs_of(copied: Buffer) -> list[list[int]]:
@@ -111,15 +162,23 @@ def _plain(value: Any) -> Any:
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_plain(each) for each in value]
-    return bytes(value).hex() if isinstance(value, (bytes, bytearray, memoryview)) else value
+    return (
+        bytes(value).hex()
+        if isinstance(value, (bytes, bytearray, memoryview))
+        else value
+    )
 
 
 def shown(copied: Buffer) -> dict[str, Any]:
-    """The first records as the trace shows them. Only here are they decoded, so they may turn out unreadable."""
+    """The first records as the trace shows them. Only here are they decoded, so they
+    may turn out unreadable.
+    """
     records: list[list[Any]] = []
     try:
         for record in islice(raw_records(copied), TRACED_RECORDS):
-            records.append([record.offset, text(record.key), text(record.value), record.timestamp])
+            records.append(
+                [record.offset, text(record.key), text(record.value), record.timestamp]
+            )
     except KafkaError as error:
         return {"records": records, "unreadable": error.message}
     return {"records": records}

@@ -1,7 +1,9 @@
-"""Apache Kafka's checks of what a producer sent, before a replica appends it (UnifiedLog, LogValidator).
+"""Apache Kafka's checks of what a producer sent, before a replica appends it
+(UnifiedLog, LogValidator).
 
-A batch is checked by its header. The records inside are looked at only for a compacted topic, where each needs a key,
-or to say which of them have a timestamp out of bounds: of one request so many and no more (unpacking.py).
+A batch is checked by its header. The records inside are looked at only for a compacted
+topic, where each needs a key, or to say which of them have a timestamp out of bounds:
+of one request so many and no more (unpacking.py).
 """
 
 from minikafka.clock import Now
@@ -15,51 +17,90 @@ NO_TIMESTAMP = -1
 ANY_TIME = -(1 << 63), (1 << 63) - 1
 
 
-def check_batch(log: Log, batch: BatchHeader, records: memoryview, now: Now, allowance: Allowance) -> None:
-    """Kafka's checks of a client's batch, as far as the header shows (UnifiedLog.analyzeAndValidateRecords)."""
+def check_batch(
+    log: Log, batch: BatchHeader, records: memoryview, now: Now, allowance: Allowance
+) -> None:
+    """Kafka's checks of a client's batch, as far as the header shows
+    (UnifiedLog.analyzeAndValidateRecords).
+    """
     config = log.config
     if batch.base_offset != 0:
-        why = f"The baseOffset of the record batch should be 0, but it is {batch.base_offset}"
+        why = (
+            "The baseOffset of the record batch should be 0, but it is"
+            f" {batch.base_offset}"
+        )
         raise KafkaError(Error.INVALID_RECORD, why)
     check_size(log, batch)
     if not crc_matches(records, batch):
-        raise KafkaError(Error.CORRUPT_MESSAGE, "Record is corrupt: the stored CRC does not match the batch")
-    if batch.last_offset_delta < 0 or batch.records_count != batch.last_offset_delta + 1:
+        raise KafkaError(
+            Error.CORRUPT_MESSAGE,
+            "Record is corrupt: the stored CRC does not match the batch",
+        )
+    if (
+        batch.last_offset_delta < 0
+        or batch.records_count != batch.last_offset_delta + 1
+    ):
         why = f"Inconsistent batch offset range: {batch.records_count} records,"
-        raise KafkaError(Error.INVALID_RECORD, f"{why} last offset delta {batch.last_offset_delta}")
+        raise KafkaError(
+            Error.INVALID_RECORD, f"{why} last offset delta {batch.last_offset_delta}"
+        )
     if batch.control:
-        raise KafkaError(Error.INVALID_RECORD, "Clients are not allowed to write control records")
+        raise KafkaError(
+            Error.INVALID_RECORD, "Clients are not allowed to write control records"
+        )
     if batch.producer_id >= 0 and batch.base_sequence < 0:
-        why = f"Invalid sequence number {batch.base_sequence} in record batch with producerId {batch.producer_id}"
+        why = (
+            f"Invalid sequence number {batch.base_sequence} in record batch with"
+            f" producerId {batch.producer_id}"
+        )
         raise KafkaError(Error.INVALID_RECORD, why)
     if batch.size_bytes > config.segment_bytes:
         raise KafkaError(Error.RECORD_LIST_TOO_LARGE)
     if batch.log_append_time:
-        why = "The producer sent a batch of type LogAppendTime, which is up to the broker"
+        why = (
+            "The producer sent a batch of type LogAppendTime, which is up to the broker"
+        )
         raise KafkaError(Error.INVALID_TIMESTAMP, why)
     earliest, latest = time_bounds(log, now)
-    if config.compacts or batch.base_timestamp < earliest or batch.max_timestamp > latest:
+    if (
+        config.compacts
+        or batch.base_timestamp < earliest
+        or batch.max_timestamp > latest
+    ):
         check_records(log, batch, records, now, allowance)
 
 
 def check_size(log: Log, batch: BatchHeader) -> None:
     """max.message.bytes: of the batch that came, and of what the broker makes of it."""
     if batch.size_bytes > log.config.max_message_bytes:
-        why = f"The record batch size is {batch.size_bytes} bytes which exceeds the maximum configured value of"
-        raise KafkaError(Error.MESSAGE_TOO_LARGE, f"{why} {log.config.max_message_bytes}")
+        why = (
+            f"The record batch size is {batch.size_bytes} bytes which exceeds the"
+            " maximum configured value of"
+        )
+        raise KafkaError(
+            Error.MESSAGE_TOO_LARGE, f"{why} {log.config.max_message_bytes}"
+        )
 
 
 def time_bounds(log: Log, now: Now) -> tuple[int, int]:
-    """The timestamps that records may have: message.timestamp.before.max.ms and .after.max.ms (KIP-937)."""
+    """The timestamps that records may have: message.timestamp.before.max.ms and
+    .after.max.ms (KIP-937).
+    """
     config = log.config
     if config.message_timestamp_type == "LogAppendTime":
         return ANY_TIME
-    return now.wall_ms - config.message_timestamp_before_max_ms, now.wall_ms + config.message_timestamp_after_max_ms
+    return (
+        now.wall_ms - config.message_timestamp_before_max_ms,
+        now.wall_ms + config.message_timestamp_after_max_ms,
+    )
 
 
-def check_records(log: Log, batch: BatchHeader, records: memoryview, now: Now, allowance: Allowance) -> None:
-    """Kafka's checks of each record, which say who is to blame (KIP-467): its timestamp, and in a compacted topic its
-    key, because a record without one would be nobody's latest.
+def check_records(
+    log: Log, batch: BatchHeader, records: memoryview, now: Now, allowance: Allowance
+) -> None:
+    """Kafka's checks of each record, which say who is to blame (KIP-467): its
+    timestamp, and in a compacted topic its key, because a record without one would be
+    nobody's latest.
     """
     if batch.records_count > allowance.records:
         raise TooMuchToDecode
@@ -70,14 +111,26 @@ def check_records(log: Log, batch: BatchHeader, records: memoryview, now: Now, a
     try:
         for index, record in enumerate(raw_records(records, allowance)):
             if record.offset != index:
-                raise KafkaError(Error.INVALID_RECORD, f"Record {index} of the batch has offset {record.offset}")
+                raise KafkaError(
+                    Error.INVALID_RECORD,
+                    f"Record {index} of the batch has offset {record.offset}",
+                )
             if record.key is None and log.config.compacts:
-                why = f"Compacted topic cannot accept message without key in topic partition {partition}"
-            elif record.timestamp == NO_TIMESTAMP or earliest <= record.timestamp <= latest:
+                why = (
+                    "Compacted topic cannot accept message without key in topic"
+                    f" partition {partition}"
+                )
+            elif (
+                record.timestamp == NO_TIMESTAMP
+                or earliest <= record.timestamp <= latest
+            ):
                 continue
             else:
                 count_untimely += 1
-                why = f"Timestamp {record.timestamp} of message with offset {index} is out of range. "
+                why = (
+                    f"Timestamp {record.timestamp} of message with offset {index} is"
+                    " out of range. "
+                )
                 why += f"The timestamp should be within [{earliest}, {latest}]"
             count += 1
             if len(blamed) < MAX_BLAMED:
@@ -88,13 +141,25 @@ def check_records(log: Log, batch: BatchHeader, records: memoryview, now: Now, a
         why = "One or more records have been rejected due to invalid timestamp"
         raise RefusedRecords(Error.INVALID_TIMESTAMP, why, blamed)
     if count:
-        shown = ", ".join(f"RecordError(batchIndex={at}, message='{why}')" for at, why in list(blamed.items())[:3])
-        why = f"One or more records have been rejected due to {count} record errors in total, and only showing "
-        raise RefusedRecords(Error.INVALID_RECORD, f"{why}the first three errors at most: [{shown}]", blamed)
+        shown = ", ".join(
+            f"RecordError(batchIndex={at}, message='{why}')"
+            for at, why in list(blamed.items())[:3]
+        )
+        why = (
+            f"One or more records have been rejected due to {count} record errors in"
+            " total, and only showing "
+        )
+        raise RefusedRecords(
+            Error.INVALID_RECORD,
+            f"{why}the first three errors at most: [{shown}]",
+            blamed,
+        )
 
 
 class RefusedRecords(KafkaError):
-    """Some records are to blame for the refusal of their batch (KIP-467). blamed: index in the batch -> why."""
+    """Some records are to blame for the refusal of their batch (KIP-467). blamed: index
+    in the batch -> why.
+    """
 
     def __init__(self, error: Error, why: str, blamed: dict[int, str]) -> None:
         super().__init__(error, why)

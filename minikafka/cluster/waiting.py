@@ -1,8 +1,10 @@
-"""Answers that can't be given yet. (Apache Kafka calls the place where they wait a purgatory.)
+"""Answers that can't be given yet. (Apache Kafka calls the place where they wait a
+purgatory.)
 
-A request that must wait is one `Wait`, and there is no other way to wait. It ends once, with an answer or an error:
-when what it waits for has moved, when somebody who keeps it says so (a group whose members are all there), or at its
-deadline. What a request may wait for has a key:
+A request that must wait is one `Wait`, and there is no other way to wait. It ends once,
+with an answer or an error: when what it waits for has moved, when somebody who keeps it
+says so (a group whose members are all there), or at its deadline. What a request may
+wait for has a key:
 
     ("log_end", topic, partition)           records were appended
     ("high_watermark", topic, partition)    the in-sync replicas have them
@@ -11,8 +13,8 @@ deadline. What a request may wait for has a key:
     ("metadata",)                           records of the metadata log were committed
     another Wait                            it ended
 
-Waits are found by key, by connection and by deadline. Nothing looks at all of them to find one. `Deadlines` are for
-what has no answer: sessions, and whatever else time ends.
+Waits are found by key, by connection and by deadline. Nothing looks at all of them to
+find one. `Deadlines` are for what has no answer: sessions, and whatever else time ends.
 """
 
 import heapq
@@ -35,14 +37,26 @@ MOST_KEYS = 200_000  # of all parked requests: each takes some hundred bytes
 class Wait:
     """One answer that is not there yet.
 
-    attempt(wait, now, expired): the answer's fields, or None to go on waiting; KafkaError to refuse. Without it the
-    wait is ended by whoever keeps it. keys: what may change the answer. deadline_ms: monotonic; a wait that gives no
-    answer then ends with REQUEST_TIMED_OUT. missing_bytes: how many bytes must still arrive under the keys before
-    another attempt makes sense. again: the request begins anew when it ends, there is no answer yet. lets_in: what the
-    request does is done, and the connection's next one may begin.
+    attempt(wait, now, expired): the answer's fields, or None to go on waiting;
+    KafkaError to refuse. Without it the wait is ended by whoever keeps it. keys: what
+    may change the answer. deadline_ms: monotonic; a wait that gives no answer then ends
+    with REQUEST_TIMED_OUT. missing_bytes: how many bytes must still arrive under the
+    keys before another attempt makes sense. again: the request begins anew when it
+    ends, there is no answer yet. lets_in: what the request does is done, and the
+    connection's next one may begin.
     """
 
-    __slots__ = ("_attempt", "_then", "again", "answer", "deadline_ms", "error", "keys", "lets_in", "missing_bytes")
+    __slots__ = (
+        "_attempt",
+        "_then",
+        "again",
+        "answer",
+        "deadline_ms",
+        "error",
+        "keys",
+        "lets_in",
+        "missing_bytes",
+    )
 
     def __init__(
         self,
@@ -80,7 +94,9 @@ class Wait:
         if self.is_done:
             return
         try:
-            answer = None if self._attempt is None else self._attempt(self, now, expired)
+            answer = (
+                None if self._attempt is None else self._attempt(self, now, expired)
+            )
         except KafkaError as error:
             self.fail(error)
             return
@@ -99,7 +115,8 @@ class Wait:
     def _end(self, answer: Answer | None, error: KafkaError | None) -> None:
         if not self.is_done:
             self.answer, self.error = answer, error
-            tellers, self._then = self._then, []  # who parked it holds it and is held here: garbage that is a circle
+            # who parked it holds it and is held here: garbage that is a circle
+            tellers, self._then = self._then, []
             for tell in tellers:
                 tell(self)
 
@@ -110,13 +127,19 @@ def all_of(waits: Sequence[Wait], answer: Callable[[], Answer]) -> Answer | Wait
         return answer()
     whole = Wait()
     for each in waits:
-        each.then(lambda _: whole.finish(answer()) if all(each.is_done for each in waits) else None)
+        each.then(
+            lambda _: (
+                whole.finish(answer()) if all(each.is_done for each in waits) else None
+            )
+        )
     return whole
 
 
 @dataclass(slots=True, eq=False)
 class Parked:
-    """A Wait with the connection and the request that it belongs to (both opaque here)."""
+    """A Wait with the connection and the request that it belongs to (both opaque
+    here).
+    """
 
     wait: Wait
     connection: Hashable
@@ -125,7 +148,9 @@ class Parked:
 
 
 class Waiting:
-    """All parked requests of a node, by connection (a few each), by key and by deadline."""
+    """All parked requests of a node, by connection (a few each), by key and by
+    deadline.
+    """
 
     def __init__(self) -> None:
         self._by_connection: dict[Hashable, dict[Parked, None]] = {}
@@ -148,7 +173,9 @@ class Waiting:
         return bool(self._ended)
 
     def has_room(self, wait: Wait) -> bool:
-        """Whether all parked requests together wait for few enough keys. For one key always: a connection has few."""
+        """Whether all parked requests together wait for few enough keys. For one key
+        always: a connection has few.
+        """
         return len(wait.keys) <= 1 or self._keys + len(wait.keys) <= MOST_KEYS
 
     def park(self, wait: Wait, connection: Hashable, request: Any) -> None:
@@ -162,10 +189,14 @@ class Waiting:
         for key in wait.keys:
             self._by_key.setdefault(key, {})[parked] = None
         if wait.deadline_ms < FOR_EVER_MS:
-            heapq.heappush(self._deadlines, (wait.deadline_ms, next(self._numbers), parked))
+            heapq.heappush(
+                self._deadlines, (wait.deadline_ms, next(self._numbers), parked)
+            )
 
     def moved(self, key: Hashable, size_bytes: int) -> list[Parked]:
-        """Something arrived under a key: those parked requests that are worth an attempt now."""
+        """Something arrived under a key: those parked requests that are worth an
+        attempt now.
+        """
         ready = []
         for parked in self._by_key.get(key, ()):
             parked.wait.missing_bytes -= size_bytes
@@ -208,25 +239,30 @@ class Waiting:
         remove(self._by_connection, parked.connection, parked)
         for key in parked.wait.keys:
             remove(self._by_key, key, parked)
-        if len(self._deadlines) > 64 + 2 * self._parked:  # answered long before their deadlines
+        # answered long before their deadlines
+        if len(self._deadlines) > 64 + 2 * self._parked:
             self._deadlines = [entry for entry in self._deadlines if entry[2].is_here]
             heapq.heapify(self._deadlines)
 
 
-def remove(index: dict[Hashable, dict[Parked, None]], key: Hashable, parked: Parked) -> None:
+def remove(
+    index: dict[Hashable, dict[Parked, None]], key: Hashable, parked: Parked
+) -> None:
     del index[key][parked]
     if not index[key]:
         del index[key]
 
 
 class Deadlines(Generic[Key]):
-    """Deadlines that move: one a key, in monotonic ms. Whoever is overdue stays so until it is moved or removed. Every
-    heartbeat moves one, so that must cost nothing: the heap is corrected late.
+    """Deadlines that move: one a key, in monotonic ms. Whoever is overdue stays so
+    until it is moved or removed. Every heartbeat moves one, so that must cost nothing:
+    the heap is corrected late.
     """
 
     def __init__(self) -> None:
         self._at: dict[Key, int] = {}
-        self._heap: list[tuple[int, int, Key]] = []  # at, a number, key: an entry may be too early, or mean nothing
+        # at, a number, key: an entry may be too early, or mean nothing
+        self._heap: list[tuple[int, int, Key]] = []
         self._queued: dict[Key, int] = {}  # the entry of the heap that counts for a key
         self._number = 0
 

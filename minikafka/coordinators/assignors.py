@@ -1,16 +1,18 @@
-"""Assignors: which member of a consumer group reads which partition. In the classic protocol the leader runs one.
+"""Assignors: which member of a consumer group reads which partition. In the classic
+protocol the leader runs one.
 
-An assignor is a pure function: the members with what they want and what they had, the topics with how many partitions
-they have; out comes each member's share. Every partition of a subscribed topic goes to exactly one member.
+An assignor is a pure function: the members with what they want and what they had, the
+topics with how many partitions they have; out comes each member's share. Every
+partition of a subscribed topic goes to exactly one member.
 
     range                per topic, in blocks: the first members get the remainder of every topic
     roundrobin           all partitions of all topics dealt out in turn: even, but nothing stays where it was
     sticky               as even, and moves as little as it can (KIP-54)
     cooperative-sticky   the same, but a partition that moves is given to nobody until its owner gave it up (KIP-429)
 
-`range` and `roundrobin` give what Java's RangeAssignor and RoundRobinAssignor give when no racks are known, partition
-by partition. The sticky ones leave each member with as many partitions as Java's do and move as few; which partition
-moves can differ.
+`range` and `roundrobin` give what Java's RangeAssignor and RoundRobinAssignor give when
+no racks are known, partition by partition. The sticky ones leave each member with as
+many partitions as Java's do and move as few; which partition moves can differ.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,8 +25,8 @@ Assignment = dict[str, list[Partition]]  # member id -> its partitions
 class Member(NamedTuple):
     """One member as the leader sees it.
 
-    owned: the partitions it had before this rebalance. generation: the one in which it had them, -1 for none.
-    instance_id: group.instance.id of a static member (KIP-345).
+    owned: the partitions it had before this rebalance. generation: the one in which it
+    had them, -1 for none. instance_id: group.instance.id of a static member (KIP-345).
     """
 
     topics: tuple[str, ...]
@@ -37,24 +39,33 @@ Assignor = Callable[[dict[str, Member], dict[str, int]], Assignment]
 
 
 def assign_range(members: dict[str, Member], partitions: dict[str, int]) -> Assignment:
-    """Each topic is cut into blocks, one per subscriber; the first subscribers' blocks are longer by one if need be.
+    """Each topic is cut into blocks, one per subscriber; the first subscribers' blocks
+    are longer by one if need be.
 
-    Two topics with as many partitions and the same subscribers are cut alike: partition 3 of both goes to one member,
-    so that it can join them.
+    Two topics with as many partitions and the same subscribers are cut alike: partition
+    3 of both goes to one member, so that it can join them.
     """
     assignment: Assignment = {member: [] for member in members}
-    for topic, subscribers in subscribers_by_topic(in_order(members), members, partitions).items():
+    for topic, subscribers in subscribers_by_topic(
+        in_order(members), members, partitions
+    ).items():
         share, remainder = divmod(partitions[topic], len(subscribers))
         start = 0
         for position, member in enumerate(subscribers):
             end = start + share + (position < remainder)
-            assignment[member] += [(topic, partition) for partition in range(start, end)]
+            assignment[member] += [
+                (topic, partition) for partition in range(start, end)
+            ]
             start = end
     return assignment
 
 
-def assign_round_robin(members: dict[str, Member], partitions: dict[str, int]) -> Assignment:
-    """Topics by name, each partition to the next member in the ring that subscribed to the topic."""
+def assign_round_robin(
+    members: dict[str, Member], partitions: dict[str, int]
+) -> Assignment:
+    """Topics by name, each partition to the next member in the ring that subscribed to
+    the topic.
+    """
     assignment: Assignment = {member: [] for member in members}
     ring = in_order(members)
     wanted = {member: set(members[member].topics) for member in members}
@@ -69,19 +80,29 @@ def assign_round_robin(members: dict[str, Member], partitions: dict[str, int]) -
 
 
 def assign_sticky(members: dict[str, Member], partitions: dict[str, int]) -> Assignment:
-    """Everyone keeps what it had; whoever has too much gives some up; what is free goes to who has least.
+    """Everyone keeps what it had; whoever has too much gives some up; what is free goes
+    to who has least.
 
-    "Too much" is simple while all members want the same topics: more than an equal share. Otherwise it is too much
-    where a partition's owner has two more than another subscriber of its topic, which shows only when all is given out.
+    "Too much" is simple while all members want the same topics: more than an equal
+    share. Otherwise it is too much where a partition's owner has two more than another
+    subscriber of its topic, which shows only when all is given out.
     """
     subscribers = subscribers_by_topic(sorted(members), members, partitions)
-    same_topics = all(len(subscribed) == len(members) for subscribed in subscribers.values())
+    same_topics = all(
+        len(subscribed) == len(members) for subscribed in subscribers.values()
+    )
     assignment = kept(members, partitions)
     if same_topics:
         keep_equal_shares(assignment, sum(partitions[topic] for topic in subscribers))
     taken = {partition for share in assignment.values() for partition in share}
-    least_wanted_first = sorted(subscribers, key=lambda topic: (len(subscribers[topic]), topic))
-    every = [(topic, number) for topic in least_wanted_first for number in range(partitions[topic])]
+    least_wanted_first = sorted(
+        subscribers, key=lambda topic: (len(subscribers[topic]), topic)
+    )
+    every = [
+        (topic, number)
+        for topic in least_wanted_first
+        for number in range(partitions[topic])
+    ]
     free = [partition for partition in every if partition not in taken]
     give_to_who_has_least(assignment, free, subscribers)
     if not same_topics:
@@ -90,41 +111,58 @@ def assign_sticky(members: dict[str, Member], partitions: dict[str, int]) -> Ass
     return {member: sorted(share) for member, share in assignment.items()}
 
 
-def assign_cooperative_sticky(members: dict[str, Member], partitions: dict[str, int]) -> Assignment:
+def assign_cooperative_sticky(
+    members: dict[str, Member], partitions: dict[str, int]
+) -> Assignment:
     """The sticky assignment, without the partitions that somebody else still reads.
 
-    The members learn from what is missing what to revoke; they revoke it and join again, and then it is free to be
-    given. So a moving partition takes two rebalances, and the others are read all the time.
+    The members learn from what is missing what to revoke; they revoke it and join
+    again, and then it is free to be given. So a moving partition takes two rebalances,
+    and the others are read all the time.
     """
     owner = owners(members)
     return {
-        member: [partition for partition in share if owner.get(partition, member) == member]
+        member: [
+            partition for partition in share if owner.get(partition, member) == member
+        ]
         for member, share in assign_sticky(members, partitions).items()
     }
 
 
 def in_order(members: Mapping[str, Member]) -> list[str]:
-    """Member ids in Java's order: static members first, by group.instance.id, then the others by member id."""
-    return sorted(members, key=lambda m: (members[m].instance_id is None, members[m].instance_id or m))
+    """Member ids in Java's order: static members first, by group.instance.id, then the
+    others by member id.
+    """
+    return sorted(
+        members,
+        key=lambda m: (members[m].instance_id is None, members[m].instance_id or m),
+    )
 
 
 def subscribers_by_topic(
     order: Sequence[str], members: Mapping[str, Member], partitions: Mapping[str, int]
 ) -> dict[str, list[str]]:
-    """{topic: who subscribed to it, in the given order}, topics by name. Topics without partitions are left out."""
-    subscribers: dict[str, list[str]] = {topic: [] for topic in sorted(partitions) if partitions[topic]}
+    """{topic: who subscribed to it, in the given order}, topics by name. Topics without
+    partitions are left out.
+    """
+    subscribers: dict[str, list[str]] = {
+        topic: [] for topic in sorted(partitions) if partitions[topic]
+    }
     for member in order:
         for topic in dict.fromkeys(members[member].topics):
             if topic in subscribers:
                 subscribers[topic].append(member)
-    return {topic: subscribed for topic, subscribed in subscribers.items() if subscribed}
+    return {
+        topic: subscribed for topic, subscribed in subscribers.items() if subscribed
+    }
 
 
 def owners(members: Mapping[str, Member]) -> dict[Partition, str | None]:
     """Whom each claimed partition belongs to.
 
-    A member that missed a rebalance still claims what it had before. Where two claim a partition, the later generation
-    is right; in the same generation neither can be believed, and the owner is None.
+    A member that missed a rebalance still claims what it had before. Where two claim a
+    partition, the later generation is right; in the same generation neither can be
+    believed, and the owner is None.
     """
     latest: dict[Partition, int] = {}
     owner: dict[Partition, str | None] = {}
@@ -138,17 +176,24 @@ def owners(members: Mapping[str, Member]) -> dict[Partition, str | None]:
 
 
 def kept(members: Mapping[str, Member], partitions: Mapping[str, int]) -> Assignment:
-    """What each member had, as far as the partition exists and the member still wants its topic."""
+    """What each member had, as far as the partition exists and the member still wants
+    its topic.
+    """
     assignment: Assignment = {member: [] for member in members}
     wanted = {member: set(members[member].topics) for member in members}
     for (topic, number), member in owners(members).items():
-        if member is not None and number < partitions.get(topic, 0) and topic in wanted[member]:
+        if (
+            member is not None
+            and number < partitions.get(topic, 0)
+            and topic in wanted[member]
+        ):
             assignment[member].append((topic, number))
     return assignment
 
 
 def keep_equal_shares(assignment: Assignment, total: int) -> None:
-    """Cut everyone down to an equal share of the total. Where it doesn't divide, some may keep one more.
+    """Cut everyone down to an equal share of the total. Where it doesn't divide, some
+    may keep one more.
 
     Of each topic the last partitions go: so a member keeps something of every topic.
     """
@@ -164,9 +209,13 @@ def keep_equal_shares(assignment: Assignment, total: int) -> None:
 
 
 def give_to_who_has_least(
-    assignment: Assignment, free: Iterable[Partition], subscribers: Mapping[str, Sequence[str]]
+    assignment: Assignment,
+    free: Iterable[Partition],
+    subscribers: Mapping[str, Sequence[str]],
 ) -> None:
-    """One by one, each to the subscriber of its topic with the fewest partitions; among equals to the first."""
+    """One by one, each to the subscriber of its topic with the fewest partitions; among
+    equals to the first.
+    """
     load = {member: len(share) for member, share in assignment.items()}
     for partition in free:
         member = min(subscribers[partition[0]], key=load.__getitem__)
@@ -174,14 +223,22 @@ def give_to_who_has_least(
         load[member] += 1
 
 
-def even_out(assignment: Assignment, movable: Sequence[Partition], subscribers: Mapping[str, Sequence[str]]) -> None:
-    """Move partitions to subscribers with fewer, as long as giver and taker differ by two or more.
+def even_out(
+    assignment: Assignment,
+    movable: Sequence[Partition],
+    subscribers: Mapping[str, Sequence[str]],
+) -> None:
+    """Move partitions to subscribers with fewer, as long as giver and taker differ by
+    two or more.
 
-    Where the giver has one of the topic's partitions from the taker, that one goes back instead. One move can make
-    another one helpful, so all are looked at again until none moves.
+    Where the giver has one of the topic's partitions from the taker, that one goes back
+    instead. One move can make another one helpful, so all are looked at again until
+    none moves.
     """
     load = {member: len(share) for member, share in assignment.items()}
-    owner = {partition: member for member, share in assignment.items() for partition in share}
+    owner = {
+        partition: member for member, share in assignment.items() for partition in share
+    }
     first_owner = dict(owner)
     moved = True
     while moved:
@@ -191,7 +248,11 @@ def even_out(assignment: Assignment, movable: Sequence[Partition], subscribers: 
             taker = min(subscribers[topic], key=load.__getitem__)
             if load[giver] - load[taker] < 2:
                 continue
-            back = (p for p in assignment[giver] if p[0] == topic and first_owner[p] == taker)
+            back = (
+                p
+                for p in assignment[giver]
+                if p[0] == topic and first_owner[p] == taker
+            )
             moving = next(back, partition)
             assignment[giver].remove(moving)
             assignment[taker].append(moving)
@@ -202,7 +263,9 @@ def even_out(assignment: Assignment, movable: Sequence[Partition], subscribers: 
 
 
 class NamedAssignor(NamedTuple):
-    """name: as in partition.assignment.strategy. cooperative: members keep reading what stays theirs (KIP-429)."""
+    """name: as in partition.assignment.strategy. cooperative: members keep reading what
+    stays theirs (KIP-429).
+    """
 
     name: str
     assign: Assignor
@@ -215,6 +278,8 @@ ASSIGNORS = {
         NamedAssignor("range", assign_range),
         NamedAssignor("roundrobin", assign_round_robin),
         NamedAssignor("sticky", assign_sticky),
-        NamedAssignor("cooperative-sticky", assign_cooperative_sticky, cooperative=True),
+        NamedAssignor(
+            "cooperative-sticky", assign_cooperative_sticky, cooperative=True
+        ),
     )
 }

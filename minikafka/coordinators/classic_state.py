@@ -1,12 +1,15 @@
-"""What a classic group is made of: its states, its members, and the one record that keeps them.
+"""What a classic group is made of: its states, its members, and the one record that
+keeps them.
 
-The table of states is what the code follows, and what the lesson's diagram is drawn from. Names are Apache Kafka's
-(ClassicGroupState). From every state but Dead a group also goes to Dead when its coordinator loses the partition;
-another broker then goes on with what the log says.
+The table of states is what the code follows, and what the lesson's diagram is drawn
+from. Names are Apache Kafka's (ClassicGroupState). From every state but Dead a group
+also goes to Dead when its coordinator loses the partition; another broker then goes on
+with what the log says.
 
-A member names the assignors ("protocols") it knows, in the order it likes them, each with its own metadata: the topics
-it subscribes to, the partitions it owns. The coordinator never looks inside; it only counts. The group uses a
-protocol that every member knows, and each member votes for the first of those on its own list.
+A member names the assignors ("protocols") it knows, in the order it likes them, each
+with its own metadata: the topics it subscribes to, the partitions it owns. The
+coordinator never looks inside; it only counts. The group uses a protocol that every
+member knows, and each member votes for the first of those on its own list.
 """
 
 from collections import Counter
@@ -28,8 +31,12 @@ if TYPE_CHECKING:
 CONSUMER = "consumer"  # the protocol type of consumers; Connect workers have another
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = (
-    "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead",
-)  # fmt: skip
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Stable",
+    "Dead",
+)
 
 
 class Transition(NamedTuple):
@@ -90,7 +97,9 @@ class ClassicMember:
 
 @dataclass(slots=True)
 class Members(Mapping[str, ClassicMember]):
-    """Members by id, in the order they came. leader: the id of the one who assigns, or None."""
+    """Members by id, in the order they came. leader: the id of the one who assigns, or
+    None.
+    """
 
     leader: str | None = None
     _by_id: dict[str, ClassicMember] = field(default_factory=dict)
@@ -106,10 +115,14 @@ class Members(Mapping[str, ClassicMember]):
         return len(self._by_id)
 
     def put(self, member: ClassicMember) -> None:
-        """A new member, or a member that says something new of itself. The first one leads."""
+        """A new member, or a member that says something new of itself. The first one
+        leads.
+        """
         if member.instance_id is not None:
             known_as = self._static.setdefault(member.instance_id, member.member_id)
-            assert known_as == member.member_id, "a static member that comes back is replaced"
+            assert known_as == member.member_id, (
+                "a static member that comes back is replaced"
+            )
         self._by_id[member.member_id] = member
         if self.leader is None:
             self.leader = member.member_id
@@ -123,8 +136,14 @@ class Members(Mapping[str, ClassicMember]):
             self.leader = next(iter(self._by_id), None)
 
     def replaced(self, former_id: str, member: ClassicMember) -> "Members":
-        """These members, after a static one came back under a new id (KIP-345): it also leads if it did before."""
-        others = {member_id: each for member_id, each in self._by_id.items() if member_id != former_id}
+        """These members, after a static one came back under a new id (KIP-345): it also
+        leads if it did before.
+        """
+        others = {
+            member_id: each
+            for member_id, each in self._by_id.items()
+            if member_id != former_id
+        }
         assert member.instance_id is not None
         return Members(
             member.member_id if self.leader == former_id else self.leader,
@@ -136,24 +155,34 @@ class Members(Mapping[str, ClassicMember]):
         return None if instance_id is None else self._static.get(instance_id)
 
     def check(self, member_id: str, instance_id: str | None) -> ClassicMember:
-        """The member, if it is one. Errors: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if another process took over."""
+        """The member, if it is one. Errors: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if
+        another process took over.
+        """
         if instance_id is not None:
             current = self._static.get(instance_id)
             if current is not None and current != member_id:
                 raise KafkaError(Error.FENCED_INSTANCE_ID)
-        if member_id not in self._by_id or (instance_id is not None and instance_id not in self._static):
+        if member_id not in self._by_id or (
+            instance_id is not None and instance_id not in self._static
+        ):
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         return self._by_id[member_id]
 
     @property
     def rebalance_timeout_ms(self) -> int:
         """The slowest member's: so long the others wait."""
-        return max((member.rebalance_timeout_ms for member in self._by_id.values()), default=0)
+        return max(
+            (member.rebalance_timeout_ms for member in self._by_id.values()), default=0
+        )
 
     def elect_leader(self, joined: Container[str]) -> bool:
-        """Keep the leader if it joined, else take the first who did. False if nobody joined."""
+        """Keep the leader if it joined, else take the first who did. False if nobody
+        joined.
+        """
         if self.leader not in joined:
-            first = next((member_id for member_id in self._by_id if member_id in joined), None)
+            first = next(
+                (member_id for member_id in self._by_id if member_id in joined), None
+            )
             if first is None:
                 return False
             self.leader = first
@@ -161,12 +190,21 @@ class Members(Mapping[str, ClassicMember]):
 
     def support(self, protocols: Iterable[str]) -> bool:
         """Whether one of these protocols is known to every member."""
-        return not self._common().isdisjoint(protocols) if self._by_id else bool(list(protocols))
+        return (
+            not self._common().isdisjoint(protocols)
+            if self._by_id
+            else bool(list(protocols))
+        )
 
     def elect_protocol(self) -> str:
-        """The common protocol with the most votes; the one that got its first vote earlier among equals."""
+        """The common protocol with the most votes; the one that got its first vote
+        earlier among equals.
+        """
         common = self._common()
-        votes = Counter(next(name for name in member.protocols if name in common) for member in self._by_id.values())
+        votes = Counter(
+            next(name for name in member.protocols if name in common)
+            for member in self._by_id.values()
+        )
         return votes.most_common(1)[0][0]
 
     def _common(self) -> set[str]:
@@ -174,12 +212,16 @@ class Members(Mapping[str, ClassicMember]):
         return set(known[0]).intersection(*known[1:]) if known else set()
 
 
-def subscribed_topics(members: Mapping[str, ClassicMember], protocol: str) -> set[str] | None:
+def subscribed_topics(
+    members: Mapping[str, ClassicMember], protocol: str
+) -> set[str] | None:
     """The topics of all members' subscriptions; None if one cannot be read."""
     topics: set[str] = set()
     for member in members.values():
         try:
-            subscription = decode_versioned("ConsumerProtocolSubscription", member.protocols[protocol])
+            subscription = decode_versioned(
+                "ConsumerProtocolSubscription", member.protocols[protocol]
+            )
         except DecodeError:
             return None
         topics.update(subscription.topics)
@@ -191,8 +233,12 @@ def _who(member: ClassicMember) -> dict[str, Any]:
     return who | {"client_id": member.client_id, "client_host": member.client_host}
 
 
-def group_metadata(group: "ClassicGroup", members: Members, shares: Mapping[str, bytes], now: Now) -> CoordinatorRecord:
-    """GroupMetadata of this generation: leader, protocol, and each member with its subscription and share."""
+def group_metadata(
+    group: "ClassicGroup", members: Members, shares: Mapping[str, bytes], now: Now
+) -> CoordinatorRecord:
+    """GroupMetadata of this generation: leader, protocol, and each member with its
+    subscription and share.
+    """
     told = [
         {
             **_who(member),
@@ -203,17 +249,29 @@ def group_metadata(group: "ClassicGroup", members: Members, shares: Mapping[str,
         }
         for member in members.values()
     ]
-    agreed = {"generation": group.generation, "protocol": group.protocol, "leader": members.leader}
+    agreed = {
+        "generation": group.generation,
+        "protocol": group.protocol,
+        "leader": members.leader,
+    }
     return _record(group, now, **agreed, members=told)
 
 
-def empty_group_metadata(group: "ClassicGroup", generation: int, now: Now) -> CoordinatorRecord:
+def empty_group_metadata(
+    group: "ClassicGroup", generation: int, now: Now
+) -> CoordinatorRecord:
     """GroupMetadata of a generation without members."""
-    return _record(group, now, generation=generation, protocol=None, leader=None, members=[])
+    return _record(
+        group, now, generation=generation, protocol=None, leader=None, members=[]
+    )
 
 
 def _record(group: "ClassicGroup", now: Now, **fields: Any) -> CoordinatorRecord:
-    value = {"protocol_type": group.protocol_type or "", "current_state_timestamp": now.wall_ms, **fields}
+    value = {
+        "protocol_type": group.protocol_type or "",
+        "current_state_timestamp": now.wall_ms,
+        **fields,
+    }
     return CoordinatorRecord("GroupMetadata", {"group": group.group_id}, value)
 
 
@@ -221,24 +279,37 @@ def restored(value: Message) -> Members:
     """The members that a GroupMetadata record tells of."""
     members = Members()
     for each in value.members:
-        rebalance_timeout_ms = each.session_timeout if each.rebalance_timeout == -1 else each.rebalance_timeout
+        rebalance_timeout_ms = (
+            each.session_timeout
+            if each.rebalance_timeout == -1
+            else each.rebalance_timeout
+        )
         members.put(
             ClassicMember(
-                each.member_id, each.group_instance_id, each.client_id, each.client_host, rebalance_timeout_ms,
-                each.session_timeout, {value.protocol: bytes(each.subscription)},
+                each.member_id,
+                each.group_instance_id,
+                each.client_id,
+                each.client_host,
+                rebalance_timeout_ms,
+                each.session_timeout,
+                {value.protocol: bytes(each.subscription)},
             )
-        )  # fmt: skip
+        )
     members.leader = value.leader
     return members
 
 
 def describe(group: "ClassicGroup") -> dict[str, Any]:
-    """As DescribeGroups shows it: protocol and subscriptions only while they are agreed on."""
+    """As DescribeGroups shows it: protocol and subscriptions only while they are agreed
+    on.
+    """
     stable = group.state == STABLE
     members = [
         {
             **_who(member),
-            "member_metadata": member.protocols[group.protocol or ""] if stable else b"",
+            "member_metadata": (
+                member.protocols[group.protocol or ""] if stable else b""
+            ),
             "member_assignment": group.shares.get(member.member_id, b""),
         }
         for member in group.members.values()
@@ -260,7 +331,10 @@ def tell_assignment(trace: Trace, group: "ClassicGroup") -> None:
         generation=group.generation,
         by=group.members.leader,
         assignor=group.protocol,
-        assignment={each: partitions_of(group, group.shares.get(each, b"")) for each in group.members},
+        assignment={
+            each: partitions_of(group, group.shares.get(each, b""))
+            for each in group.members
+        },
     )
 
 
@@ -272,4 +346,8 @@ def partitions_of(group: "ClassicGroup", share: bytes) -> list[list[Any]]:
         assignment = decode_versioned("ConsumerProtocolAssignment", share)
     except DecodeError:
         return []
-    return [[each.topic, number] for each in assignment.assigned_partitions for number in each.partitions]
+    return [
+        [each.topic, number]
+        for each in assignment.assigned_partitions
+        for number in each.partitions
+    ]

@@ -1,7 +1,9 @@
-"""A consumer group of the protocol of KIP-848: the coordinator assigns, and nobody stops for it.
+"""A consumer group of the protocol of KIP-848: the coordinator assigns, and nobody
+stops for it.
 
-A member knows one request, ConsumerGroupHeartbeat. With it it says that it is alive, what it wants (if that changed)
-and what it has (if that changed); the answer says what it may have. Three epochs carry the whole protocol:
+A member knows one request, ConsumerGroupHeartbeat. With it it says that it is alive,
+what it wants (if that changed) and what it has (if that changed); the answer says what
+it may have. Three epochs carry the whole protocol:
 
     group epoch        grows when the target must be made anew: a member came, left or subscribed otherwise, or a
                        subscribed topic changed
@@ -15,9 +17,11 @@ A heartbeat takes up to three steps, each with its own records:
     reconciliation     this one member goes on as far as it can      member epoch = assignment epoch, once it has
                        (reconciliation.py)                           given up what others are to have
 
-So a rebalance is nothing but heartbeats. A member whose partitions don't change reads on; one that must give up some is
-told so, finishes and commits, and says in a later heartbeat that it no longer has them; from then on they are free, and
-the one that is to have them gets them with its next heartbeat. Until then it waits for them without holding up anybody.
+So a rebalance is nothing but heartbeats. A member whose partitions don't change reads
+on; one that must give up some is told so, finishes and commits, and says in a later
+heartbeat that it no longer has them; from then on they are free, and the one that is to
+have them gets them with its next heartbeat. Until then it waits for them without
+holding up anybody.
 
     member A (0 1 2 3)               coordinator                    member B
       |                                | <---- heartbeat, epoch 0 ----|  group epoch 3, target A: 0 1, B: 2 3
@@ -28,13 +32,16 @@ the one that is to have them gets them with its next heartbeat. Until then it wa
       |<-- epoch 3 --------------------| <---- heartbeat, epoch 3 ----|
       |                                |--- epoch 3, you have 2 3 --->|
 
-Members are fenced that are silent for longer than the session timeout, or take longer than their rebalance timeout to
-give up partitions. An answer may get lost: the member comes again with its previous epoch, which is accepted as long as
-it has nothing that it isn't assigned. A static member (group.instance.id, KIP-345) that leaves with epoch -2 keeps its
-partitions until its session is over; a new process with its instance id takes them over, without a rebalance.
+Members are fenced that are silent for longer than the session timeout, or take longer
+than their rebalance timeout to give up partitions. An answer may get lost: the member
+comes again with its previous epoch, which is accepted as long as it has nothing that it
+isn't assigned. A static member (group.instance.id, KIP-345) that leaves with epoch -2
+keeps its partitions until its session is over; a new process with its instance id takes
+them over, without a rebalance.
 
-`heartbeat` and `tick` decide; the state changes in `apply` alone (consumer_group_state.py). Soft state, which a new
-coordinator does without: when sessions end, and until when partitions are to be given up.
+`heartbeat` and `tick` decide; the state changes in `apply` alone
+(consumer_group_state.py). Soft state, which a new coordinator does without: when
+sessions end, and until when partitions are to be given up.
 """
 
 from dataclasses import dataclass, field, replace
@@ -45,20 +52,40 @@ from minikafka.cluster.metadata import GROUP_RESOURCE, Image
 from minikafka.cluster.waiting import Answer, Deadlines
 from minikafka.coordinators import consumer_group_messages as messages
 from minikafka.coordinators import consumer_member
-from minikafka.coordinators.consumer_group_state import THE_GROUP, ConsumerGroupState, Events
-from minikafka.coordinators.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, ConsumerMember
+from minikafka.coordinators.consumer_group_state import (
+    THE_GROUP,
+    ConsumerGroupState,
+    Events,
+)
+from minikafka.coordinators.consumer_member import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    ConsumerMember,
+)
 from minikafka.coordinators.reconciliation import Goal, reconcile
 from minikafka.coordinators.runtime import Configs, CoordinatorRecord
-from minikafka.coordinators.server_assignors import Target, assign, assignor_names, preferred_assignor
-from minikafka.coordinators.subscriptions import SeenTopics, by_name, look_at, subscribed_topics
+from minikafka.coordinators.server_assignors import (
+    Target,
+    assign,
+    assignor_names,
+    preferred_assignor,
+)
+from minikafka.coordinators.subscriptions import (
+    SeenTopics,
+    by_name,
+    look_at,
+    subscribed_topics,
+)
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 
 class Step(NamedTuple):
-    """What one heartbeat has to do with. was: the member before it, with its id of now. replaces: the id that its
-    instance had until now. owned: the partitions that it says it has; None if it doesn't say.
+    """What one heartbeat has to do with. was: the member before it, with its id of now.
+    replaces: the id that its instance had until now. owned: the partitions that it says
+    it has; None if it doesn't say.
     """
 
     was: ConsumerMember
@@ -69,9 +96,10 @@ class Step(NamedTuple):
 
 @dataclass(slots=True)
 class Draft:
-    """What a request decided, or time. why: the reasons, for the trace, by member id and THE_GROUP.
-    assignor: the one that made a new target. seen: the subscribed topics, if they were looked at. heard: the member
-    that is alive. moved: its assignment changed.
+    """What a request decided, or time. why: the reasons, for the trace, by member id
+    and THE_GROUP. assignor: the one that made a new target. seen: the subscribed
+    topics, if they were looked at. heard: the member that is alive. moved: its
+    assignment changed.
     """
 
     records: list[CoordinatorRecord] = field(default_factory=list)
@@ -84,19 +112,24 @@ class Draft:
 
 
 class ConsumerGroup:
-    """One group. image: the cluster's topics, as this node knows them. live: it is not made by a replay."""
+    """One group. image: the cluster's topics, as this node knows them. live: it is not
+    made by a replay.
+    """
 
     type = "consumer"
     protocol_type = "consumer"
 
-    def __init__(self, group_id: str, config: Configs, image: Image, trace: Trace, live: bool) -> None:
+    def __init__(
+        self, group_id: str, config: Configs, image: Image, trace: Trace, live: bool
+    ) -> None:
         self.group_id = group_id
         self.state = ConsumerGroupState()
         self._config = config
         self._image = image
         self._events = Events(group_id, image, trace, live)
         self._sessions: Deadlines[str] = Deadlines()
-        self._revocations: Deadlines[str] = Deadlines()  # of members that must give up partitions
+        # of members that must give up partitions
+        self._revocations: Deadlines[str] = Deadlines()
         self._seen = SeenTopics()
         self._assignors = assignor_names(config["group.consumer.assignors"])
 
@@ -110,15 +143,24 @@ class ConsumerGroup:
 
     # -- requests and time: decide
 
-    def heartbeat(self, body: Message, client_id: str, client_host: str, now: Now) -> Draft:
-        """ConsumerGroupHeartbeat, already checked by itself (messages.check_request). Errors: UNKNOWN_MEMBER_ID,
-        FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED.
+    def heartbeat(
+        self, body: Message, client_id: str, client_host: str, now: Now
+    ) -> Draft:
+        """ConsumerGroupHeartbeat, already checked by itself (messages.check_request).
+        Errors: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
+        UNRELEASED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED.
         """
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)
         limit = self._config["group.consumer.max.size"]
-        if len(self.state.members) >= limit and body.member_id not in self.state.members:
-            why = f"The consumer group has reached its maximum capacity of {limit} members."
+        if (
+            len(self.state.members) >= limit
+            and body.member_id not in self.state.members
+        ):
+            why = (
+                f"The consumer group has reached its maximum capacity of {limit}"
+                " members."
+            )
             raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
         draft = Draft(heard=body.member_id)
         step = self._step(body, client_id, client_host, draft)
@@ -132,7 +174,10 @@ class ConsumerGroup:
             draft.records.append(member.current_assignment_record(self.group_id))
             draft.moved = True
         interval_ms = self._configured("consumer.heartbeat.interval.ms")
-        tell_assignment = messages.is_full(body) or member.assigned_partitions != step.was.assigned_partitions
+        tell_assignment = (
+            messages.is_full(body)
+            or member.assigned_partitions != step.was.assigned_partitions
+        )
         draft.answer = messages.answer(member, interval_ms, tell_assignment)
         return draft
 
@@ -143,7 +188,10 @@ class ConsumerGroup:
         silent = Reason("session_timeout", f"no heartbeat for {seconds:.2f} s")
         for member_id in self._revocations.overdue(now.monotonic_ms):
             seconds = members[member_id].rebalance_timeout_ms / 1000
-            why[member_id] = Reason("rebalance_timeout", f"it did not give up partitions within {seconds:.2f} s")
+            why[member_id] = Reason(
+                "rebalance_timeout",
+                f"it did not give up partitions within {seconds:.2f} s",
+            )
         why.update(dict.fromkeys(self._sessions.overdue(now.monotonic_ms), silent))
         return self._fence(why) if why else Draft()
 
@@ -165,7 +213,9 @@ class ConsumerGroup:
             self._revocations.set(member_id, None)
 
     def loaded(self, now: Now) -> None:
-        """The replay is over: every member gets a full session, and its full time to revoke."""
+        """The replay is over: every member gets a full session, and its full time to
+        revoke.
+        """
         self._events.live = True
         for member_id in self.state.members:
             self._heard(member_id, True, now)
@@ -178,39 +228,64 @@ class ConsumerGroup:
         self._events.tell(draft.why, draft.assignor)
 
     def _heard(self, member_id: str, moved: bool, now: Now) -> None:
-        """The member is alive. moved: from now on it has its rebalance timeout to give up what it must."""
+        """The member is alive. moved: from now on it has its rebalance timeout to give
+        up what it must.
+        """
         member = self.state.members[member_id]
-        self._sessions.set(member_id, now.monotonic_ms + self._configured("consumer.session.timeout.ms"))
+        self._sessions.set(
+            member_id,
+            now.monotonic_ms + self._configured("consumer.session.timeout.ms"),
+        )
         if moved and member.must_revoke:
-            self._revocations.set(member_id, now.monotonic_ms + member.rebalance_timeout_ms)
+            self._revocations.set(
+                member_id, now.monotonic_ms + member.rebalance_timeout_ms
+            )
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """Deletes all of the group's own records."""
         key = {"group_id": self.group_id}
-        records = [record for member in self.state.members.values() for record in member.tombstones(self.group_id)]
-        names = ["ConsumerGroupTargetAssignmentMetadata", "ConsumerGroupPartitionMetadata", "ConsumerGroupMetadata"]
+        records = [
+            record
+            for member in self.state.members.values()
+            for record in member.tombstones(self.group_id)
+        ]
+        names = [
+            "ConsumerGroupTargetAssignmentMetadata",
+            "ConsumerGroupPartitionMetadata",
+            "ConsumerGroupMetadata",
+        ]
         return records + [CoordinatorRecord(name, key, None) for name in names]
 
     # -- questions of others
 
     def check_commit(self, request: Message, version: int, transactional: bool) -> None:
-        """Whether an OffsetCommit counts. In an empty group those count of an administrator, and of a consumer that
-        manages its partitions itself; and everywhere one of a producer that names no member (KIP-447). Errors:
+        """Whether an OffsetCommit counts. In an empty group those count of an
+        administrator, and of a consumer that manages its partitions itself; and
+        everywhere one of a producer that names no member (KIP-447). Errors:
         UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
         """
-        named = request.member_id or request.group_instance_id is not None or not transactional
+        named = (
+            request.member_id
+            or request.group_instance_id is not None
+            or not transactional
+        )
         if request.generation_id_or_member_epoch >= 0 or (self.state.members and named):
             member = self._member(request.member_id)
-            messages.check_commit(member, request, None if transactional else version, self._image)
+            messages.check_commit(
+                member, request, None if transactional else version, self._image
+            )
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Whether a member may ask for committed offsets; with neither a member id nor an epoch anybody may. Errors:
-        UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+        """Whether a member may ask for committed offsets; with neither a member id nor
+        an epoch anybody may. Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
         if member_id is not None or member_epoch >= 0:
             expected = self._member(member_id or "").member_epoch
             if member_epoch != expected:
-                why = f"The received member epoch {member_epoch} does not match the expected member epoch {expected}."
+                why = (
+                    f"The received member epoch {member_epoch} does not match the"
+                    f" expected member epoch {expected}."
+                )
                 raise KafkaError(Error.STALE_MEMBER_EPOCH, why)
 
     def subscribes_to(self, topic: str) -> bool:
@@ -225,13 +300,25 @@ class ConsumerGroup:
 
     # -- the steps of a heartbeat
 
-    def _step(self, body: Message, client_id: str, client_host: str, draft: Draft) -> Step:
-        """Who this is: a known member, a new one, or a new process of a static member."""
-        owned = None if body.topic_partitions is None else frozenset(consumer_member.flat(body.topic_partitions))
+    def _step(
+        self, body: Message, client_id: str, client_host: str, draft: Draft
+    ) -> Step:
+        """Who this is: a known member, a new one, or a new process of a static
+        member.
+        """
+        owned = (
+            None
+            if body.topic_partitions is None
+            else frozenset(consumer_member.flat(body.topic_partitions))
+        )
         member_id, joins = body.member_id, body.member_epoch == JOIN_EPOCH
         replaces = None
         if not joins:
-            was = self._member(member_id) if body.instance_id is None else self._own_instance(body)
+            was = (
+                self._member(member_id)
+                if body.instance_id is None
+                else self._own_instance(body)
+            )
             messages.check_epoch(was, body.member_epoch, owned)
         elif body.instance_id in self.state.static_members:
             replaces = self.state.static_members[body.instance_id]
@@ -239,15 +326,29 @@ class ConsumerGroup:
         else:
             was = self.state.members.get(member_id) or ConsumerMember(member_id)
             draft.why[member_id] = Reason("new", "it joins")
-        return Step(was, messages.updated(was, body, client_id, client_host), replaces, owned)
+        return Step(
+            was, messages.updated(was, body, client_id, client_host), replaces, owned
+        )
 
-    def _replaced(self, member: ConsumerMember, body: Message, draft: Draft) -> ConsumerMember:
-        """A new process of a static member: it takes over what the one that left had, under its own member id."""
+    def _replaced(
+        self, member: ConsumerMember, body: Message, draft: Draft
+    ) -> ConsumerMember:
+        """A new process of a static member: it takes over what the one that left had,
+        under its own member id.
+        """
         if member.member_epoch != LEAVE_STATIC_EPOCH:
             who = f"Static member {body.member_id} with instance id {body.instance_id}"
-            why = f"cannot join the group because the instance id is owned by {member.member_id} member."
+            why = (
+                "cannot join the group because the instance id is owned by"
+                f" {member.member_id} member."
+            )
             raise KafkaError(Error.UNRELEASED_INSTANCE_ID, f"{who} {why}")
-        new = replace(member, member_id=body.member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH)
+        new = replace(
+            member,
+            member_id=body.member_id,
+            member_epoch=JOIN_EPOCH,
+            previous_member_epoch=JOIN_EPOCH,
+        )
         target = self.state.target.get(member.member_id, ())
         draft.records += [
             *member.tombstones(self.group_id),
@@ -256,39 +357,76 @@ class ConsumerGroup:
             new.current_assignment_record(self.group_id),
         ]
         static = f"static member {body.instance_id}"
-        draft.why[member.member_id] = Reason("static_member_replaced", f"a new process of {static} takes its place")
-        draft.why[new.member_id] = Reason("static_member_replaced", f"it takes the place of {static}")
+        draft.why[member.member_id] = Reason(
+            "static_member_replaced", f"a new process of {static} takes its place"
+        )
+        draft.why[new.member_id] = Reason(
+            "static_member_replaced", f"it takes the place of {static}"
+        )
         return new
 
-    def _next_group_epoch(self, step: Step, subscription_changed: bool, draft: Draft) -> int:
-        """The group epoch after this heartbeat: one more if what is to be assigned changed."""
+    def _next_group_epoch(
+        self, step: Step, subscription_changed: bool, draft: Draft
+    ) -> int:
+        """The group epoch after this heartbeat: one more if what is to be assigned
+        changed.
+        """
         topics = by_name(step.member, self._image).subscribed_topic_names
         known_hash = self.state.metadata_hash
-        all_topics = subscribed_topics(self.state, self._image) if self.state.patterns else None
-        if not subscription_changed and self._seen.are_unchanged(topics, all_topics, known_hash, self._image):
+        all_topics = (
+            subscribed_topics(self.state, self._image) if self.state.patterns else None
+        )
+        if not subscription_changed and self._seen.are_unchanged(
+            topics, all_topics, known_hash, self._image
+        ):
             return self.state.group_epoch
-        draft.seen = look_at({*subscribed_topics(self.state, self._image, [step.was]), *topics}, self._image)
+        draft.seen = look_at(
+            {*subscribed_topics(self.state, self._image, [step.was]), *topics},
+            self._image,
+        )
         group_epoch = self.state.group_epoch
         if subscription_changed or draft.seen.hash != known_hash:
             group_epoch += 1
             draft.records.append(self._group_epoch_record(group_epoch, draft.seen))
-            wants = Reason("subscription", f"{step.member.client_id} subscribes to {', '.join(topics) or 'nothing'}")
-            draft.why[THE_GROUP] = wants if subscription_changed else Reason("topics", "subscribed topics changed")
+            wants = Reason(
+                "subscription",
+                f"{step.member.client_id} subscribes to"
+                f" {', '.join(topics) or 'nothing'}",
+            )
+            draft.why[THE_GROUP] = (
+                wants
+                if subscription_changed
+                else Reason("topics", "subscribed topics changed")
+            )
         if self.state.has_partition_metadata:
-            draft.records.append(CoordinatorRecord("ConsumerGroupPartitionMetadata", {"group_id": self.group_id}, None))
+            draft.records.append(
+                CoordinatorRecord(
+                    "ConsumerGroupPartitionMetadata", {"group_id": self.group_id}, None
+                )
+            )
         return group_epoch
 
-    def _next_target(self, step: Step, group_epoch: int, now: Now, draft: Draft) -> tuple[int, Target]:
-        """The target's epoch and this member's part of it; made anew if the group epoch has grown, but not more often
-        than group.consumer.assignment.interval.ms, so that many members that come at once cost one (KIP-1263).
+    def _next_target(
+        self, step: Step, group_epoch: int, now: Now, draft: Draft
+    ) -> tuple[int, Target]:
+        """The target's epoch and this member's part of it; made anew if the group epoch
+        has grown, but not more often than group.consumer.assignment.interval.ms, so
+        that many members that come at once cost one (KIP-1263).
         """
         state = self.state
         interval_ms = self._configured("consumer.assignment.interval.ms")
         last_ms = state.assignment_timestamp_ms
-        is_time = last_ms == 0 or interval_ms == 0 or now.wall_ms >= last_ms + interval_ms
+        is_time = (
+            last_ms == 0 or interval_ms == 0 or now.wall_ms >= last_ms + interval_ms
+        )
         if group_epoch <= state.assignment_epoch or not is_time:
-            return state.assignment_epoch, state.target.get(step.replaces or step.member.member_id, frozenset())
-        members = {member_id: by_name(member, self._image) for member_id, member in state.members.items()}
+            return state.assignment_epoch, state.target.get(
+                step.replaces or step.member.member_id, frozenset()
+            )
+        members = {
+            member_id: by_name(member, self._image)
+            for member_id, member in state.members.items()
+        }
         before = dict(state.target)
         if step.replaces is not None:
             members.pop(step.replaces)
@@ -298,17 +436,26 @@ class ConsumerGroup:
         target = assign(assignor, members, before, self._image)
         for member_id, partitions in target.items():
             if state.target.get(member_id) != partitions:
-                draft.records.append(consumer_member.target_record(self.group_id, member_id, partitions))
+                draft.records.append(
+                    consumer_member.target_record(self.group_id, member_id, partitions)
+                )
         value = {"assignment_epoch": group_epoch, "assignment_timestamp": now.wall_ms}
         key = {"group_id": self.group_id}
-        draft.records.append(CoordinatorRecord("ConsumerGroupTargetAssignmentMetadata", key, value))
+        draft.records.append(
+            CoordinatorRecord("ConsumerGroupTargetAssignmentMetadata", key, value)
+        )
         draft.assignor = assignor
         return group_epoch, target[step.member.member_id]
 
-    def _reconciled(self, step: Step, epoch: int, target: Target, subscription_changed: bool) -> ConsumerMember:
+    def _reconciled(
+        self, step: Step, epoch: int, target: Target, subscription_changed: bool
+    ) -> ConsumerMember:
         if not subscription_changed and step.member.is_reconciled_to(epoch):
             return step.member
-        topics, names = self._image.topics, by_name(step.member, self._image).subscribed_topic_names
+        topics, names = (
+            self._image.topics,
+            by_name(step.member, self._image).subscribed_topic_names,
+        )
         topic_ids = {topics[name].topic_id for name in names if name in topics}
         goal = Goal(epoch, target, topic_ids, self.state.owners.__contains__)
         return reconcile(step.member, goal, step.owned, subscription_changed)
@@ -316,7 +463,11 @@ class ConsumerGroup:
     # -- leaving
 
     def _leave(self, body: Message) -> Draft:
-        member = self._member(body.member_id) if body.instance_id is None else self._own_instance(body)
+        member = (
+            self._member(body.member_id)
+            if body.instance_id is None
+            else self._own_instance(body)
+        )
         answer = {"member_id": body.member_id, "member_epoch": body.member_epoch}
         if body.instance_id is not None and body.member_epoch == LEAVE_STATIC_EPOCH:
             away = replace(
@@ -326,14 +477,21 @@ class ConsumerGroup:
                 partitions_pending_revocation={},
             )
             return Draft([away.current_assignment_record(self.group_id)], answer)
-        return self._fence({member.member_id: Reason("goodbye", "it said goodbye")}, answer)
+        return self._fence(
+            {member.member_id: Reason("goodbye", "it said goodbye")}, answer
+        )
 
     def _fence(self, why: dict[str, Reason], answer: Answer | None = None) -> Draft:
         """Remove members; what they had is free at once. why: by member id."""
         members = [self.state.members[member_id] for member_id in why]
         leavers = ", ".join(member.client_id for member in members)
         seen = look_at(subscribed_topics(self.state, self._image, members), self._image)
-        draft = Draft([], answer, why | {THE_GROUP: Reason("member_leaves", f"{leavers} left")}, seen=seen)
+        draft = Draft(
+            [],
+            answer,
+            why | {THE_GROUP: Reason("member_leaves", f"{leavers} left")},
+            seen=seen,
+        )
         for member in members:
             draft.records += member.tombstones(self.group_id)
         draft.records.append(self._group_epoch_record(self.state.group_epoch + 1, seen))
@@ -343,24 +501,38 @@ class ConsumerGroup:
 
     def _configured(self, name: str) -> int:
         """A config of this group, else what the broker says for all."""
-        return int(self._image.config(GROUP_RESOURCE, self.group_id).get(name) or self._config[f"group.{name}"])
+        return int(
+            self._image.config(GROUP_RESOURCE, self.group_id).get(name)
+            or self._config[f"group.{name}"]
+        )
 
     def _group_epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
         value = {"epoch": epoch, "metadata_hash": seen.hash}
-        return CoordinatorRecord("ConsumerGroupMetadata", {"group_id": self.group_id}, value)
+        return CoordinatorRecord(
+            "ConsumerGroupMetadata", {"group_id": self.group_id}, value
+        )
 
     def _member(self, member_id: str) -> ConsumerMember:
         member = self.state.members.get(member_id)
         if member is None:
-            raise KafkaError(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
+            raise KafkaError(
+                Error.UNKNOWN_MEMBER_ID,
+                f"Member {member_id} is not a member of group {self.group_id}.",
+            )
         return member
 
     def _own_instance(self, body: Message) -> ConsumerMember:
-        """The static member that a request comes from, unless another process has its instance id by now."""
+        """The static member that a request comes from, unless another process has its
+        instance id by now.
+        """
         member_id = self.state.static_members.get(body.instance_id)
         if member_id is None:
-            raise KafkaError(Error.UNKNOWN_MEMBER_ID, f"Instance id {body.instance_id} is unknown.")
+            raise KafkaError(
+                Error.UNKNOWN_MEMBER_ID, f"Instance id {body.instance_id} is unknown."
+            )
         if member_id != body.member_id:
             who = f"Static member {body.member_id} with instance id {body.instance_id}"
-            raise KafkaError(Error.FENCED_INSTANCE_ID, f"{who} was fenced by member {member_id}.")
+            raise KafkaError(
+                Error.FENCED_INSTANCE_ID, f"{who} was fenced by member {member_id}."
+            )
         return self.state.members[member_id]

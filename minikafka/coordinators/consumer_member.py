@@ -1,10 +1,13 @@
-"""A member of a consumer group (KIP-848) as the coordinator knows it, and the records that say so.
+"""A member of a consumer group (KIP-848) as the coordinator knows it, and the records
+that say so.
 
-Two records make a member. ConsumerGroupMemberMetadata is what the member said of itself: its client, its subscription,
-its timeouts. ConsumerGroupCurrentMemberAssignment is where it stands: its epoch, the partitions it may use, those it
-has yet to give back. A third, ConsumerGroupTargetAssignmentMember, is what it is to have in the end.
+Two records make a member. ConsumerGroupMemberMetadata is what the member said of
+itself: its client, its subscription, its timeouts. ConsumerGroupCurrentMemberAssignment
+is where it stands: its epoch, the partitions it may use, those it has yet to give back.
+A third, ConsumerGroupTargetAssignmentMember, is what it is to have in the end.
 
-Partitions are (topic id, number): a topic that is deleted and created again is another topic.
+Partitions are (topic id, number): a topic that is deleted and created again is another
+topic.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,33 +18,43 @@ from typing import Any
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.schema import Message, nested
 
-JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2  # member epochs of a heartbeat that mean something else
+# member epochs of a heartbeat that mean something else
+JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
 
 TopicPartition = tuple[bytes, int]
-Assignment = Mapping[TopicPartition, int]  # -> the member epoch at which it was assigned (KIP-1251)
+# -> the member epoch at which it was assigned (KIP-1251)
+Assignment = Mapping[TopicPartition, int]
 
 # What the metadata record says of a member, besides the topics that it reads.
 SAID = (
-    "instance_id", "rack_id", "client_id", "client_host", "subscribed_topic_regex", "server_assignor",
+    "instance_id",
+    "rack_id",
+    "client_id",
+    "client_host",
+    "subscribed_topic_regex",
+    "server_assignor",
     "rebalance_timeout_ms",
-)  # fmt: skip
+)
 
 
 class MemberState(IntEnum):
     """Where a member is on its way to the target; numbered as in the record."""
 
     STABLE = 0  # it has all it is to have at its epoch
-    UNREVOKED_PARTITIONS = 1  # it must give partitions back, and has not acknowledged that yet
-    UNRELEASED_PARTITIONS = 2  # it waits for partitions that others have not given back yet
+    # it must give partitions back, and has not acknowledged that yet
+    UNREVOKED_PARTITIONS = 1
+    # it waits for partitions that others have not given back yet
+    UNRELEASED_PARTITIONS = 2
     UNKNOWN = 127  # written by a newer Kafka
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
-    """member_epoch: LEAVE_STATIC_EPOCH while a static member is away. previous_member_epoch: the one before, which is
-    still accepted from a member that missed an answer. rebalance_timeout_ms: how long it may take to revoke.
-    assigned_partitions: what it may use. partitions_pending_revocation: what it was told to give back, and holds until
-    it says that it has.
+    """member_epoch: LEAVE_STATIC_EPOCH while a static member is away.
+    previous_member_epoch: the one before, which is still accepted from a member that
+    missed an answer. rebalance_timeout_ms: how long it may take to revoke.
+    assigned_partitions: what it may use. partitions_pending_revocation: what it was
+    told to give back, and holds until it says that it has.
     """
 
     member_id: str
@@ -69,17 +82,30 @@ class ConsumerMember:
 
     @property
     def must_revoke(self) -> bool:
-        """Whether the others wait for it. A static member that is away has its session to come back."""
-        return self.state is MemberState.UNREVOKED_PARTITIONS and self.member_epoch != LEAVE_STATIC_EPOCH
+        """Whether the others wait for it. A static member that is away has its session
+        to come back.
+        """
+        return (
+            self.state is MemberState.UNREVOKED_PARTITIONS
+            and self.member_epoch != LEAVE_STATIC_EPOCH
+        )
 
     def at_epoch(self, epoch: int, **changes: Any) -> "ConsumerMember":
-        """The member at an epoch that it is told with the next answer; the one it knows now stays acceptable."""
-        return replace(self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes)
+        """The member at an epoch that it is told with the next answer; the one it knows
+        now stays acceptable.
+        """
+        return replace(
+            self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes
+        )
 
     def with_metadata(self, value: Message) -> "ConsumerMember":
         """After its ConsumerGroupMemberMetadata."""
         said = {name: getattr(value, name) for name in SAID}
-        return replace(self, subscribed_topic_names=tuple(sorted(set(value.subscribed_topic_names))), **said)
+        return replace(
+            self,
+            subscribed_topic_names=tuple(sorted(set(value.subscribed_topic_names))),
+            **said,
+        )
 
     def with_current_assignment(self, value: Message) -> "ConsumerMember":
         """After its ConsumerGroupCurrentMemberAssignment."""
@@ -89,19 +115,26 @@ class ConsumerMember:
             member_epoch=value.member_epoch,
             previous_member_epoch=value.previous_member_epoch,
             state=MemberState(value.state) if known else MemberState.UNKNOWN,
-            assigned_partitions=_with_epochs(value.assigned_partitions, value.member_epoch),
-            partitions_pending_revocation=_with_epochs(value.partitions_pending_revocation, value.member_epoch),
+            assigned_partitions=_with_epochs(
+                value.assigned_partitions, value.member_epoch
+            ),
+            partitions_pending_revocation=_with_epochs(
+                value.partitions_pending_revocation, value.member_epoch
+            ),
         )
 
     def without_assignment(self) -> "ConsumerMember":
         """After a tombstone of its ConsumerGroupCurrentMemberAssignment."""
-        gone = replace(self, member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH)
+        gone = replace(
+            self, member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH
+        )
         return replace(gone, assigned_partitions={}, partitions_pending_revocation={})
 
     def metadata_record(self, group_id: str) -> CoordinatorRecord:
         value = {name: getattr(self, name) for name in SAID} | {
             "subscribed_topic_names": list(self.subscribed_topic_names),
-            "classic_member_metadata": None,  # not the default: that would be a member of the classic protocol
+            # not the default: that would be a member of the classic protocol
+            "classic_member_metadata": None,
         }
         key = {"group_id": group_id, "member_id": self.member_id}
         return CoordinatorRecord("ConsumerGroupMemberMetadata", key, value)
@@ -112,7 +145,9 @@ class ConsumerMember:
             "previous_member_epoch": self.previous_member_epoch,
             "state": self.state,
             "assigned_partitions": _topics_with_epochs(self.assigned_partitions),
-            "partitions_pending_revocation": _topics_with_epochs(self.partitions_pending_revocation),
+            "partitions_pending_revocation": _topics_with_epochs(
+                self.partitions_pending_revocation
+            ),
         }
         key = {"group_id": group_id, "member_id": self.member_id}
         return CoordinatorRecord("ConsumerGroupCurrentMemberAssignment", key, value)
@@ -124,10 +159,16 @@ class ConsumerMember:
         return [CoordinatorRecord(f"ConsumerGroup{kind}", key, None) for kind in kinds]
 
 
-def target_record(group_id: str, member_id: str, partitions: Iterable[TopicPartition]) -> CoordinatorRecord:
+def target_record(
+    group_id: str, member_id: str, partitions: Iterable[TopicPartition]
+) -> CoordinatorRecord:
     """What a member is to have."""
     key = {"group_id": group_id, "member_id": member_id}
-    return CoordinatorRecord("ConsumerGroupTargetAssignmentMember", key, {"topic_partitions": by_topic(partitions)})
+    return CoordinatorRecord(
+        "ConsumerGroupTargetAssignmentMember",
+        key,
+        {"topic_partitions": by_topic(partitions)},
+    )
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
@@ -143,12 +184,16 @@ def flat(topics: Iterable[Message]) -> list[TopicPartition]:
 def _topics_with_epochs(partitions: Assignment) -> list[dict[str, Any]]:
     topics = by_topic(partitions)
     for topic in topics:
-        topic["assignment_epochs"] = [partitions[topic["topic_id"], number] for number in topic["partitions"]]
+        topic["assignment_epochs"] = [
+            partitions[topic["topic_id"], number] for number in topic["partitions"]
+        ]
     return topics
 
 
 def _with_epochs(topics: Iterable[Message], member_epoch: int) -> Assignment:
-    """Before Kafka 4.3 a record had no assignment epochs: the member's own stands in, 0 for a member that is away."""
+    """Before Kafka 4.3 a record had no assignment epochs: the member's own stands in, 0
+    for a member that is away.
+    """
     partitions = {}
     for topic in topics:
         epochs = topic.assignment_epochs

@@ -1,7 +1,8 @@
-"""Reconciliation (KIP-848): one member's next step from what it has towards what it is to have.
+"""Reconciliation (KIP-848): one member's next step from what it has towards what it is
+to have.
 
-The coordinator never moves the whole group at once. With each heartbeat it moves the one member that sent it, as far as
-that member can go:
+The coordinator never moves the whole group at once. With each heartbeat it moves the
+one member that sent it, as far as that member can go:
 
     state                    what it waits for                          then
     STABLE                   a newer target assignment                  next step
@@ -17,21 +18,27 @@ and the next step is the first of these that applies:
         some of its target have other owners   ->    and is UNRELEASED_PARTITIONS
         none has                               ->    and is STABLE
 
-A partition has an owner from the step that assigns it until its owner says that it no longer has it (or is fenced). So
-it has one owner at most, though nobody stops the group. (Apache Kafka: CurrentAssignmentBuilder.)
+A partition has an owner from the step that assigns it until its owner says that it no
+longer has it (or is fenced). So it has one owner at most, though nobody stops the
+group. (Apache Kafka: CurrentAssignmentBuilder.)
 """
 
 from collections.abc import Callable, Collection, Set
 from dataclasses import replace
 from typing import NamedTuple
 
-from minikafka.coordinators.consumer_member import ConsumerMember, MemberState, TopicPartition
+from minikafka.coordinators.consumer_member import (
+    ConsumerMember,
+    MemberState,
+    TopicPartition,
+)
 from minikafka.wire.errors import Error, KafkaError
 
 
 class Goal(NamedTuple):
-    """Where a member is to go. partitions: its target assignment, made for group epoch `epoch`. topic_ids: the topics
-    of its subscription that exist. is_owned: whether a member, this one included, has a partition.
+    """Where a member is to go. partitions: its target assignment, made for group epoch
+    `epoch`. topic_ids: the topics of its subscription that exist. is_owned: whether a
+    member, this one included, has a partition.
     """
 
     epoch: int
@@ -41,32 +48,58 @@ class Goal(NamedTuple):
 
 
 def reconcile(
-    member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None, subscription_changed: bool
+    member: ConsumerMember,
+    goal: Goal,
+    owned: Collection[TopicPartition] | None,
+    subscription_changed: bool,
 ) -> ConsumerMember:
-    """The member after this heartbeat; the same if it can't move. owned: what it says it has; None if it didn't say.
-    Errors: FENCED_MEMBER_EPOCH if its state is of a newer Kafka and it has partitions.
+    """The member after this heartbeat; the same if it can't move. owned: what it says
+    it has; None if it didn't say. Errors: FENCED_MEMBER_EPOCH if its state is of a
+    newer Kafka and it has partitions.
     """
     must_revoke = member.state is MemberState.UNREVOKED_PARTITIONS
-    if member.is_reconciled_to(goal.epoch) or (must_revoke and _owns_any(owned, member.partitions_pending_revocation)):
-        return _without_other_topics(member, goal, owned) if subscription_changed else member
+    if member.is_reconciled_to(goal.epoch) or (
+        must_revoke and _owns_any(owned, member.partitions_pending_revocation)
+    ):
+        return (
+            _without_other_topics(member, goal, owned)
+            if subscription_changed
+            else member
+        )
     if member.state is MemberState.UNKNOWN:
         if owned is None or owned:
             why = "The consumer group member is in a unknown state."
-            raise KafkaError(Error.FENCED_MEMBER_EPOCH, f"{why} The member must abandon all its partitions and rejoin.")
+            raise KafkaError(
+                Error.FENCED_MEMBER_EPOCH,
+                f"{why} The member must abandon all its partitions and rejoin.",
+            )
         member = replace(member, member_epoch=goal.epoch)
     return _next_step(member, goal, owned)
 
 
-def _next_step(member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None) -> ConsumerMember:
-    target = [partition for partition in sorted(goal.partitions) if partition[0] in goal.topic_ids]
+def _next_step(
+    member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None
+) -> ConsumerMember:
+    target = [
+        partition
+        for partition in sorted(goal.partitions)
+        if partition[0] in goal.topic_ids
+    ]
     has = member.assigned_partitions
     kept = {partition: has[partition] for partition in target if partition in has}
-    surplus = {partition: epoch for partition, epoch in has.items() if partition not in kept}
+    surplus = {
+        partition: epoch for partition, epoch in has.items() if partition not in kept
+    }
     if surplus and _owns_any(owned, surplus):
         return _must_revoke(member, kept, surplus)
     missing = [partition for partition in target if partition not in kept]
-    revoked = member.partitions_pending_revocation  # its own until now, so nobody else can have them
-    free = [partition for partition in missing if partition in revoked or not goal.is_owned(partition)]
+    # its own until now, so nobody else can have them
+    revoked = member.partitions_pending_revocation
+    free = [
+        partition
+        for partition in missing
+        if partition in revoked or not goal.is_owned(partition)
+    ]
     waits = len(free) < len(missing)
     return member.at_epoch(
         goal.epoch,
@@ -79,11 +112,21 @@ def _next_step(member: ConsumerMember, goal: Goal, owned: Collection[TopicPartit
 def _without_other_topics(
     member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None
 ) -> ConsumerMember:
-    """The subscription changed: what is no longer subscribed goes at once, before there is a new target."""
-    kept = {one: epoch for one, epoch in member.assigned_partitions.items() if one[0] in goal.topic_ids}
+    """The subscription changed: what is no longer subscribed goes at once, before there
+    is a new target.
+    """
+    kept = {
+        one: epoch
+        for one, epoch in member.assigned_partitions.items()
+        if one[0] in goal.topic_ids
+    }
     if len(kept) == len(member.assigned_partitions):
         return member
-    surplus = {one: epoch for one, epoch in member.assigned_partitions.items() if one not in kept}
+    surplus = {
+        one: epoch
+        for one, epoch in member.assigned_partitions.items()
+        if one not in kept
+    }
     pending = {**member.partitions_pending_revocation, **surplus}
     if _owns_any(owned, pending):
         return _must_revoke(member, kept, pending)
@@ -91,7 +134,9 @@ def _without_other_topics(
 
 
 def _must_revoke(
-    member: ConsumerMember, kept: dict[TopicPartition, int], pending: dict[TopicPartition, int]
+    member: ConsumerMember,
+    kept: dict[TopicPartition, int],
+    pending: dict[TopicPartition, int],
 ) -> ConsumerMember:
     return member.at_epoch(
         member.member_epoch,
@@ -101,6 +146,10 @@ def _must_revoke(
     )
 
 
-def _owns_any(owned: Collection[TopicPartition] | None, partitions: Collection[TopicPartition]) -> bool:
-    """Whether the member still has some of these. A member that doesn't say may have them all."""
+def _owns_any(
+    owned: Collection[TopicPartition] | None, partitions: Collection[TopicPartition]
+) -> bool:
+    """Whether the member still has some of these. A member that doesn't say may have
+    them all.
+    """
     return owned is None or any(partition in partitions for partition in owned)

@@ -1,8 +1,9 @@
 """The runtime of the coordinators: state that lives in an internal topic.
 
-A group, with its members and committed offsets, must survive the broker that looks after it. So its state is a log:
-every change is a record in a partition of `__consumer_offsets`, and whoever leads that partition is the coordinator.
-What it knows is what it has read there. A request takes five steps:
+A group, with its members and committed offsets, must survive the broker that looks
+after it. So its state is a log: every change is a record in a partition of
+`__consumer_offsets`, and whoever leads that partition is the coordinator. What it knows
+is what it has read there. A request takes five steps:
 
     decide   look at the state, change nothing: refuse (KafkaError), or return a Decision
     append   its records, as one batch, to the partition
@@ -10,18 +11,21 @@ What it knows is what it has read there. A request takes five steps:
     apply    the records to the state
     change   what has no record, tell the trace, give the answer
 
-A request without records goes from `decide` to `change` at once. Most do: heartbeats, and who waits for whom, are soft
-state; a new leader does without. A soft change may lead to records (the last member left, the group is empty now): then
-it returns another Decision, for the same request.
+A request without records goes from `decide` to `change` at once. Most do: heartbeats,
+and who waits for whom, are soft state; a new leader does without. A soft change may
+lead to records (the last member left, the group is empty now): then it returns another
+Decision, for the same request.
 
-Requests for one key (a group) queue while its records are not committed, so `decide` sees committed state only; other
-keys go on. Nobody waits for ever: a request whose records are not committed in time is refused, and so are those behind
-it. Its records stay in the log, though, and are applied if they are committed later.
+Requests for one key (a group) queue while its records are not committed, so `decide`
+sees committed state only; other keys go on. Nobody waits for ever: a request whose
+records are not committed in time is refused, and so are those behind it. Its records
+stay in the log, though, and are applied if they are committed later.
 
-A new leader replays `apply` over the whole log, in slices, and answers COORDINATOR_LOAD_IN_PROGRESS meanwhile.
-Compaction keeps that log short. Records of a transaction are pending until its marker is in this log too: the marker
-says whether they count (KIP-98). Nothing here knows what a group is: `State` says what the runtime asks of it, and
-`RecordCodec` how its records look. (Apache Kafka: CoordinatorRuntime.)
+A new leader replays `apply` over the whole log, in slices, and answers
+COORDINATOR_LOAD_IN_PROGRESS meanwhile. Compaction keeps that log short. Records of a
+transaction are pending until its marker is in this log too: the marker says whether
+they count (KIP-98). Nothing here knows what a group is: `State` says what the runtime
+asks of it, and `RecordCodec` how its records look. (Apache Kafka: CoordinatorRuntime.)
 """
 
 from collections import deque
@@ -37,14 +41,23 @@ from minikafka.storage.producer_state import Appended, Marker
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.internal_records import COMMIT, UnknownRecord, control_type
 from minikafka.wire.primitives import Buffer, DecodeError, EncodeError
-from minikafka.wire.records import BatchHeader, RawRecord, batches, encode_batch, raw_records, read_header
+from minikafka.wire.records import (
+    BatchHeader,
+    RawRecord,
+    batches,
+    encode_batch,
+    raw_records,
+    read_header,
+)
 from minikafka.wire.schema import Message
 
 LOAD_SLICE_BYTES = 1 << 18
 RECORD_COST_BYTES = 256  # replaying a record takes as long as reading so many bytes
-TICK_RETRY_MS = 500  # what time asks for is tried again so much later, as in Apache Kafka
+# what time asks for is tried again so much later, as in Apache Kafka
+TICK_RETRY_MS = 500
 
-# What a failed write is called in answers (Apache Kafka: GroupCoordinatorService.handleOperationException).
+# What a failed write is called in answers (Apache Kafka:
+# GroupCoordinatorService.handleOperationException).
 AS_A_COORDINATOR_SAYS = {
     Error.REQUEST_TIMED_OUT: Error.COORDINATOR_NOT_AVAILABLE,
     Error.NOT_ENOUGH_REPLICAS: Error.COORDINATOR_NOT_AVAILABLE,
@@ -58,7 +71,9 @@ AS_A_COORDINATOR_SAYS = {
 
 
 class CoordinatorRecord(NamedTuple):
-    """A record before it is encoded: the schema's name, key and value. value None: a tombstone."""
+    """A record before it is encoded: the schema's name, key and value. value None: a
+    tombstone.
+    """
 
     name: str
     key: dict[str, Any]
@@ -66,10 +81,12 @@ class CoordinatorRecord(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What a request means. answer: given at the end; None: whoever keeps the Wait ends it later (a JoinGroup waits for
-    the other members). change(now): changes soft state and tells the trace, after the records were applied. failed(
-    error, now): what happens instead, when the records can't be written or are not committed in time; without it
-    nothing does. producer: id and epoch, if the records are part of a transaction.
+    """What a request means. answer: given at the end; None: whoever keeps the Wait ends
+    it later (a JoinGroup waits for the other members). change(now): changes soft state
+    and tells the trace, after the records were applied. failed( error, now): what
+    happens instead, when the records can't be written or are not committed in time;
+    without it nothing does. producer: id and epoch, if the records are part of a
+    transaction.
     """
 
     records: Sequence[CoordinatorRecord] = ()
@@ -106,7 +123,9 @@ class State(Protocol):
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """Take in one committed record, live or in a replay."""
 
-    def apply_pending(self, producer_id: int, name: str, key: Message, value: Message | None) -> None:
+    def apply_pending(
+        self, producer_id: int, name: str, key: Message, value: Message | None
+    ) -> None:
         """Take in a record that counts if the producer's transaction is committed."""
         raise AssertionError(f"{name} is never part of a transaction")
 
@@ -126,7 +145,9 @@ class State(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Write:
-    """A request on its way through the log: maybe queued behind another one of its key, then appended."""
+    """A request on its way through the log: maybe queued behind another one of its key,
+    then appended.
+    """
 
     key: str
     decide: Decide
@@ -137,8 +158,12 @@ class Write:
     next_offset: int = -1
 
     def give_up(self, error: KafkaError, now: Now) -> None:
-        """It was refused, or its records are not committed in time: whoever waits for them hears of it."""
-        error = KafkaError(AS_A_COORDINATOR_SAYS.get(error.error, error.error), error.message)
+        """It was refused, or its records are not committed in time: whoever waits for
+        them hears of it.
+        """
+        error = KafkaError(
+            AS_A_COORDINATOR_SAYS.get(error.error, error.error), error.message
+        )
         decision = self.decision
         if decision is not None and decision.failed is not None:
             self.decision = Decision()
@@ -154,7 +179,8 @@ class Ended(NamedTuple):
     committed: bool
 
 
-Timed = Deadlines[Write | tuple[int, str]]  # writes, and keys of partitions that need a tick
+# writes, and keys of partitions that need a tick
+Timed = Deadlines[Write | tuple[int, str]]
 
 
 @dataclass(eq=False, repr=False)
@@ -170,7 +196,8 @@ class Shard:
     failed: bool = False
     open: dict[Wait, None] = field(default_factory=dict)
     _pending: deque[Write | Ended] = field(default_factory=deque)  # appended
-    _queued: dict[str, list[Write]] = field(default_factory=dict)  # behind those, by key
+    # behind those, by key
+    _queued: dict[str, list[Write]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.loading: Generator[int, None, None] | None = self._load()
@@ -184,19 +211,30 @@ class Shard:
 
     @property
     def can_load(self) -> bool:
-        """Whether all that earlier leaders wrote is committed. They may have answered for it when a new leader's high
-        watermark, which comes with its fetches, had not got so far.
+        """Whether all that earlier leaders wrote is committed. They may have answered
+        for it when a new leader's high watermark, which comes with its fetches, had not
+        got so far.
         """
         return self.replica.high_watermark >= self._inherited_end
 
     def _load(self) -> Generator[int, None, None]:
-        """Replays the log; yields the work done, in bytes as reading alone would count them."""
+        """Replays the log; yields the work done, in bytes as reading alone would count
+        them.
+        """
         log = self.replica.log
         position = log.log_start_offset
-        while chunks := log.read(position, LOAD_SLICE_BYTES, self.replica.high_watermark):
-            damage = log.look_at(position, LOAD_SLICE_BYTES).damage if position in log.unchecked else None
+        while chunks := log.read(
+            position, LOAD_SLICE_BYTES, self.replica.high_watermark
+        ):
+            damage = (
+                log.look_at(position, LOAD_SLICE_BYTES).damage
+                if position in log.unchecked
+                else None
+            )
             if damage is not None:
-                raise CorruptRecord(f"it is damaged at offset {damage.offset}: {damage.why}")
+                raise CorruptRecord(
+                    f"it is damaged at offset {damage.offset}: {damage.why}"
+                )
             for header, batch in batches(chunks[0]):
                 position = header.next_offset
                 spent = header.size_bytes
@@ -210,12 +248,21 @@ class Shard:
 
     def _replay(self, header: BatchHeader, record: RawRecord) -> None:
         if header.control:
-            self.state.end_transaction(header.producer_id, control_type(record) == COMMIT)
+            self.state.end_transaction(
+                header.producer_id, control_type(record) == COMMIT
+            )
         elif record.key is not None:
-            with suppress(UnknownRecord):  # of a newer Kafka, or of a feature that is not here
-                self._take_in(record.key, record.value, header.producer_id if header.transactional else None)
+            # of a newer Kafka, or of a feature that is not here
+            with suppress(UnknownRecord):
+                self._take_in(
+                    record.key,
+                    record.value,
+                    header.producer_id if header.transactional else None,
+                )
 
-    def _take_in(self, key: bytes, value: bytes | None, producer_id: int | None) -> None:
+    def _take_in(
+        self, key: bytes, value: bytes | None, producer_id: int | None
+    ) -> None:
         self._apply(self._codec.decode(key, value), producer_id)
 
     def _apply(self, record: Decoded, producer_id: int | None) -> None:
@@ -240,13 +287,20 @@ class Shard:
         return key in self._queued
 
     def arm(self, key: str) -> None:
-        """The key's deadline may have changed. While its records are not committed it waits, as requests do."""
+        """The key's deadline may have changed. While its records are not committed it
+        waits, as requests do.
+        """
         if not self.is_busy(key):
             self._deadlines.set((self.partition, key), self.state.next_deadline(key))
 
     def commit(self, now: Now) -> None:
-        """Carry on with what the high watermark has passed; let in the requests that waited for it."""
-        while self._pending and self._pending[0].next_offset <= self.replica.high_watermark:
+        """Carry on with what the high watermark has passed; let in the requests that
+        waited for it.
+        """
+        while (
+            self._pending
+            and self._pending[0].next_offset <= self.replica.high_watermark
+        ):
             write = self._pending.popleft()
             if isinstance(write, Ended):
                 self.state.end_transaction(write.producer_id, write.committed)
@@ -266,49 +320,81 @@ class Shard:
             self.arm(write.key)
 
     def close(self, error: KafkaError) -> None:
-        """This node leads the partition no more: every open request ends with the error."""
+        """This node leads the partition no more: every open request ends with the
+        error.
+        """
         appended = (write for write in self._pending if isinstance(write, Write))
-        for write in (*appended, *(each for queue in self._queued.values() for each in queue)):
+        for write in (
+            *appended,
+            *(each for queue in self._queued.values() for each in queue),
+        ):
             self._deadlines.set(write, None)
         for wait in list(self.open):
             wait.fail(error)
 
     def _carry_out(self, write: Write, decision: Decision, now: Now) -> None:
-        """Change by change, until there are records to append or nothing is left to do."""
+        """Change by change, until there are records to append or nothing is left to
+        do.
+        """
         while not decision.records:
             next_decision = None if decision.change is None else decision.change(now)
             if next_decision is None:
                 if decision.answer is not None:
                     write.wait.finish(decision.answer)
                 return
-            decision = next_decision._replace(answer=next_decision.answer or decision.answer)
+            decision = next_decision._replace(
+                answer=next_decision.answer or decision.answer
+            )
         write.decision = decision
         encoded = [self._codec.encode(*record) for record in decision.records]
-        # What can't be read again would end the shard when it is loaded: it is refused here.
+        # What can't be read again would end the shard when it is loaded: it is refused
+        # here.
         write.decoded = [self._codec.decode(*each) for each in encoded]
         self._append(write, encoded, decision.producer, now)
 
     def end_transaction(self, marker: Marker, now: Now) -> Appended:
-        """Write a marker; when it is committed, pending records count or are gone. Errors: of append_marker."""
+        """Write a marker; when it is committed, pending records count or are gone.
+        Errors: of append_marker.
+        """
         appended = self.replica.append_marker(marker, now)
-        self._pending.append(Ended(appended.last_offset + 1, marker.producer_id, marker.committed))
+        self._pending.append(
+            Ended(appended.last_offset + 1, marker.producer_id, marker.committed)
+        )
         return appended
 
     def _append(
-        self, write: Write, encoded: Sequence[Encoded], producer: tuple[int, int] | None, now: Now
+        self,
+        write: Write,
+        encoded: Sequence[Encoded],
+        producer: tuple[int, int] | None,
+        now: Now,
     ) -> None:
         of: dict[str, Any] = {}
         if producer is not None:
             self.replica.log.producers.check_epoch(*producer)
-            of = {"producer_id": producer[0], "producer_epoch": producer[1], "base_sequence": 0, "transactional": True}
-        batch = bytearray(encode_batch([(now.wall_ms, key, value, []) for key, value in encoded], **of))
+            of = {
+                "producer_id": producer[0],
+                "producer_epoch": producer[1],
+                "base_sequence": 0,
+                "transactional": True,
+            }
+        batch = bytearray(
+            encode_batch(
+                [(now.wall_ms, key, value, []) for key, value in encoded], **of
+            )
+        )
         limit = self.replica.log.config.max_message_bytes
         if len(batch) > limit:
-            why = f"the state of {write.key!r} takes {len(batch)} bytes, more than {limit} (max.message.bytes)"
+            why = (
+                f"the state of {write.key!r} takes {len(batch)} bytes, more than"
+                f" {limit} (max.message.bytes)"
+            )
             raise KafkaError(Error.MESSAGE_TOO_LARGE, why)
         if not self.replica.enough_in_sync:
             raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
-        write.next_offset = self.replica.append(batch, [read_header(batch)], now).last_offset + 1
+        write.next_offset = (
+            self.replica.append(batch, [read_header(batch)], now).last_offset + 1
+        )
         self._pending.append(write)
         self._queued[write.key] = []
         self._deadlines.set(write, write.deadline_ms)
@@ -322,21 +408,27 @@ class Shard:
             write.give_up(error, now)
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
-        except (EncodeError, DecodeError) as error:  # what a client named doesn't fit into a record
+        except (
+            EncodeError,
+            DecodeError,
+        ) as error:  # what a client named doesn't fit into a record
             write.give_up(KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error)), now)
         except AssertionError:
             raise
         except Exception as error:
             write.give_up(KafkaError(Error.UNKNOWN_SERVER_ERROR), now)
-            self._notice(f"a request of {write.key!r} met a bug of minikafka's: {error!r}", error)
+            self._notice(
+                f"a request of {write.key!r} met a bug of minikafka's: {error!r}", error
+            )
 
 
 @dataclass(eq=False, repr=False)
 class Runtime:
     """The shards of one internal topic on one node, by partition.
 
-    new_state: makes the empty state of a partition. write_timeout_ms: how long a request waits for its records to be
-    committed. notice(line, error): something failed that ends a shard, not the node.
+    new_state: makes the empty state of a partition. write_timeout_ms: how long a
+    request waits for its records to be committed. notice(line, error): something failed
+    that ends a shard, not the node.
     """
 
     _new_state: Callable[[int], State]
@@ -350,18 +442,29 @@ class Runtime:
     def elected(self, partition: int, replica: Replica) -> None:
         """This node leads a partition now: load its state (goes on in tick)."""
         if partition not in self.shards:
-            shard = Shard(partition, replica, self._new_state(partition), self._codec, self._deadlines, self._notice)
+            shard = Shard(
+                partition,
+                replica,
+                self._new_state(partition),
+                self._codec,
+                self._deadlines,
+                self._notice,
+            )
             self.shards[partition] = self._loading[partition] = shard
 
     def resigned(self, partition: int) -> None:
-        """This node leads a partition no longer: its state is dropped, its clients must ask for the coordinator."""
+        """This node leads a partition no longer: its state is dropped, its clients must
+        ask for the coordinator.
+        """
         shard = self.shards.pop(partition, None)
         self._loading.pop(partition, None)
         if shard is not None:
             shard.close(KafkaError(Error.NOT_COORDINATOR))
 
     def shard(self, partition: int) -> Shard:
-        """The loaded shard. Errors: NOT_COORDINATOR, also where loading failed; COORDINATOR_LOAD_IN_PROGRESS."""
+        """The loaded shard. Errors: NOT_COORDINATOR, also where loading failed;
+        COORDINATOR_LOAD_IN_PROGRESS.
+        """
         shard = self.shards.get(partition)
         if shard is None or shard.failed:
             raise KafkaError(Error.NOT_COORDINATOR)
@@ -369,8 +472,12 @@ class Runtime:
             raise KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS)
         return shard
 
-    def submit(self, partition: int, key: str, decide: Decide, wait: Wait, now: Now) -> None:
-        """A request for a key. Its wait may end at once, or when its records are committed, or later."""
+    def submit(
+        self, partition: int, key: str, decide: Decide, wait: Wait, now: Now
+    ) -> None:
+        """A request for a key. Its wait may end at once, or when its records are
+        committed, or later.
+        """
         shard = self.shard(partition)
         shard.open[wait] = None
         wait.then(lambda ended: shard.open.pop(ended, None))
@@ -385,13 +492,16 @@ class Runtime:
 
     def tick(self, now: Now, budget_bytes: int) -> None:
         """Deadlines, and a slice of loading."""
-        for due in self._deadlines.overdue(now.monotonic_ms):  # what is due again at once comes with the next tick
+        # what is due again at once comes with the next tick
+        for due in self._deadlines.overdue(now.monotonic_ms):
             self._deadlines.set(due, None)
             if isinstance(due, Write):
                 due.give_up(KafkaError(Error.REQUEST_TIMED_OUT), now)
             else:
                 self._tick_key(*due, now)
-        for partition, shard in [each for each in self._loading.items() if each[1].can_load]:
+        for partition, shard in [
+            each for each in self._loading.items() if each[1].can_load
+        ]:
             assert shard.loading is not None
             with self._failing(shard):
                 for spent in shard.loading:
@@ -405,7 +515,9 @@ class Runtime:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms; 0 (at once) while something is being loaded."""
-        loads = self._loading and any(shard.can_load for shard in self._loading.values())
+        loads = self._loading and any(
+            shard.can_load for shard in self._loading.values()
+        )
         return 0 if loads else self._deadlines.next()
 
     def close(self) -> None:
@@ -422,21 +534,33 @@ class Runtime:
         if wait.error is not None:
             self._deadlines.set((partition, key), now.monotonic_ms + TICK_RETRY_MS)
 
-    def _run(self, shard: Shard, key: str, decide: Decide, wait: Wait, now: Now) -> None:
+    def _run(
+        self, shard: Shard, key: str, decide: Decide, wait: Wait, now: Now
+    ) -> None:
         with self._failing(shard):
-            shard.run(Write(key, decide, wait, now.monotonic_ms + self._write_timeout_ms), now)
+            shard.run(
+                Write(key, decide, wait, now.monotonic_ms + self._write_timeout_ms), now
+            )
 
     @contextmanager
     def _failing(self, shard: Shard) -> Iterator[None]:
-        """An error that nobody foresaw, such as a record that can't be read, ends this shard: its groups have no
-        coordinator here until the partition moves or the node restarts (Apache Kafka: CoordinatorState.FAILED).
+        """An error that nobody foresaw, such as a record that can't be read, ends this
+        shard: its groups have no coordinator here until the partition moves or the node
+        restarts (Apache Kafka: CoordinatorState.FAILED).
         """
         try:
             yield
         except Exception as error:
-            if isinstance(error, AssertionError) or getattr(error, "error", None) is Error.KAFKA_STORAGE_ERROR:
+            if (
+                isinstance(error, AssertionError)
+                or getattr(error, "error", None) is Error.KAFKA_STORAGE_ERROR
+            ):
                 raise
             shard.failed, shard.loading = True, None
             self._loading.pop(shard.partition, None)
             shard.close(KafkaError(Error.NOT_COORDINATOR))
-            self._notice(f"{shard.replica.log.directory} failed, its groups have no coordinator here: {error}", error)
+            self._notice(
+                f"{shard.replica.log.directory} failed, its groups have no coordinator"
+                f" here: {error}",
+                error,
+            )

@@ -1,16 +1,19 @@
-"""The assignors of the broker (KIP-848), run by the coordinator: `uniform` and `range`. What they give is the target of
-a group, a wish: members reach it one by one (reconciliation.py). It is made anew when the group epoch has grown: a
-member came, left or subscribed otherwise, or a subscribed topic grew, appeared or disappeared.
+"""The assignors of the broker (KIP-848), run by the coordinator: `uniform` and `range`.
+What they give is the target of a group, a wish: members reach it one by one
+(reconciliation.py). It is made anew when the group epoch has grown: a member came, left
+or subscribed otherwise, or a subscribed topic grew, appeared or disappeared.
 
     uniform   as even as can be, and keeps what it can
     range     per topic, in blocks: the clients' range (assignors.py), as Java's two give the same
 
-What a member owned is its part of the last target here. There is no cooperative assignor: whatever the target, the
-coordinator hands a partition over only after its owner let go.
+What a member owned is its part of the last target here. There is no cooperative
+assignor: whatever the target, the coordinator hands a partition over only after its
+owner let go.
 
-`range` gives what Java's RangeAssignor gives. `uniform` leaves the members with as many partitions as Java's
-UniformAssignor does and moves as few, if it is handed the members in Java's order. That is the order of a hash map, and
-decides ties: so with different subscriptions a result can differ, and be as good.
+`range` gives what Java's RangeAssignor gives. `uniform` leaves the members with as many
+partitions as Java's UniformAssignor does and moves as few, if it is handed the members
+in Java's order. That is the order of a hash map, and decides ties: so with different
+subscriptions a result can differ, and be as good.
 """
 
 from collections import Counter
@@ -26,29 +29,46 @@ Target = frozenset[TopicPartition]
 MAX_ROUNDS = 16  # as Java: members whose subscriptions overlap a little could take many
 
 
-def assign_uniform(members: dict[str, Member], partitions: dict[str, int]) -> Assignment:
-    """Everyone keeps what it had, what is free goes to who has least, then topic by topic is evened out.
+def assign_uniform(
+    members: dict[str, Member], partitions: dict[str, int]
+) -> Assignment:
+    """Everyone keeps what it had, what is free goes to who has least, then topic by
+    topic is evened out.
 
-    While all members want the same topics that is the clients' sticky assignment, and Java's too: equal shares.
+    While all members want the same topics that is the clients' sticky assignment, and
+    Java's too: equal shares.
     """
     subscribers = assignors.subscribers_by_topic(list(members), members, partitions)
     if all(len(subscribed) == len(members) for subscribed in subscribers.values()):
         return assignors.assign_sticky(members, partitions)
     assignment = assignors.kept(members, partitions)
     load = {member: len(share) for member, share in assignment.items()}
-    owner = {partition: member for member, share in assignment.items() for partition in share}
+    owner = {
+        partition: member for member, share in assignment.items() for partition in share
+    }
 
     def most_per_subscriber_first(topic: str) -> tuple[float, int, str]:
-        return (-partitions[topic] / len(subscribers[topic]), len(subscribers[topic]), topic)
+        return (
+            -partitions[topic] / len(subscribers[topic]),
+            len(subscribers[topic]),
+            topic,
+        )
 
     topics = sorted(subscribers, key=most_per_subscriber_first)
     for topic in topics:
         lightest_first = sorted(subscribers[topic], key=load.__getitem__)
-        for partition in [(topic, number) for number in range(partitions[topic]) if (topic, number) not in owner]:
+        for partition in [
+            (topic, number)
+            for number in range(partitions[topic])
+            if (topic, number) not in owner
+        ]:
             owner[partition] = min(lightest_first, key=load.__getitem__)
             load[owner[partition]] += 1
     for _ in range(MAX_ROUNDS):
-        moves = [even_out_topic(topic, partitions[topic], subscribers[topic], owner, load) for topic in topics]
+        moves = [
+            even_out_topic(topic, partitions[topic], subscribers[topic], owner, load)
+            for topic in topics
+        ]
         if not any(moves):
             break
     result: Assignment = {member: [] for member in members}
@@ -58,9 +78,14 @@ def assign_uniform(members: dict[str, Member], partitions: dict[str, int]) -> As
 
 
 def even_out_topic(
-    topic: str, count: int, subscribers: Sequence[str], owner: dict[Partition, str], load: dict[str, int]
+    topic: str,
+    count: int,
+    subscribers: Sequence[str],
+    owner: dict[Partition, str],
+    load: dict[str, int],
 ) -> int:
-    """Move the topic's partitions from who has most to who has least while they differ by two or more. How many moved?
+    """Move the topic's partitions from who has most to who has least while they differ
+    by two or more. How many moved?
 
     Who has most of all but none of this topic can't help.
     """
@@ -72,7 +97,10 @@ def even_out_topic(
         held[owner[topic, number]].append(number)
     moves = 0
     while True:
-        giver = max((member for member in reversed(lightest_first) if held[member]), key=load.__getitem__)
+        giver = max(
+            (member for member in reversed(lightest_first) if held[member]),
+            key=load.__getitem__,
+        )
         taker = min(lightest_first, key=load.__getitem__)
         if load[giver] - load[taker] < 2:
             return moves
@@ -84,27 +112,51 @@ def even_out_topic(
         moves += 1
 
 
-SERVER_ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assignors.assign_range}
+SERVER_ASSIGNORS: dict[str, Assignor] = {
+    "uniform": assign_uniform,
+    "range": assignors.assign_range,
+}
 
 
 def assign(
-    name: str, members: Mapping[str, ConsumerMember], target: Mapping[str, Target], image: Image
+    name: str,
+    members: Mapping[str, ConsumerMember],
+    target: Mapping[str, Target],
+    image: Image,
 ) -> dict[str, Target]:
-    """The new target of every member. name: the assignor. target: the one until now, for assignors that keep it."""
+    """The new target of every member. name: the assignor. target: the one until now,
+    for assignors that keep it.
+    """
     names = image.topic_names
     subscriptions = {
         member_id: Member(
-            tuple(topic for topic in members[member_id].subscribed_topic_names if topic in image.topics),
-            tuple(sorted((names[id], number) for id, number in target.get(member_id, ()) if id in names)),
+            tuple(
+                topic
+                for topic in members[member_id].subscribed_topic_names
+                if topic in image.topics
+            ),
+            tuple(
+                sorted(
+                    (names[id], number)
+                    for id, number in target.get(member_id, ())
+                    if id in names
+                )
+            ),
             instance_id=members[member_id].instance_id,
         )
-        for member_id in sorted(members)  # not in the order of their records, which compaction changes
+        # not in the order of their records, which compaction changes
+        for member_id in sorted(members)
     }
-    topics = sorted({topic for member in subscriptions.values() for topic in member.topics})
+    topics = sorted(
+        {topic for member in subscriptions.values() for topic in member.topics}
+    )
     partitions = {topic: len(image.topics[topic].partitions) for topic in topics}
     assigned = SERVER_ASSIGNORS[name](subscriptions, partitions)
     return {
-        member_id: frozenset((image.topics[topic].topic_id, number) for topic, number in assigned.get(member_id, ()))
+        member_id: frozenset(
+            (image.topics[topic].topic_id, number)
+            for topic, number in assigned.get(member_id, ())
+        )
         for member_id in subscriptions
     }
 
@@ -115,6 +167,8 @@ def assignor_names(configured: str) -> list[str]:
 
 
 def preferred_assignor(members: Iterable[ConsumerMember], names: Sequence[str]) -> str:
-    """The one most members ask for; without a request, or of equals, the first of the configured ones."""
+    """The one most members ask for; without a request, or of equals, the first of the
+    configured ones.
+    """
     votes = Counter(member.server_assignor for member in members)
     return max(names, key=lambda name: votes[name])

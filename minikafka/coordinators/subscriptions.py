@@ -1,10 +1,12 @@
-"""What the members of a consumer group subscribe to (KIP-848): topics by name, and by a regular expression, which means
-whatever topics it matches at the moment. The coordinator looks, and clients need not.
+"""What the members of a consumer group subscribe to (KIP-848): topics by name, and by a
+regular expression, which means whatever topics it matches at the moment. The
+coordinator looks, and clients need not.
 
-The expressions are RE2's, as in Apache Kafka: without backtracking, so that a match takes no longer than the name is
-long, whatever a client asks for.
+The expressions are RE2's, as in Apache Kafka: without backtracking, so that a match
+takes no longer than the name is long, whatever a client asks for.
 
-That a topic was created, deleted, or got more partitions is noticed by a hash over the topics of the group.
+That a topic was created, deleted, or got more partitions is noticed by a hash over the
+topics of the group.
 """
 
 import hashlib
@@ -28,7 +30,10 @@ def compiled_once(pattern: str) -> Any:
     try:
         import re2  # with the first expression: a broker starts without these megabytes
     except ImportError:
-        why = "subscriptions by regular expression need the package google-re2: pip install google-re2"
+        why = (
+            "subscriptions by regular expression need the package google-re2: pip"
+            " install google-re2"
+        )
         raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why) from None
     options = re2.Options()
     options.log_errors = False
@@ -36,7 +41,10 @@ def compiled_once(pattern: str) -> Any:
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
-        why = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error.args[0].decode()}."
+        why = (
+            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression:"
+            f" {error.args[0].decode()}."
+        )
         raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why) from None
 
 
@@ -47,14 +55,18 @@ def compiled(pattern: str) -> Any:
 
 
 def matching(pattern: str | None, image: Image) -> tuple[str, ...]:
-    """The topics whose whole name matches now. One that was stored, and can't be read here, matches nothing."""
+    """The topics whose whole name matches now. One that was stored, and can't be read
+    here, matches nothing.
+    """
     if not pattern:
         return ()
     if pattern not in image.matches:
         if len(image.matches) >= MOST_REMEMBERED:
             image.matches.clear()
         try:
-            image.matches[pattern] = tuple(sorted(filter(compiled(pattern).fullmatch, image.topics)))
+            image.matches[pattern] = tuple(
+                sorted(filter(compiled(pattern).fullmatch, image.topics))
+            )
         except KafkaError:
             image.matches[pattern] = ()
     return image.matches[pattern]
@@ -64,15 +76,26 @@ def by_name(member: ConsumerMember, image: Image) -> ConsumerMember:
     """The member as if it had named all topics that it subscribes to now."""
     if not member.subscribed_topic_regex:
         return member
-    names = {*member.subscribed_topic_names, *matching(member.subscribed_topic_regex, image)}
+    names = {
+        *member.subscribed_topic_names,
+        *matching(member.subscribed_topic_regex, image),
+    }
     return replace(member, subscribed_topic_names=tuple(sorted(names)))
 
 
-def subscribed_topics(state: ConsumerGroupState, image: Image, without: Iterable[ConsumerMember] = ()) -> set[str]:
-    """The topics of a whole group, as far as others than these members subscribe to them."""
+def subscribed_topics(
+    state: ConsumerGroupState, image: Image, without: Iterable[ConsumerMember] = ()
+) -> set[str]:
+    """The topics of a whole group, as far as others than these members subscribe to
+    them.
+    """
     leavers = list(without)
-    gone = Counter(topic for member in leavers for topic in member.subscribed_topic_names)
-    topics = {topic for topic, count in state.subscribers.items() if count > gone[topic]}
+    gone = Counter(
+        topic for member in leavers for topic in member.subscribed_topic_names
+    )
+    topics = {
+        topic for topic, count in state.subscribers.items() if count > gone[topic]
+    }
     gone = Counter(member.subscribed_topic_regex or "" for member in leavers)
     for pattern, count in state.patterns.items():
         if count > gone[pattern]:
@@ -81,31 +104,43 @@ def subscribed_topics(state: ConsumerGroupState, image: Image, without: Iterable
 
 
 class SeenTopics(NamedTuple):
-    """Topics as they were when their hash was made: a heartbeat then looks at the topics of one member only, and makes
-    no hash.
+    """Topics as they were when their hash was made: a heartbeat then looks at the
+    topics of one member only, and makes no hash.
     """
 
     hash: int | None = None
     facts: Mapping[str, tuple[bytes, int] | None] = {}
 
     def are_unchanged(
-        self, topics: Collection[str], all_topics: set[str] | None, metadata_hash: int, image: Image
+        self,
+        topics: Collection[str],
+        all_topics: set[str] | None,
+        metadata_hash: int,
+        image: Image,
     ) -> bool:
-        """Whether these topics are as they were when a group's stored hash was made. False if that isn't known.
-        all_topics: of the group, where they are not what its members named.
+        """Whether these topics are as they were when a group's stored hash was made.
+        False if that isn't known. all_topics: of the group, where they are not what its
+        members named.
         """
         known = self.hash == metadata_hash and all_topics in (None, self.facts.keys())
-        return known and all(topic in self.facts and self.facts[topic] == _facts(topic, image) for topic in topics)
+        return known and all(
+            topic in self.facts and self.facts[topic] == _facts(topic, image)
+            for topic in topics
+        )
 
 
 def look_at(topics: Collection[str], image: Image) -> SeenTopics:
-    """Their hash is of the ids and numbers of partitions of those that exist; 0 if none does.
+    """Their hash is of the ids and numbers of partitions of those that exist; 0 if none
+    does.
 
-    Stored with the group epoch (KIP-1101), as a signed 64-bit number. Apache Kafka's hash is another (XXH3): the first
-    heartbeat after a group moved between the two makes one group epoch more than needed.
+    Stored with the group epoch (KIP-1101), as a signed 64-bit number. Apache Kafka's
+    hash is another (XXH3): the first heartbeat after a group moved between the two
+    makes one group epoch more than needed.
     """
     seen = {topic: _facts(topic, image) for topic in topics}
-    facts = sorted(f"{known[0].hex()}:{known[1]}" for known in seen.values() if known is not None)
+    facts = sorted(
+        f"{known[0].hex()}:{known[1]}" for known in seen.values() if known is not None
+    )
     digest = hashlib.blake2b(" ".join(facts).encode(), digest_size=8).digest()
     return SeenTopics(int.from_bytes(digest, "big", signed=True) if facts else 0, seen)
 

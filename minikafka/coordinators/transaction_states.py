@@ -1,4 +1,6 @@
-"""What is known of a transactional id, and which state may follow which (transactions.py)."""
+"""What is known of a transactional id, and which state may follow which
+(transactions.py).
+"""
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -27,7 +29,8 @@ class Status(IntEnum):
     COMPLETE_COMMIT = 4
     COMPLETE_ABORT = 5
     DEAD = 6  # expired; its record is a tombstone
-    PREPARE_EPOCH_FENCE = 7  # on the way from Ongoing to PrepareAbort; never in a record
+    # on the way from Ongoing to PrepareAbort; never in a record
+    PREPARE_EPOCH_FENCE = 7
 
     @property
     def word(self) -> str:
@@ -55,11 +58,13 @@ STEPS: tuple[tuple[tuple[Status, ...], str, Status], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A transactional id: its producer, and the transaction that it has open or had last.
+    """A transactional id: its producer, and the transaction that it has open or had
+    last.
 
-    Times are wall clock ms. By previous_producer_id and last_producer_epoch (not in the record) a request that comes
-    again is known. client_version: transaction.version of the producer that ended it. next_producer_id: its id, if the
-    epoch that ends the transaction is the last one.
+    Times are wall clock ms. By previous_producer_id and last_producer_epoch (not in the
+    record) a request that comes again is known. client_version: transaction.version of
+    the producer that ended it. next_producer_id: its id, if the epoch that ends the
+    transaction is the last one.
     """
 
     transactional_id: str
@@ -77,7 +82,9 @@ class Transaction:
 
     def to(self, status: Status, **changes: Any) -> "Transaction":
         """One step of the table."""
-        assert any(self.status in before and status is after for before, _, after in STEPS), (self.status, status)
+        assert any(
+            self.status in before and status is after for before, _, after in STEPS
+        ), (self.status, status)
         return replace(self, status=status, **changes)
 
     @property
@@ -88,82 +95,142 @@ class Transaction:
     @property
     def size_bytes(self) -> int:
         """About what it takes in memory."""
-        return ID_BYTES + len(self.transactional_id) + PARTITION_BYTES * len(self.partitions)
+        return (
+            ID_BYTES
+            + len(self.transactional_id)
+            + PARTITION_BYTES * len(self.partitions)
+        )
 
     @property
     def goes_on_as(self) -> tuple[int, int]:
-        """With which id and epoch its producer goes on, also while markers are still to be written."""
+        """With which id and epoch its producer goes on, also while markers are still to
+        be written.
+        """
         if self.next_producer_id != NO_PRODUCER_ID:
             return self.next_producer_id, 0
         return self.producer_id, self.producer_epoch
 
     def check_producer_id(self, expected: tuple[int, int] | None) -> None:
-        """A producer may name the id before this one if that had no epochs left: the answer that told it the new one
-        may have got lost. Errors: PRODUCER_FENCED.
+        """A producer may name the id before this one if that had no epochs left: the
+        answer that told it the new one may have got lost. Errors: PRODUCER_FENCED.
         """
-        if expected is None or self.producer_epoch == NO_EPOCH or expected[0] == self.producer_id:
+        if (
+            expected is None
+            or self.producer_epoch == NO_EPOCH
+            or expected[0] == self.producer_id
+        ):
             return
         if expected[0] != self.previous_producer_id or expected[1] < LAST_EPOCH:
             raise KafkaError(Error.PRODUCER_FENCED)
 
-    def begun_again(self, expected: tuple[int, int] | None, new_producer_id: int, timeout_ms: int) -> "Transaction":
-        """A producer comes. expected: the id and epoch that it says it has (KIP-360); without them it is a new one, and
-        whoever is there is fenced. Errors: PRODUCER_FENCED.
+    def begun_again(
+        self, expected: tuple[int, int] | None, new_producer_id: int, timeout_ms: int
+    ) -> "Transaction":
+        """A producer comes. expected: the id and epoch that it says it has (KIP-360);
+        without them it is a new one, and whoever is there is fenced. Errors:
+        PRODUCER_FENCED.
         """
         fresh = self.producer_epoch == NO_EPOCH
         self.check_producer_id(expected)
         last_epoch = NO_EPOCH if expected is None else self.producer_epoch
-        to_empty: dict[str, Any] = {"timeout_ms": timeout_ms, "partitions": frozenset(), "start_ms": NO_TIME}
-        if self.is_exhausted and (expected is None or expected[1] == self.producer_epoch):
-            ids = {"producer_id": new_producer_id, "producer_epoch": 0, "previous_producer_id": self.producer_id}
-            return self.to(Status.EMPTY, **ids, last_producer_epoch=last_epoch, **to_empty)
+        to_empty: dict[str, Any] = {
+            "timeout_ms": timeout_ms,
+            "partitions": frozenset(),
+            "start_ms": NO_TIME,
+        }
+        if self.is_exhausted and (
+            expected is None or expected[1] == self.producer_epoch
+        ):
+            ids = {
+                "producer_id": new_producer_id,
+                "producer_epoch": 0,
+                "previous_producer_id": self.producer_id,
+            }
+            return self.to(
+                Status.EMPTY, **ids, last_producer_epoch=last_epoch, **to_empty
+            )
         if expected is None or fresh or expected[1] == self.producer_epoch:
             next_epoch = self.producer_epoch + 1
-            return self.to(Status.EMPTY, producer_epoch=next_epoch, last_producer_epoch=last_epoch, **to_empty)
+            return self.to(
+                Status.EMPTY,
+                producer_epoch=next_epoch,
+                last_producer_epoch=last_epoch,
+                **to_empty,
+            )
         if expected[1] == self.last_producer_epoch:
             return self.to(Status.EMPTY, **to_empty)  # the answer got lost
         raise KafkaError(Error.PRODUCER_FENCED)
 
     def fenced(self, version: int, new_producer_id: int) -> "Transaction":
-        """Aborted by its coordinator: nobody goes on with its epoch. version: transaction.version of the cluster."""
-        fence = self.to(Status.PREPARE_EPOCH_FENCE, producer_epoch=min(self.producer_epoch + 1, FENCE_EPOCH))
+        """Aborted by its coordinator: nobody goes on with its epoch. version:
+        transaction.version of the cluster.
+        """
+        fence = self.to(
+            Status.PREPARE_EPOCH_FENCE,
+            producer_epoch=min(self.producer_epoch + 1, FENCE_EPOCH),
+        )
         of_v2 = version >= V2
         return fence.to(
             Status.PREPARE_ABORT,
             client_version=version,
             last_producer_epoch=self.producer_epoch if of_v2 else NO_EPOCH,
-            next_producer_id=new_producer_id if of_v2 and self.is_exhausted else NO_PRODUCER_ID,
+            next_producer_id=(
+                new_producer_id if of_v2 and self.is_exhausted else NO_PRODUCER_ID
+            ),
         )
 
-    def ended(self, committed: bool, version: int, new_producer_id: int, now_ms: int) -> "Transaction":
+    def ended(
+        self, committed: bool, version: int, new_producer_id: int, now_ms: int
+    ) -> "Transaction":
         """What its producer decides, in transactions v2 with a new epoch."""
         status = Status.PREPARE_COMMIT if committed else Status.PREPARE_ABORT
         if version < V2:
             return self.to(status, client_version=0)
-        # A producer that has the fence's epoch, which should not be, may abort. Its commit has no epoch, and fails.
+        # A producer that has the fence's epoch, which should not be, may abort. Its
+        # commit has no epoch, and fails.
         highest = FENCE_EPOCH + committed
         return self.to(
-            status, client_version=version, producer_epoch=min(self.producer_epoch + 1, highest),
-            last_producer_epoch=self.producer_epoch, start_ms=now_ms if self.status in IDLE else self.start_ms,
+            status,
+            client_version=version,
+            producer_epoch=min(self.producer_epoch + 1, highest),
+            last_producer_epoch=self.producer_epoch,
+            start_ms=now_ms if self.status in IDLE else self.start_ms,
             next_producer_id=new_producer_id if self.is_exhausted else NO_PRODUCER_ID,
-        )  # fmt: skip
+        )
 
     def completed(self) -> "Transaction":
         """Every partition has its marker."""
-        status = Status.COMPLETE_COMMIT if self.status is Status.PREPARE_COMMIT else Status.COMPLETE_ABORT
+        status = (
+            Status.COMPLETE_COMMIT
+            if self.status is Status.PREPARE_COMMIT
+            else Status.COMPLETE_ABORT
+        )
         done = self.to(status, partitions=frozenset())
         if self.next_producer_id == NO_PRODUCER_ID:
             return done
         producer_id, epoch = self.goes_on_as
-        new = replace(done, producer_id=producer_id, producer_epoch=epoch, next_producer_id=NO_PRODUCER_ID)
+        new = replace(
+            done,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            next_producer_id=NO_PRODUCER_ID,
+        )
         return replace(new, previous_producer_id=self.producer_id)
 
     def is_end_again(self, producer_id: int, epoch: int) -> bool:
-        """Whether who ends it with this id and epoch, in transactions v2, has done so before."""
+        """Whether who ends it with this id and epoch, in transactions v2, has done so
+        before.
+        """
         if self.status not in COMPLETE:
             return False
-        overflowed = epoch == LAST_EPOCH and self.producer_epoch == 0 and self.previous_producer_id == producer_id
-        return overflowed or (self.producer_id == producer_id and self.producer_epoch == epoch + 1)
+        overflowed = (
+            epoch == LAST_EPOCH
+            and self.producer_epoch == 0
+            and self.previous_producer_id == producer_id
+        )
+        return overflowed or (
+            self.producer_id == producer_id and self.producer_epoch == epoch + 1
+        )
 
     def record(self, was: "Transaction") -> CoordinatorRecord:
         partitions = nested(sorted(self.partitions), "topic", "partition_ids")
@@ -174,22 +241,33 @@ class Transaction:
             "producer_epoch": self.producer_epoch,
             "transaction_timeout_ms": self.timeout_ms,
             "transaction_status": self.status,
-            "transaction_partitions": None if self.status is Status.EMPTY else partitions,
+            "transaction_partitions": (
+                None if self.status is Status.EMPTY else partitions
+            ),
             "transaction_last_update_timestamp_ms": self.update_ms,
             "transaction_start_timestamp_ms": self.start_ms,
             "client_transaction_version": self.client_version,
         }
-        return CoordinatorRecord("TransactionLog", {"transactional_id": self.transactional_id}, value)
+        return CoordinatorRecord(
+            "TransactionLog", {"transactional_id": self.transactional_id}, value
+        )
 
 
 def from_record(key: Message, value: Message) -> Transaction:
     """The other way round."""
     topics = value.transaction_partitions or ()
     return Transaction(
-        key.transactional_id, value.producer_id, value.producer_epoch, value.transaction_timeout_ms,
+        key.transactional_id,
+        value.producer_id,
+        value.producer_epoch,
+        value.transaction_timeout_ms,
         Status(value.transaction_status),
-        frozenset((topic.topic, number) for topic in topics for number in topic.partition_ids),
-        value.transaction_start_timestamp_ms, value.transaction_last_update_timestamp_ms,
-        previous_producer_id=value.previous_producer_id, client_version=value.client_transaction_version,
+        frozenset(
+            (topic.topic, number) for topic in topics for number in topic.partition_ids
+        ),
+        value.transaction_start_timestamp_ms,
+        value.transaction_last_update_timestamp_ms,
+        previous_producer_id=value.previous_producer_id,
+        client_version=value.client_transaction_version,
         next_producer_id=value.next_producer_id,
-    )  # fmt: skip
+    )

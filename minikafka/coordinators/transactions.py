@@ -1,8 +1,10 @@
-"""The transaction coordinator: what transactional ids are doing (KIP-98, KIP-360, KIP-447, KIP-664).
+"""The transaction coordinator: what transactional ids are doing (KIP-98, KIP-360,
+KIP-447, KIP-664).
 
-A transaction writes to many partitions, all or nothing. Somebody must remember which partitions these are and how it
-ended: the coordinator of its transactional id, in a partition of `__transaction_state`. Every step is a record there
-(runtime.py), so another broker can take over in the middle:
+A transaction writes to many partitions, all or nothing. Somebody must remember which
+partitions these are and how it ended: the coordinator of its transactional id, in a
+partition of `__transaction_state`. Every step is a record there (runtime.py), so
+another broker can take over in the middle:
 
     1  InitProducerId        who comes with a transactional id gets a producer id and a new epoch. Whoever had an older
                              epoch is fenced, and what it had open is aborted.
@@ -12,12 +14,14 @@ ended: the coordinator of its transactional id, in a partition of `__transaction
     4  WriteTxnMarkers       each partition is told; again and again, until each has the marker.
     5  CompleteCommit, -Abort  nothing is left to do. The next transaction may begin.
 
-STEPS (transaction_states.py) is the whole of it: which state may follow which, and what leads there. An `Ongoing`
-transaction whose time is over is ended by the coordinator, as if a new producer had come: epoch + 1, PrepareAbort.
+STEPS (transaction_states.py) is the whole of it: which state may follow which, and what
+leads there. An `Ongoing` transaction whose time is over is ended by the coordinator, as
+if a new producer had come: epoch + 1, PrepareAbort.
 
-Since transactions v2 (KIP-890) step 2 is done by the brokers that get the first batch, every EndTxn bumps the epoch, so
-that a late batch of an ended transaction is fenced, and an abort may come when nothing has joined. (Apache Kafka:
-TransactionCoordinator, TransactionMetadata.)
+Since transactions v2 (KIP-890) step 2 is done by the brokers that get the first batch,
+every EndTxn bumps the epoch, so that a late batch of an ended transaction is fenced,
+and an abort may come when nothing has joined. (Apache Kafka: TransactionCoordinator,
+TransactionMetadata.)
 """
 
 from collections.abc import Callable, Iterable
@@ -45,22 +49,34 @@ PRODUCER_CAME = Reason("producer_came", "a producer with its transactional id ca
 PARTITIONS_JOIN = Reason("partitions_join", "partitions joined it")
 COMMITS = Reason("producer_commits", "its producer commits")
 ABORTS = Reason("producer_aborts", "its producer aborts")
-TIME_IS_OVER = Reason("transaction_timeout", "its producer took longer than transaction.timeout.ms")
+TIME_IS_OVER = Reason(
+    "transaction_timeout", "its producer took longer than transaction.timeout.ms"
+)
 MARKERS_WRITTEN = Reason("markers_written", "every partition has its marker")
-EXPIRED = Reason("transactional_id_expired", "nobody has used it for transactional.id.expiration.ms")
+EXPIRED = Reason(
+    "transactional_id_expired", "nobody has used it for transactional.id.expiration.ms"
+)
 
 
 def ids(transaction: Transaction) -> Answer:
-    """What a producer hears, and how it goes on: never with the epoch behind the last one."""
+    """What a producer hears, and how it goes on: never with the epoch behind the last
+    one.
+    """
     producer_id, epoch = transaction.goes_on_as
-    return {"error_code": Error.NONE, "producer_id": producer_id, "producer_epoch": epoch}
+    return {
+        "error_code": Error.NONE,
+        "producer_id": producer_id,
+        "producer_epoch": epoch,
+    }
 
 
 @dataclass(eq=False, repr=False)
 class Transactions(State):
-    """The transactional ids of one partition of `__transaction_state`. version(): transaction.version of the cluster.
-    prepared(transaction, now): its markers are to be written. new_producer_id(now): for what time ends;
-    NO_PRODUCER_ID until there is one. has_room(size_bytes): whether so much more may be kept. size_bytes: of all kept.
+    """The transactional ids of one partition of `__transaction_state`. version():
+    transaction.version of the cluster. prepared(transaction, now): its markers are to
+    be written. new_producer_id(now): for what time ends; NO_PRODUCER_ID until there is
+    one. has_room(size_bytes): whether so much more may be kept. size_bytes: of all
+    kept.
     """
 
     _config: Configs
@@ -95,10 +111,18 @@ class Transactions(State):
         if known is None or not self._deadlines.is_overdue(key, now.monotonic_ms):
             return Decision()
         if known.status is Status.ONGOING:
-            new_producer_id = self._new_producer_id(now) if known.is_exhausted else NO_PRODUCER_ID
-            return self._step(self._fenced(known, new_producer_id), {}, now, TIME_IS_OVER)
+            new_producer_id = (
+                self._new_producer_id(now) if known.is_exhausted else NO_PRODUCER_ID
+            )
+            return self._step(
+                self._fenced(known, new_producer_id), {}, now, TIME_IS_OVER
+            )
         gone = known.to(Status.DEAD)
-        return Decision([gone.record(known)._replace(value=None)], {}, lambda _: self._tell(known, gone, EXPIRED))
+        return Decision(
+            [gone.record(known)._replace(value=None)],
+            {},
+            lambda _: self._tell(known, gone, EXPIRED),
+        )
 
     def next_deadline(self, key: str) -> int | None:
         return self._deadlines.at(key)
@@ -111,37 +135,69 @@ class Transactions(State):
         return known is None or known.is_exhausted
 
     def init(
-        self, transactional_id: str, timeout_ms: int, expected: tuple[int, int] | None, new_producer_id: int, now: Now
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        expected: tuple[int, int] | None,
+        new_producer_id: int,
+        now: Now,
     ) -> Decision:
-        """InitProducerId. Errors: CONCURRENT_TRANSACTIONS until the last transaction is over, PRODUCER_FENCED."""
-        known = self.transactions.get(transactional_id) or Transaction(transactional_id, new_producer_id)
+        """InitProducerId. Errors: CONCURRENT_TRANSACTIONS until the last transaction is
+        over, PRODUCER_FENCED.
+        """
+        known = self.transactions.get(transactional_id) or Transaction(
+            transactional_id, new_producer_id
+        )
         if known.status in PREPARED:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         if known.status is Status.ONGOING:
             known.check_producer_id(expected)
-            refused = {"error_code": Error.CONCURRENT_TRANSACTIONS, "producer_id": -1, "producer_epoch": -1}
-            return self._step(self._fenced(known, new_producer_id), refused, now, PRODUCER_CAME)
+            refused = {
+                "error_code": Error.CONCURRENT_TRANSACTIONS,
+                "producer_id": -1,
+                "producer_epoch": -1,
+            }
+            return self._step(
+                self._fenced(known, new_producer_id), refused, now, PRODUCER_CAME
+            )
         if known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
-            raise KafkaError(Error.CONCURRENT_TRANSACTIONS)  # it wasn't when the id was asked for
+            # it wasn't when the id was asked for
+            raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         wanted = known.begun_again(expected, new_producer_id, timeout_ms)
         return self._step(wanted, ids(wanted), now, PRODUCER_CAME)
 
-    def add(self, of: tuple[str, int, int], partitions: frozenset[TopicPartition], version: int, now: Now) -> Decision:
-        """AddPartitionsToTxn, AddOffsetsToTxn. of: transactional id, producer id, epoch. version: of transactions.
-        Errors: CONCURRENT_TRANSACTIONS until the last transaction is over, as of _of.
+    def add(
+        self,
+        of: tuple[str, int, int],
+        partitions: frozenset[TopicPartition],
+        version: int,
+        now: Now,
+    ) -> Decision:
+        """AddPartitionsToTxn, AddOffsetsToTxn. of: transactional id, producer id,
+        epoch. version: of transactions. Errors: CONCURRENT_TRANSACTIONS until the last
+        transaction is over, as of _of.
         """
         self._check_is_over(of[0])
         known = self._of(*of)
         if known.status is Status.ONGOING and partitions <= known.partitions:
             return Decision(answer={"error_code": Error.NONE})
         start_ms = known.start_ms if known.status is Status.ONGOING else now.wall_ms
-        joined = {"partitions": known.partitions | partitions, "client_version": version}
+        joined = {
+            "partitions": known.partitions | partitions,
+            "client_version": version,
+        }
         wanted = known.to(Status.ONGOING, start_ms=start_ms, **joined)
         return self._step(wanted, {"error_code": Error.NONE}, now, PARTITIONS_JOIN)
 
-    def verify(self, transactional_id: str, producer_id: int, epoch: int, partition: TopicPartition) -> None:
-        """AddPartitionsToTxn, to verify (KIP-890). Errors: as of _of, CONCURRENT_TRANSACTIONS, TRANSACTION_ABORTABLE
-        if the partition has not joined.
+    def verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partition: TopicPartition,
+    ) -> None:
+        """AddPartitionsToTxn, to verify (KIP-890). Errors: as of _of,
+        CONCURRENT_TRANSACTIONS, TRANSACTION_ABORTABLE if the partition has not joined.
         """
         known = self._of(transactional_id, producer_id, epoch)
         if known.status in PREPARED:
@@ -149,9 +205,17 @@ class Transactions(State):
         if partition not in known.partitions:
             raise KafkaError(Error.TRANSACTION_ABORTABLE)
 
-    def end(self, of: tuple[str, int, int], committed: bool, version: int, new_producer_id: int, now: Now) -> Decision:
-        """EndTxn; one that comes again hears the same. of: transactional id, producer id, epoch. version: of
-        transactions. Errors: CONCURRENT_TRANSACTIONS until the last transaction is over, as of _of, INVALID_TXN_STATE.
+    def end(
+        self,
+        of: tuple[str, int, int],
+        committed: bool,
+        version: int,
+        new_producer_id: int,
+        now: Now,
+    ) -> Decision:
+        """EndTxn; one that comes again hears the same. of: transactional id, producer
+        id, epoch. version: of transactions. Errors: CONCURRENT_TRANSACTIONS until the
+        last transaction is over, as of _of, INVALID_TXN_STATE.
         """
         if version < V2:
             self._of(*of)
@@ -161,12 +225,17 @@ class Transactions(State):
         if known is None or not again:
             known = self._of(*of)
         new = version >= V2 and not again
-        if known.status is (Status.COMPLETE_COMMIT if committed else Status.COMPLETE_ABORT) and not new:
+        if (
+            known.status
+            is (Status.COMPLETE_COMMIT if committed else Status.COMPLETE_ABORT)
+            and not new
+        ):
             return Decision(answer=ids(known))
         if known.status is not Status.ONGOING and not (new and not committed):
             raise KafkaError(Error.INVALID_TXN_STATE)
         if version >= V2 and known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
-            raise KafkaError(Error.CONCURRENT_TRANSACTIONS)  # it wasn't when the id was asked for
+            # it wasn't when the id was asked for
+            raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         wanted = known.ended(committed, version, new_producer_id, now.wall_ms)
         return self._step(wanted, ids(wanted), now, COMMITS if committed else ABORTS)
 
@@ -194,8 +263,14 @@ class Transactions(State):
         }
 
     def listed(self, asked: Message, now: Now) -> list[dict[str, Any]]:
-        """Those that all filters of a ListTransactions let through. Errors: INVALID_REGULAR_EXPRESSION."""
-        pattern = compiled_once(asked.transactional_id_pattern) if asked.transactional_id_pattern else None
+        """Those that all filters of a ListTransactions let through. Errors:
+        INVALID_REGULAR_EXPRESSION.
+        """
+        pattern = (
+            compiled_once(asked.transactional_id_pattern)
+            if asked.transactional_id_pattern
+            else None
+        )
         return [
             {
                 "transactional_id": each.transactional_id,
@@ -204,8 +279,14 @@ class Transactions(State):
             }
             for each in self.transactions.values()
             if (not asked.state_filters or each.status.word in asked.state_filters)
-            and (not asked.producer_id_filters or each.producer_id in asked.producer_id_filters)
-            and (asked.duration_filter < 0 or now.wall_ms - each.start_ms > asked.duration_filter)
+            and (
+                not asked.producer_id_filters
+                or each.producer_id in asked.producer_id_filters
+            )
+            and (
+                asked.duration_filter < 0
+                or now.wall_ms - each.start_ms > asked.duration_filter
+            )
             and (pattern is None or pattern.fullmatch(each.transactional_id))
         ]
 
@@ -221,15 +302,17 @@ class Transactions(State):
             self.size_bytes += transaction.size_bytes
 
     def _check_is_over(self, transactional_id: str) -> None:
-        """While its markers are written nobody is judged: who asks again is told the truth then. Errors:
-        CONCURRENT_TRANSACTIONS.
+        """While its markers are written nobody is judged: who asks again is told the
+        truth then. Errors: CONCURRENT_TRANSACTIONS.
         """
         known = self.transactions.get(transactional_id)
         if known is not None and known.status in PREPARED:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
 
     def _fenced(self, known: Transaction, new_producer_id: int) -> Transaction:
-        """Errors: CONCURRENT_TRANSACTIONS while the producer id that it needs is not there."""
+        """Errors: CONCURRENT_TRANSACTIONS while the producer id that it needs is not
+        there.
+        """
         version = self._version()
         if version >= V2 and known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
@@ -242,20 +325,31 @@ class Transactions(State):
             raise KafkaError(Error.INVALID_PRODUCER_ID_MAPPING)
         if known.producer_epoch != epoch:
             if self._trace:
-                self._trace.emit("ProducerFenced", transactional_id=transactional_id, producer_id=producer_id,
-                                 producer_epoch=epoch, newest_epoch=known.producer_epoch)  # fmt: skip
+                self._trace.emit(
+                    "ProducerFenced",
+                    transactional_id=transactional_id,
+                    producer_id=producer_id,
+                    producer_epoch=epoch,
+                    newest_epoch=known.producer_epoch,
+                )
             raise KafkaError(Error.PRODUCER_FENCED)
         return known
 
-    def _step(self, wanted: Transaction, answer: Answer, now: Now, why: Reason) -> Decision:
+    def _step(
+        self, wanted: Transaction, answer: Answer, now: Now, why: Reason
+    ) -> Decision:
         wanted = replace(wanted, update_ms=now.wall_ms)
         was = self.transactions.get(wanted.transactional_id)
         more_bytes = wanted.size_bytes - (was.size_bytes if was else 0)
         if more_bytes > 0 and not self._has_room(more_bytes):
-            raise KafkaError(Error.POLICY_VIOLATION, "too many transactional ids, or partitions in transactions")
+            raise KafkaError(
+                Error.POLICY_VIOLATION,
+                "too many transactional ids, or partitions in transactions",
+            )
 
         def change(now: Now) -> None:
-            self._keep(wanted.transactional_id, wanted)  # the record lacks what only a coordinator knows
+            # the record lacks what only a coordinator knows
+            self._keep(wanted.transactional_id, wanted)
             self._tell(was, wanted, why)
             self._settle(wanted, now)
 
@@ -267,19 +361,29 @@ class Transactions(State):
             self._deadlines.set(transaction.transactional_id, None)
             self._prepared(transaction, now)
             return
-        at_ms, every_ms = transaction.update_ms + self._config["transactional.id.expiration.ms"], 1
+        at_ms, every_ms = (
+            transaction.update_ms + self._config["transactional.id.expiration.ms"],
+            1,
+        )
         if transaction.status is Status.ONGOING:
             at_ms = transaction.start_ms + transaction.timeout_ms
-            every_ms = self._config["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
+            every_ms = self._config[
+                "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+            ]
         due_ms = now.monotonic_ms + max(at_ms - now.wall_ms, 0)
-        self._deadlines.set(transaction.transactional_id, -(-due_ms // every_ms) * every_ms)
+        self._deadlines.set(
+            transaction.transactional_id, -(-due_ms // every_ms) * every_ms
+        )
 
     def _tell(self, was: Transaction | None, becomes: Transaction, why: Reason) -> None:
         if self._trace:
             self._trace.emit(
                 "TransactionStateChanged",
-                transactional_id=becomes.transactional_id, producer_id=becomes.producer_id,
-                producer_epoch=becomes.producer_epoch, was=was.status.word if was else "nothing",
-                state=becomes.status.word, partitions=[f"{topic}-{n}" for topic, n in sorted(becomes.partitions)],
+                transactional_id=becomes.transactional_id,
+                producer_id=becomes.producer_id,
+                producer_epoch=becomes.producer_epoch,
+                was=was.status.word if was else "nothing",
+                state=becomes.status.word,
+                partitions=[f"{topic}-{n}" for topic, n in sorted(becomes.partitions)],
                 why=why,
-            )  # fmt: skip
+            )

@@ -1,5 +1,5 @@
-"""Small cards: how a notebook shows a verdict, the claims and what is done. The text form stands beside them, for nbval
-and for those who read without a browser.
+"""Small cards: how a notebook shows a verdict, the claims and what is done. The text
+form stands beside them, for nbval and for those who read without a browser.
 
 Inline styles alone: JupyterLab keeps them, and its own variables follow the theme.
 """
@@ -10,9 +10,17 @@ import re
 from collections.abc import Iterable, Sequence
 
 GOOD, TROUBLE, QUIET, HALF = "#1f7a4d", "#b3470a", "#57606a", "#8a6100"
-MARKS = {"right": ("✓", GOOD), "wrong": ("✗", TROUBLE), "open": ("–", QUIET), "half": ("±", HALF)}
+MARKS = {
+    "right": ("✓", GOOD),
+    "wrong": ("✗", TROUBLE),
+    "open": ("–", QUIET),
+    "half": ("±", HALF),
+}
 
-_BASE = "font:14px/1.5 var(--jp-content-font-family,system-ui,sans-serif);color:var(--jp-content-font-color1,inherit)"
+_BASE = (
+    "font:14px/1.5 var(--jp-content-font-family,system-ui,sans-serif);"
+    "color:var(--jp-content-font-color1,inherit)"
+)
 _MONO = "font:13px/1.45 var(--jp-code-font-family,ui-monospace,monospace)"
 
 
@@ -20,9 +28,11 @@ def card(mark: str, headline: str, body: str = "") -> str:
     """One card. mark: of MARKS; body: HTML under the headline."""
     colour = MARKS[mark][1]
     return (
-        f'<div style="{_BASE};max-width:860px;margin:2px 0 8px;padding:8px 14px;border:1px solid '
-        f'var(--jp-border-color2,#c8d1da);border-left:5px solid {colour};border-radius:6px">'
-        f'<div style="display:flex;gap:10px;align-items:baseline">{badge(mark)}<b>{_words(headline)}</b></div>'
+        f'<div style="{_BASE};max-width:860px;margin:2px 0 8px;padding:8px 14px;'
+        "border:1px solid var(--jp-border-color2,#c8d1da);"
+        f'border-left:5px solid {colour};border-radius:6px">'
+        '<div style="display:flex;gap:10px;align-items:baseline">'
+        f"{badge(mark)}<b>{_words(headline)}</b></div>"
         f"{body}</div>"
     )
 
@@ -31,16 +41,22 @@ def badge(mark: str) -> str:
     """A round mark that is read out as a word."""
     sign, colour = MARKS[mark]
     return (
-        f'<span role="img" aria-label="{mark}" style="flex:none;display:inline-block;width:20px;height:20px;'
-        f"border-radius:10px;background:{colour};color:#fff;text-align:center;font:bold 13px/20px system-ui,sans-serif"
-        f'">{sign}</span>'
+        f'<span role="img" aria-label="{mark}"'
+        ' style="flex:none;display:inline-block;width:20px;height:20px;'
+        f"border-radius:10px;background:{colour};color:#fff;text-align:center;"
+        f'font:bold 13px/20px system-ui,sans-serif">{sign}</span>'
     )
 
 
 def line(words: str, mark: str = "") -> str:
-    """A line of a card's body: marked, or plain; what is indented keeps its columns, as data and tracebacks do."""
+    """A line of a card's body: marked, or plain; what is indented keeps its columns, as
+    data and tracebacks do.
+    """
     if mark:
-        return f'<div style="display:flex;gap:10px;margin-top:5px">{badge(mark)}<span>{_words(words)}</span></div>'
+        return (
+            '<div style="display:flex;gap:10px;margin-top:5px">'
+            f"{badge(mark)}<span>{_words(words)}</span></div>"
+        )
     style = _MONO if words.startswith((" ", "File ")) else ""
     look = f"margin:3px 0 0 30px;white-space:pre-wrap;overflow-wrap:anywhere;{style}"
     return f'<div style="{look}">{_words(words)}</div>'
@@ -54,9 +70,11 @@ def small(words: str) -> str:
 def strip(rows: Iterable[tuple[str, Sequence[tuple[str, int, int]]]]) -> str:
     """Progress: for each name, (what, done, of) as filled places."""
     return "".join(
-        f'<div style="{_BASE};display:flex;flex-wrap:wrap;gap:4px 18px;align-items:center;padding:4px 0;'
-        f'border-bottom:1px solid var(--jp-border-color2,#c8d1da);max-width:860px">'
-        f'<b style="width:210px">{html.escape(name)}</b>{"".join(_places(*part) for part in parts)}</div>'
+        f'<div style="{_BASE};display:flex;flex-wrap:wrap;gap:4px 18px;'
+        "align-items:center;padding:4px 0;max-width:860px;"
+        'border-bottom:1px solid var(--jp-border-color2,#c8d1da)">'
+        f'<b style="width:210px">{html.escape(name)}</b>'
+        f"{''.join(_places(*part) for part in parts)}</div>"
         for name, parts in rows
     )
 
@@ -69,14 +87,24 @@ def _words(text: str) -> str:
 def _places(what: str, done: int, of: int) -> str:
     if not of:
         return ""
-    look = "display:inline-block;width:13px;height:13px;margin-left:3px;border-radius:3px;vertical-align:-2px"
+    look = (
+        "display:inline-block;width:13px;height:13px;margin-left:3px;"
+        "border-radius:3px;vertical-align:-2px"
+    )
     full = f'<i style="{look};background:{GOOD}"></i>' * done
-    empty = f'<i style="{look};border:1px solid {QUIET};box-sizing:border-box"></i>' * (of - done)
-    return f'<span aria-label="{what}: {done} of {of}" role="img" style="width:190px">{what} {full}{empty}</span>'
+    empty = f'<i style="{look};border:1px solid {QUIET};box-sizing:border-box"></i>' * (
+        of - done
+    )
+    return (
+        f'<span aria-label="{what}: {done} of {of}" role="img"'
+        f' style="width:190px">{what} {full}{empty}</span>'
+    )
 
 
 def bundle(text: str, page: str) -> dict[str, str]:
-    """What a notebook shows: text, and the card beside it unless outputs hold text only."""
+    """What a notebook shows: text, and the card beside it unless outputs hold text
+    only.
+    """
     if os.environ.get("MINIKAFKA_PICTURES") == "text":
         return {"text/plain": text}
     return {"text/plain": text, "text/html": page}

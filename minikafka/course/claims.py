@@ -1,6 +1,8 @@
-"""The claims ledger, `notebooks/claims.toml`: what introductions to Kafka say, a verdict on each, and the evidence.
+"""The claims ledger, `notebooks/claims.toml`: what introductions to Kafka say, a
+verdict on each, and the evidence.
 
-Evidence names something that a test can find (a cell of a notebook, a test) or cites a KIP or Kafka's documentation.
+Evidence names something that a test can find (a cell of a notebook, a test) or cites a
+KIP or Kafka's documentation.
 """
 
 import textwrap
@@ -23,7 +25,9 @@ _WIDTH = 100
 
 @dataclass(frozen=True)
 class Evidence:
-    """on: what it ran on. where: `01#cell-id`, `tests/file.py::test_name`, or a citation."""
+    """on: what it ran on. where: `01#cell-id`, `tests/file.py::test_name`, or a
+    citation.
+    """
 
     on: str
     where: str
@@ -31,7 +35,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Claim:
-    """text: as introductions say it. but: the condition, or what is true instead; empty when it is simply true."""
+    """text: as introductions say it. but: the condition, or what is true instead; empty
+    when it is simply true.
+    """
 
     id: str
     section: str
@@ -47,13 +53,21 @@ def ledger(path: Path = LEDGER) -> tuple[Claim, ...]:
     """Every claim, in the file's order."""
     found = tomllib.loads(path.read_text(encoding="utf-8"))["claim"]
     return tuple(
-        Claim(**{"but": "", **claim, "evidence": tuple(Evidence(**each) for each in claim["evidence"])})
+        Claim(
+            **{
+                "but": "",
+                **claim,
+                "evidence": tuple(Evidence(**each) for each in claim["evidence"]),
+            }
+        )
         for claim in found
     )
 
 
 def on_apache_kafka(cells: Set[str]) -> bool:
-    """Does a claim that one of these cells (`05#who-run`) is evidence for have evidence on Apache Kafka, too?"""
+    """Does a claim that one of these cells (`05#who-run`) is evidence for have evidence
+    on Apache Kafka, too?
+    """
     return any(
         {evidence.where for evidence in claim.evidence} & cells
         and any(evidence.on == "Apache Kafka" for evidence in claim.evidence)
@@ -76,10 +90,17 @@ def _ran_on(claim: Claim) -> list[str]:
 
 
 def table(claims: Iterable[Claim]) -> str:
-    """The claims as text: each with its verdict, then the condition, then what it ran on."""
+    """The claims as text: each with its verdict, then the condition, then what it ran
+    on.
+    """
     lines = []
     for claim in claims:
         lines += textwrap.wrap(f'"{claim.text}"', _WIDTH)
-        verdict = f"{claim.verdict}{': ' if claim.but else ''}{claim.but} [{', '.join(_ran_on(claim))}]"
-        lines += textwrap.wrap(verdict, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+        verdict = (
+            f"{claim.verdict}{': ' if claim.but else ''}{claim.but}"
+            f" [{', '.join(_ran_on(claim))}]"
+        )
+        lines += textwrap.wrap(
+            verdict, _WIDTH, initial_indent="    ", subsequent_indent="    "
+        )
     return "\n".join(lines)

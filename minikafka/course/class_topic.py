@@ -1,8 +1,9 @@
 """Reads the class's topic, which everybody in the class can write to.
 
-A client gives up at a batch that it can't decode, and meets it again after each start; kafka-python needs one more
-package for each of snappy, lz4 and zstd, too. Here a batch is bytes: what can't be decoded is counted and passed over,
-for the next batch begins where its header says.
+A client gives up at a batch that it can't decode, and meets it again after each start;
+kafka-python needs one more package for each of snappy, lz4 and zstd, too. Here a batch
+is bytes: what can't be decoded is counted and passed over, for the next batch begins
+where its header says.
 """
 
 import socket
@@ -16,12 +17,14 @@ from minikafka.wire.records import RawRecord, batches, check_crc, raw_records
 from minikafka.wire.schema import Message
 from minikafka.wire.unpacking import Allowance
 
-# Versions that Apache Kafka has known since 2.3; a fetch older than 10 gets no zstd (KIP-110).
+# Versions that Apache Kafka has known since 2.3; a fetch older than 10 gets no zstd
+# (KIP-110).
 _METADATA, _LIST_OFFSETS, _FETCH = 1, 1, 11
 _EARLIEST = -2  # ListOffsets' timestamp
 _WAIT_MS = 500
 _FETCH_BYTES = 1 << 20
-_MOST_BYTES = 100 << 20  # of an answer: no broker takes a larger batch unless it is told to
+# of an answer: no broker takes a larger batch unless it is told to
+_MOST_BYTES = 100 << 20
 _MOST_RECORDS = 100_000  # of one batch
 _SESSIONLESS = -1  # a fetch session's epoch (KIP-227)
 
@@ -29,7 +32,8 @@ _SESSIONLESS = -1  # a fetch session's epoch (KIP-227)
 class Reader:
     """The records of a topic's only partition, from its beginning on.
 
-    unreadable: how many batches were passed over. caught_up: everything that counted at the last read has been read.
+    unreadable: how many batches were passed over. caught_up: everything that counted at
+    the last read has been read.
     """
 
     def __init__(self, bootstrap: str, topic: str) -> None:
@@ -37,11 +41,14 @@ class Reader:
         self.caught_up = False
         self._bootstrap = bootstrap
         self._topic = topic
-        self._offset: int | None = None  # where to go on reading; None: at the beginning
+        # where to go on reading; None: at the beginning
+        self._offset: int | None = None
         self._leader: socket.socket | None = None
 
     def read(self) -> list[RawRecord]:
-        """What is there, or comes within half a second. Errors: OSError, after which one may try again."""
+        """What is there, or comes within half a second. Errors: OSError, after which
+        one may try again.
+        """
         try:
             if self._leader is None:
                 self._leader = reachable.connected(self._find_leader())
@@ -66,7 +73,9 @@ class Reader:
         for address in self._bootstrap.split(","):
             try:
                 with reachable.connected(address) as broker:
-                    told = reachable.ask(broker, "Metadata", _METADATA, asked, _MOST_BYTES)
+                    told = reachable.ask(
+                        broker, "Metadata", _METADATA, asked, _MOST_BYTES
+                    )
             except OSError:
                 continue
             addresses = {one.node_id: f"{one.host}:{one.port}" for one in told.brokers}
@@ -82,20 +91,29 @@ class Reader:
     def _beginning(self) -> int:
         wanted = [{"partition_index": 0, "timestamp": _EARLIEST}]
         topics = [{"name": self._topic, "partitions": wanted}]
-        told = self._ask("ListOffsets", _LIST_OFFSETS, {"replica_id": -1, "topics": topics})
+        told = self._ask(
+            "ListOffsets", _LIST_OFFSETS, {"replica_id": -1, "topics": topics}
+        )
         found = told.topics[0].partitions[0]
         _raise(found.error_code)
         return int(found.offset)
 
     def _fetch(self, offset: int) -> Any:
-        wanted = [{"partition": 0, "fetch_offset": offset, "partition_max_bytes": _FETCH_BYTES}]
+        wanted = [
+            {
+                "partition": 0,
+                "fetch_offset": offset,
+                "partition_max_bytes": _FETCH_BYTES,
+            }
+        ]
         topics = [{"topic": self._topic, "partitions": wanted}]
         limits = {"max_wait_ms": _WAIT_MS, "min_bytes": 1, "max_bytes": _FETCH_BYTES}
         whose = {"replica_id": -1, "session_epoch": _SESSIONLESS}
         told = self._ask("Fetch", _FETCH, {**limits, **whose, "topics": topics})
         _raise(told.error_code)
         found = told.responses[0].partitions[0]
-        if found.error_code == Error.OFFSET_OUT_OF_RANGE:  # retention was faster, or it is another topic by now
+        # retention was faster, or it is another topic by now
+        if found.error_code == Error.OFFSET_OUT_OF_RANGE:
             self._offset = None
         _raise(found.error_code)
         return found
@@ -110,7 +128,9 @@ class Reader:
                 try:
                     check_crc(batch, header)
                     allowance = Allowance(records=_MOST_RECORDS)
-                    for record in raw_records(batch, allowance) if not header.control else ():
+                    for record in (
+                        raw_records(batch, allowance) if not header.control else ()
+                    ):
                         if record.offset >= offset:
                             records.append(record)
                 except KafkaError:

@@ -1,10 +1,13 @@
-"""A class: learners who want to tell the teacher how far they are, and `minikafka class`, which shows it live.
+"""A class: learners who want to tell the teacher how far they are, and `minikafka
+class`, which shows it live.
 
-It is a Kafka program like those of the lessons. Each learner's kernel writes to the topic `minikafka-class`, with the
-learner's name as the key; the teacher's side reads all of it and keeps the latest record of each key. Whoever reaches
-the broker can write there, so what no learner's kernel wrote is passed over and counted.
+It is a Kafka program like those of the lessons. Each learner's kernel writes to the
+topic `minikafka-class`, with the learner's name as the key; the teacher's side reads
+all of it and keeps the latest record of each key. Whoever reaches the broker can write
+there, so what no learner's kernel wrote is passed over and counted.
 
-Nobody is in a class unless MINIKAFKA_CLASS=host:port and MINIKAFKA_NAME are set where JupyterLab is started.
+Nobody is in a class unless MINIKAFKA_CLASS=host:port and MINIKAFKA_NAME are set where
+JupyterLab is started.
 """
 
 import argparse
@@ -34,9 +37,14 @@ _LONGEST_WORD = 24
 _ASK_AGAIN_S = 1
 _MOST_PLACES = 1000  # learners in a table: a class, and whatever else somebody writes
 _NO_PLACE = (
-    AttributeError, KeyError, TypeError, ValueError, RecursionError,  # in what was told
-    OverflowError, OSError,  # of a time that no calendar has
-)  # fmt: skip
+    AttributeError,
+    KeyError,
+    TypeError,
+    ValueError,
+    RecursionError,  # in what was told
+    OverflowError,
+    OSError,  # of a time that no calendar has
+)
 
 
 @dataclass(frozen=True)
@@ -55,24 +63,38 @@ class Place:
 
 
 def tell(lesson: str, predictions: str, exercises: str, ticket: str) -> None:
-    """Say where this learner is, if he or she is in a class. Returns at once: a lesson never waits for its class."""
+    """Say where this learner is, if he or she is in a class. Returns at once: a lesson
+    never waits for its class.
+    """
     broker, name = os.environ.get(BROKER, "").strip(), os.environ.get(NAME, "").strip()
     if broker and name:
-        place = {"lesson": lesson, "predictions": predictions, "exercises": exercises, "ticket": ticket}
+        place = {
+            "lesson": lesson,
+            "predictions": predictions,
+            "exercises": exercises,
+            "ticket": ticket,
+        }
         _messenger(broker).put((name, place))
     elif broker:
-        _say_once(f"minikafka: {BROKER} is set and {NAME} isn't, so your class hears nothing of you.")
+        _say_once(
+            f"minikafka: {BROKER} is set and {NAME} isn't, so your class hears nothing"
+            " of you."
+        )
 
 
 @cache
 def _messenger(broker: str) -> SimpleQueue[tuple[str, dict[str, str]]]:
     messages: SimpleQueue[tuple[str, dict[str, str]]] = SimpleQueue()
-    threading.Thread(target=_carry, args=(broker, messages), name="class", daemon=True).start()
+    threading.Thread(
+        target=_carry, args=(broker, messages), name="class", daemon=True
+    ).start()
     return messages
 
 
 def _carry(broker: str, messages: SimpleQueue[tuple[str, dict[str, str]]]) -> None:
-    """Sends what comes; what can't be sent is dropped, for the next message says as much and more."""
+    """Sends what comes; what can't be sent is dropped, for the next message says as
+    much and more.
+    """
     from kafka.errors import KafkaError
 
     producer = None
@@ -82,10 +104,15 @@ def _carry(broker: str, messages: SimpleQueue[tuple[str, dict[str, str]]]) -> No
             producer = producer or Connection(broker).producer(
                 bootstrap_timeout_ms=_DELIVER_WITHIN_MS, max_block_ms=_DELIVER_WITHIN_MS
             )
-            producer.send(TOPIC, key=name, value=place).get(timeout=_DELIVER_WITHIN_MS / 1000)
+            producer.send(TOPIC, key=name, value=place).get(
+                timeout=_DELIVER_WITHIN_MS / 1000
+            )
         except (KafkaError, OSError, ValueError) as error:
             why = str(error) or type(error).__name__
-            _say_once(f"minikafka: your class's broker {broker} was not told of you ({why}). The lesson goes on.")
+            _say_once(
+                f"minikafka: your class's broker {broker} was not told of you ({why})."
+                " The lesson goes on."
+            )
 
 
 @cache
@@ -100,7 +127,10 @@ def place_of(record: Any) -> Place | None:
     """From a record of the topic; None for anything that no learner's kernel wrote."""
     try:
         told = json.loads(record.value)
-        words = {each: _word(told[each]) for each in ("lesson", "predictions", "exercises", "ticket")}
+        words = {
+            each: _word(told[each])
+            for each in ("lesson", "predictions", "exercises", "ticket")
+        }
         at = time.strftime("%H:%M", time.localtime(record.timestamp / 1000))
         return Place(_word(record.key.decode()), **words, at=at)
     except _NO_PLACE:
@@ -111,21 +141,34 @@ def _word(text: Any) -> str:
     """Names are typed by learners: nothing of a name may move the terminal's cursor."""
     if not isinstance(text, str):
         raise TypeError
-    return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_WORD])
+    return "".join(
+        letter if letter.isprintable() else "?" for letter in text[:_LONGEST_WORD]
+    )
 
 
 def table(places: list[Place]) -> str:
     """One line a learner: who is furthest behind comes first."""
     rows = [("name", "lesson", "predictions", "exercises", "exit ticket", "last seen")]
-    rows += [astuple(place) for place in sorted(places, key=lambda place: (place.lesson, place.at, place.name))]
+    rows += [
+        astuple(place)
+        for place in sorted(
+            places, key=lambda place: (place.lesson, place.at, place.name)
+        )
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
+    lines = [
+        "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
     return "\n".join(line.rstrip() for line in lines)
 
 
 def main(args: argparse.Namespace) -> int:
-    """`minikafka class --bootstrap HOST:PORT [--once]`: the table, again whenever somebody gets on; Ctrl-C ends it."""
-    stopping = threading.Event()  # a KeyboardInterrupt would be lost where it strikes a callback of the client's
+    """`minikafka class --bootstrap HOST:PORT [--once]`: the table, again whenever
+    somebody gets on; Ctrl-C ends it.
+    """
+    # a KeyboardInterrupt would be lost where it strikes a callback of the client's
+    stopping = threading.Event()
     before = signal.signal(signal.SIGINT, lambda *_: stopping.set())
     try:
         watch(args.bootstrap, args.once, stopping)
@@ -138,7 +181,9 @@ def main(args: argparse.Namespace) -> int:
 
 
 def watch(bootstrap: str, once: bool, stopping: threading.Event) -> None:
-    """Prints the table whenever it changes, until it is told to stop; once: as it stands now, and no more."""
+    """Prints the table whenever it changes, until it is told to stop; once: as it
+    stands now, and no more.
+    """
     connection = Connection(bootstrap)
     connection.check()
     _create_topic(connection)
@@ -149,7 +194,10 @@ def watch(bootstrap: str, once: bool, stopping: threading.Event) -> None:
             try:
                 records = reader.read()
             except OSError as error:
-                _say_once(f"minikafka class: {bootstrap} does not answer just now ({error}); it is asked again.")
+                _say_once(
+                    f"minikafka class: {bootstrap} does not answer just now ({error});"
+                    " it is asked again."
+                )
                 stopping.wait(_ASK_AGAIN_S)
                 continue
             board.take(records)
@@ -168,19 +216,31 @@ class Board:
 
     def take(self, records: Iterable[Any]) -> None:
         for place in map(place_of, records):
-            if place is None or (place.name not in self._places and len(self._places) >= _MOST_PLACES):
+            if place is None or (
+                place.name not in self._places and len(self._places) >= _MOST_PLACES
+            ):
                 self._strange += 1
             else:
                 self._places[place.name] = place
 
     def text(self, unreadable: int) -> str:
-        """The table, and below it what was passed over. unreadable: batches that nobody could decode."""
+        """The table, and below it what was passed over. unreadable: batches that nobody
+        could decode.
+        """
         lines = [table(list(self._places.values()))]
         passed_over = [
             f"{count} {what if count == 1 else several}"
             for count, what, several in (
-                (self._strange, "record that no learner's kernel wrote", "records that no learner's kernel wrote"),
-                (unreadable, "batch of records that is damaged", "batches of records that are damaged"),
+                (
+                    self._strange,
+                    "record that no learner's kernel wrote",
+                    "records that no learner's kernel wrote",
+                ),
+                (
+                    unreadable,
+                    "batch of records that is damaged",
+                    "batches of records that are damaged",
+                ),
             )
             if count
         ]

@@ -1,7 +1,9 @@
-"""What clients do unless told otherwise, from `notebooks/client_defaults.toml`: one table a lesson.
+"""What clients do unless told otherwise, from `notebooks/client_defaults.toml`: one
+table a lesson.
 
-`python -m minikafka.course.client_defaults 03` prints lesson 03's table in Markdown, to stand in a cell of the lesson.
-A test compares the file with the installed clients, and each lesson's table with the file.
+`python -m minikafka.course.client_defaults 03` prints lesson 03's table in Markdown, to
+stand in a cell of the lesson. A test compares the file with the installed clients, and
+each lesson's table with the file.
 """
 
 import sys
@@ -17,7 +19,9 @@ CLIENTS = ("Java 4.3", "librdkafka", "kafka-python", "minikafka")
 
 @dataclass(frozen=True)
 class Setting:
-    """name: as in Java. of: "producer" or "consumer". defaults: one for each of CLIENTS, as the table shows them."""
+    """name: as in Java. of: "producer" or "consumer". defaults: one for each of
+    CLIENTS, as the table shows them.
+    """
 
     name: str
     of: str
@@ -28,22 +32,35 @@ class Setting:
     @property
     def row(self) -> str:
         """Its line of a table."""
-        other = f", named `{self.librdkafka_name}` there" if self.librdkafka_name != self.name else ""
+        other = (
+            f", named `{self.librdkafka_name}` there"
+            if self.librdkafka_name != self.name
+            else ""
+        )
         java, librdkafka, *others = self.defaults
-        return f"| `{self.name}` | " + " | ".join([java, librdkafka + other, *others]) + " |"
+        return (
+            f"| `{self.name}` | "
+            + " | ".join([java, librdkafka + other, *others])
+            + " |"
+        )
 
 
 @cache
 def settings() -> tuple[Setting, ...]:
     """All of them, in the file's order."""
-    found = tomllib.loads((NOTEBOOKS / "client_defaults.toml").read_text(encoding="utf-8"))["setting"]
+    found = tomllib.loads(
+        (NOTEBOOKS / "client_defaults.toml").read_text(encoding="utf-8")
+    )["setting"]
     return tuple(
         Setting(
             each["name"],
             each["of"],
             tuple(each["lessons"]),
             each.get("librdkafka_name", each["name"]),
-            tuple(each[name] for name in ("java", "librdkafka", "kafka-python", "minikafka")),
+            tuple(
+                each[name]
+                for name in ("java", "librdkafka", "kafka-python", "minikafka")
+            ),
         )
         for each in found
     )
@@ -56,7 +73,10 @@ def of_lesson(number: str) -> list[Setting]:
 
 def table(chosen: Iterable[Setting]) -> str:
     """In Markdown."""
-    head = ["| " + " | ".join(["default of", *CLIENTS]) + " |", "|--" * (len(CLIENTS) + 1) + "|"]
+    head = [
+        "| " + " | ".join(["default of", *CLIENTS]) + " |",
+        "|--" * (len(CLIENTS) + 1) + "|",
+    ]
     return "\n".join(head + [setting.row for setting in chosen])
 
 

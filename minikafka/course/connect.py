@@ -5,9 +5,9 @@
     kafka = connect()
     kafka.producer().send("orders", key="alice", value={"status": "paid"})
 
-Unless told otherwise it is a small Kafka of the kernel's own, `minikafka serve` as a child process, which goes when the
-kernel goes.
-MINIKAFKA_BOOTSTRAP names any other cluster: `docker` or `jvm`, the three brokers of docker/compose.yaml in Docker or
+Unless told otherwise it is a small Kafka of the kernel's own, `minikafka serve` as a
+child process, which goes when the kernel goes. MINIKAFKA_BOOTSTRAP names any other
+cluster: `docker` or `jvm`, the three brokers of docker/compose.yaml in Docker or
 started by `make kafka`, or host:port,host:port, such as one for a whole class.
 """
 
@@ -22,7 +22,10 @@ from minikafka.simulation.serializers import serialize
 
 VARIABLE = "MINIKAFKA_BOOTSTRAP"
 
-OWN = "Cluster: a small Kafka of this notebook's own (minikafka serve), over TCP. It goes when the kernel goes."
+OWN = (
+    "Cluster: a small Kafka of this notebook's own (minikafka serve), over TCP. It goes"
+    " when the kernel goes."
+)
 NAMED = f"Cluster: the one that {VARIABLE} names, over TCP."
 _NOBODY = """minikafka: nobody answers at {bootstrap}, which {variable} names.
   {how}, or unset {variable}: the notebook then starts a small Kafka of its own."""
@@ -47,7 +50,9 @@ def named() -> str:
 
 
 def bootstrap() -> str:
-    """host:port, or several with commas between. The first call may start the kernel's own Kafka."""
+    """host:port, or several with commas between. The first call may start the kernel's
+    own Kafka.
+    """
     return named() or _own().bootstrap
 
 
@@ -59,7 +64,9 @@ def _own() -> Served:
 
 
 def connect() -> "Connection":
-    """A connection to the cluster of the switch; says which one it is. Raises NobodyAnswers when no broker does."""
+    """A connection to the cluster of the switch; says which one it is. Raises
+    NobodyAnswers when no broker does.
+    """
     connection = Connection(bootstrap())
     connection.check()
     print(NAMED if named() else OWN)
@@ -74,9 +81,11 @@ class NobodyAnswers(ConnectionError):
 
 
 class Connection:
-    """kafka-python's own clients, which take text and dicts as keys and values as the simulation's do (UTF-8, JSON).
+    """kafka-python's own clients, which take text and dicts as keys and values as the
+    simulation's do (UTF-8, JSON).
 
-    Arguments go to kafka-python; `key_serializer` and `value_serializer` may be given too. What is read is bytes.
+    Arguments go to kafka-python; `key_serializer` and `value_serializer` may be given
+    too. What is read is bytes.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
@@ -94,7 +103,9 @@ class Connection:
         except KafkaError as error:
             starts = STARTED_BY.get(choice())
             how = f"Start it:  {starts}" if starts else "Start that cluster"
-            raise NobodyAnswers(_NOBODY.format(bootstrap=self.bootstrap, variable=VARIABLE, how=how)) from error
+            raise NobodyAnswers(
+                _NOBODY.format(bootstrap=self.bootstrap, variable=VARIABLE, how=how)
+            ) from error
 
     def producer(self, **configs: Any) -> Any:
         """A KafkaProducer."""
@@ -104,14 +115,22 @@ class Connection:
             def serialize(self, topic: str, headers: Any, data: Any) -> bytes | None:
                 return serialize(data)
 
-        ours = {"bootstrap_servers": self.bootstrap, "key_serializer": TextAndJson(), "value_serializer": TextAndJson()}
+        ours = {
+            "bootstrap_servers": self.bootstrap,
+            "key_serializer": TextAndJson(),
+            "value_serializer": TextAndJson(),
+        }
         return KafkaProducer(**{**ours, **configs})
 
     def consumer(self, *topics: str, **configs: Any) -> Any:
-        """A KafkaConsumer. Without a group_id it reads all partitions of its topics and commits nothing."""
+        """A KafkaConsumer. Without a group_id it reads all partitions of its topics and
+        commits nothing.
+        """
         from kafka import KafkaConsumer
 
-        return KafkaConsumer(*topics, **{"bootstrap_servers": self.bootstrap, **configs})
+        return KafkaConsumer(
+            *topics, **{"bootstrap_servers": self.bootstrap, **configs}
+        )
 
     def admin(self, **configs: Any) -> Any:
         """A KafkaAdminClient."""

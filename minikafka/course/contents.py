@@ -1,6 +1,8 @@
-"""What a lesson's notebook consists of, read from its cells: predictions, exercises, sections, words, minutes.
+"""What a lesson's notebook consists of, read from its cells: predictions, exercises,
+sections, words, minutes.
 
-It runs nothing. Progress, the stated minutes and the tests of the lesson pattern all ask here.
+It runs nothing. Progress, the stated minutes and the tests of the lesson pattern all
+ask here.
 """
 
 import ast
@@ -14,18 +16,24 @@ from typing import Any
 from minikafka.course.places import NOTEBOOKS
 
 # The model behind a lesson's stated minutes.
-WORDS_A_MINUTE = 100  # of technical prose that is new to the reader, with tables and pictures to look at
-CODE_LINE_MINUTES = 0.08  # five seconds: a line is read, not learnt by heart; a set-up cell's are only run
+# of technical prose that is new to the reader, with tables and pictures to look at
+WORDS_A_MINUTE = 100
+# five seconds: a line is read, not learnt by heart; a set-up cell's are only run
+CODE_LINE_MINUTES = 0.08
 RUN_MINUTES = 1.0  # to run a cell, and look at what it shows
 PICTURE_MINUTES = 2.0  # more, where a picture plays
 PREDICTION_MINUTES = 1.5  # to think, choose, and hear the verdict
-EXERCISE_MINUTES = 15.0  # unless its cell's metadata say otherwise: {"minikafka": {"exercise": 1, "minutes": 25}}
+# unless its cell's metadata say otherwise: {"minikafka": {"exercise": 1, "minutes":
+# 25}}
+EXERCISE_MINUTES = 15.0
 QUESTION_MINUTES = 1.0  # one of an exit ticket
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One call of predict, as the notebook has it. name: the variable that it is given to. options: their texts."""
+    """One call of predict, as the notebook has it. name: the variable that it is given
+    to. options: their texts.
+    """
 
     cell: str
     name: str
@@ -35,7 +43,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Section:
-    """From one heading of the second level to the next. stretch: left out by whoever has no time."""
+    """From one heading of the second level to the next. stretch: left out by whoever
+    has no time.
+    """
 
     heading: str
     cells: tuple[Any, ...]
@@ -46,7 +56,9 @@ class Section:
 
     @property
     def text(self) -> str:
-        return "\n\n".join(cell["source"] for cell in self.cells if cell["cell_type"] == "markdown")
+        return "\n\n".join(
+            cell["source"] for cell in self.cells if cell["cell_type"] == "markdown"
+        )
 
 
 class Contents:
@@ -54,7 +66,9 @@ class Contents:
 
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, path.name[:2]
-        self.cells: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        self.cells: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))[
+            "cells"
+        ]
         for cell in self.cells:
             cell["source"] = "".join(cell["source"])
 
@@ -64,7 +78,9 @@ class Contents:
 
     @property
     def prose(self) -> str:
-        return "\n\n".join(cell["source"] for cell in self.cells if cell["cell_type"] == "markdown")
+        return "\n\n".join(
+            cell["source"] for cell in self.cells if cell["cell_type"] == "markdown"
+        )
 
     @cached_property
     def predictions(self) -> tuple[Asked, ...]:
@@ -73,12 +89,18 @@ class Contents:
     def settled_in(self, asked: Asked) -> set[str]:
         """The cells that ask or settle a prediction: they name its variable."""
         named = re.compile(rf"\b{re.escape(asked.name)}\b")
-        return {asked.cell} | {cell["id"] for cell in self.code if asked.name and named.search(cell["source"])}
+        return {asked.cell} | {
+            cell["id"]
+            for cell in self.code
+            if asked.name and named.search(cell["source"])
+        }
 
     @property
     def exercises(self) -> list[int]:
         """Their numbers; the exit ticket is none."""
-        named = [cell["metadata"].get("minikafka", {}).get("exercise") for cell in self.code]
+        named = [
+            cell["metadata"].get("minikafka", {}).get("exercise") for cell in self.code
+        ]
         return [number for number in named if isinstance(number, int)]
 
     @property
@@ -92,7 +114,11 @@ class Contents:
         for cell in self.cells:
             parts = re.split(r"^(?=## )", cell["source"], flags=re.MULTILINE)
             for part in parts if cell["cell_type"] == "markdown" else [cell["source"]]:
-                heading = re.match(r"## (.+)", part) if cell["cell_type"] == "markdown" else None
+                heading = (
+                    re.match(r"## (.+)", part)
+                    if cell["cell_type"] == "markdown"
+                    else None
+                )
                 if heading:
                     found.append((heading[1].strip(), []))
                 found[-1][1].append({**cell, "source": part})
@@ -100,25 +126,44 @@ class Contents:
 
     def section(self, beginning: str) -> Section | None:
         """The section whose heading begins so."""
-        return next((each for each in self.sections if each.heading.lower().startswith(beginning.lower())), None)
+        return next(
+            (
+                each
+                for each in self.sections
+                if each.heading.lower().startswith(beginning.lower())
+            ),
+            None,
+        )
 
     @property
     def stated_minutes(self) -> int:
-        """What the title cell says after **Time**: without the stretch, where it names two numbers the smaller."""
+        """What the title cell says after **Time**: without the stretch, where it names
+        two numbers the smaller.
+        """
         stated = re.search(r"\*\*Time\*\*([^*]*)", self.prose)
-        numbers = [int(number) for number in re.findall(r"\b\d+\b", re.sub(r"exercise \d+", "", stated[1]))]  # type: ignore[index]
-        return min(numbers)
+        assert stated is not None, f"lesson {self.number} does not state its time"
+        without_names = re.sub(r"exercise \d+", "", stated[1])
+        return min(int(number) for number in re.findall(r"\b\d+\b", without_names))
 
     def minutes(self, questions: int, stretch: bool = False) -> float:
-        """What the model says: the sections without stretch, or those of the stretch alone.
+        """What the model says: the sections without stretch, or those of the stretch
+        alone.
 
         questions: of the exit ticket.
         """
         chosen = [section for section in self.sections if section.stretch == stretch]
-        ticket = QUESTION_MINUTES * questions * any(
-            ".exit_ticket(" in cell["source"] for section in chosen for cell in section.cells
+        ticket = (
+            QUESTION_MINUTES
+            * questions
+            * any(
+                ".exit_ticket(" in cell["source"]
+                for section in chosen
+                for cell in section.cells
+            )
         )
-        return ticket + sum(_minutes(cell) for section in chosen for cell in section.cells)
+        return ticket + sum(
+            _minutes(cell) for section in chosen for cell in section.cells
+        )
 
 
 def words(markdown: str) -> int:
@@ -143,7 +188,11 @@ def _minutes(cell: dict[str, Any]) -> float:
         return words(source) / WORDS_A_MINUTE
     about = cell["metadata"].get("minikafka", {})
     if "exercise" in about:
-        return 0.0 if about["exercise"] == "exit ticket" else float(about.get("minutes", EXERCISE_MINUTES))
+        return (
+            0.0
+            if about["exercise"] == "exit ticket"
+            else float(about.get("minutes", EXERCISE_MINUTES))
+        )
     if "check" in about:
         return 0.0  # part of the exercise
     picture = PICTURE_MINUTES * plays(source)
@@ -153,30 +202,44 @@ def _minutes(cell: dict[str, Any]) -> float:
 
 
 def _predictions(cell: dict[str, Any]) -> list[Asked]:
-    """The calls of predict in a cell. Their arguments are literals; an f-string's question keeps its holes."""
+    """The calls of predict in a cell. Their arguments are literals; an f-string's
+    question keeps its holes.
+    """
     try:
         tree = ast.parse(cell["source"])
     except SyntaxError:  # a stub, or a cell magic
         return []
     found = []
-    targets = {id(node.value): ast.unparse(node.targets[0]) for node in ast.walk(tree) if isinstance(node, ast.Assign)}
+    targets = {
+        id(node.value): ast.unparse(node.targets[0])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "predict":
             given = {keyword.arg: keyword.value for keyword in node.keywords}
             question = node.args[0] if node.args else given["question"]
             options = node.args[1] if len(node.args) > 1 else given["options"]
             texts = tuple(_text(option) for option in getattr(options, "elts", []))
-            found.append(Asked(cell["id"], targets.get(id(node), ""), _text(question), texts))
+            found.append(
+                Asked(cell["id"], targets.get(id(node), ""), _text(question), texts)
+            )
     return found
 
 
 def _text(node: ast.expr) -> str:
     if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        return "".join(
+            str(part.value) if isinstance(part, ast.Constant) else "{}"
+            for part in node.values
+        )
     return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
 
 
 @cache
 def contents() -> dict[str, Contents]:
     """Lesson number -> its contents, in the order of the course."""
-    return {path.name[:2]: Contents(path) for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
+    return {
+        path.name[:2]: Contents(path)
+        for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+    }

@@ -1,4 +1,6 @@
-"""The data sets of `datasets/`, for notebooks: in their folder `import datasets` finds nothing, or another package."""
+"""The data sets of `datasets/`, for notebooks: in their folder `import datasets` finds
+nothing, or another package.
+"""
 
 import sys
 from functools import cache
@@ -12,7 +14,9 @@ PACKAGE = "minikafka_datasets"
 
 
 def dataset(name: str) -> ModuleType:
-    """The generator of this data set: dataset("orders").stream("orders", count=600, seed=7)."""
+    """The generator of this data set: dataset("orders").stream("orders", count=600,
+    seed=7).
+    """
     known = _package().NAMES
     if name not in known:
         raise ValueError(f"there is no data set {name!r}; there are {', '.join(known)}")
@@ -27,7 +31,9 @@ def replayer() -> ModuleType:
 
 @cache
 def _package() -> ModuleType:
-    spec = spec_from_file_location(PACKAGE, DATASETS / "__init__.py", submodule_search_locations=[str(DATASETS)])
+    spec = spec_from_file_location(
+        PACKAGE, DATASETS / "__init__.py", submodule_search_locations=[str(DATASETS)]
+    )
     assert spec and spec.loader
     package = sys.modules[PACKAGE] = module_from_spec(spec)
     spec.loader.exec_module(package)

@@ -1,7 +1,8 @@
 """`minikafka demo`: the rebalance as a page in the browser, without Jupyter.
 
-A group reads six partitions while records flow; a member joins, freezes or leaves, under three protocols. Or a trace
-that `minikafka serve --trace FILE` has recorded from real clients: their group, or the cluster's replicas and quorum.
+A group reads six partitions while records flow; a member joins, freezes or leaves,
+under three protocols. Or a trace that `minikafka serve --trace FILE` has recorded from
+real clients: their group, or the cluster's replicas and quorum.
 """
 
 import argparse
@@ -22,7 +23,8 @@ from minikafka.theatre import page, picture
 from minikafka.theatre.picture import Picture
 from minikafka.trace import SENTENCES, Event
 
-BESIDE = (("range", "cooperative-sticky"), ("cooperative-sticky", "kip-848"))  # eager, cooperative; classic, KIP-848
+# eager, cooperative; classic, KIP-848
+BESIDE = (("range", "cooperative-sticky"), ("cooperative-sticky", "kip-848"))
 SINCE_MS = 5400  # the pages begin here, when the group has settled
 HAPPENINGS = ("C joins", "A freezes", "A leaves")
 BEFORE_S, AFTER_S, FROZEN_S = 6, {"C joins": 9, "A freezes": 24, "A leaves": 9}, 14
@@ -31,9 +33,10 @@ BEFORE_S, AFTER_S, FROZEN_S = 6, {"C joins": 9, "A freezes": 24, "A leaves": 9},
 MANY_EVENTS, MOST_EVENTS = 100_000, 1_000_000  # of a recorded trace
 NAME = "A consumer group shares its work anew"
 ABOUT = (
-    "This ran on minikafka, a small real Kafka in Python, with its clock simulated: nothing here is drawn by hand. The "
-    "picture belongs to lesson 06 of its course, where you predict first, change the run and write a piece yourself: "
-    "make lab, or minikafka lab: 00_start_here.ipynb."
+    "This ran on minikafka, a small real Kafka in Python, with its clock simulated:"
+    " nothing here is drawn by hand. The picture belongs to lesson 06 of its course,"
+    " where you predict first, change the run and write a piece yourself: make lab, or"
+    " minikafka lab: 00_start_here.ipynb."
 )
 
 
@@ -42,25 +45,48 @@ class Problem(Exception):
 
 
 class Choices:
-    """Several pictures in one page, chosen by buttons above: what a kernel would compute anew is in the page already.
+    """Several pictures in one page, chosen by buttons above: what a kernel would
+    compute anew is in the page already.
 
-    groups: (name, options) of each row of buttons. pictures: one for every combination, the last group fastest.
+    groups: (name, options) of each row of buttons. pictures: one for every combination,
+    the last group fastest.
 
-    code: the lines that do what a combination shows. first: which combination is open at first. name: of the page;
-    about: what stands under the picture.
+    code: the lines that do what a combination shows. first: which combination is open
+    at first. name: of the page; about: what stands under the picture.
     """
 
-    def __init__(self, groups: Sequence[tuple[str, Sequence[str]]], pictures: Sequence[Picture], code: Sequence[str],
-                 first: int = 0, name: str = "", about: str = "") -> None:  # fmt: skip
-        if not len(pictures) == len(code) == prod(len(options) for _, options in groups):
-            raise ValueError("every combination of choices needs its picture and its code")
-        self.groups, self.pictures, self.code, self.first = list(groups), list(pictures), list(code), first
+    def __init__(
+        self,
+        groups: Sequence[tuple[str, Sequence[str]]],
+        pictures: Sequence[Picture],
+        code: Sequence[str],
+        first: int = 0,
+        name: str = "",
+        about: str = "",
+    ) -> None:
+        if (
+            not len(pictures)
+            == len(code)
+            == prod(len(options) for _, options in groups)
+        ):
+            raise ValueError(
+                "every combination of choices needs its picture and its code"
+            )
+        self.groups, self.pictures, self.code, self.first = (
+            list(groups),
+            list(pictures),
+            list(code),
+            first,
+        )
         self.name, self.about = name, about
 
     def page(self) -> str:
         """One self-contained HTML page."""
         data = {
-            "choices": [{"name": name, "options": list(options)} for name, options in self.groups],
+            "choices": [
+                {"name": name, "options": list(options)}
+                for name, options in self.groups
+            ],
             "plays": [picture.data() for picture in self.pictures],
             "code": self.code,
             "first": self.first,
@@ -81,7 +107,8 @@ def rebalance(protocol: str, happening: str, seed: int) -> list[Event]:
         members = []
         for letter in "AB" if happening == "C joins" else "ABC":
             members.append(shop.join(f"consumer {letter}"))
-            cluster.run(seconds=0.2)  # one after the other: who joins first leads a classic group
+            # one after the other: who joins first leads a classic group
+            cluster.run(seconds=0.2)
         cluster.run(seconds=BEFORE_S)
         if happening == "C joins":
             shop.join("consumer C")
@@ -95,21 +122,38 @@ def rebalance(protocol: str, happening: str, seed: int) -> list[Event]:
 
 def choices(protocol: str, seed: int) -> Choices:
     """All protocols, alone and two beside each other, with all that can happen."""
-    traces = {(name, what): rebalance(name, what, seed) for name in PROTOCOLS for what in HAPPENINGS}
+    traces = {
+        (name, what): rebalance(name, what, seed)
+        for name in PROTOCOLS
+        for what in HAPPENINGS
+    }
     pictures, code = [], []
     for name in PROTOCOLS:
         for what in HAPPENINGS:
-            pictures.append(picture("rebalance", traces[name, what], seed=seed, since_ms=SINCE_MS))
+            pictures.append(
+                picture("rebalance", traces[name, what], seed=seed, since_ms=SINCE_MS)
+            )
             code.append(_code(name, what))
     for one, other in BESIDE:
         for what in HAPPENINGS:
             beside = traces[other, what]
             options = {"beside": beside, "names": (one, other), "since_ms": SINCE_MS}
-            pictures.append(picture("rebalance", traces[one, what], seed=seed, **options))
-            code.append(f'picture("rebalance", trace_of["{one}"], beside=trace_of["{other}"])')
+            pictures.append(
+                picture("rebalance", traces[one, what], seed=seed, **options)
+            )
+            code.append(
+                f'picture("rebalance", trace_of["{one}"], beside=trace_of["{other}"])'
+            )
     names = [*PROTOCOLS, "eager beside cooperative", "classic beside KIP-848"]
     first = list(PROTOCOLS).index(protocol) * len(HAPPENINGS)
-    return Choices([("protocol", names), ("what happens", HAPPENINGS)], pictures, code, first, NAME, ABOUT)
+    return Choices(
+        [("protocol", names), ("what happens", HAPPENINGS)],
+        pictures,
+        code,
+        first,
+        NAME,
+        ABOUT,
+    )
 
 
 def _code(name: str, what: str) -> str:
@@ -124,12 +168,18 @@ def _code(name: str, what: str) -> str:
 
 
 def recorded(path: Path) -> list[Event]:
-    """The events of a file that `minikafka serve --trace` wrote; a last line cut short by a kill is left out. With
-    --processes there is one a broker, FILE.1 and so on: all of them, in order of time.
+    """The events of a file that `minikafka serve --trace` wrote; a last line cut short
+    by a kill is left out. With --processes there is one a broker, FILE.1 and so on: all
+    of them, in order of time.
     """
-    of_brokers = [] if path.exists() else sorted(path.parent.glob(f"{path.name}.[0-9]*"))
+    of_brokers = (
+        [] if path.exists() else sorted(path.parent.glob(f"{path.name}.[0-9]*"))
+    )
     if of_brokers:
-        return sorted((event for each in of_brokers for event in recorded(each)), key=attrgetter("at"))
+        return sorted(
+            (event for each in of_brokers for event in recorded(each)),
+            key=attrgetter("at"),
+        )
     try:
         with path.open(encoding="utf-8") as file:
             return list(_events(path, file))
@@ -141,18 +191,29 @@ def _events(path: Path, lines: Any) -> Iterator[Event]:
     broken = 0
     for number, line in enumerate(lines, 1):
         if broken:
-            raise Problem(f"{path}, line {broken}, is no event: was it written by `minikafka serve --trace`?")
+            raise Problem(
+                f"{path}, line {broken}, is no event: was it written by `minikafka"
+                " serve --trace`?"
+            )
         if number > MOST_EVENTS:
             what = "Record a shorter time, or take a part of the file"
-            raise Problem(f"{path} holds more than {MOST_EVENTS:,} events, which no picture shows. {what}.")
+            raise Problem(
+                f"{path} holds more than {MOST_EVENTS:,} events, which no picture"
+                f" shows. {what}."
+            )
         if number == MANY_EVENTS:
-            print(f"{path} holds {number:,} events and more: this may take a minute.", file=sys.stderr)
+            print(
+                f"{path} holds {number:,} events and more: this may take a minute.",
+                file=sys.stderr,
+            )
         try:
             yield _event(json.loads(line))
         except (ValueError, KeyError, TypeError, RecursionError):
             broken = number
     if broken == 1:
-        raise Problem(f"{path} holds no event: was it written by `minikafka serve --trace`?")
+        raise Problem(
+            f"{path} holds no event: was it written by `minikafka serve --trace`?"
+        )
 
 
 def _event(line: dict[str, Any]) -> Event:
@@ -180,7 +241,9 @@ def main(args: argparse.Namespace) -> int:
         print(f"minikafka demo: {problem}", file=sys.stderr)
         return 1
     print(f"the {args.picture} is in {path}")
-    if not os.environ.get("MINIKAFKA_NO_BROWSER") and not webbrowser.open(path.as_uri()):
+    if not os.environ.get("MINIKAFKA_NO_BROWSER") and not webbrowser.open(
+        path.as_uri()
+    ):
         print("no browser was found: open that file in one")
     return 0
 
@@ -189,11 +252,21 @@ def _write(args: argparse.Namespace) -> Path:
     if args.trace:
         try:
             return _saved(_of_recorded(args), args)
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+        ) as error:
             why = f"an event that no node has written? {type(error).__name__}: {error}"
-            raise Problem(f"can't make a picture of what is in {args.trace}: {why}") from error
+            raise Problem(
+                f"can't make a picture of what is in {args.trace}: {why}"
+            ) from error
     if args.picture != "rebalance":
-        raise Problem(f"the {args.picture} is shown of a recorded trace only: --trace FILE")
+        raise Problem(
+            f"the {args.picture} is shown of a recorded trace only: --trace FILE"
+        )
     return _saved(choices(args.protocol, args.seed), args)
 
 
@@ -203,10 +276,15 @@ def _of_recorded(args: argparse.Namespace) -> Any:
     if args.picture != "rebalance":
         pages = picture(args.picture, trace)
         if not pages.scenes:
-            raise Problem(f"in {args.trace} is nothing that the picture {args.picture!r} shows")
+            raise Problem(
+                f"in {args.trace} is nothing that the picture {args.picture!r} shows"
+            )
         return pages
     if not any(event.kind == "MemberJoined" for event in trace):
-        raise Problem(f"in {args.trace} nobody joins a group: let consumers with a group_id read, then stop them")
+        raise Problem(
+            f"in {args.trace} nobody joins a group: let consumers with a group_id read,"
+            " then stop them"
+        )
     pages = picture("rebalance", trace, group=args.group)
     if not pages.scenes:
         raise Problem(f"in {args.trace} there is no group {args.group!r}")
@@ -214,7 +292,11 @@ def _of_recorded(args: argparse.Namespace) -> Any:
 
 
 def _saved(pages: Any, args: argparse.Namespace) -> Path:
-    path = Path(args.out) if args.out else Path(tempfile.mkdtemp(prefix="minikafka-")) / f"{args.picture}.html"
+    path = (
+        Path(args.out)
+        if args.out
+        else Path(tempfile.mkdtemp(prefix="minikafka-")) / f"{args.picture}.html"
+    )
     try:
         pages.save(path)
     except OSError as error:

@@ -1,7 +1,8 @@
 """The doctor: what this machine has, what is missing, and the exact fix.
 
-`minikafka doctor` prints it; a notebook shows the same with `from minikafka.course.doctor import examine; examine()`.
-Everything the lessons without Spark need is needed; the rest is said once and stops nobody.
+`minikafka doctor` prints it; a notebook shows the same with `from
+minikafka.course.doctor import examine; examine()`. Everything the lessons without Spark
+need is needed; the rest is said once and stops nobody.
 """
 
 import argparse
@@ -34,7 +35,9 @@ _TO_LAB = "minikafka lab" if IS_INSTALLED else "make lab (Windows: py tasks.py l
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing looked at. needed: by the lessons without Spark. fix: the exact command or step when it is not good."""
+    """One thing looked at. needed: by the lessons without Spark. fix: the exact command
+    or step when it is not good.
+    """
 
     what: str
     found: str
@@ -47,8 +50,13 @@ class Fact:
         line = f"{mark}  {self.what}: {self.found}"
         if self.good:
             return line
-        steps = "\n".join(f"{'':12}{step.strip()}" if step.strip() else "" for step in self.fix.splitlines()[1:])
-        return "\n".join(filter(None, [line, f"{'':9}-> {self.fix.splitlines()[0]}", steps]))
+        steps = "\n".join(
+            f"{'':12}{step.strip()}" if step.strip() else ""
+            for step in self.fix.splitlines()[1:]
+        )
+        return "\n".join(
+            filter(None, [line, f"{'':9}-> {self.fix.splitlines()[0]}", steps])
+        )
 
 
 class Report(tuple[Fact, ...]):
@@ -64,7 +72,10 @@ class Report(tuple[Fact, ...]):
         if not self.ready:
             last = "Do what stands after the arrows, then ask the doctor again."
         elif not all(fact.good for fact in self):
-            last = "The lessons without Spark can run here. What the notes are about is needed for some of the others."
+            last = (
+                "The lessons without Spark can run here. What the notes are about is"
+                " needed for some of the others."
+            )
         return "\n".join([*map(str, self), "", last])
 
     __repr__ = __str__
@@ -101,21 +112,34 @@ def main(args: argparse.Namespace) -> int:
 def _python() -> Iterator[Fact]:
     fits = OLDEST <= sys.version_info[:2] <= NEWEST
     fix = f"install Python 3.12, remove .venv, then: {_TO_LAB}"
-    yield Fact("Python", f"{platform.python_version()} ({sys.executable})", fits, fix=fix)
+    yield Fact(
+        "Python", f"{platform.python_version()} ({sys.executable})", fits, fix=fix
+    )
     if fits and sys.version_info[:2] > SPARKS_NEWEST:
         fix = f"for lessons 17-20. {fix}"
-        yield Fact("Python for PySpark", "newer than PySpark 4.0 knows", False, needed=False, fix=fix)
+        yield Fact(
+            "Python for PySpark",
+            "newer than PySpark 4.0 knows",
+            False,
+            needed=False,
+            fix=fix,
+        )
 
 
 def _packages() -> Iterator[Fact]:
     """One line a group: the core's packages, and JupyterLab with its own."""
-    for extra, what in {"": "packages of minikafka", "lab": "packages of the lessons"}.items():
+    for extra, what in {
+        "": "packages of minikafka",
+        "lab": "packages of the lessons",
+    }.items():
         wanted = [name for name, group in _requirements() if group == extra]
         missing = [name for name in wanted if not _version(name)]
         present = ", ".join(f"{name} {_version(name)}" for name in wanted)
         found = f"{', '.join(missing)} not installed" if missing else present
         named = '"minikafka[lab]"' if IS_INSTALLED and extra else " ".join(missing)
-        yield Fact(what, found, not missing, fix=f'"{sys.executable}" -m pip install {named}')
+        yield Fact(
+            what, found, not missing, fix=f'"{sys.executable}" -m pip install {named}'
+        )
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
@@ -133,16 +157,23 @@ def _version(name: str) -> str:
 
 
 def _kernel() -> Iterator[Fact]:
-    """The kernel that notebooks start here, with the option that keeps a JVM's log lines out of cells.
+    """The kernel that notebooks start here, with the option that keeps a JVM's log
+    lines out of cells.
 
     `minikafka lab` brings one with it.
     """
     if IS_INSTALLED:
         return
     spec = Path(sys.prefix, "share", "jupyter", "kernels", "python3", "kernel.json")
-    arguments = json.loads(spec.read_text(encoding="utf-8"))["argv"] if spec.exists() else []
+    arguments = (
+        json.loads(spec.read_text(encoding="utf-8"))["argv"] if spec.exists() else []
+    )
     good = "--IPKernelApp.capture_fd_output=False" in arguments
-    found = "set up by make lab" if good else "the plain one: Spark's log lines would land in your cells"
+    found = (
+        "set up by make lab"
+        if good
+        else "the plain one: Spark's log lines would land in your cells"
+    )
     yield Fact("Jupyter kernel", found, good, needed=False, fix=_TO_LAB)
 
 
@@ -151,16 +182,30 @@ def _browser() -> Iterator[Fact]:
         webbrowser.get()
         yield Fact("browser", "found")
     except webbrowser.Error:
-        fix = f"open the address that {_TO_LAB} prints in a browser that reaches this machine"
-        yield Fact("browser", "none that Python can start", False, needed=False, fix=fix)
+        fix = (
+            f"open the address that {_TO_LAB} prints in a browser that reaches this"
+            " machine"
+        )
+        yield Fact(
+            "browser", "none that Python can start", False, needed=False, fix=fix
+        )
 
 
 def _memory() -> Iterator[Fact]:
     free = _free_memory()
     if free is None:
         return
-    fix = "close other programs: the lessons take about 0.5 GB, those with Spark about 1.5 GB more"
-    yield Fact("free memory", f"{free / GIGABYTE:.1f} GB", free > 2 * GIGABYTE, needed=False, fix=fix)
+    fix = (
+        "close other programs: the lessons take about 0.5 GB, those with Spark about"
+        " 1.5 GB more"
+    )
+    yield Fact(
+        "free memory",
+        f"{free / GIGABYTE:.1f} GB",
+        free > 2 * GIGABYTE,
+        needed=False,
+        fix=fix,
+    )
 
 
 def _free_memory() -> int | None:
@@ -175,11 +220,19 @@ def _free_memory() -> int | None:
 def _disk() -> Iterator[Fact]:
     free = shutil.disk_usage(Path.cwd()).free
     fix = "make room: the lessons write up to 0.2 GB, PySpark takes 0.5 GB"
-    yield Fact("free disk space", f"{free / GIGABYTE:.1f} GB", free > GIGABYTE, needed=free < GIGABYTE // 5, fix=fix)
+    yield Fact(
+        "free disk space",
+        f"{free / GIGABYTE:.1f} GB",
+        free > GIGABYTE,
+        needed=free < GIGABYTE // 5,
+        fix=fix,
+    )
 
 
 def _port() -> Iterator[Fact]:
-    """Notebooks take any free port; only a `minikafka serve` without --port wants this one."""
+    """Notebooks take any free port; only a `minikafka serve` without --port wants this
+    one.
+    """
     with socket.socket() as probe:
         if os.name == "posix":
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -187,15 +240,30 @@ def _port() -> Iterator[Fact]:
             probe.bind(("127.0.0.1", PORT))
             yield Fact(f"port {PORT}", "free")
         except OSError:
-            fix = "the notebooks don't mind; for the command line: minikafka serve --port 0"
-            yield Fact(f"port {PORT}", "in use by another program", False, needed=False, fix=fix)
+            fix = (
+                "the notebooks don't mind; for the command line: minikafka serve"
+                " --port 0"
+            )
+            yield Fact(
+                f"port {PORT}",
+                "in use by another program",
+                False,
+                needed=False,
+                fix=fix,
+            )
 
 
 def _java() -> Iterator[Fact]:
     try:
         yield Fact("Java", f"version {require_java()}")
     except SparkMissing as missing:
-        yield Fact("Java", "not one that Spark can use", False, needed=False, fix=f"for lessons 17-20. {missing}")
+        yield Fact(
+            "Java",
+            "not one that Spark can use",
+            False,
+            needed=False,
+            fix=f"for lessons 17-20. {missing}",
+        )
 
 
 def _pyspark() -> Iterator[Fact]:
@@ -203,17 +271,30 @@ def _pyspark() -> Iterator[Fact]:
         require_pyspark()
         yield Fact("PySpark", f"version {_version('pyspark')}")
     except SparkMissing as missing:
-        yield Fact("PySpark", "not installed", False, needed=False, fix=f"for lessons 17-20. {missing}")
+        yield Fact(
+            "PySpark",
+            "not installed",
+            False,
+            needed=False,
+            fix=f"for lessons 17-20. {missing}",
+        )
 
 
 def _beside_pyspark() -> Iterator[Fact]:
-    """What the lessons with Spark need besides, in versions that fit: PySpark itself asks for none of it."""
+    """What the lessons with Spark need besides, in versions that fit: PySpark itself
+    asks for none of it.
+    """
     if not _version("pyspark"):
         return
-    wanted = {name: wish for name, wish in _sparks_packages().items() if name != "pyspark"}
+    wanted = {
+        name: wish for name, wish in _sparks_packages().items() if name != "pyspark"
+    }
     lacking = [name for name, wish in wanted.items() if not _fits(_version(name), wish)]
     told = ((name, _version(name)) for name in lacking or wanted)
-    found = ", ".join(f"{name} {version}" if version else f"{name} not installed" for name, version in told)
+    found = ", ".join(
+        f"{name} {version}" if version else f"{name} not installed"
+        for name, version in told
+    )
     named = " ".join(f'"{name}{wanted[name]}"' for name in lacking)
     fix = f'for lessons 17-20. "{sys.executable}" -m pip install {named}'
     yield Fact("packages beside PySpark", found, not lacking, needed=False, fix=fix)
@@ -222,8 +303,16 @@ def _beside_pyspark() -> Iterator[Fact]:
 def _sparks_packages() -> dict[str, str]:
     """name -> versions, as pyproject.toml asks for: "protobuf" -> "<6,>=5.28.3"."""
     lines = [line.partition(";") for line in requires("minikafka") or []]
-    ours = [wish.strip() for wish, _, group in lines if re.search(r"""extra == ['"]spark['"]""", group)]
-    return {name: wish[len(name) :] for wish in ours for name in re.findall(r"^[\w.-]+", wish)}
+    ours = [
+        wish.strip()
+        for wish, _, group in lines
+        if re.search(r"""extra == ['"]spark['"]""", group)
+    ]
+    return {
+        name: wish[len(name) :]
+        for wish in ours
+        for name in re.findall(r"^[\w.-]+", wish)
+    }
 
 
 def _fits(found: str, wish: str) -> bool:
@@ -232,7 +321,10 @@ def _fits(found: str, wish: str) -> bool:
         return False
     here = _numbers(found)
     signs = {"<": operator.lt, ">=": operator.ge}
-    return all(signs[sign](here, _numbers(text)) for sign, text in re.findall(r"(<|>=)([\d.]+)", wish))
+    return all(
+        signs[sign](here, _numbers(text))
+        for sign, text in re.findall(r"(<|>=)([\d.]+)", wish)
+    )
 
 
 def _numbers(version: str) -> list[int]:
@@ -240,20 +332,40 @@ def _numbers(version: str) -> list[int]:
 
 
 def _connector() -> Iterator[Fact]:
-    """The connector that Spark would load: of PySpark's own line (4.0), and for its Scala (2.13)."""
+    """The connector that Spark would load: of PySpark's own line (4.0), and for its
+    Scala (2.13).
+    """
     pyspark = _version("pyspark")
     if not pyspark:
         return
     jars = Path(_folder_of("pyspark"), "jars").glob("spark-sql-kafka-0-10_*.jar")
     text = packages() or " ".join(sorted(jar.name for jar in jars))
-    found = [" ".join(each) for each in re.findall(r"(spark-sql-kafka-0-10_[\d.]+)[:-]([\d.]*\d)", text)]
+    found = [
+        " ".join(each)
+        for each in re.findall(r"(spark-sql-kafka-0-10_[\d.]+)[:-]([\d.]*\d)", text)
+    ]
     line = pyspark.rpartition(".")[0]
-    fix = "unset MINIKAFKA_SPARK_PACKAGES: the course then takes the connector that fits"
+    fix = (
+        "unset MINIKAFKA_SPARK_PACKAGES: the course then takes the connector that fits"
+    )
     if not found:
-        yield Fact("Spark's Kafka connector", "none in PySpark's folder jars", False, needed=False, fix=fix)
+        yield Fact(
+            "Spark's Kafka connector",
+            "none in PySpark's folder jars",
+            False,
+            needed=False,
+            fix=fix,
+        )
         return
-    good = all(re.fullmatch(rf"spark-sql-kafka-0-10_2\.13 {re.escape(line)}\.\d+", each) for each in found)
-    what = ", ".join(found) if good else f"{', '.join(found)}, and PySpark is {pyspark} with Scala 2.13"
+    good = all(
+        re.fullmatch(rf"spark-sql-kafka-0-10_2\.13 {re.escape(line)}\.\d+", each)
+        for each in found
+    )
+    what = (
+        ", ".join(found)
+        if good
+        else f"{', '.join(found)}, and PySpark is {pyspark} with Scala 2.13"
+    )
     yield Fact("Spark's Kafka connector", what, good, needed=False, fix=fix)
 
 
@@ -263,33 +375,63 @@ def _folder_of(package: str) -> str:
     return spec.submodule_search_locations[0]
 
 
-_WITHOUT_DOCKER = "or without Docker, the same brokers: make kafka (Windows: py tasks.py kafka)"
+_WITHOUT_DOCKER = (
+    "or without Docker, the same brokers: make kafka (Windows: py tasks.py kafka)"
+)
 
 
 def _docker() -> Iterator[Fact]:
     """The program alone is not enough: its engine must run, and know Compose."""
     docker = shutil.which("docker")
     if docker is None:
-        yield Fact("Docker", "none, and no lesson needs it: make kafka starts Apache Kafka without")
+        yield Fact(
+            "Docker",
+            "none, and no lesson needs it: make kafka starts Apache Kafka without",
+        )
     elif not _runs(docker, "version"):
-        fix = f"start Docker Desktop (Linux: sudo systemctl start docker),\n{_WITHOUT_DOCKER}"
-        yield Fact("Docker", f"{docker} is there, and its engine does not answer", False, needed=False, fix=fix)
+        fix = (
+            "start Docker Desktop (Linux: sudo systemctl start"
+            f" docker),\n{_WITHOUT_DOCKER}"
+        )
+        yield Fact(
+            "Docker",
+            f"{docker} is there, and its engine does not answer",
+            False,
+            needed=False,
+            fix=fix,
+        )
     elif not _runs(docker, "compose", "version"):
-        fix = f"install Docker Compose (Debian, Ubuntu: sudo apt install docker-compose-v2),\n{_WITHOUT_DOCKER}"
-        yield Fact("Docker", f"{docker} runs, and knows no Compose", False, needed=False, fix=fix)
+        fix = (
+            "install Docker Compose (Debian, Ubuntu: sudo apt install"
+            f" docker-compose-v2),\n{_WITHOUT_DOCKER}"
+        )
+        yield Fact(
+            "Docker",
+            f"{docker} runs, and knows no Compose",
+            False,
+            needed=False,
+            fix=fix,
+        )
     else:
         yield Fact("Docker", f"runs ({docker})")
 
 
 def _runs(*command: str) -> bool:
     try:
-        return subprocess.run(command, capture_output=True, timeout=20, check=False).returncode == 0
+        return (
+            subprocess.run(
+                command, capture_output=True, timeout=20, check=False
+            ).returncode
+            == 0
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
 
 
 def _three_ports() -> Iterator[Fact]:
-    """Those at which programs find the brokers of docker/compose.yaml, in Docker or by make kafka."""
+    """Those at which programs find the brokers of docker/compose.yaml, in Docker or by
+    make kafka.
+    """
     if find_spec("yaml") is None:  # said above: a package of the lessons
         return
     addresses = [broker.address for broker in compose.brokers()]
@@ -298,14 +440,32 @@ def _three_ports() -> Iterator[Fact]:
     ports = ", ".join(address.rpartition(":")[2] for address in addresses)
     if strangers:
         port = strangers[0].rpartition(":")[2]
-        fix = f"stop that program, if you want Apache Kafka itself. It tells its name:  lsof -i :{port}"
-        yield Fact(f"ports {ports}", f"{port} is in use by a program that is no Kafka", False, needed=False, fix=fix)
+        fix = (
+            "stop that program, if you want Apache Kafka itself. It tells its name: "
+            f" lsof -i :{port}"
+        )
+        yield Fact(
+            f"ports {ports}",
+            f"{port} is in use by a program that is no Kafka",
+            False,
+            needed=False,
+            fix=fix,
+        )
     else:
-        yield Fact(f"ports {ports}", "Apache Kafka answers there: MINIKAFKA_BOOTSTRAP=jvm uses it" if taken else "free")
+        yield Fact(
+            f"ports {ports}",
+            (
+                "Apache Kafka answers there: MINIKAFKA_BOOTSTRAP=jvm uses it"
+                if taken
+                else "free"
+            ),
+        )
 
 
 def _cluster() -> Iterator[Fact]:
-    """The cluster of the switch: somebody must answer, and each broker must be where the cluster says that it is."""
+    """The cluster of the switch: somebody must answer, and each broker must be where
+    the cluster says that it is.
+    """
     named = connect.named()
     if not named:
         return
@@ -313,19 +473,41 @@ def _cluster() -> Iterator[Fact]:
     told = next(filter(None, map(reachable.brokers, named.split(","))), None)
     if told is None:
         start = connect.STARTED_BY.get(connect.choice(), "start it")
-        fix = f"{start}, or unset {connect.VARIABLE}: notebooks then start a small Kafka of their own"
+        fix = (
+            f"{start}, or unset {connect.VARIABLE}: notebooks then start a small Kafka"
+            " of their own"
+        )
         yield Fact(what, f"nobody answers at {named}", False, fix=fix)
         return
     lost = [address for address in told if not reachable.listens(address)]
     if not lost:
-        yield Fact(what, f"{len(told)} brokers, all within reach" if len(told) > 1 else "one broker, within reach")
+        yield Fact(
+            what,
+            (
+                f"{len(told)} brokers, all within reach"
+                if len(told) > 1
+                else "one broker, within reach"
+            ),
+        )
         return
-    found = f"it answers, and says that a broker is at {lost[0]}, where nobody is reached from here"
-    fix = "let it advertise an address that means the broker to this machine, too:\n" + "\n".join(
-        (
-            "docker/compose.yaml, make kafka:  KAFKA_HOST=ADDRESS before the command",
-            "minikafka serve:                  --advertised-host ADDRESS",
-            "any other:                        advertised.listeners; or that broker is down, or a firewall is between",
+    found = (
+        f"it answers, and says that a broker is at {lost[0]}, where nobody is reached"
+        " from here"
+    )
+    fix = (
+        "let it advertise an address that means the broker to this machine, too:\n"
+        + "\n".join(
+            (
+                (
+                    "docker/compose.yaml, make kafka:  KAFKA_HOST=ADDRESS before the"
+                    " command"
+                ),
+                "minikafka serve:                  --advertised-host ADDRESS",
+                (
+                    "any other:                        advertised.listeners; or that"
+                    " broker is down, or a firewall is between"
+                ),
+            )
         )
     )
     yield Fact(what, found, False, fix=fix)

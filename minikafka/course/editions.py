@@ -1,7 +1,9 @@
-"""The editions of a lesson: the learner's copy, a fresh one, the solved one, a blank one for live coding.
+"""The editions of a lesson: the learner's copy, a fresh one, the solved one, a blank
+one for live coding.
 
-`notebooks/` is the tested edition. All others go to `my/`, which git ignores, and nothing there is ever overwritten: a
-copy that stands in the way is kept under another name.
+`notebooks/` is the tested edition. All others go to `my/`, which git ignores, and
+nothing there is ever overwritten: a copy that stands in the way is kept under another
+name.
 """
 
 import argparse
@@ -21,7 +23,9 @@ MY = my()
 
 def notebooks() -> dict[str, Path]:
     """Lesson number -> notebook, in the order of the course."""
-    return {path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
+    return {
+        path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+    }
 
 
 def learners(notebook: Any) -> Any:
@@ -43,35 +47,57 @@ def solved(notebook: Any, number: str) -> Any:
 
 
 def blank(notebook: Any) -> Any:
-    """For live coding: of each code cell only the comments it begins with; cells tagged `setup` stay whole."""
+    """For live coding: of each code cell only the comments it begins with; cells tagged
+    `setup` stay whole.
+    """
     for cell in learners(notebook).cells:
         if cell.cell_type == "code" and "setup" not in cell.metadata.get("tags", []):
-            cell.source = "\n".join(itertools.takewhile(lambda line: line.startswith("#"), cell.source.splitlines()))
+            cell.source = "\n".join(
+                itertools.takewhile(
+                    lambda line: line.startswith("#"), cell.source.splitlines()
+                )
+            )
     return notebook
 
 
 def make_copies(folder: Path = MY) -> list[Path]:
-    """The learner's copies that are not there yet; leaves the others alone. Returns the new ones."""
-    new = [folder / path.name for path in notebooks().values() if not (folder / path.name).exists()]
+    """The learner's copies that are not there yet; leaves the others alone. Returns the
+    new ones.
+    """
+    new = [
+        folder / path.name
+        for path in notebooks().values()
+        if not (folder / path.name).exists()
+    ]
     for target in new:
         _write(learners(_read(NOTEBOOKS / target.name)), target)
     return new
 
 
-def write_edition(number: str, edition: str, folder: Path = MY) -> tuple[Path, Path | None]:
-    """Writes an edition ("copy", "fresh", "solved", "blank"). Returns its path, and where an old one is kept now.
+def write_edition(
+    number: str, edition: str, folder: Path = MY
+) -> tuple[Path, Path | None]:
+    """Writes an edition ("copy", "fresh", "solved", "blank"). Returns its path, and
+    where an old one is kept now.
 
-    "copy" leaves an existing copy alone. Raises KeyError for a lesson that there is not.
+    "copy" leaves an existing copy alone. Raises KeyError for a lesson that there is
+    not.
     """
     source = notebooks()[number]
-    make: dict[str, Callable[[Any], Any]] = {"solved": lambda notebook: solved(notebook, number), "blank": blank}
+    make: dict[str, Callable[[Any], Any]] = {
+        "solved": lambda notebook: solved(notebook, number),
+        "blank": blank,
+    }
     suffix = f"_{edition}" if edition in make else ""
     target = folder / f"{source.stem}{suffix}.ipynb"
     if edition == "copy" and target.exists():
         return target, None
     kept = None
     if target.exists():
-        names = (target.with_name(f"{target.stem}_kept_{number}.ipynb") for number in itertools.count(1))
+        names = (
+            target.with_name(f"{target.stem}_kept_{number}.ipynb")
+            for number in itertools.count(1)
+        )
         kept = next(name for name in names if not name.exists())
         target.rename(kept)
     _write(make.get(edition, learners)(_read(source)), target)
@@ -81,9 +107,16 @@ def write_edition(number: str, edition: str, folder: Path = MY) -> tuple[Path, P
 def main(args: argparse.Namespace) -> int:
     """`minikafka lesson 05 [--fresh | --solved | --blank]`."""
     number = args.number.zfill(2)
-    edition = next((name for name in ("fresh", "solved", "blank") if getattr(args, name, False)), "copy")
+    edition = next(
+        (name for name in ("fresh", "solved", "blank") if getattr(args, name, False)),
+        "copy",
+    )
     if number not in notebooks():
-        print(f"minikafka: there is no lesson {args.number}. There are {', '.join(notebooks())}.", file=sys.stderr)
+        print(
+            f"minikafka: there is no lesson {args.number}. There are"
+            f" {', '.join(notebooks())}.",
+            file=sys.stderr,
+        )
         return 2
     target, kept = write_edition(number, edition)
     if kept:
@@ -93,7 +126,9 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _shown(path: Path) -> str:
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+    return str(
+        path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    )
 
 
 def _read(path: Path) -> Any:

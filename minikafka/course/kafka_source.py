@@ -1,33 +1,43 @@
-"""A Kafka source for Spark in Python alone: batches and streams, with kafka-python instead of a jar.
+"""A Kafka source for Spark in Python alone: batches and streams, with kafka-python
+instead of a jar.
 
-    spark.dataSource.register(KafkaSource)
-    source = spark.readStream.format("kafka_python").option("kafka.bootstrap.servers", "HOST:PORT")
-    rows = source.option("subscribe", "orders").load()
+    spark.dataSource.register(KafkaSource) source =
+    spark.readStream.format("kafka_python").option("kafka.bootstrap.servers",
+    "HOST:PORT") rows = source.option("subscribe", "orders").load()
 
-It stands on Spark's Python data source API (Spark 4.0). Columns, options and the form of the offsets are those of
-Spark's own connector, as far as they go. This file needs pyspark, pyarrow and kafka-python, and nothing else of this
-project: elsewhere copy it, and give it to the executors with `spark.sparkContext.addPyFile`.
+It stands on Spark's Python data source API (Spark 4.0). Columns, options and the form
+of the offsets are those of Spark's own connector, as far as they go. This file needs
+pyspark, pyarrow and kafka-python, and nothing else of this project: elsewhere copy it,
+and give it to the executors with `spark.sparkContext.addPyFile`.
 
-- `kafka.bootstrap.servers` and `subscribe` (a topic, or several with commas between) must be given.
-- `startingOffsets` (of a batch `earliest`, of a stream `latest`) and `endingOffsets` (of a batch, `latest`) may be JSON
-  such as `{"orders": {"0": 300, "1": -2}}`, where -2 is the earliest and -1 the latest.
+- `kafka.bootstrap.servers` and `subscribe` (a topic, or several with commas between)
+  must be given.
+- `startingOffsets` (of a batch `earliest`, of a stream `latest`) and `endingOffsets`
+  (of a batch, `latest`) may be JSON such as `{"orders": {"0": 300, "1": -2}}`, where -2
+  is the earliest and -1 the latest.
 - `includeHeaders` (`false`): a column `headers` more.
-- `kafkaConsumer.pollTimeoutMs` (120000): how long, in ms, a task waits for the next record before it fails.
-- `monitorGroup` (none): under this group it commits what Spark says is done, for tools that show lag. It never reads
-  that back.
-- `kafka.*`: kafka-python's settings, with dots: `kafka.isolation.level`, `kafka.security.protocol`.
+- `kafkaConsumer.pollTimeoutMs` (120000): how long, in ms, a task waits for the next
+  record before it fails.
+- `monitorGroup` (none): under this group it commits what Spark says is done, for tools
+  that show lag. It never reads that back.
+- `kafka.*`: kafka-python's settings, with dots: `kafka.isolation.level`,
+  `kafka.security.protocol`.
 
-Unlike the connector it notices that a topic was deleted and made anew, whatever its length: the topic's id stands in
-the checkpoint beside the offsets. Its limits:
+Unlike the connector it notices that a topic was deleted and made anew, whatever its
+length: the topic's id stands in the checkpoint beside the offsets. Its limits:
 
-- A micro-batch takes all that is there: Spark 4.0 asks a Python source for its latest offset and names no limit. For a
-  large backlog take the connector; there no record passes through Python either.
-- One Spark task reads one partition of a topic. There are no patterns of topics and no start by timestamp.
-- Offsets that the topic no longer has always fail the query: there is no `failOnDataLoss=false`.
+- A micro-batch takes all that is there: Spark 4.0 asks a Python source for its latest
+  offset and names no limit. For a large backlog take the connector; there no record
+  passes through Python either.
+- One Spark task reads one partition of a topic. There are no patterns of topics and no
+  start by timestamp.
+- Offsets that the topic no longer has always fail the query: there is no
+  `failOnDataLoss=false`.
 - It reads only.
 
-Spark gives a Python source no place in the checkpoint for where a stream began, so that stands beside each end. A
-restart with nothing new may therefore make one micro-batch that is empty: where it would begin now is another place.
+Spark gives a Python source no place in the checkpoint for where a stream began, so that
+stands beside each end. A restart with nothing new may therefore make one micro-batch
+that is empty: where it would begin now is another place.
 """
 
 import json
@@ -42,26 +52,58 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import KafkaError, OffsetOutOfRangeError
 from kafka.structs import OffsetAndMetadata
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.types import ArrayType, StructType
 
-SCHEMA = [("key", "binary"), ("value", "binary"), ("topic", "string"), ("partition", "integer"), ("offset", "long"),
-          ("timestamp", "timestamp"), ("timestampType", "integer")]  # fmt: skip
-HEADERS = ("headers", ArrayType(StructType().add("key", "string").add("value", "binary")))
-OPTIONS = ("subscribe", "startingOffsets", "endingOffsets", "includeHeaders", "kafkaConsumer.pollTimeoutMs",
-           "monitorGroup")  # fmt: skip
-FIXED = {"group_id": None, "enable_auto_commit": False, "auto_offset_reset": "none", "max_poll_records": 10_000}
+SCHEMA = [
+    ("key", "binary"),
+    ("value", "binary"),
+    ("topic", "string"),
+    ("partition", "integer"),
+    ("offset", "long"),
+    ("timestamp", "timestamp"),
+    ("timestampType", "integer"),
+]
+HEADERS = (
+    "headers",
+    ArrayType(StructType().add("key", "string").add("value", "binary")),
+)
+OPTIONS = (
+    "subscribe",
+    "startingOffsets",
+    "endingOffsets",
+    "includeHeaders",
+    "kafkaConsumer.pollTimeoutMs",
+    "monitorGroup",
+)
+FIXED = {
+    "group_id": None,
+    "enable_auto_commit": False,
+    "auto_offset_reset": "none",
+    "max_poll_records": 10_000,
+}
 EARLIEST, LATEST = -2, -1
-IDS = "topic ids"  # beside the topics in an offset; no topic can have a name with a space
-FIRST = "first start"  # there, too: in an end the offsets at which the stream began; empty in the initial offset
+# beside the topics in an offset; no topic can have a name with a space
+IDS = "topic ids"
+# there, too: in an end the offsets at which the stream began; empty in the initial
+# offset
+FIRST = "first start"
 POLL_MS = 500
 COMMIT_WITHIN_MS = 60_000
 
-Offsets = dict[str, dict[str, Any]]  # topic -> partition, as text -> offset: as JSON has it; and IDS, FIRST
+# topic -> partition, as text -> offset: as JSON has it; and IDS, FIRST
+Offsets = dict[str, dict[str, Any]]
 
 
 class DataLoss(RuntimeError):
-    """Records that should be read are not there any more, or the topic is another one."""
+    """Records that should be read are not there any more, or the topic is another
+    one.
+    """
 
 
 @dataclass
@@ -78,7 +120,9 @@ class KafkaSource(DataSource):
     """`spark.dataSource.register(KafkaSource)`, then the format "kafka_python"."""
 
     @staticmethod
-    def plan(start: Offsets, end: Offsets, first: Offsets) -> list[tuple[str, int, int, int]]:
+    def plan(
+        start: Offsets, end: Offsets, first: Offsets
+    ) -> list[tuple[str, int, int, int]]:
         """What a micro-batch reads; a subclass may have another plan."""
         return plan(start, end, first)
 
@@ -88,7 +132,9 @@ class KafkaSource(DataSource):
 
     def schema(self) -> Any:
         schema = StructType()
-        for name, kind in [*SCHEMA, HEADERS] if Settings(self.options).headers else SCHEMA:
+        for name, kind in (
+            [*SCHEMA, HEADERS] if Settings(self.options).headers else SCHEMA
+        ):
             schema.add(name, kind)
         return schema
 
@@ -100,26 +146,42 @@ class KafkaSource(DataSource):
 
 
 class Settings:
-    """The options, read and checked. Errors: ValueError for what is missing, unknown or can't be."""
+    """The options, read and checked. Errors: ValueError for what is missing, unknown or
+    can't be.
+    """
 
     def __init__(self, options: Mapping[str, str]) -> None:
         given = {name.lower(): value for name, value in options.items()}
         known = {name.lower() for name in OPTIONS}
         for name in given:
             if name not in known and not name.startswith("kafka."):
-                raise ValueError(f"there is no option {name} here; there are kafka.*, {', '.join(OPTIONS)}")
+                raise ValueError(
+                    f"there is no option {name} here; there are kafka.*,"
+                    f" {', '.join(OPTIONS)}"
+                )
         for name in ("kafka.bootstrap.servers", "subscribe"):
             if not given.get(name):
                 raise ValueError(f"the option {name} is missing")
         self.topics = [name.strip() for name in given["subscribe"].split(",")]
-        self.starting, self.ending = given.get("startingoffsets"), given.get("endingoffsets", "latest")
+        self.starting, self.ending = (
+            given.get("startingoffsets"),
+            given.get("endingoffsets", "latest"),
+        )
         self.headers = given.get("includeheaders", "false").lower() == "true"
         self.patience_ms = int(given.get("kafkaconsumer.polltimeoutms", "120000"))
         self.monitor_group = given.get("monitorgroup")
-        self.kafka = dict(_setting(name, value) for name, value in given.items() if name.startswith("kafka."))
+        self.kafka = dict(
+            _setting(name, value)
+            for name, value in given.items()
+            if name.startswith("kafka.")
+        )
 
     def admin(self) -> Any:
-        ours = {name: value for name, value in self.kafka.items() if name in KafkaAdminClient.DEFAULT_CONFIG}
+        ours = {
+            name: value
+            for name, value in self.kafka.items()
+            if name in KafkaAdminClient.DEFAULT_CONFIG
+        }
         return KafkaAdminClient(**ours)
 
     def consumer(self, group: str | None = None) -> Any:
@@ -127,10 +189,15 @@ class Settings:
 
 
 def _setting(name: str, value: str) -> tuple[str, Any]:
-    """kafka.fetch.min.bytes, "1" -> fetch_min_bytes, 1: the type is that of kafka-python's default."""
+    """kafka.fetch.min.bytes, "1" -> fetch_min_bytes, 1: the type is that of
+    kafka-python's default.
+    """
     ours = name.removeprefix("kafka.").replace(".", "_")
     if ours in FIXED or ours not in KafkaConsumer.DEFAULT_CONFIG:
-        raise ValueError(f"{name} can't be set: " + ("it is the source's own" if ours in FIXED else "there is no such"))
+        raise ValueError(
+            f"{name} can't be set: "
+            + ("it is the source's own" if ours in FIXED else "there is no such")
+        )
     default = KafkaConsumer.DEFAULT_CONFIG[ours]
     if isinstance(default, bool):
         return ours, value.lower() == "true"
@@ -148,11 +215,23 @@ class Topics:
         return self._settings.admin()
 
     def offsets(self, where: str) -> Offsets:
-        """where: earliest, latest, or JSON as `startingOffsets` takes it. Sorted: Spark compares offsets as text."""
-        described = sorted(self.admin.describe_topics(self._settings.topics), key=lambda topic: str(topic["name"]))
-        if missing := [str(topic["name"]) for topic in described if topic["error_code"]]:
+        """where: earliest, latest, or JSON as `startingOffsets` takes it. Sorted: Spark
+        compares offsets as text.
+        """
+        described = sorted(
+            self.admin.describe_topics(self._settings.topics),
+            key=lambda topic: str(topic["name"]),
+        )
+        if missing := [
+            str(topic["name"]) for topic in described if topic["error_code"]
+        ]:
             raise DataLoss(f"there is no topic {', '.join(missing)}")
-        specs = {topic["name"]: sorted(each["partition_index"] for each in topic["partitions"]) for topic in described}
+        specs = {
+            topic["name"]: sorted(
+                each["partition_index"] for each in topic["partitions"]
+            )
+            for topic in described
+        }
         found: Offsets = _asked(where, specs)
         lookups = {
             TopicPartition(topic, int(number)): OffsetSpec(offset)
@@ -162,13 +241,20 @@ class Topics:
         }
         for at, offset in self._look_up(lookups).items():
             found[at.topic][str(at.partition)] = offset
-        return {**found, IDS: {topic["name"]: str(topic["topic_id"]) for topic in described}}
+        return {
+            **found,
+            IDS: {topic["name"]: str(topic["topic_id"]) for topic in described},
+        }
 
-    def _look_up(self, lookups: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
+    def _look_up(
+        self, lookups: Mapping[TopicPartition, OffsetSpec]
+    ) -> dict[TopicPartition, int]:
         if not lookups:
             return {}
         isolation = self._settings.kafka.get("isolation_level", "read_uncommitted")
-        said = self.admin.list_partition_offsets(dict(lookups), isolation_level=isolation)
+        said = self.admin.list_partition_offsets(
+            dict(lookups), isolation_level=isolation
+        )
         return {at: each.offset for at, each in said.items()}
 
     def commit(self, group: str, offsets: Offsets) -> None:
@@ -187,30 +273,50 @@ class Topics:
 
 
 def _asked(where: str, specs: Mapping[str, Sequence[int]]) -> Offsets:
-    """topic -> partition -> an offset, EARLIEST or LATEST, for every partition there is."""
+    """topic -> partition -> an offset, EARLIEST or LATEST, for every partition there
+    is.
+    """
     if where in ("earliest", "latest"):
         mark = EARLIEST if where == "earliest" else LATEST
-        return {topic: {str(number): mark for number in numbers} for topic, numbers in specs.items()}
+        return {
+            topic: {str(number): mark for number in numbers}
+            for topic, numbers in specs.items()
+        }
     given = json.loads(where)
     if {topic: sorted(map(int, numbers)) for topic, numbers in given.items()} != specs:
-        raise ValueError(f"offsets must name every partition of every topic: {dict(specs)}")
-    return {topic: {str(number): int(given[topic][str(number)]) for number in specs[topic]} for topic in specs}
+        raise ValueError(
+            f"offsets must name every partition of every topic: {dict(specs)}"
+        )
+    return {
+        topic: {str(number): int(given[topic][str(number)]) for number in specs[topic]}
+        for topic in specs
+    }
 
 
 def _of_topics(offsets: Offsets) -> Offsets:
-    return {topic: numbers for topic, numbers in offsets.items() if topic not in (IDS, FIRST)}
+    return {
+        topic: numbers
+        for topic, numbers in offsets.items()
+        if topic not in (IDS, FIRST)
+    }
 
 
 def same_topics(start: Offsets, end: Offsets) -> None:
     """Errors: DataLoss where a topic has another id than it had."""
     for topic, before in start.get(IDS, {}).items():
         if end.get(IDS, {}).get(topic, before) != before:
-            raise DataLoss(f"{topic} was deleted and made anew: this checkpoint belongs to the old one")
+            raise DataLoss(
+                f"{topic} was deleted and made anew: this checkpoint belongs to the"
+                " old one"
+            )
 
 
-def plan(start: Offsets, end: Offsets, first: Offsets) -> list[tuple[str, int, int, int]]:
-    """(topic, partition, from, up to) for each partition that has something between two offsets. What is new is read
-    from its first offset on. first: the first offsets that the topics still have. Errors: DataLoss.
+def plan(
+    start: Offsets, end: Offsets, first: Offsets
+) -> list[tuple[str, int, int, int]]:
+    """(topic, partition, from, up to) for each partition that has something between two
+    offsets. What is new is read from its first offset on. first: the first offsets that
+    the topics still have. Errors: DataLoss.
     """
     ranges: list[tuple[str, int, int, int]] = []
     for topic, numbers in start.items():
@@ -221,16 +327,23 @@ def plan(start: Offsets, end: Offsets, first: Offsets) -> list[tuple[str, int, i
             oldest: int = first[topic][number]
             begin = start.get(topic, {}).get(number, oldest)
             if begin > stop:
-                raise DataLoss(f"{topic}-{number} ends at offset {stop}, and {begin} had been reached")
+                raise DataLoss(
+                    f"{topic}-{number} ends at offset {stop}, and {begin} had been"
+                    " reached"
+                )
             if begin < oldest:
-                raise DataLoss(f"{topic}-{number} begins at offset {oldest}; {begin} to {oldest - 1} are gone")
+                raise DataLoss(
+                    f"{topic}-{number} begins at offset {oldest}; {begin} to"
+                    f" {oldest - 1} are gone"
+                )
             if begin < stop:
                 ranges.append((topic, int(number), begin, stop))
     return ranges
 
 
 def read(wanted: Range | None, settings: Settings, schema: Any) -> Iterator[Any]:
-    """The records of a range as Arrow batches. Offsets without a record (compaction, ends of transactions) are skipped.
+    """The records of a range as Arrow batches. Offsets without a record (compaction,
+    ends of transactions) are skipped.
 
     Errors: DataLoss; TimeoutError when nothing comes for `kafkaConsumer.pollTimeoutMs`.
     """
@@ -243,16 +356,22 @@ def read(wanted: Range | None, settings: Settings, schema: Any) -> Iterator[Any]
         consumer.seek(at, wanted.start)
         moved, reached = time.monotonic(), wanted.start
         while reached < wanted.end:
-            polled = consumer.poll(timeout_ms=min(POLL_MS, settings.patience_ms)).get(at, ())
+            polled = consumer.poll(timeout_ms=min(POLL_MS, settings.patience_ms)).get(
+                at, ()
+            )
             records = [record for record in polled if record.offset < wanted.end]
             if records:
                 yield _as_arrow(records, schema)
             if (position := consumer.position(at)) > reached:
                 moved, reached = time.monotonic(), position
             elif time.monotonic() - moved > settings.patience_ms / 1000:
-                raise TimeoutError(f"{at.topic}-{at.partition}: nothing came from offset {reached} on")
+                raise TimeoutError(
+                    f"{at.topic}-{at.partition}: nothing came from offset {reached} on"
+                )
     except OffsetOutOfRangeError as error:
-        raise DataLoss(f"{at.topic}-{at.partition} has no offset {reached} any more") from error
+        raise DataLoss(
+            f"{at.topic}-{at.partition} has no offset {reached} any more"
+        ) from error
     finally:
         consumer.close()
 
@@ -262,14 +381,21 @@ def _as_arrow(records: Sequence[Any], schema: Any) -> Any:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     columns: dict[str, Callable[[Any], Any]] = {
-        "timestamp": lambda record: record.timestamp * 1000,  # Spark counts in microseconds
+        # Spark counts in microseconds
+        "timestamp": lambda record: record.timestamp * 1000,
         "timestampType": lambda record: record.timestamp_type,
-        "headers": lambda record: [{"key": key, "value": value} for key, value in record.headers] or None,
+        "headers": (
+            lambda record: (
+                [{"key": key, "value": value} for key, value in record.headers] or None
+            )
+        ),
     }
     arrow = to_arrow_schema(schema)
     arrays = []
     for field in arrow:
-        get = columns.get(field.name, lambda record, name=field.name: getattr(record, name))
+        get = columns.get(
+            field.name, lambda record, name=field.name: getattr(record, name)
+        )
         arrays.append(array([get(record) for record in records], type=field.type))
     return RecordBatch.from_arrays(arrays, schema=arrow)
 
@@ -279,7 +405,10 @@ Plan = Callable[[Offsets, Offsets, Offsets], list[tuple[str, int, int, int]]]
 
 def _ranges(topics: Topics, start: Offsets, end: Offsets, plan: Plan) -> list[Range]:
     same_topics(start, end)
-    return [Range(*each) for each in plan(*map(_of_topics, (start, end, topics.offsets("earliest"))))]
+    return [
+        Range(*each)
+        for each in plan(*map(_of_topics, (start, end, topics.offsets("earliest"))))
+    ]
 
 
 class BatchReader(DataSourceReader):
@@ -291,7 +420,10 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[Range]:
         topics = Topics(self._settings)
         try:
-            start, end = topics.offsets(self._settings.starting or "earliest"), topics.offsets(self._settings.ending)
+            start, end = (
+                topics.offsets(self._settings.starting or "earliest"),
+                topics.offsets(self._settings.ending),
+            )
             return _ranges(topics, start, end, self._plan)
         finally:
             topics.close()
@@ -301,10 +433,12 @@ class BatchReader(DataSourceReader):
 
 
 class StreamReader(DataSourceStreamReader):
-    """Spark asks for offsets, writes them into its checkpoint, then asks for the ranges between two of them.
+    """Spark asks for offsets, writes them into its checkpoint, then asks for the ranges
+    between two of them.
 
-    Of micro-batch 0 it writes the end only, and asks where it begins after that, and anew after each crash. So the
-    reader settles the beginning before it looks for an end, and hands it out with every end.
+    Of micro-batch 0 it writes the end only, and asks where it begins after that, and
+    anew after each crash. So the reader settles the beginning before it looks for an
+    end, and hands it out with every end.
     """
 
     def __init__(self, settings: Settings, schema: Any, plan: Plan) -> None:
@@ -320,7 +454,8 @@ class StreamReader(DataSourceStreamReader):
 
     def latestOffset(self) -> Offsets:
         began: Offsets = {}
-        with suppress(ValueError):  # `startingOffsets` don't fit: initialOffset says so, on a first start
+        # `startingOffsets` don't fit: initialOffset says so, on a first start
+        with suppress(ValueError):
             began = {FIRST: _of_topics(self._begin)}
         return {**self._topics.offsets("latest"), **began}
 

@@ -79,7 +79,9 @@ def configure(settings: Path) -> None:
         "display_name": "Python 3 (ipykernel)",
         "language": "python",
     }
-    quiet = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+    quiet = {
+        "disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}
+    }
     files = {
         "share/kernels/python3/kernel.json": kernel,
         "etc/labconfig/page_config.json": quiet,
@@ -123,11 +125,16 @@ def run_lab(home: Path, settings: Path, args: argparse.Namespace) -> int:
     return 0
 
 
-def jupyter_command(home: Path, port: int, first: str, no_browser: bool) -> Sequence[str]:
+def jupyter_command(
+    home: Path, port: int, first: str, no_browser: bool
+) -> Sequence[str]:
     """How JupyterLab is started."""
     command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--port={port}"]
     command += ["--ServerApp.port_retries=0", f"--ServerApp.root_dir={home}"]
-    command += [f"--LabApp.default_url=/lab/tree/{first}", "--ServerApp.answer_yes=True"]
+    command += [
+        f"--LabApp.default_url=/lab/tree/{first}",
+        "--ServerApp.answer_yes=True",
+    ]
     command += ["--log-level=ERROR", "--LabApp.log_level=ERROR"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in a container
         command.append("--allow-root")
@@ -151,7 +158,8 @@ def free_port() -> int:
                 continue
             return port
     raise CannotStart(
-        f"the ports {FIRST_PORT} to {LAST_PORT} are all in use: close a JupyterLab or two."
+        f"the ports {FIRST_PORT} to {LAST_PORT} are all in use: close a JupyterLab or"
+        " two."
     )
 
 

@@ -1,4 +1,5 @@
-"""What a notebook says to the course: checks, hints, exit tickets, claims, progress. (Predictions: predictions.py.)
+"""What a notebook says to the course: checks, hints, exit tickets, claims, progress.
+(Predictions: predictions.py.)
 
     from minikafka import lesson
 
@@ -6,7 +7,8 @@
     lesson("02").hint(1)
     lesson("02").progress()
 
-Attempts, hints read and answers that may be used begin anew when the kernel restarts; what is done stays (progress.py).
+Attempts, hints read and answers that may be used begin anew when the kernel restarts;
+what is done stays (progress.py).
 """
 
 import importlib.util
@@ -29,9 +31,11 @@ _NOTHING = object()  # what was not handed in
 
 @dataclass(frozen=True)
 class Question:
-    """One question of an exit ticket. right: the option's number. why: said to everybody who answered it.
+    """One question of an exit ticket. right: the option's number. why: said to
+    everybody who answered it.
 
-    lesson: the earlier lesson that it comes back to, "02"; empty where it is about its own.
+    lesson: the earlier lesson that it comes back to, "02"; empty where it is about its
+    own.
     """
 
     about: str
@@ -54,13 +58,20 @@ class Lesson:
         return f'lesson("{self.number}"): {len(self._exercises())} exercises'
 
     def check(self, exercise: int, answer: Any = _NOTHING) -> Verdict:
-        """The verdict on an answer. A wrong one counts: after two, a hint is offered."""
+        """The verdict on an answer. A wrong one counts: after two, a hint is
+        offered.
+        """
         no = self._no_exercise(exercise)
         if no is None and answer is _NOTHING:
-            no = f"check({exercise}) lacks your answer: check({exercise}, {self._exercise(exercise).name})"
+            no = (
+                f"check({exercise}) lacks your answer: check({exercise},"
+                f" {self._exercise(exercise).name})"
+            )
         if no is not None:
             return Verdict(no, False, attempted=False)
-        found = checks.examine(self._exercise(exercise), answer, seed=f"{self.number}/{exercise}")
+        found = checks.examine(
+            self._exercise(exercise), answer, seed=f"{self.number}/{exercise}"
+        )
         if found.right:
             self._solved.setdefault(exercise, []).append(answer)
             self._failures[exercise] = 0
@@ -69,7 +80,14 @@ class Lesson:
             self._failures[exercise] = self._failures.get(exercise, 0) + 1
             offer = self._offer(exercise)
             if offer:
-                return Verdict(found.headline, False, True, (*found.lines, offer), found.case, found.picture)
+                return Verdict(
+                    found.headline,
+                    False,
+                    True,
+                    (*found.lines, offer),
+                    found.case,
+                    found.picture,
+                )
         return found
 
     def hint(self, exercise: int) -> Said:
@@ -77,11 +95,18 @@ class Lesson:
         if no := self._no_exercise(exercise):
             return Said(no)
         hints = self._exercise(exercise).hints
-        read = self._hints_read[exercise] = min(self._hints_read.get(exercise, 0) + 1, len(hints))
+        read = self._hints_read[exercise] = min(
+            self._hints_read.get(exercise, 0) + 1, len(hints)
+        )
         shown = range(1, read + 1) if read == len(hints) else [read]
-        lines = [f"Hint {number} of {len(hints)}. {hints[number - 1]}" for number in shown]
+        lines = [
+            f"Hint {number} of {len(hints)}. {hints[number - 1]}" for number in shown
+        ]
         if read == len(hints):
-            lines.append(f'The solution, if you want it: lesson("{self.number}").solution({exercise})')
+            lines.append(
+                "The solution, if you want it:"
+                f' lesson("{self.number}").solution({exercise})'
+            )
         return Said("\n".join(lines))
 
     def solution(self, exercise: int) -> Said:
@@ -90,38 +115,65 @@ class Lesson:
             return Said(no)
         return Said(solutions(self.number)[str(exercise)])
 
-    def use(self, exercise: int, mine: Any, kafkas: Any, called: str = "Kafka's own") -> Any:
-        """`mine` once its check has held in this kernel, Kafka's own until then. Prints whose code runs.
+    def use(
+        self, exercise: int, mine: Any, kafkas: Any, called: str = "Kafka's own"
+    ) -> Any:
+        """`mine` once its check has held in this kernel, Kafka's own until then. Prints
+        whose code runs.
 
         called: what stands in, where it isn't Kafka's own.
         """
         if any(answer is mine for answer in self._solved.get(exercise, [])):
             print(f"Your {self._exercise(exercise).name} runs here.")
             return mine
-        print(f"{called} runs here; yours does once exercise {exercise} is solved and this cell runs again.")
+        print(
+            f"{called} runs here; yours does once exercise {exercise} is solved and"
+            " this cell runs again."
+        )
         return kafkas
 
     def exit_ticket(self, *answers: int | None) -> Verdict:
         """The verdict on the answers, each the number of an option."""
         questions: tuple[Question, ...] = self._module.EXIT_TICKET
         if all(answer is None for answer in answers):
-            headline = f"Not answered yet: {len(questions)} questions. Write the numbers of your options."
+            headline = (
+                f"Not answered yet: {len(questions)} questions. Write the numbers of"
+                " your options."
+            )
             return Verdict(headline, False, attempted=False)
-        if len(answers) > len(questions) or not all(answer is None or type(answer) is int for answer in answers):
-            headline = f"Write {len(questions)} answers, each the number of an option or None, not {answers}."
+        if len(answers) > len(questions) or not all(
+            answer is None or type(answer) is int for answer in answers
+        ):
+            headline = (
+                f"Write {len(questions)} answers, each the number of an option or None,"
+                f" not {answers}."
+            )
             return Verdict(headline, False, attempted=False)
         lines, marks = [], []
         right = 0
-        for question, answer in zip(questions, (*answers, *[None] * len(questions)), strict=False):
+        for question, answer in zip(
+            questions, (*answers, *[None] * len(questions)), strict=False
+        ):
             right += answer == question.right
-            marks.append("open" if answer is None else "right" if answer == question.right else "wrong")
+            marks.append(
+                "open"
+                if answer is None
+                else "right"
+                if answer == question.right
+                else "wrong"
+            )
             if answer is None:
                 lines.append(f"not answered: {question.about}")
             else:
-                lines.append(f"{'right' if answer == question.right else f'not {answer}'}: {question.why}")
+                lines.append(
+                    f"{'right' if answer == question.right else f'not {answer}'}:"
+                    f" {question.why}"
+                )
         progress.answered(self.number, right, len(questions))
         headline = f"{right} of {len(questions)} right."
-        return Verdict(headline, right == len(questions), lines=tuple(lines), marks=tuple(marks))
+        return Verdict(
+            headline, right == len(questions), lines=tuple(lines), marks=tuple(marks)
+        )
 
     def claims(self) -> Said:
         """The claims of the ledger that this lesson settles, with their verdicts."""
@@ -136,20 +188,32 @@ class Lesson:
         if self._hints_read.get(exercise, 0) >= 3:
             return f'lesson("{self.number}").solution({exercise}) shows one way.'
         if self._failures[exercise] >= _HINT_AFTER:
-            return f'lesson("{self.number}").hint({exercise}) is there when you want it.'
+            return (
+                f'lesson("{self.number}").hint({exercise}) is there when you want it.'
+            )
         return ""
 
     def _exercises(self) -> dict[int, Callable[[], checks.Exercise]]:
-        named = ((re.fullmatch(r"exercise_(\d+)", name), value) for name, value in vars(self._module).items())
+        named = (
+            (re.fullmatch(r"exercise_(\d+)", name), value)
+            for name, value in vars(self._module).items()
+        )
         return {int(match[1]): value for match, value in named if match}
 
     def _no_exercise(self, number: Any) -> str | None:
         """A line on what is no exercise of this lesson; None for one that is."""
         exercises = sorted(self._exercises())
-        if isinstance(number, int) and not isinstance(number, bool) and number in exercises:
+        if (
+            isinstance(number, int)
+            and not isinstance(number, bool)
+            and number in exercises
+        ):
             return None
         known = ", ".join(map(str, exercises)) or "none"
-        return f"lesson {self.number} has the exercises {known}, not {checks.short(number)}"
+        return (
+            f"lesson {self.number} has the exercises {known}, not"
+            f" {checks.short(number)}"
+        )
 
     def _exercise(self, number: int) -> checks.Exercise:
         if no := self._no_exercise(number):
@@ -159,20 +223,31 @@ class Lesson:
 
 @cache
 def lesson(number: str) -> Lesson:
-    """The lesson with this number, "02". The same object in one kernel, so that it remembers your attempts."""
+    """The lesson with this number, "02". The same object in one kernel, so that it
+    remembers your attempts.
+    """
     path = NOTEBOOKS / "checks" / f"lesson_{number}.py"
     if not path.exists():
         known = sorted(found.stem[-2:] for found in path.parent.glob("lesson_*.py"))
-        raise ValueError(f'no checks for lesson {number!r}; there are checks for "' + '", "'.join(known) + '"')
+        raise ValueError(
+            f'no checks for lesson {number!r}; there are checks for "'
+            + '", "'.join(known)
+            + '"'
+        )
     return Lesson(number, _load(path))
 
 
 def solutions(number: str) -> dict[str, str]:
-    """Exercise ("1", or "exit ticket") -> source, from `solutions/lesson_NN.py`: parts begin with `# %% exercise 1`."""
+    """Exercise ("1", or "exit ticket") -> source, from `solutions/lesson_NN.py`: parts
+    begin with `# %% exercise 1`.
+    """
     path = NOTEBOOKS / "solutions" / f"lesson_{number}.py"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     parts = re.split(r"^# %% (?:exercise )?(.+)\n", text, flags=re.MULTILINE)
-    return {name.strip(): source.strip() for name, source in zip(parts[1::2], parts[2::2], strict=True)}
+    return {
+        name.strip(): source.strip()
+        for name, source in zip(parts[1::2], parts[2::2], strict=True)
+    }
 
 
 def _load(path: Path) -> ModuleType:

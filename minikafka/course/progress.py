@@ -1,9 +1,10 @@
 """What the learner has done: predictions made, exercises solved, exit tickets answered.
 
-It is kept in `my/progress.json`, the learner's own folder, and only by notebooks that run there; a lesson that runs
-anywhere else (a test, a look at the originals) remembers it while its kernel runs. Nothing leaves the machine, unless
-the learner joins a class (classroom.py). A prediction counts when its number is written in the cell: what is clicked in
-a picture stays in the picture.
+It is kept in `my/progress.json`, the learner's own folder, and only by notebooks that
+run there; a lesson that runs anywhere else (a test, a look at the originals) remembers
+it while its kernel runs. Nothing leaves the machine, unless the learner joins a class
+(classroom.py). A prediction counts when its number is written in the cell: what is
+clicked in a picture stays in the picture.
 """
 
 import contextlib
@@ -24,7 +25,9 @@ _in_this_kernel: dict[str, dict[str, Any]] = {}
 
 
 def predicted(question: str) -> None:
-    """A prediction of the learner's own was settled. One that stands in no lesson counts for none."""
+    """A prediction of the learner's own was settled. One that stands in no lesson
+    counts for none.
+    """
     for number, lesson in contents().items():
         if question in {asked.question for asked in lesson.predictions}:
             _add(number, "predictions", question)
@@ -41,21 +44,33 @@ def answered(number: str, right: int, of: int) -> None:
 
 
 def progress(only: str | None = None) -> Said:
-    """What is done and what is left, a line a lesson; with a number, that lesson's line alone."""
+    """What is done and what is left, a line a lesson; with a number, that lesson's line
+    alone.
+    """
     done = _done()
     chosen = [lesson for number, lesson in contents().items() if only in (None, number)]
     rows = [("lesson", "predictions", "exercises", "exit ticket")]
     rows += [_row(lesson, done.get(lesson.number, {})) for lesson in chosen]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
+    lines = [
+        "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
     shown = [(lesson, done.get(lesson.number, {})) for lesson in chosen]
-    strip = cards.strip((lesson.path.stem.replace("_", " "), _places(lesson, of)) for lesson, of in shown)
+    strip = cards.strip(
+        (lesson.path.stem.replace("_", " "), _places(lesson, of))
+        for lesson, of in shown
+    )
     return Said("\n".join(line.rstrip() for line in lines), strip)
 
 
 def _places(lesson: Contents, done: dict[str, Any]) -> list[tuple[str, int, int]]:
     ticket = done.get("ticket") or [0, 5 * lesson.has_ticket]
-    return [("predictions", *_made(lesson, done)), ("exercises", *_solved(lesson, done)), ("exit ticket", *ticket)]
+    return [
+        ("predictions", *_made(lesson, done)),
+        ("exercises", *_solved(lesson, done)),
+        ("exit ticket", *ticket),
+    ]
 
 
 def _made(lesson: Contents, done: dict[str, Any]) -> tuple[int, int]:
@@ -64,7 +79,9 @@ def _made(lesson: Contents, done: dict[str, Any]) -> tuple[int, int]:
 
 
 def _solved(lesson: Contents, done: dict[str, Any]) -> tuple[int, int]:
-    return len(set(lesson.exercises) & set(done.get("exercises", []))), len(lesson.exercises)
+    return len(set(lesson.exercises) & set(done.get("exercises", []))), len(
+        lesson.exercises
+    )
 
 
 def _row(lesson: Contents, done: dict[str, Any]) -> tuple[str, str, str, str]:
@@ -94,7 +111,9 @@ def _write(number: str, what: str, value: Any) -> None:
     if _here():
         partial = _file().with_suffix(f".{os.getpid()}")
         with contextlib.suppress(OSError):  # a full disk is no reason to stop a lesson
-            partial.write_text(json.dumps(done, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            partial.write_text(
+                json.dumps(done, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+            )
             partial.replace(_file())
     classroom.tell(number, *_row(contents()[number], done[number])[1:])
 
@@ -110,7 +129,9 @@ def _done() -> dict[str, dict[str, Any]]:
 
 
 def _here() -> bool:
-    """Does this notebook stand in the learner's folder? A kernel runs where its notebook is."""
+    """Does this notebook stand in the learner's folder? A kernel runs where its
+    notebook is.
+    """
     return Path.cwd() == MY
 
 

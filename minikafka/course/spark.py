@@ -1,4 +1,5 @@
-"""Spark for the lessons: a small local session with the real Kafka connector, and a Lab for topics and checkpoints.
+"""Spark for the lessons: a small local session with the real Kafka connector, and a Lab
+for topics and checkpoints.
 
 from minikafka.course.spark import Lab, session
 
@@ -29,23 +30,26 @@ from minikafka.course.data import replayer
 if TYPE_CHECKING:
     from minikafka.course.connect import Connection
 
-# Spark's Kafka connector. Its line (4.0) is PySpark's in pyproject; MINIKAFKA_SPARK_PACKAGES replaces it, and an empty
-# one says that the jars are in Spark's own folder already, as in the classroom image.
+# Spark's Kafka connector. Its line (4.0) is PySpark's in pyproject;
+# MINIKAFKA_SPARK_PACKAGES replaces it, and an empty one says that the jars are in
+# Spark's own folder already, as in the classroom image.
 PACKAGES = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 VARIABLE = "MINIKAFKA_SPARK_PACKAGES"
 
-# Where the lessons' queries run: here, unless this variable names a cluster of Spark's own, spark://HOST:PORT.
+# Where the lessons' queries run: here, unless this variable names a cluster of Spark's
+# own, spark://HOST:PORT.
 MASTER = "local[2]"
 MASTER_VARIABLE = "MINIKAFKA_SPARK_MASTER"
 
 JAVA_VERSIONS = (17, 21)
 DRIVER_MEMORY = "1g"
 
-# A lab's session lives for a minute or two: to compile once, and quickly, halves what the processor has to do. The
-# bench, which reads millions of rows, does without.
+# A lab's session lives for a minute or two: to compile once, and quickly, halves what
+# the processor has to do. The bench, which reads millions of rows, does without.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
-# What the connector asks for and PySpark's own folder has: not to be fetched, nor copied at each start.
+# What the connector asks for and PySpark's own folder has: not to be fetched, nor
+# copied at each start.
 THERE_ALREADY = (
     "com.google.code.findbugs:jsr305",
     "org.apache.hadoop:hadoop-client-api",
@@ -87,9 +91,10 @@ class SparkMissing(RuntimeError):
 
 
 def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> Any:
-    """The notebook's SparkSession, the same until it is stopped. Two threads, 1 GB, UTC, no UI, no log lines in cells.
-    MINIKAFKA_SPARK_MASTER=spark://HOST:PORT takes two cores of that cluster instead of two threads. own: settings in
-    the place of a lab's.
+    """The notebook's SparkSession, the same until it is stopped. Two threads, 1 GB,
+    UTC, no UI, no log lines in cells. MINIKAFKA_SPARK_MASTER=spark://HOST:PORT takes
+    two cores of that cluster instead of two threads. own: settings in the place of a
+    lab's.
 
     Raises SparkMissing, with the exact fix, when Java or PySpark is missing.
     """
@@ -105,13 +110,18 @@ def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> An
     builder = SparkSession.builder.appName(name).master(master())
     for key, value in {**settings(), **(own or {})}.items():
         builder = builder.config(key, value)
-    print("Spark starts: 5 to 15 seconds (the very first time it also fetches its Kafka connector, 10 MB).")
+    print(
+        "Spark starts: 5 to 15 seconds (the very first time it also fetches its Kafka"
+        " connector, 10 MB)."
+    )
     with tempfile.TemporaryFile() as log:
         try:
             with _output_into(log):
                 spark = builder.getOrCreate()
         except Exception as error:
-            raise SparkMissing(_NOT_STARTED.format(lines=_last_lines(log), packages=packages())) from error
+            raise SparkMissing(
+                _NOT_STARTED.format(lines=_last_lines(log), packages=packages())
+            ) from error
     spark.sparkContext.setLogLevel("OFF")
     # PySpark would show each error twice, the first time as a screenful of JSON.
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
@@ -139,37 +149,55 @@ def settings() -> dict[str, str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **(here if master() == MASTER else {"spark.cores.max": "2"}),  # workers elsewhere must reach the driver
+        # workers elsewhere must reach the driver
+        **(here if master() == MASTER else {"spark.cores.max": "2"}),
     }
-    fetched = {"spark.jars.packages": packages(), "spark.jars.excludes": ",".join(THERE_ALREADY)}
+    fetched = {
+        "spark.jars.packages": packages(),
+        "spark.jars.excludes": ",".join(THERE_ALREADY),
+    }
     return {**found, **fetched} if packages() else found
 
 
 def require_pyspark() -> None:
-    """Raises SparkMissing when PySpark is not installed; the message has its size and the command."""
+    """Raises SparkMissing when PySpark is not installed; the message has its size and
+    the command.
+    """
     if find_spec("pyspark") is None:
-        ours = [line for line in requires("minikafka") or [] if re.search(r"""extra == ['"]spark['"]""", line)]
+        ours = [
+            line
+            for line in requires("minikafka") or []
+            if re.search(r"""extra == ['"]spark['"]""", line)
+        ]
         wanted = " ".join(f'"{line.partition(";")[0].strip()}"' for line in ours)
         command = f'"{sys.executable}" -m pip install {wanted}'
         raise SparkMissing(_NO_PYSPARK.format(command=command))
 
 
 def require_java() -> int:
-    """Java's major version. Raises SparkMissing when there is none, or one that this Spark doesn't run on."""
+    """Java's major version. Raises SparkMissing when there is none, or one that this
+    Spark doesn't run on.
+    """
     java, major = java_version()
     if java is None:
         raise SparkMissing(_NO_JAVA.format(found="there is none here"))
     if major not in JAVA_VERSIONS:
-        raise SparkMissing(_NO_JAVA.format(found=f"this one is Java {major or '?'} ({java})"))
+        raise SparkMissing(
+            _NO_JAVA.format(found=f"this one is Java {major or '?'} ({java})")
+        )
     return major
 
 
 def java_version() -> tuple[str | None, int]:
-    """(path, major version) of the Java that programs started here would find; (None, 0) without one."""
+    """(path, major version) of the Java that programs started here would find; (None,
+    0) without one.
+    """
     java = _java()
     if java is None:
         return None, 0
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    said = subprocess.run(
+        [java, "-version"], capture_output=True, text=True, check=False
+    ).stderr
     match = re.search(r'version "(?:1\.)?(\d+)', said)
     return java, int(match[1]) if match else 0
 
@@ -177,12 +205,18 @@ def java_version() -> tuple[str | None, int]:
 def _java() -> str | None:
     """Where Spark would look: JAVA_HOME first, then the PATH."""
     home = os.environ.get("JAVA_HOME")
-    return shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
+    return (
+        shutil.which("java", path=os.path.join(home, "bin"))
+        if home
+        else shutil.which("java")
+    )
 
 
 @contextmanager
 def _output_into(log: IO[bytes]) -> Iterator[None]:
-    """What child processes started here write, now and later, goes to a file: a notebook has no use for a JVM's log."""
+    """What child processes started here write, now and later, goes to a file: a
+    notebook has no use for a JVM's log.
+    """
     kept = {number: os.dup(number) for number in (1, 2)}
     try:
         for number in kept:
@@ -196,7 +230,10 @@ def _output_into(log: IO[bytes]) -> Iterator[None]:
 
 def _last_lines(log: IO[bytes], count: int = 15) -> str:
     log.seek(0)
-    return "\n".join(f"  {line}" for line in log.read().decode(errors="replace").splitlines()[-count:])
+    return "\n".join(
+        f"  {line}"
+        for line in log.read().decode(errors="replace").splitlines()[-count:]
+    )
 
 
 _TOO_LATE = "Python worker failed to connect back"
@@ -204,9 +241,9 @@ _LIVES = 6
 
 
 def patiently(attempt: Callable[[], Any]) -> Any:
-    """attempt starts or drives a query with a checkpoint. Spark gives a Python process of its driver ten seconds to
-    come up, which no setting changes; where a busy machine takes longer, the attempt is made again: the query goes on
-    from its checkpoint.
+    """attempt starts or drives a query with a checkpoint. Spark gives a Python process
+    of its driver ten seconds to come up, which no setting changes; where a busy machine
+    takes longer, the attempt is made again: the query goes on from its checkpoint.
     """
     from pyspark.errors import StreamingQueryException
 
@@ -226,10 +263,11 @@ def rows_read(query: Any) -> int:
 class Lab:
     """The topics and checkpoints of one notebook: made together, gone together.
 
-    A checkpoint holds offsets of one particular topic. Used on another topic of the same name it reads the wrong
-    records, or stops. So a lab has names of its own on the cluster and a folder of its own, and `topic()` and
-    `checkpoint()` give new ones each time they are called: neither a second run of a cell nor a restart of the kernel
-    can join an old checkpoint to a new topic.
+    A checkpoint holds offsets of one particular topic. Used on another topic of the
+    same name it reads the wrong records, or stops. So a lab has names of its own on the
+    cluster and a folder of its own, and `topic()` and `checkpoint()` give new ones each
+    time they are called: neither a second run of a cell nor a restart of the kernel can
+    join an old checkpoint to a new topic.
     """
 
     def __init__(self, name: str, kafka: "Connection") -> None:
@@ -242,24 +280,31 @@ class Lab:
         atexit.register(self.close)
 
     def __repr__(self) -> str:
-        return f"Lab {self.name}: {len(self._topics)} topics, {self._checkpoints} checkpoints"
+        return (
+            f"Lab {self.name}: {len(self._topics)} topics, {self._checkpoints}"
+            " checkpoints"
+        )
 
     @property
     def bootstrap(self) -> str:
         """The cluster's address, host:port."""
         return self._kafka.bootstrap
 
-    def topic(self, name: str, partitions: int = 3, configs: Mapping[str, str] | None = None) -> str:
+    def topic(
+        self, name: str, partitions: int = 3, configs: Mapping[str, str] | None = None
+    ) -> str:
         """A new, empty topic that can be used; returns its name on the cluster.
 
-        Its records never expire unless `configs` says so: the data sets carry virtual dates, and retention counts from
-        a record's timestamp.
+        Its records never expire unless `configs` says so: the data sets carry virtual
+        dates, and retention counts from a record's timestamp.
         """
         topic = f"{self._prefix}-{len(self._topics) + 1}-{name}"
         kept = {"retention.ms": "-1", **(configs or {})}
         admin = self._kafka.admin()
         try:
-            admin.create_topics({topic: {"num_partitions": partitions, "configs": kept}})
+            admin.create_topics(
+                {topic: {"num_partitions": partitions, "configs": kept}}
+            )
             admin.wait_for_topics([topic], 120_000)
         finally:
             admin.close()
@@ -267,9 +312,13 @@ class Lab:
         return topic
 
     def send(self, topic: str, events: Iterable[Any]) -> None:
-        """Sends events of a data set, with their times of ingest as timestamps. Errors: the first that a record met."""
+        """Sends events of a data set, with their times of ingest as timestamps. Errors:
+        the first that a record met.
+        """
         producer = self._kafka.producer()
-        replayer().send(producer, events, topic, partitions=len(producer.partitions_for(topic)))
+        replayer().send(
+            producer, events, topic, partitions=len(producer.partitions_for(topic))
+        )
         producer.close()
 
     def ends(self, topic: str) -> dict[int, int]:
@@ -277,15 +326,22 @@ class Lab:
         from kafka import TopicPartition
 
         consumer = self._kafka.consumer()
-        partitions = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic))]
+        partitions = [
+            TopicPartition(topic, number)
+            for number in sorted(consumer.partitions_for_topic(topic))
+        ]
         offsets = consumer.end_offsets(partitions)
         consumer.close()
         return {partition.partition: offsets[partition] for partition in partitions}
 
     def records(self, topic: str, **configs: Any) -> list[Any]:
-        """All records of a topic, as kafka-python gives them. configs: of its consumer, isolation_level for one."""
+        """All records of a topic, as kafka-python gives them. configs: of its consumer,
+        isolation_level for one.
+        """
         count = sum(self.ends(topic).values())
-        consumer = self._kafka.consumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=120_000, **configs)
+        consumer = self._kafka.consumer(
+            topic, auto_offset_reset="earliest", consumer_timeout_ms=120_000, **configs
+        )
         found = [next(consumer) for _ in range(count)]
         consumer.close()
         return found
@@ -302,7 +358,9 @@ class Lab:
         from kafka.errors import KafkaError
 
         shutil.rmtree(self._folder, ignore_errors=True)
-        if self._topics and any(map(reachable.listens, self._kafka.bootstrap.split(","))):
+        if self._topics and any(
+            map(reachable.listens, self._kafka.bootstrap.split(","))
+        ):
             try:
                 admin = self._kafka.admin()
                 admin.delete_topics(self._topics)

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 
 class NodeAt(NamedTuple):
-    """--node: which one, and where it listens to the other nodes, unless --voters says that. port 0: a free one."""
+    """--node: which one, and where it listens to the other nodes, unless --voters says
+    that. port 0: a free one.
+    """
 
     number: int
     host: str | None = None
@@ -22,27 +24,39 @@ class CannotServe(Exception):
 
 
 def listen_socket(
-    host: str, port: int, kept: bool = False, keeps: bool = False, option: str = "--host"
+    host: str,
+    port: int,
+    kept: bool = False,
+    keeps: bool = False,
+    option: str = "--host",
 ) -> socket.socket:
-    """A socket that listens; those who come before the broker accepts wait in its queue. Port 0 picks a free one.
-    kept: another process of ours keeps the port, by a socket that does not listen (keeps). option: which one of the
-    command line says where, for who reads why it can't.
+    """A socket that listens; those who come before the broker accepts wait in its
+    queue. Port 0 picks a free one. kept: another process of ours keeps the port, by a
+    socket that does not listen (keeps). option: which one of the command line says
+    where, for who reads why it can't.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
     except OSError as error:
-        raise CannotServe(f"{option}: the name {host!r} is not known here ({error.strerror}).") from error
+        raise CannotServe(
+            f"{option}: the name {host!r} is not known here ({error.strerror})."
+        ) from error
     except UnicodeError as error:  # a label of more than 63 characters
         raise CannotServe(f"{option}: {host!r} is not a host name.") from error
     listener = socket.socket(family, kind, protocol)
-    if os.name == "posix":  # a port in TIME_WAIT after our last run is free; on Windows the option means something else
+    # a port in TIME_WAIT after our last run is free; on Windows the option means
+    # something else
+    if os.name == "posix":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if kept:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         listener.bind(address)
         if not keeps:
-            listener.listen(1)  # two programs may bind one port with SO_REUSEADDR: only listening tells
+            # two programs may bind one port with SO_REUSEADDR: only listening tells
+            listener.listen(1)
     except OSError as error:
         listener.close()
         raise CannotServe(why_not(host, port, error, option)) from error
@@ -54,7 +68,8 @@ async def reach(host: str, port: int) -> socket.socket:
     loop, wanted = asyncio.get_running_loop(), socket.SOCK_STREAM
     try:
         found = socket.getaddrinfo(host, port, type=wanted, flags=socket.AI_NUMERICHOST)
-    except socket.gaierror:  # a name: asking for its address may take time, so a thread does
+    except socket.gaierror:
+        # a name: asking for its address may take time, so a thread does
         found = await loop.getaddrinfo(host, port, type=wanted)
     failed = OSError(f"{host} has no address")
     for family, kind, protocol, _, address in found:
@@ -78,7 +93,9 @@ def is_loopback(sock: socket.socket) -> bool:
 
 
 def is_unspecified(sock: socket.socket) -> bool:
-    """Whether a socket listens on all addresses of this machine: none that a client could be told."""
+    """Whether a socket listens on all addresses of this machine: none that a client
+    could be told.
+    """
     return address_of(sock).is_unspecified
 
 
@@ -93,8 +110,8 @@ def named(peername: Any) -> str:
 
 
 def keep_port(host: str, port: int) -> socket.socket:
-    """A port kept for another process of ours, which listens there (`kept`) and may come and go. While nobody does,
-    connections are refused.
+    """A port kept for another process of ours, which listens there (`kept`) and may
+    come and go. While nobody does, connections are refused.
     """
     if port:
         listen_socket(host, port).close()  # says who has it, if somebody has
@@ -105,20 +122,28 @@ def why_not(host: str, port: int, error: OSError, option: str) -> str:
     """In plain words, with the way out."""
     for_clients = option == "--host"
     if error.errno in (errno.EADDRINUSE, errno.EACCES) and port >= 1024:
-        another = f"another port:  minikafka serve --port {port + 1}   (0 picks a free one)"
+        another = (
+            f"another port:  minikafka serve --port {port + 1}   (0 picks a free one)"
+        )
         return (
-            f"port {port} is taken by another program{holder_of(port)}: stop it, or choose "
-            f"{another if for_clients else f'another port in {option}.'}"
+            f"port {port} is taken by another program{holder_of(port)}: stop it, or"
+            f" choose {another if for_clients else f'another port in {option}.'}"
         )
     if error.errno == errno.EACCES:
         example = "--port 9092" if for_clients else f"9093 in {option}"
-        return f"only an administrator may listen on port {port}: choose one above 1023, for example {example}."
+        return (
+            f"only an administrator may listen on port {port}: choose one above 1023,"
+            f" for example {example}."
+        )
     if error.errno == errno.EADDRNOTAVAIL and for_clients:
-        return f"{host} is not an address of this machine: --host says where to listen (127.0.0.1, 0.0.0.0)."
+        return (
+            f"{host} is not an address of this machine: --host says where to listen"
+            " (127.0.0.1, 0.0.0.0)."
+        )
     if error.errno == errno.EADDRNOTAVAIL:
         return (
-            f"{option}: {host} is not an address of this machine. If others reach it so nevertheless, "
-            "say where to listen to them: --node N@ADDRESS:PORT."
+            f"{option}: {host} is not an address of this machine. If others reach it so"
+            " nevertheless, say where to listen to them: --node N@ADDRESS:PORT."
         )
     return f"can't listen on {host}:{port}: {error.strerror}."
 
@@ -129,7 +154,9 @@ def holder_of(port: int) -> str:
         sockets = {f"socket:[{inode}]" for inode in listening_inodes(port)}
         for process in Path("/proc").iterdir():
             if sockets and process.name.isdigit() and holds_one(process, sockets):
-                return f' (pid {process.name}, "{(process / "comm").read_text().strip()}")'
+                return (
+                    f' (pid {process.name}, "{(process / "comm").read_text().strip()}")'
+                )
     except OSError:
         pass
     return ""
@@ -142,13 +169,18 @@ def listening_inodes(port: int) -> list[str]:
         if os.path.exists(table):
             for line in Path(table).read_text().splitlines()[1:]:
                 fields = line.split()
-                if fields[3] == listening and int(fields[1].rpartition(":")[2], 16) == port:
+                if (
+                    fields[3] == listening
+                    and int(fields[1].rpartition(":")[2], 16) == port
+                ):
                     inodes.append(fields[9])
     return inodes
 
 
 def holds_one(process: Path, sockets: set[str]) -> bool:
     try:
-        return any(os.readlink(handle) in sockets for handle in (process / "fd").iterdir())
+        return any(
+            os.readlink(handle) in sockets for handle in (process / "fd").iterdir()
+        )
     except OSError:  # another user's process, or one that has just ended
         return False

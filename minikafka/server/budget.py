@@ -1,8 +1,10 @@
-"""A total over all connections of one kind of memory, and who gives way when it is full.
+"""A total over all connections of one kind of memory, and who gives way when it is
+full.
 
-One connection is bounded by the size of a request and of an answer; thousands of them are bounded only together. Who
-gives way must not be who holds the most: an honest producer may send 50 MB in one request, while a thousand connections
-that stopped in the middle of theirs hold a little each. What tells them apart is that its bytes move.
+One connection is bounded by the size of a request and of an answer; thousands of them
+are bounded only together. Who gives way must not be who holds the most: an honest
+producer may send 50 MB in one request, while a thousand connections that stopped in the
+middle of theirs hold a little each. What tells them apart is that its bytes move.
 """
 
 from collections import Counter
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class Budget:
-    """Who holds how many bytes, in the order in which they last moved: the first has been still for longest."""
+    """Who holds how many bytes, in the order in which they last moved: the first has
+    been still for longest.
+    """
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
@@ -38,8 +42,8 @@ class Budget:
         return self._held.get(connection, 0)
 
     def who_gives_way(self) -> "Connection":
-        """Of the quarter of all bytes that has been still for longest: the host that holds most of it, and of its
-        connections the one that does.
+        """Of the quarter of all bytes that has been still for longest: the host that
+        holds most of it, and of its connections the one that does.
         """
         by_host: Counter[str] = Counter()
         largest: dict[str, Connection] = {}

@@ -1,6 +1,8 @@
-"""What `serve` looks at before it touches anything: options that make no sense, and data folders of somebody else.
+"""What `serve` looks at before it touches anything: options that make no sense, and
+data folders of somebody else.
 
-Each finding is one sentence, what is wrong and what to do, and nothing on the disk is changed.
+Each finding is one sentence, what is wrong and what to do, and nothing on the disk is
+changed.
 """
 
 import ipaddress
@@ -28,10 +30,11 @@ if TYPE_CHECKING:
 
 MOST_BROKERS = 9
 SECRET_VARIABLE = "MINIKAFKA_CLUSTER_SECRET"
+# bytes; who has seen a greeting may try out all short ones at home
 LEAST_SECRET, MOST_SECRET = (
     16,
     4096,
-)  # bytes; who has seen a greeting may try out all short ones at home
+)
 NEW_SECRET = 'python -c "import secrets; print(secrets.token_hex(32))"'
 
 
@@ -41,25 +44,30 @@ def check(args: "argparse.Namespace") -> None:
         raise CannotServe(f"--brokers: from 1 to {MOST_BROKERS} on one machine.")
     if args.processes and (args.brokers == 1 or args.node):
         raise CannotServe(
-            "--processes: one process for each of several brokers, for example --brokers 3 --processes."
+            "--processes: one process for each of several brokers, for example"
+            " --brokers 3 --processes."
         )
     if args.no_restart and not args.processes:
         raise CannotServe(
-            "--no-restart: only processes are started again: --brokers 3 --processes --no-restart."
+            "--no-restart: only processes are started again: --brokers 3 --processes"
+            " --no-restart."
         )
     if bool(args.node) != bool(args.voters) or (args.node and args.brokers > 1):
         raise CannotServe(
-            "--node N --voters 1@HOST:PORT,2@HOST:PORT,3@HOST:PORT: one node, and all that vote."
+            "--node N --voters 1@HOST:PORT,2@HOST:PORT,3@HOST:PORT: one node, and all"
+            " that vote."
         )
     if args.node:
         check_node(args)
     if args.cluster_secret is not None and not args.node and args.brokers == 1:
         raise CannotServe(
-            "--cluster-secret: one broker has no other nodes; it goes with --node, or with --brokers 3."
+            "--cluster-secret: one broker has no other nodes; it goes with --node, or"
+            " with --brokers 3."
         )
     if args.port and args.port + args.brokers - 1 > 65535:
         raise CannotServe(
-            f"--port: {args.brokers} brokers take the ports from {args.port} on, and end beyond 65535."
+            f"--port: {args.brokers} brokers take the ports from {args.port} on, and"
+            " end beyond 65535."
         )
     told = args.advertised_host or args.host
     if means_all_addresses(told):
@@ -72,23 +80,25 @@ def check(args: "argparse.Namespace") -> None:
 def check_node(args: "argparse.Namespace") -> None:
     """One node of a cluster whose others run elsewhere."""
     count = len(args.voters)
-    if (
-        count % 2 == 0
-    ):  # Apache Kafka takes an even number; it only costs a machine, and is mostly a mistake
+    # Apache Kafka takes an even number; it only costs a machine, and is mostly a
+    # mistake
+    if count % 2 == 0:
         raise CannotServe(
-            f"--voters: name an odd number of them, for example {count + 1}: "
-            f"{count} do no more than {count - 1}, since a majority of all must be there."
+            f"--voters: name an odd number of them, for example {count + 1}: {count} do"
+            f" no more than {count - 1}, since a majority of all must be there."
         )
     _, port = args.voters.get(args.node.number, (None, 0))
     if args.port and args.port == (args.node.port or port):
         raise CannotServe(
-            f"--port: on {args.port} this node listens to the other nodes; choose another port for clients."
+            f"--port: on {args.port} this node listens to the other nodes; choose"
+            " another port for clients."
         )
     if not args.cluster_id and not (
         args.data and os.path.exists(os.path.join(args.data, META_PROPERTIES))
     ):
         raise CannotServe(
-            f"--cluster-id: all nodes name the same one, for example {uuid_text(uuid.uuid4().bytes)}."
+            "--cluster-id: all nodes name the same one, for example"
+            f" {uuid_text(uuid.uuid4().bytes)}."
         )
 
 
@@ -108,12 +118,12 @@ def means_all_addresses(host: str) -> bool:
 
 
 def cluster_secret(args: "argparse.Namespace") -> bytes | None:
-    """What the nodes of this cluster know, and nobody else: out of a file or the environment, since everybody on this
-    machine may read a command line; where all nodes are started here, a new one. None: there is none.
+    """What the nodes of this cluster know, and nobody else: out of a file or the
+    environment, since everybody on this machine may read a command line; where all
+    nodes are started here, a new one. None: there is none.
     """
-    if (
-        args.handed_secret is not None
-    ):  # by the process that started this one, through a pipe or its memory
+    # by the process that started this one, through a pipe or its memory
+    if args.handed_secret is not None:
         return bytes(args.handed_secret)
     if not args.node and args.brokers == 1:
         return None
@@ -138,11 +148,11 @@ def secret_in(path: str) -> bytes:
         raise CannotServe(
             f"--cluster-secret: can't read {path}: {error.strerror}."
         ) from error
-    if (
-        everybody
-    ):  # not refused: where files of secrets are mounted, they often have this mode
+    # not refused: where files of secrets are mounted, they often have this mode
+    if everybody:
         log(
-            f"--cluster-secret: everybody on this machine may read {path}: chmod 600 {path}."
+            f"--cluster-secret: everybody on this machine may read {path}: chmod 600"
+            f" {path}."
         )
     return secret
 
@@ -152,7 +162,8 @@ def usable(secret: bytes, what: str) -> bytes:
     if not LEAST_SECRET <= len(secret) <= MOST_SECRET:
         size = "short" if len(secret) < LEAST_SECRET else "long"
         raise CannotServe(
-            f"{what} is too {size}, from {LEAST_SECRET} to {MOST_SECRET} characters: {NEW_SECRET} makes a good one."
+            f"{what} is too {size}, from {LEAST_SECRET} to {MOST_SECRET} characters:"
+            f" {NEW_SECRET} makes a good one."
         )
     return secret
 
@@ -160,20 +171,24 @@ def usable(secret: bytes, what: str) -> bytes:
 def check_door(
     args: "argparse.Namespace", listener: socket.socket, secret: bytes | None
 ) -> None:
-    """Where a node listens to the others: reachable for them, and not for everybody. Errors: CannotServe."""
+    """Where a node listens to the others: reachable for them, and not for everybody.
+    Errors: CannotServe.
+    """
     node, here = args.node.number, is_loopback(listener)
     own_names = {args.node.host, args.voters.get(node, (None, 0))[0]}
     others = {host for host, _ in args.voters.values()} - own_names
     if here and not all(map(is_this_machine, others)):
         raise CannotServe(
-            f"--node {node}: other nodes run on other machines, and {named(listener.getsockname())} "
-            f"is reached from this one only: name the address where they reach node {node}, --node {node}@ADDRESS:PORT."
+            f"--node {node}: other nodes run on other machines, and"
+            f" {named(listener.getsockname())} is reached from this one only: name the"
+            f" address where they reach node {node}, --node {node}@ADDRESS:PORT."
         )
     if not here and secret is None:
         raise CannotServe(
-            f"--cluster-secret: strangers may reach {named(listener.getsockname())}, where node {node} listens to the "
-            f"other nodes: put one secret into a file of each machine ({NEW_SECRET} makes one), and name it with "
-            "--cluster-secret FILE."
+            f"--cluster-secret: strangers may reach {named(listener.getsockname())},"
+            f" where node {node} listens to the other nodes: put one secret into a file"
+            f" of each machine ({NEW_SECRET} makes one), and name it with"
+            " --cluster-secret FILE."
         )
 
 
@@ -189,14 +204,17 @@ def is_this_machine(host: str) -> bool:
 
 
 def place_of(folder: str, node: int, several: bool) -> str:
-    """One broker has the data folder for itself; of several each has a folder of its own in it."""
+    """One broker has the data folder for itself; of several each has a folder of its
+    own in it.
+    """
     return os.path.join(folder, f"broker-{node}") if several else folder
 
 
 def check_folders(
     folder: str, nodes: Sequence[int], cluster_id: str | None
 ) -> str | None:
-    """Whether the data in a folder, if there are any, belong to these nodes, and to one cluster.
+    """Whether the data in a folder, if there are any, belong to these nodes, and to one
+    cluster.
 
     Returns that cluster's id; None where nothing is yet. Errors: CannotServe.
     """
@@ -209,8 +227,8 @@ def check_folders(
     others = [] if several or held else brokers_in(folder)
     if others:
         raise CannotServe(
-            f"{folder} holds the data of {len(others)} brokers: serve them with --brokers {len(others)}, "
-            "or choose another folder with --data."
+            f"{folder} holds the data of {len(others)} brokers: serve them with"
+            f" --brokers {len(others)}, or choose another folder with --data."
         )
     for node in nodes:
         cluster_id = check_folder(place_of(folder, node, several), node, cluster_id)

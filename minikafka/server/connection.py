@@ -1,8 +1,9 @@
-"""One client's TCP connection: bytes in, whole frames to the broker, answers back in the order of the requests.
+"""One client's TCP connection: bytes in, whole frames to the broker, answers back in
+the order of the requests.
 
-The broker has one request of a connection at a time, or a few. While it takes no more, or while the client does not
-read its answers, we go on reading until another frame is there, so that a hang-up is noticed; then TCP holds the client
-back.
+The broker has one request of a connection at a time, or a few. While it takes no more,
+or while the client does not read its answers, we go on reading until another frame is
+there, so that a hang-up is noticed; then TCP holds the client back.
 """
 
 import asyncio
@@ -19,8 +20,8 @@ LARGE_BYTES = 128 * 1024
 
 
 class Connection(asyncio.BufferedProtocol):
-    """The broker knows it as an opaque, hashable thing; str() is the client's address. listener: the name of the one
-    that it came through.
+    """The broker knows it as an opaque, hashable thing; str() is the client's address.
+    listener: the name of the one that it came through.
     """
 
     def __init__(self, server: "Server", listener: str) -> None:
@@ -32,7 +33,8 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = False
         self.active_at = 0.0  # of the event loop's clock, seconds
         self.frames = Frames(server.max_frame_bytes)  # that the broker has not seen
-        self.unread_bytes = 0  # answers that the socket has not taken yet, when last counted
+        # answers that the socket has not taken yet, when last counted
+        self.unread_bytes = 0
         self._answers: list[Any] = []  # bytes-like
         self._answer_bytes = 0
         self._choked = False  # the client does not read what we send
@@ -57,7 +59,10 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self.frames.came(nbytes)
         except BadFrame as bad:
-            self.server.refuse(self, what_is_wrong(bad.beginning, bad.size, self.server.max_frame_bytes))
+            self.server.refuse(
+                self,
+                what_is_wrong(bad.beginning, bad.size, self.server.max_frame_bytes),
+            )
         if not self.closed:
             self.server.turn(self)
 
@@ -82,7 +87,9 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def asks(self) -> bool:
-        """There is a request for the broker, which has none of this client now, and the client reads its answers."""
+        """There is a request for the broker, which has none of this client now, and the
+        client reads its answers.
+        """
         return bool(self.frames.whole) and not (self._choked or self.closed)
 
     def next_frame(self) -> bytearray:
@@ -96,16 +103,21 @@ class Connection(asyncio.BufferedProtocol):
         self._answers.extend(frame)
         self._answer_bytes += size
         if self._answer_bytes > SCRATCH_BYTES:
-            self.send()  # before the next request: only the socket knows whether the client reads
+            # before the next request: only the socket knows whether the client reads
+            self.send()
 
     def send(self) -> None:
-        """Give the kept answers to the socket at once, and read on or wait, as the backlog says."""
+        """Give the kept answers to the socket at once, and read on or wait, as the
+        backlog says.
+        """
         if self.closed:
             return
         if self._answers:
             answers, size_bytes = self._answers, self._answer_bytes
             self._answers, self._answer_bytes = [], 0
-            for part in merged(answers) if size_bytes >= LARGE_BYTES else [b"".join(answers)]:
+            for part in (
+                merged(answers) if size_bytes >= LARGE_BYTES else [b"".join(answers)]
+            ):
                 self.transport.write(part)
             self.count_unread()
         self.server.requests.hold(self, self.frames.held_bytes)
@@ -130,7 +142,9 @@ class Connection(asyncio.BufferedProtocol):
         self.count_unread()
 
     def count_unread(self) -> None:
-        """Tell the budget of all answers if the client has read some, or has got some more to read."""
+        """Tell the budget of all answers if the client has read some, or has got some
+        more to read.
+        """
         unread_bytes = self.transport.get_write_buffer_size()
         if unread_bytes != self.unread_bytes:
             self.unread_bytes = unread_bytes
@@ -142,8 +156,8 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def merged(parts: list[Any]) -> Iterator[Any]:
-    """Small parts joined, since a system call, and a reader who wakes for each, cost more than a copy; large ones
-    (records out of the log) as they are.
+    """Small parts joined, since a system call, and a reader who wakes for each, cost
+    more than a copy; large ones (records out of the log) as they are.
     """
     small: list[Any] = []
     for part in parts:
@@ -157,11 +171,25 @@ def merged(parts: list[Any]) -> Iterator[Any]:
 
 
 def what_is_wrong(beginning: bytes, size: int, max_frame_bytes: int) -> str:
-    """Why these four bytes can't begin a request, in words that help whoever pointed the wrong program at this port."""
-    if beginning[:3] in (b"GET", b"POS", b"PUT", b"HEA", b"DEL", b"OPT", b"CON", b"PRI"):
+    """Why these four bytes can't begin a request, in words that help whoever pointed
+    the wrong program at this port.
+    """
+    if beginning[:3] in (
+        b"GET",
+        b"POS",
+        b"PUT",
+        b"HEA",
+        b"DEL",
+        b"OPT",
+        b"CON",
+        b"PRI",
+    ):
         return "speaks HTTP; this port speaks the Kafka protocol"
     if beginning[:2] == b"\x16\x03":
         return "speaks TLS; this port speaks plain Kafka (security.protocol=PLAINTEXT)"
     if size < 0:
         return f"announced a request of {size} bytes"
-    return f"announced a request of {size} bytes, more than socket.request.max.bytes ({max_frame_bytes})"
+    return (
+        f"announced a request of {size} bytes, more than socket.request.max.bytes"
+        f" ({max_frame_bytes})"
+    )

@@ -1,18 +1,22 @@
-"""The door of the nodes' listener: who comes in has proved that it knows the cluster's secret.
+"""The door of the nodes' listener: who comes in has proved that it knows the cluster's
+secret.
 
-Whoever reaches that listener could vote, become the controller, or play a follower that has all records. Apache Kafka
-leaves the door to TLS or SASL; here it is three messages of a fixed size, before the first frame of Kafka's protocol:
+Whoever reaches that listener could vote, become the controller, or play a follower that
+has all records. Apache Kafka leaves the door to TLS or SASL; here it is three messages
+of a fixed size, before the first frame of Kafka's protocol:
 
     who listens   ->  KNOCK, a nonce
     who connects  ->  KNOCK, a nonce, and the proof of who connects
     who listens   ->  the proof of who listens
 
-A proof is the HMAC (RFC 2104) of its side and of both nonces, with the secret as key; the secret itself never travels.
-The nonces are new for each connection, so a recorded greeting opens no other one, and since a proof names its side,
-none can be sent back to whoever made it. Who connects proves itself first: a stranger who knocks hears nothing that
-depends on the secret.
+A proof is the HMAC (RFC 2104) of its side and of both nonces, with the secret as key;
+the secret itself never travels. The nonces are new for each connection, so a recorded
+greeting opens no other one, and since a proof names its side, none can be sent back to
+whoever made it. Who connects proves itself first: a stranger who knocks hears nothing
+that depends on the secret.
 
-Behind the door nothing is encrypted: see SECURITY.md. In the simulation there is no door.
+Behind the door nothing is encrypted: see SECURITY.md. In the simulation there is no
+door.
 """
 
 import asyncio
@@ -33,7 +37,9 @@ ONCE_SECONDS = 1.0  # a stranger may come back a thousand times in it, and is to
 
 
 class Stranger(Exception):
-    """The other side does not know the secret. str(): what it did, the rest of a sentence about it."""
+    """The other side does not know the secret. str(): what it did, the rest of a
+    sentence about it.
+    """
 
 
 def made_secret() -> bytes:
@@ -49,7 +55,9 @@ def proof(
 
 
 async def exactly(sock: socket.socket, size: int) -> bytes:
-    """So many bytes, and none that come after them. Errors: EOFError if it hangs up before."""
+    """So many bytes, and none that come after them. Errors: EOFError if it hangs up
+    before.
+    """
     got = b""
     while len(got) < size:
         more = await asyncio.get_running_loop().sock_recv(sock, size - len(got))
@@ -74,7 +82,10 @@ async def let_in(sock: socket.socket, secret: bytes) -> None:
                 raise Stranger("does not know the cluster's secret")
             await send(sock, proof(secret, LISTENS, ours, theirs))
     except TimeoutError:
-        why = f"has not proved within {GREETING_SECONDS:.0f} s that it knows the cluster's secret"
+        why = (
+            f"has not proved within {GREETING_SECONDS:.0f} s that it knows the"
+            " cluster's secret"
+        )
         raise Stranger(why) from None
     except (EOFError, OSError):
         raise Stranger(
@@ -83,8 +94,9 @@ async def let_in(sock: socket.socket, secret: bytes) -> None:
 
 
 async def knock(sock: socket.socket, secret: bytes) -> None:
-    """Who connects: returns when both sides have proved themselves. Errors: Stranger; EOFError and OSError if the other
-    side hangs up before it has said anything, as one does that is just ending.
+    """Who connects: returns when both sides have proved themselves. Errors: Stranger;
+    EOFError and OSError if the other side hangs up before it has said anything, as one
+    does that is just ending.
     """
     send = asyncio.get_running_loop().sock_sendall
     ours = secrets.token_bytes(NONCE_BYTES)
@@ -96,7 +108,10 @@ async def knock(sock: socket.socket, secret: bytes) -> None:
             await send(sock, KNOCK + ours + proof(secret, CONNECTS, theirs, ours))
             await answered(sock, proof(secret, LISTENS, theirs, ours))
     except TimeoutError:
-        why = f"has not greeted within {GREETING_SECONDS:.0f} s: was it started with the same --cluster-secret?"
+        why = (
+            f"has not greeted within {GREETING_SECONDS:.0f} s: was it started with the"
+            " same --cluster-secret?"
+        )
         raise Stranger(why) from None
 
 
@@ -113,9 +128,11 @@ async def answered(sock: socket.socket, expected: bytes) -> None:
 
 
 class Door:
-    """Of one node's listener: those who are greeting there. come_in(sock): what happens to who has proved itself.
+    """Of one node's listener: those who are greeting there. come_in(sock): what happens
+    to who has proved itself.
 
-    A stranger that never greets holds its place for GREETING_SECONDS, and gives it up sooner when others need it.
+    A stranger that never greets holds its place for GREETING_SECONDS, and gives it up
+    sooner when others need it.
     """
 
     def __init__(
@@ -127,9 +144,8 @@ class Door:
         self._secret = secret
         self._most_waiting = max(1, min(most_waiting, MOST_WAITING))
         self._come_in = come_in
-        self._waiting: dict[
-            asyncio.Task[None], str
-        ] = {}  # who it is; who came first is first
+        # who it is; who came first is first
+        self._waiting: dict[asyncio.Task[None], str] = {}
         self._untold = 0
         self._telling: asyncio.TimerHandle | None = None
 
@@ -181,5 +197,6 @@ class Door:
         untold, self._untold = self._untold, 0
         if untold:
             log(
-                f"closed {untold} more connection(s) to the nodes' listener, of who did not prove to be a node."
+                f"closed {untold} more connection(s) to the nodes' listener, of who did"
+                " not prove to be a node."
             )

@@ -1,4 +1,5 @@
-"""A server as a child process: a Kafka for tests and lessons that needs no set-up and leaves nothing behind.
+"""A server as a child process: a Kafka for tests and lessons that needs no set-up and
+leaves nothing behind.
 
 with Served() as kafka:
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap)
@@ -17,10 +18,12 @@ STOP_SECONDS = 60.0
 
 
 class Served:
-    """`minikafka serve` as a child process: accepts clients when the constructor returns, dies with its parent.
+    """`minikafka serve` as a child process: accepts clients when the constructor
+    returns, dies with its parent.
 
-    data: a folder to keep, or None for a temporary one. trace: a file for the events. log: a file for what the server
-    says (appended to), or None for a temporary one. port: 0 picks a free one. options: more arguments for `serve`.
+    data: a folder to keep, or None for a temporary one. trace: a file for the events.
+    log: a file for what the server says (appended to), or None for a temporary one.
+    port: 0 picks a free one. options: more arguments for `serve`.
     """
 
     def __init__(
@@ -32,15 +35,29 @@ class Served:
         port: int = 0,
         options: tuple[str, ...] = (),
     ) -> None:
-        command = [sys.executable, "-m", "minikafka", "serve", "--port", str(port), "--exit-with-parent", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "minikafka",
+            "serve",
+            "--port",
+            str(port),
+            "--exit-with-parent",
+            *options,
+        ]
         if data is not None:
             command += ["--data", str(data)]
         if trace is not None:
             command += ["--trace", str(trace)]
         self._log: IO[bytes] = nameless_file() if log is None else open(log, "ab+")  # noqa: SIM115
-        # A session of its own: Jupyter's interrupt goes to the kernel's whole process group, not to the cluster.
+        # A session of its own: Jupyter's interrupt goes to the kernel's whole process
+        # group, not to the cluster.
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            start_new_session=True,
         )
         self.bootstrap = self._wait_until_ready()
 
@@ -54,7 +71,10 @@ class Served:
             alarm.cancel()
         if not line.startswith("ready "):
             self.kill()
-            raise RuntimeError(f"minikafka serve did not start (exit code {self.process.returncode}):\n{self.said()}")
+            raise RuntimeError(
+                "minikafka serve did not start (exit code"
+                f" {self.process.returncode}):\n{self.said()}"
+            )
         return line.removeprefix("ready ").strip()
 
     def said(self) -> str:
@@ -100,7 +120,9 @@ class Served:
 
 
 def nameless_file() -> IO[bytes]:
-    """A temporary file. Opened for appending, so that the child writes at its end wherever the parent reads."""
+    """A temporary file. Opened for appending, so that the child writes at its end
+    wherever the parent reads.
+    """
     handle, path = tempfile.mkstemp(prefix="minikafka-", suffix=".log")
     os.close(handle)
     file = open(path, "ab+")  # noqa: SIM115

@@ -1,7 +1,8 @@
-"""The real disk: a folder of the file system, of which a bounded number of files is open. storage/disk.py says what a
-disk has to do.
+"""The real disk: a folder of the file system, of which a bounded number of files is
+open. storage/disk.py says what a disk has to do.
 
-Positioned reads and writes, locks and folders on disk are where Windows and the other systems differ.
+Positioned reads and writes, locks and folders on disk are where Windows and the other
+systems differ.
 """
 
 import os
@@ -14,7 +15,8 @@ from typing import IO
 
 from minikafka.wire.primitives import Buffer
 
-MAX_OPEN_FILES = 200  # the usual limit is 1,024 on Linux and 256 on macOS, and connections need some
+# the usual limit is 1,024 on Linux and 256 on macOS, and connections need some
+MAX_OPEN_FILES = 200
 
 if sys.platform == "win32":
     import msvcrt
@@ -52,7 +54,9 @@ else:
         return True
 
     def sync_folder(path: str) -> None:
-        """Make names in a folder survive a power loss: those of new and of renamed files."""
+        """Make names in a folder survive a power loss: those of new and of renamed
+        files.
+        """
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -66,7 +70,8 @@ class FolderDisk:
     def __init__(self, path: str | Path, max_open_files: int = MAX_OPEN_FILES) -> None:
         self._root = os.path.abspath(path)
         self._max_open_files = max_open_files
-        self._handles: OrderedDict[str, int] = OrderedDict()  # the least recently used first
+        # the least recently used first
+        self._handles: OrderedDict[str, int] = OrderedDict()
         self._locks: list[IO[bytes]] = []
         os.makedirs(self._root, exist_ok=True)
 
@@ -143,7 +148,9 @@ class FolderDisk:
             return handles[absolute]
         while len(handles) >= self._max_open_files:
             os.close(handles.popitem(last=False)[1])
-        descriptor = handles[absolute] = os.open(absolute, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        descriptor = handles[absolute] = os.open(
+            absolute, os.O_RDWR | getattr(os, "O_BINARY", 0)
+        )
         return descriptor
 
     def close_handle(self, absolute: str) -> None:
@@ -153,7 +160,11 @@ class FolderDisk:
 
     def _let_go(self, absolute: str) -> None:
         """Windows moves and removes no open file, nor a folder that holds one."""
-        for path in [path for path in self._handles if path == absolute or path.startswith(absolute + os.sep)]:
+        for path in [
+            path
+            for path in self._handles
+            if path == absolute or path.startswith(absolute + os.sep)
+        ]:
             self.close_handle(path)
 
     def _absolute(self, path: str) -> str:
@@ -179,7 +190,8 @@ class FolderFile:
             for buffer in buffers:
                 written = pwrite(handle, buffer, end)
                 end += written
-                while written < len(buffer):  # an almost full disk takes a part, and refuses the rest with an error
+                # an almost full disk takes a part, and refuses the rest with an error
+                while written < len(buffer):
                     more = pwrite(handle, memoryview(buffer)[written:], end)
                     written += more
                     end += more

@@ -1,16 +1,19 @@
 """Cuts frames out of what a socket brings: a size (int32) and that many bytes each.
 
-Small frames are cut out of one scratch buffer that all connections share; a frame that did not arrive whole gets a
-bytearray of its own, which grows as its bytes come and which the socket fills directly.
+Small frames are cut out of one scratch buffer that all connections share; a frame that
+did not arrive whole gets a bytearray of its own, which grows as its bytes come and
+which the socket fills directly.
 """
 
 from collections import deque
 
 SCRATCH_BYTES = 64 * 1024
-FIRST_BYTES = 64 * 1024  # what a frame gets before its bytes have come: a claimed size is only a claim
+# what a frame gets before its bytes have come: a claimed size is only a claim
+FIRST_BYTES = 64 * 1024
 SIZE_BYTES = 4
 
-scratch = memoryview(bytearray(SCRATCH_BYTES))  # asyncio reads into it and tells us in one go, so one is enough
+# asyncio reads into it and tells us in one go, so one is enough
+scratch = memoryview(bytearray(SCRATCH_BYTES))
 
 
 class BadFrame(Exception):
@@ -22,17 +25,21 @@ class BadFrame(Exception):
 
 
 class Frames:
-    """Those of one connection. whole: the frames that nobody has taken yet. held_bytes: by them and the partial one."""
+    """Those of one connection. whole: the frames that nobody has taken yet. held_bytes:
+    by them and the partial one.
+    """
 
     def __init__(self, max_frame_bytes: int) -> None:
         self.whole: deque[bytearray] = deque()
         self.held_bytes = 0
         self._max_frame_bytes = max_frame_bytes
         self._rest = b""  # fewer than four bytes: not even a size
-        self._frame: bytearray | None = None  # partial, filled up to _filled, of _size in the end
+        # partial, filled up to _filled, of _size in the end
+        self._frame: bytearray | None = None
         self._filled = self._size = 0
         self._view: memoryview | None = None
-        self._believed = FIRST_BYTES  # who has sent a frame of some size may well send another one
+        # who has sent a frame of some size may well send another one
+        self._believed = FIRST_BYTES
 
     def buffer(self) -> memoryview:
         """Where the socket puts what comes next (asyncio's get_buffer)."""

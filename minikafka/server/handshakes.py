@@ -1,4 +1,6 @@
-"""`serve --verbose`: who came, what they can speak, and what they spoke, one plain line each."""
+"""`serve --verbose`: who came, what they can speak, and what they spoke, one plain line
+each.
+"""
 
 import time
 from collections import Counter
@@ -14,13 +16,16 @@ NAME = 100  # characters of what a client calls itself
 
 
 class Handshakes:
-    """Reads over the shell's shoulder. Keeps a few words a connection, and forgets them when it ends."""
+    """Reads over the shell's shoulder. Keeps a few words a connection, and forgets them
+    when it ends.
+    """
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
         self._came_at: dict[Any, float] = {}
         self._spoken: dict[Any, Counter[tuple[int, int]]] = {}
-        self._introducing: dict[Any, tuple[str, int]] = {}  # ApiVersions requests without an answer: who, version
+        # ApiVersions requests without an answer: who, version
+        self._introducing: dict[Any, tuple[str, int]] = {}
 
     def connected(self, connection: Any) -> None:
         self._came_at[connection] = time.monotonic()
@@ -30,43 +35,73 @@ class Handshakes:
         """A request goes to the broker."""
         if len(frame) < 4:
             return
-        key, version = int.from_bytes(frame[:2], "big"), int.from_bytes(frame[2:4], "big")
+        key, version = (
+            int.from_bytes(frame[:2], "big"),
+            int.from_bytes(frame[2:4], "big"),
+        )
         self._spoken[connection][key, version] += 1
         if key == API_VERSIONS.key:
             self._introducing[connection] = who(frame), version
 
     def answered(self, connection: Any, frame: Sequence[Any]) -> None:
-        """An answer goes to the client; the one to ApiVersions says what both can speak."""
+        """An answer goes to the client; the one to ApiVersions says what both can
+        speak.
+        """
         introduction = self._introducing.pop(connection, None)
         if introduction is None:
             return
         name, version = introduction
         whole = b"".join(frame)
-        refused = int.from_bytes(whole[4:6], "big", signed=True) == Error.UNSUPPORTED_VERSION
+        refused = (
+            int.from_bytes(whole[4:6], "big", signed=True) == Error.UNSUPPORTED_VERSION
+        )
         _, body = decode_response("ApiVersions", 0 if refused else version, whole)
         if refused:
-            newest = next(api.max_version for api in body.api_keys if api.api_key == API_VERSIONS.key)
-            self._log(f"{connection} is {name}: it asked for ApiVersions {version}, we speak up to {newest}.")
+            newest = next(
+                api.max_version
+                for api in body.api_keys
+                if api.api_key == API_VERSIONS.key
+            )
+            self._log(
+                f"{connection} is {name}: it asked for ApiVersions {version}, we speak"
+                f" up to {newest}."
+            )
             return
-        offered = ", ".join(f"{BY_KEY[api.api_key].name} {api.min_version}-{api.max_version}" for api in body.api_keys)
-        self._log(f"{connection} is {name}, which speaks ApiVersions {version}. It may choose from {offered}.")
+        offered = ", ".join(
+            f"{BY_KEY[api.api_key].name} {api.min_version}-{api.max_version}"
+            for api in body.api_keys
+        )
+        self._log(
+            f"{connection} is {name}, which speaks ApiVersions {version}. It may choose"
+            f" from {offered}."
+        )
 
     def left(self, connection: Any) -> None:
         seconds = time.monotonic() - self._came_at.pop(connection)
         spoken = self._spoken.pop(connection)
         self._introducing.pop(connection, None)
-        chosen = ", ".join(f"{api_name(key)} {version} ({count} x)" for (key, version), count in spoken.items())
-        self._log(f"{connection} left after {seconds:.1f} s. It spoke {chosen or 'not a word'}.")
+        chosen = ", ".join(
+            f"{api_name(key)} {version} ({count} x)"
+            for (key, version), count in spoken.items()
+        )
+        self._log(
+            f"{connection} left after {seconds:.1f} s. It spoke"
+            f" {chosen or 'not a word'}."
+        )
 
 
 def who(frame: bytearray) -> str:
-    """Software and client id, as an ApiVersions request tells them (the software since version 3, KIP-511)."""
+    """Software and client id, as an ApiVersions request tells them (the software since
+    version 3, KIP-511).
+    """
     try:
         request = decode_request(frame)
     except Exception:  # the broker says what is wrong with it; here it is only a name
         return "a client that does not say who it is"
-    software = f"{request.body.client_software_name} {request.body.client_software_version}".strip()
-    return f"{printable(software, NAME) or 'a client'} (client id {printable(repr(request.client_id), NAME)})"
+    body = request.body
+    software = f"{body.client_software_name} {body.client_software_version}".strip()
+    client_id = printable(repr(request.client_id), NAME)
+    return f"{printable(software, NAME) or 'a client'} (client id {client_id})"
 
 
 def api_name(key: int) -> str:

@@ -1,4 +1,6 @@
-"""What the server says to whoever looks after it: lines on standard error, and nothing else speaks there."""
+"""What the server says to whoever looks after it: lines on standard error, and nothing
+else speaks there.
+"""
 
 import sys
 import traceback
@@ -9,8 +11,9 @@ LINE_CHARACTERS = 2000
 
 
 def log(line: str, error: BaseException | None = None) -> None:
-    """One line. error: its traceback follows, indented, so that no message of a client's making passes for a line of
-    ours. If nobody can hear us (a closed pipe, a full disk), the server has still to go on.
+    """One line. error: its traceback follows, indented, so that no message of a
+    client's making passes for a line of ours. If nobody can hear us (a closed pipe, a
+    full disk), the server has still to go on.
     """
     lines = [f"minikafka: {printable(line, LINE_CHARACTERS)}"]
     if error is not None:

@@ -1,7 +1,8 @@
 """What the C library does with memory that is free again.
 
-glibc hands a large piece back to the system at once, and gets it anew, page by page, for the next request: with
-batches of 1 MB a third of a broker's time. A broker keeps some instead.
+glibc hands a large piece back to the system at once, and gets it anew, page by page,
+for the next request: with batches of 1 MB a third of a broker's time. A broker keeps
+some instead.
 """
 
 import ctypes

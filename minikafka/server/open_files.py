@@ -1,12 +1,18 @@
-"""The limit of open files, shared out: a connection that took the last one would stop the node at its next append."""
+"""The limit of open files, shared out: a connection that took the last one would stop
+the node at its next append.
+"""
 
 from typing import NamedTuple
 
 from minikafka.server.addresses import CannotServe
 from minikafka.server.folder_disk import MAX_OPEN_FILES
 
-WANTED = 10_240  # systems give 256 (macOS) or 1,024 unless asked for more; macOS never gives more than this
-SPARE = 50  # standard streams, the listener, the loop's own, the lock, the trace, a checkpoint that is being written
+# systems give 256 (macOS) or 1,024 unless asked for more; macOS never gives more than
+# this
+WANTED = 10_240
+# standard streams, the listener, the loop's own, the lock, the trace, a checkpoint that
+# is being written
+SPARE = 50
 LEAST = 100
 
 
@@ -20,7 +26,10 @@ class Share(NamedTuple):
 def share(limit: int) -> Share:
     """The disk gets what it likes, but never more than connections get."""
     if limit < LEAST:
-        raise CannotServe(f"the limit of open files is {limit}: raise it to at least {LEAST} (ulimit -n {LEAST}).")
+        raise CannotServe(
+            f"the limit of open files is {limit}: raise it to at least {LEAST} (ulimit"
+            f" -n {LEAST})."
+        )
     disk = min(MAX_OPEN_FILES, (limit - SPARE) // 2)
     return Share(disk, limit - SPARE - disk)
 

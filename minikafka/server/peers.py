@@ -1,7 +1,8 @@
-"""Connections to the other nodes of the cluster: one for each (node, lane), made when a request needs it.
+"""Connections to the other nodes of the cluster: one for each (node, lane), made when a
+request needs it.
 
-A connection that is lost takes its requests along: each is reported as failed, and what to do next is the broker's
-affair.
+A connection that is lost takes its requests along: each is reported as failed, and what
+to do next is the broker's affair.
 """
 
 import asyncio
@@ -15,10 +16,12 @@ from minikafka.server.frames import SIZE_BYTES, BadFrame, Frames
 
 
 class Lane(asyncio.BufferedProtocol):
-    """One connection to another node. replied(request, frame), failed(request): how each request ends.
+    """One connection to another node. replied(request, frame), failed(request): how
+    each request ends.
 
-    secret: the cluster's, which the other node has to know, too; None: there is no door. stranger(why): what stands
-    there is no node of our cluster, or has no name here; None: it is one.
+    secret: the cluster's, which the other node has to know, too; None: there is no
+    door. stranger(why): what stands there is no node of our cluster, or has no name
+    here; None: it is one.
     """
 
     def __init__(
@@ -46,7 +49,9 @@ class Lane(asyncio.BufferedProtocol):
         """Send a request, as soon as the connection is there."""
         self._asked.append(request)
         size = sum(map(len, request.frame))
-        self._unsent.append(b"".join((size.to_bytes(SIZE_BYTES, "big"), *request.frame)))
+        self._unsent.append(
+            b"".join((size.to_bytes(SIZE_BYTES, "big"), *request.frame))
+        )
         self._send()
 
     @property
@@ -73,12 +78,16 @@ class Lane(asyncio.BufferedProtocol):
             await asyncio.get_running_loop().create_connection(lambda: self, sock=sock)
 
     async def _greeted(self) -> socket.socket:
-        """A connection on which both sides have proved themselves. Errors: Stranger, OSError, EOFError."""
+        """A connection on which both sides have proved themselves. Errors: Stranger,
+        OSError, EOFError.
+        """
         host = self._address[0]
         try:
             sock = await reach(*self._address)
         except (socket.gaierror, UnicodeError) as error:
-            raise Stranger(f"can't be asked: the name {host!r} is not known here ({error})") from error
+            raise Stranger(
+                f"can't be asked: the name {host!r} is not known here ({error})"
+            ) from error
         try:
             if self._secret is not None:
                 await knock(sock, self._secret)

@@ -1,5 +1,5 @@
-"""`minikafka serve`: brokers with real sockets, real files and real time. Here the command reads its options and puts
-the parts together; shell.py is what runs.
+"""`minikafka serve`: brokers with real sockets, real files and real time. Here the
+command reads its options and puts the parts together; shell.py is what runs.
 """
 
 import asyncio
@@ -18,8 +18,20 @@ from minikafka.broker.broker import Broker
 from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.config import BrokerConfig
 from minikafka.cluster.metadata import Endpoint
-from minikafka.server.addresses import CannotServe, is_loopback, is_unspecified, listen_socket, named
-from minikafka.server.checks import check, check_door, check_folders, cluster_secret, place_of
+from minikafka.server.addresses import (
+    CannotServe,
+    is_loopback,
+    is_unspecified,
+    listen_socket,
+    named,
+)
+from minikafka.server.checks import (
+    check,
+    check_door,
+    check_folders,
+    cluster_secret,
+    place_of,
+)
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
 from minikafka.server.memory import keep_freed_memory
@@ -35,7 +47,9 @@ if TYPE_CHECKING:
     from minikafka.server.handshakes import Handshakes
 
 MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
-PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}  # where `serve` differs from Kafka: serve --help says why
+# where `serve` differs from Kafka: serve --help says why
+PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}
+# a broker that is gone is noticed in two seconds, not nine
 PROPERTIES_OF_MANY = {
     "broker.heartbeat.interval.ms": "300",
     "broker.session.timeout.ms": "2000",
@@ -43,12 +57,13 @@ PROPERTIES_OF_MANY = {
     "controller.quorum.fetch.timeout.ms": "900",
     "replica.fetch.backoff.ms": "100",
     "replica.lag.time.max.ms": "5000",
-}  # a broker that is gone is noticed in two seconds, not nine
+}
 
 
 class Parent(NamedTuple):
-    """Who started this process. say_ready(addresses): tells it where clients reach the brokers. wait_for_end(): returns
-    when it has ended, and the brokers with it; None: they go on.
+    """Who started this process. say_ready(addresses): tells it where clients reach the
+    brokers. wait_for_end(): returns when it has ended, and the brokers with it; None:
+    they go on.
     """
 
     say_ready: Callable[[str], object]
@@ -57,11 +72,16 @@ class Parent(NamedTuple):
 
 def main(args: "argparse.Namespace") -> int:
     """Run `minikafka serve` until it is told to stop; returns the exit code."""
-    return run_here(args, Parent(print_ready, wait_for_end_of_input if args.exit_with_parent else None))
+    return run_here(
+        args,
+        Parent(print_ready, wait_for_end_of_input if args.exit_with_parent else None),
+    )
 
 
 def run_here(args: "argparse.Namespace", parent: Parent) -> int:
-    """The same for any parent: a terminal, a program of ours, or the process that starts each broker in one."""
+    """The same for any parent: a terminal, a program of ours, or the process that
+    starts each broker in one.
+    """
     try:
         with ExitStack() as cleanup:
             check(args)
@@ -81,14 +101,17 @@ def print_ready(addresses: str) -> None:
 
 
 def wait_for_end_of_input() -> None:
-    """Our standard input is a pipe from the process that started us: it ends when that process does, somehow."""
+    """Our standard input is a pipe from the process that started us: it ends when that
+    process does, somehow.
+    """
     while os.read(0, 4096):
         pass
 
 
 class Places(NamedTuple):
-    """Who runs here, and where the cluster's nodes listen to each other. voters: none named: all of them. told: where
-    the others reach a node that tells them when it registers.
+    """Who runs here, and where the cluster's nodes listen to each other. voters: none
+    named: all of them. told: where the others reach a node that tells them when it
+    registers.
     """
 
     nodes: Sequence[int]
@@ -102,28 +125,56 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     secret = cluster_secret(args)
     places = one_of_many(args, secret) if args.node else all_here(args)
     files = share(raised_limit() // len(places.nodes))
-    ports = {node: args.port + at if args.port else 0 for at, node in enumerate(places.nodes)}
-    listeners = {node: listen_socket(args.host, port, args.kept_ports) for node, port in ports.items()}
+    ports = {
+        node: args.port + at if args.port else 0 for at, node in enumerate(places.nodes)
+    }
+    listeners = {
+        node: listen_socket(args.host, port, args.kept_ports)
+        for node, port in ports.items()
+    }
     folder, cluster_id = data_folder(args, places.nodes, cleanup)
     folders = {node: place_of(folder, node, args.brokers > 1) for node in places.nodes}
     disks = {node: open_disk(place, files.disk) for node, place in folders.items()}
     host = args.advertised_host or args.host
     listening: list[Callable[[Event], None]] = []
-    write_trace = cleanup.enter_context(trace_file(args, listening)) if args.trace else None
+    write_trace = (
+        cleanup.enter_context(trace_file(args, listening)) if args.trace else None
+    )
     servers = {}
     for node in places.nodes:
         addresses = {LISTENER: (host, port_of(listeners[node])), **places.told}
-        rack = {"broker.rack": args.racks[(node - 1) % len(args.racks)]} if args.racks else {}
-        properties = (PROPERTIES_OF_MANY if places.peers else {}) | PROPERTIES | rack | dict(args.override)
+        rack = (
+            {"broker.rack": args.racks[(node - 1) % len(args.racks)]}
+            if args.racks
+            else {}
+        )
+        properties = (
+            (PROPERTIES_OF_MANY if places.peers else {})
+            | PROPERTIES
+            | rack
+            | dict(args.override)
+        )
         try:
-            config = BrokerConfig(addresses, properties, places.peers, places.voters, cluster_id)
+            config = BrokerConfig(
+                addresses, properties, places.peers, places.voters, cluster_id
+            )
         except KafkaError as error:
             raise CannotServe(f"--override: {error.message}") from error
-        broker = Broker(node, config, disks[node], random.Random(), Trace(f"broker {node}", listening))
+        broker = Broker(
+            node,
+            config,
+            disks[node],
+            random.Random(),
+            Trace(f"broker {node}", listening),
+        )
         told = handshakes() if args.verbose else None
         limit = files.connections
         servers[node] = Server(
-            broker, max_connections=limit, secret=secret, handshakes=told, after_turn=write_trace
+            broker,
+            max_connections=limit,
+            secret=secret,
+            handshakes=told,
+            after_turn=write_trace,
         )
     stop_wanted = asyncio.Event()
     stop_on_signals(stop_wanted)
@@ -131,7 +182,10 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
         stop_after(parent.wait_for_end, stop_wanted)
     first = listeners[places.nodes[0]]
     if not is_loopback(first):
-        log(f"there is no authentication: anybody who reaches {named(first.getsockname())} may read and write.")
+        log(
+            "there is no authentication: anybody who reaches"
+            f" {named(first.getsockname())} may read and write."
+        )
     stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
     await run(servers, listeners, places.of_nodes, host, parent.say_ready)
     stopping.cancel()
@@ -141,27 +195,42 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
 def all_here(args: "argparse.Namespace") -> Places:
     """One broker, or a whole cluster in this process."""
     nodes = range(1, args.brokers + 1)
-    of_nodes = {node: listen_socket("127.0.0.1", 0) for node in nodes} if args.brokers > 1 else {}
+    of_nodes = (
+        {node: listen_socket("127.0.0.1", 0) for node in nodes}
+        if args.brokers > 1
+        else {}
+    )
     peers = {node: listener.getsockname()[:2] for node, listener in of_nodes.items()}
-    return Places(nodes, of_nodes, peers, tuple(nodes[:MOST_VOTERS]) if peers else (), {})
+    return Places(
+        nodes, of_nodes, peers, tuple(nodes[:MOST_VOTERS]) if peers else (), {}
+    )
 
 
 def one_of_many(args: "argparse.Namespace", secret: bytes | None) -> Places:
-    """One node of a cluster whose other nodes run elsewhere. A voter listens where --voters says that it does. A node
-    that is none listens where there is room, and says where when it registers: for this machine only, unless --node
-    names another address.
+    """One node of a cluster whose other nodes run elsewhere. A voter listens where
+    --voters says that it does. A node that is none listens where there is room, and
+    says where when it registers: for this machine only, unless --node names another
+    address.
     """
     node, host, port = args.node
     voter_host, voter_port = args.voters.get(node, ("127.0.0.1", 0))
     option = "--voters" if host is None and node in args.voters else "--node"
-    listener = listen_socket(host or voter_host, port or voter_port, args.kept_ports, option=option)
+    listener = listen_socket(
+        host or voter_host, port or voter_port, args.kept_ports, option=option
+    )
     check_door(args, listener, secret)
     if node in args.voters:
         reached_at = voter_host
     else:
-        reached_at = (args.advertised_host or args.host) if is_unspecified(listener) else host or voter_host
+        reached_at = (
+            (args.advertised_host or args.host)
+            if is_unspecified(listener)
+            else host or voter_host
+        )
     told = {CONTROLLER_LISTENER: (reached_at, port_of(listener))}
-    return Places([node], {node: listener}, args.voters, tuple(sorted(args.voters)), told)
+    return Places(
+        [node], {node: listener}, args.voters, tuple(sorted(args.voters)), told
+    )
 
 
 def port_of(listener: socket.socket) -> int:
@@ -170,15 +239,21 @@ def port_of(listener: socket.socket) -> int:
 
 
 async def run(
-    servers: dict[int, Server], listeners: dict[int, socket.socket], of_nodes: dict[int, socket.socket], host: str,
+    servers: dict[int, Server],
+    listeners: dict[int, socket.socket],
+    of_nodes: dict[int, socket.socket],
+    host: str,
     say_ready: Callable[[str], object],
 ) -> None:
-    """All brokers, until they have stopped. Says so once all of them are ready. One that stops by itself says why at
-    once; it stops alone, unless the cluster has never been ready.
+    """All brokers, until they have stopped. Says so once all of them are ready. One
+    that stops by itself says why at once; it stops alone, unless the cluster has never
+    been ready.
     """
     waiting = set(servers)
     ports = [port_of(listener) for listener in listeners.values()]
-    addresses = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for port in ports)
+    addresses = ",".join(
+        f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for port in ports
+    )
 
     def ready(node: int) -> None:
         waiting.discard(node)
@@ -201,9 +276,14 @@ def open_disk(place: str, most_open_files: int) -> FolderDisk:
         disk = FolderDisk(place, most_open_files)
         alone = disk.lock(".lock")
     except OSError as error:
-        raise CannotServe(f"can't use {place} as data folder: {error.strerror}.") from error
+        raise CannotServe(
+            f"can't use {place} as data folder: {error.strerror}."
+        ) from error
     if not alone:
-        raise CannotServe(f"another server runs on {place}: stop it, or choose another folder with --data.")
+        raise CannotServe(
+            f"another server runs on {place}: stop it, or choose another folder with"
+            " --data."
+        )
     return disk
 
 
@@ -216,15 +296,18 @@ def handshakes() -> "Handshakes":
 def data_folder(
     args: "argparse.Namespace", nodes: Sequence[int], cleanup: ExitStack
 ) -> tuple[str, str | None]:
-    """--data, or a temporary folder that goes when the server does; and the id of the cluster that these nodes are to
-    be: the one that their data belong to, --cluster-id, or a new one. None: a single broker makes its own.
+    """--data, or a temporary folder that goes when the server does; and the id of the
+    cluster that these nodes are to be: the one that their data belong to, --cluster-id,
+    or a new one. None: a single broker makes its own.
     """
     if args.data is not None:
         cluster_id = check_folders(args.data, nodes, args.cluster_id)
         try:
             os.makedirs(args.data, exist_ok=True)
         except OSError as error:
-            raise CannotServe(f"can't use {args.data} as data folder: {error.strerror}.") from error
+            raise CannotServe(
+                f"can't use {args.data} as data folder: {error.strerror}."
+            ) from error
         return str(args.data), cluster_id or new_cluster_id(nodes)
     import shutil
     import tempfile
@@ -233,10 +316,15 @@ def data_folder(
         folder = tempfile.mkdtemp(prefix="minikafka-")
     except OSError as error:
         why = error.strerror
-        raise CannotServe(f"can't make a temporary folder: {why}. Name one with --data DIR.") from error
+        raise CannotServe(
+            f"can't make a temporary folder: {why}. Name one with --data DIR."
+        ) from error
     cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
     if args.verbose:
-        log(f"the data is in {folder} and goes away when the server stops; --data DIR keeps it.")
+        log(
+            f"the data is in {folder} and goes away when the server stops; --data DIR"
+            " keeps it."
+        )
     return folder, args.cluster_id or new_cluster_id(nodes)
 
 
@@ -245,15 +333,21 @@ def new_cluster_id(nodes: Sequence[int]) -> str | None:
 
 
 @contextmanager
-def trace_file(args: "argparse.Namespace", listening: list[Callable[[Event], None]]) -> Iterator[Callable[[], None]]:
-    """Every event becomes a line of JSON, its time counted from here on, or from what several processes agreed on;
-    gives what writes the lines of a turn out.
+def trace_file(
+    args: "argparse.Namespace", listening: list[Callable[[Event], None]]
+) -> Iterator[Callable[[], None]]:
+    """Every event becomes a line of JSON, its time counted from here on, or from what
+    several processes agreed on; gives what writes the lines of a turn out.
 
-    A trace that can't be written any more (a full disk, a closed pipe) ends, and the server goes on.
+    A trace that can't be written any more (a full disk, a closed pipe) ends, and the
+    server goes on.
     """
     import json
 
-    path, began_ms = args.trace, now().monotonic_ms if args.trace_began_ms is None else args.trace_began_ms
+    path, began_ms = (
+        args.trace,
+        (now().monotonic_ms if args.trace_began_ms is None else args.trace_began_ms),
+    )
     lines: list[str] = []
 
     def keep(event: Event) -> None:
@@ -276,14 +370,17 @@ def trace_file(args: "argparse.Namespace", listening: list[Callable[[Event], Non
         mode = "w" if args.trace_began_ms is None else "a"
         file = open(path, mode, encoding="utf-8")  # noqa: SIM115 (closed below)
     except OSError as error:
-        raise CannotServe(f"--trace: can't write the trace to {path}: {error.strerror}.") from error
+        raise CannotServe(
+            f"--trace: can't write the trace to {path}: {error.strerror}."
+        ) from error
     listening.append(keep)
     try:
         yield write
     finally:
         try:
             file.close()
-        except OSError:  # what it still holds was lost when the trace ended, and told then
+        except OSError:
+            # what it still holds was lost when the trace ended, and told then
             pass
 
 
@@ -299,11 +396,16 @@ def stop_on_signals(wanted: asyncio.Event) -> None:
         try:
             loop.add_signal_handler(number, stop, number)
         except NotImplementedError:  # Windows
-            signal.signal(number, lambda number, frame: loop.call_soon_threadsafe(stop, number) and None)
+            signal.signal(
+                number,
+                lambda number, frame: loop.call_soon_threadsafe(stop, number) and None,
+            )
 
 
 async def stop_all(servers: list[Server], wanted: asyncio.Event) -> None:
-    """When it is wanted. All hand over before any stops: the last ones would have no controller left to ask."""
+    """When it is wanted. All hand over before any stops: the last ones would have no
+    controller left to ask.
+    """
     await wanted.wait()
     await asyncio.gather(*(server.hand_over() for server in servers))
     for server in servers:

@@ -1,11 +1,14 @@
-"""The asyncio shell around one broker: sockets and time go in, what the broker left in its outbox goes out.
+"""The asyncio shell around one broker: sockets and time go in, what the broker left in
+its outbox goes out.
 
-The loop is short: bytes arrive, a frame goes to the broker, the answers are sent, one timer is set for the broker's
-next deadline. Everything runs on one thread, so the broker never sees two things at once.
+The loop is short: bytes arrive, a frame goes to the broker, the answers are sent, one
+timer is set for the broker's next deadline. Everything runs on one thread, so the
+broker never sees two things at once.
 
-Memory is bounded over all connections (budget.py). When requests that are not whole yet, or wait for their turn, fill
-their budget, connections give way; until then one turn of the event loop can double them at most, as a frame grows so.
-When answers that clients have not read fill theirs, who asks for more waits; if that has not helped for
+Memory is bounded over all connections (budget.py). When requests that are not whole
+yet, or wait for their turn, fill their budget, connections give way; until then one
+turn of the event loop can double them at most, as a frame grows so. When answers that
+clients have not read fill theirs, who asks for more waits; if that has not helped for
 PATIENCE_SECONDS, connections that don't read give way.
 """
 
@@ -37,7 +40,8 @@ if TYPE_CHECKING:
 
 LISTENER = "PLAINTEXT"
 HAND_OVER_LOOK_SECONDS = 0.02
-FLUSH_SECONDS = 2.0  # how long a stopping server waits for clients to read their last answers
+# how long a stopping server waits for clients to read their last answers
+FLUSH_SECONDS = 2.0
 PATIENCE_SECONDS = 2.0  # how long a request waits for others to read their answers
 LOOK_AGAIN_SECONDS = 0.25  # while a request waits so
 ONCE_SECONDS = 1.0  # what may happen a thousand times a second is told once in it
@@ -50,9 +54,10 @@ def now() -> Now:
 class Server:
     """The life of the sockets of one broker.
 
-    max_connections: one more is closed at once; max.connections, if lower, counts. secret: the cluster's, at the door
-    of the nodes' listener; None: there is no door. handshakes: for --verbose. after_turn: called when a turn's answers
-    are about to be sent.
+    max_connections: one more is closed at once; max.connections, if lower, counts.
+    secret: the cluster's, at the door of the nodes' listener; None: there is no door.
+    handshakes: for --verbose. after_turn: called when a turn's answers are about to be
+    sent.
     """
 
     def __init__(
@@ -67,14 +72,21 @@ class Server:
         config = broker.config
         self.broker = broker
         self.max_frame_bytes: int = config["socket.request.max.bytes"]
-        self.requests = Budget(2 * (self.max_frame_bytes + SCRATCH_BYTES))  # so that half of it is always others'
-        self.answers = Budget(4 * config["fetch.max.bytes"])  # a few of the largest, and many ordinary ones
+        # so that half of it is always others'
+        self.requests = Budget(2 * (self.max_frame_bytes + SCRATCH_BYTES))
+        # a few of the largest, and many ordinary ones
+        self.answers = Budget(4 * config["fetch.max.bytes"])
         self.connections: set[Connection] = set()
         self._max_connections = min(max_connections, config["max.connections"])
         self._turned_away = 0
         self._secret = secret
-        self._door = None if secret is None else Door(secret, self._max_connections // 2, self._let_in_node)
-        self._strangers: set[int] = set()  # nodes in whose place somebody else stands, as far as we have told
+        self._door = (
+            None
+            if secret is None
+            else Door(secret, self._max_connections // 2, self._let_in_node)
+        )
+        # nodes in whose place somebody else stands, as far as we have told
+        self._strangers: set[int] = set()
         self._idle_seconds = config["connections.max.idle.ms"] / 1000
         self._handshakes = handshakes
         self._after_turn = after_turn
@@ -84,8 +96,10 @@ class Server:
         self._going_on = False
         self._touched: dict[Connection, None] = {}  # by the turn, in that order
         self._lanes: dict[tuple[int, str], Lane] = {}  # to other nodes
-        self._held_back: dict[Connection, float] = {}  # requests that wait until answers are read, and since when
-        self._changed = asyncio.Event()  # the broker has become ready, or has stopped, or shall stop
+        # requests that wait until answers are read, and since when
+        self._held_back: dict[Connection, float] = {}
+        # the broker has become ready, or has stopped, or shall stop
+        self._changed = asyncio.Event()
         self._ready = False
         self._stopping = False
         self._bug: BaseException | None = None
@@ -95,10 +109,14 @@ class Server:
     # --- the life of the server ---
 
     async def run(
-        self, listener: "socket.socket", say_ready: Callable[[], object], of_nodes: "socket.socket | None" = None
+        self,
+        listener: "socket.socket",
+        say_ready: Callable[[], object],
+        of_nodes: "socket.socket | None" = None,
     ) -> None:
-        """Start the broker, accept clients, return when it has stopped: cleanly, or broker.stopped says why. of_nodes:
-        where it listens to the other nodes of its cluster.
+        """Start the broker, accept clients, return when it has stopped: cleanly, or
+        broker.stopped says why. of_nodes: where it listens to the other nodes of its
+        cluster.
         """
         self.broker.start(now())
         self._drain()
@@ -129,12 +147,15 @@ class Server:
             if of_nodes is not None:
                 of_nodes.close()
         if not self.broker.stopped:
-            self.broker.stop(now())  # answers what is parked, writes the clean shutdown marker
+            # answers what is parked, writes the clean shutdown marker
+            self.broker.stop(now())
             self._drain()
         await self._hang_up()
 
     async def hand_over(self) -> None:
-        """Before a clean stop: others take over what this broker leads (controlled shutdown)."""
+        """Before a clean stop: others take over what this broker leads (controlled
+        shutdown).
+        """
         if self.broker.ready and not self.broker.stopped:
             self.broker.leave(now())
             self._drain()
@@ -147,7 +168,9 @@ class Server:
         self._changed.set()
 
     async def _accept(self, listener: "socket.socket", name: str) -> None:
-        """One at a time, so that no burst opens more than there is room for (asyncio's own way takes a hundred)."""
+        """One at a time, so that no burst opens more than there is room for (asyncio's
+        own way takes a hundred).
+        """
         door = self._door if name == CONTROLLER_LISTENER else None
         while True:
             try:
@@ -156,7 +179,8 @@ class Server:
                 if len(self.connections) + waiting >= self._max_connections:
                     client.close()
                     self._turn_away()
-                    await asyncio.sleep(0)  # sock_accept doesn't wait while somebody stands there
+                    # sock_accept doesn't wait while somebody stands there
+                    await asyncio.sleep(0)
                 elif door is not None:
                     door.knocked(client, named(address))
                     await asyncio.sleep(0)
@@ -164,8 +188,13 @@ class Server:
                     await self._let_in(client, name)
             except ConnectionError:
                 pass  # gone before it came
-            except OSError as error:  # the whole system has no more open files or no memory
-                log(f"can't accept a connection: {error.strerror}; trying again in {ONCE_SECONDS:.0f} s.")
+            except (
+                OSError
+            ) as error:  # the whole system has no more open files or no memory
+                log(
+                    f"can't accept a connection: {error.strerror}; trying again in"
+                    f" {ONCE_SECONDS:.0f} s."
+                )
                 await asyncio.sleep(ONCE_SECONDS)
 
     async def _let_in(self, client: "socket.socket", name: str) -> None:
@@ -181,8 +210,9 @@ class Server:
 
     def _tell_turned_away(self) -> None:
         log(
-            f"turned away {self._turned_away} connection(s): {self._max_connections} at a time are what "
-            "max.connections and the limit of open files (ulimit -n) allow."
+            f"turned away {self._turned_away} connection(s): {self._max_connections} at"
+            " a time are what max.connections and the limit of open files (ulimit -n)"
+            " allow."
         )
         self._turned_away = 0
 
@@ -192,8 +222,12 @@ class Server:
         if self._bug:
             raise self._bug
 
-    def _callback_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error in a callback: of the system's it is only said; of ours it stops the node."""
+    def _callback_failed(
+        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
+    ) -> None:
+        """An error in a callback: of the system's it is only said; of ours it stops the
+        node.
+        """
         error = context.get("exception")
         if error is None or isinstance(error, OSError):
             log(f"{context['message']}: {error}")
@@ -213,8 +247,13 @@ class Server:
         for connection in list(self.connections):
             connection.close()
         patience = self._loop.time() + FLUSH_SECONDS
-        leaving = [lane for (_, name), lane in self._lanes.items() if name == election.LANE]  # has news for the others
-        while (self.connections or any(lane.waits for lane in leaving)) and self._loop.time() < patience:
+        # has news for the others
+        leaving = [
+            lane for (_, name), lane in self._lanes.items() if name == election.LANE
+        ]
+        while (
+            self.connections or any(lane.waits for lane in leaving)
+        ) and self._loop.time() < patience:
             await asyncio.sleep(0.01)
         for lane in self._lanes.values():
             lane.close()
@@ -224,16 +263,18 @@ class Server:
     # --- one turn: requests in, answers out ---
 
     def turn(self, connection: Connection) -> None:
-        """Something came from this client, or it has read its answers: pass its request on, then send whatever the
-        broker has left for anybody.
+        """Something came from this client, or it has read its answers: pass its request
+        on, then send whatever the broker has left for anybody.
         """
         connection.active_at = self._loop.time()
-        self._touched[connection] = None  # in the end it is settled whether we go on reading
+        # in the end it is settled whether we go on reading
+        self._touched[connection] = None
         self._turn.admit(connection)
         self._drain()
         if self.requests.full and not self._full:
             self._full = True
-            self._loop.call_soon(self._drop_half_requests)  # once everybody whose bytes are there has had its turn
+            # once everybody whose bytes are there has had its turn
+            self._loop.call_soon(self._drop_half_requests)
 
     def next_frame(self, connection: Any) -> bytearray | None:
         """A turn asks for the connection's next request."""
@@ -248,7 +289,9 @@ class Server:
         return frame
 
     def carry_out(self, effect: Effect) -> None:
-        """A turn passes on what the broker asks for. Answers are kept, for one write a connection."""
+        """A turn passes on what the broker asks for. Answers are kept, for one write a
+        connection.
+        """
         if isinstance(effect, Reply):
             connection: Any = effect.connection
             self._touched[connection] = None
@@ -258,9 +301,13 @@ class Server:
         elif isinstance(effect, Request):
             self._ask(effect)
         elif isinstance(effect, Notice):
-            log(effect.line, effect.error if self._handshakes else None)  # a traceback with --verbose
+            # a traceback with --verbose
+            log(effect.line, effect.error if self._handshakes else None)
         elif isinstance(effect, HangUp):
-            log(f"closed the connection to node {effect.node} ({effect.lane}), which did not answer in time.")
+            log(
+                f"closed the connection to node {effect.node} ({effect.lane}), which"
+                " did not answer in time."
+            )
             self._lanes[effect.node, effect.lane].close()
         else:
             connection = effect.connection
@@ -269,12 +316,15 @@ class Server:
                 self.refuse(connection, effect.why)
 
     def _drain(self) -> None:
-        """Empty the outbox, again while answers free connections whose next request waits; one write a connection."""
+        """Empty the outbox, again while answers free connections whose next request
+        waits; one write a connection.
+        """
         while self.broker.outbox or (self._held_back and self._let_go_on()):
             self._turn.drain()
         if self._turn.unfinished and not self._going_on:
             self._going_on = True
-            self._loop.call_soon(self._go_on)  # behind whoever has something to say meanwhile
+            # behind whoever has something to say meanwhile
+            self._loop.call_soon(self._go_on)
         if self._after_turn:
             self._after_turn()
         touched, self._touched = self._touched, {}
@@ -310,13 +360,17 @@ class Server:
     # --- memory over all ---
 
     def _hold_back(self, connection: Connection) -> None:
-        """Its request waits: there are as many answers that nobody has read yet as memory is meant for."""
+        """Its request waits: there are as many answers that nobody has read yet as
+        memory is meant for.
+        """
         if not self._held_back:
             self._loop.call_later(LOOK_AGAIN_SECONDS, self._look_again)
         self._held_back.setdefault(connection, self._loop.time())
 
     def _let_go_on(self) -> bool:
-        """Pass on requests that were held back, now that there is room; says whether the broker had an answer."""
+        """Pass on requests that were held back, now that there is room; says whether
+        the broker had an answer.
+        """
         while self._held_back and not self.answers.full and not self.broker.outbox:
             connection = next(iter(self._held_back))
             del self._held_back[connection]
@@ -324,12 +378,18 @@ class Server:
         return bool(self.broker.outbox)
 
     def _look_again(self) -> None:
-        """While requests are held back: whose answers were read meanwhile, and who has waited long enough."""
+        """While requests are held back: whose answers were read meanwhile, and who has
+        waited long enough.
+        """
         for connection in self.answers.holders():
             connection.count_unread()
         self._drain()
         overdue = self._loop.time() - PATIENCE_SECONDS
-        while self._held_back and self.answers.full and next(iter(self._held_back.values())) <= overdue:
+        while (
+            self._held_back
+            and self.answers.full
+            and next(iter(self._held_back.values())) <= overdue
+        ):
             self._drop_a_lazy_reader()
             self._drain()
         if self._held_back:
@@ -339,8 +399,9 @@ class Server:
         budget = self.answers
         lazy = budget.who_gives_way()
         log(
-            f"closed the connection of {lazy}, which does not read {budget.held(lazy)} of {budget.total_bytes} bytes "
-            f"of answers, above {budget.most_bytes}, while others wait."
+            f"closed the connection of {lazy}, which does not read {budget.held(lazy)}"
+            f" of {budget.total_bytes} bytes of answers, above {budget.most_bytes},"
+            " while others wait."
         )
         lazy.abort()
 
@@ -351,8 +412,8 @@ class Server:
             hog = budget.who_gives_way()
             self.refuse(
                 hog,
-                f"holds {budget.held(hog)} of {budget.total_bytes} bytes of unfinished requests, "
-                f"above {budget.most_bytes}",
+                f"holds {budget.held(hog)} of {budget.total_bytes} bytes of unfinished"
+                f" requests, above {budget.most_bytes}",
             )
 
     # --- connections ---
@@ -385,7 +446,9 @@ class Server:
         lane.ask(request)
 
     def _stranger(self, node: int, address: tuple[str, int], why: str | None) -> None:
-        """Told once, until the node itself is there: we try again many times a second."""
+        """Told once, until the node itself is there: we try again many times a
+        second.
+        """
         if why is None:
             self._strangers.discard(node)
         elif node not in self._strangers:
@@ -396,14 +459,19 @@ class Server:
         try:
             self.broker.receive_reply(request.node, request.lane, frame, now())
         except DecodeError as error:
-            log(f"closed the connection to node {request.node}, which sent no answer: {error}.")
+            log(
+                f"closed the connection to node {request.node}, which sent no answer:"
+                f" {error}."
+            )
             self._lanes[request.node, request.lane].close()
             self._failed([request])
         self._drain()
 
     def _failed(self, requests: list[Request]) -> None:
         for request in requests:
-            self.broker.request_failed(request.node, request.lane, request.correlation_id, now())
+            self.broker.request_failed(
+                request.node, request.lane, request.correlation_id, now()
+            )
         if not self._stopping:
             self._drain()
 
@@ -415,9 +483,15 @@ class Server:
         connection.close()
 
     def _close_idle(self) -> None:
-        """connections.max.idle.ms; a connection that we closed and whose client never reads goes the same way."""
+        """connections.max.idle.ms; a connection that we closed and whose client never
+        reads goes the same way.
+        """
         oldest = self._loop.time() - self._idle_seconds
         for connection in list(self.connections):
             if connection.active_at <= oldest:
-                connection.transport.abort() if connection.closed else connection.close()
+                (
+                    connection.transport.abort()
+                    if connection.closed
+                    else connection.close()
+                )
         self._loop.call_later(min(self._idle_seconds / 2, 60.0), self._close_idle)

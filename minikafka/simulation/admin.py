@@ -1,4 +1,6 @@
-"""The admin client: one request, one answer, from a given broker or any (in KRaft each passes changes on)."""
+"""The admin client: one request, one answer, from a given broker or any (in KRaft each
+passes changes on).
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,24 +23,38 @@ PATIENCE_MS = 30_000
 class AdminRequest(Question):
     """node: the id of the broker to ask; None: any."""
 
-    def __init__(self, client: Client, api: str, body: dict[str, Any], node: int | None) -> None:
+    def __init__(
+        self, client: Client, api: str, body: dict[str, Any], node: int | None
+    ) -> None:
         super().__init__(client)
         self._api, self._body, self._node = api, body, node
 
     def attempt(self) -> None:
-        node = self.client.any_node() if self._node is None else self.client.ready(self._node)
+        node = (
+            self.client.any_node()
+            if self._node is None
+            else self.client.ready(self._node)
+        )
         if node is not None:
-            self.client.request(node, self._api, self._body, self.state.sent(self.succeed))
+            self.client.request(
+                node, self._api, self._body, self.state.sent(self.succeed)
+            )
 
 
 class Admin(Client):
-    """Requests whose connection is lost are sent again, until the shell gives them up."""
+    """Requests whose connection is lost are sent again, until the shell gives them
+    up.
+    """
 
     def __init__(self, name: str, bootstrap: Sequence[Address], trace: Trace) -> None:
         super().__init__(name, bootstrap, trace, DEFAULTS)
 
-    def call(self, api: str, body: dict[str, Any], now: Now, node: int | None = None) -> Future:
-        """The future's value is the response as it came, its error codes not looked at."""
+    def call(
+        self, api: str, body: dict[str, Any], now: Now, node: int | None = None
+    ) -> Future:
+        """The future's value is the response as it came, its error codes not looked
+        at.
+        """
         self._enter(now)
         request = AdminRequest(self, api, body, node)
         self.questions.add(request)
@@ -50,12 +66,16 @@ class Admin(Client):
 
 
 class AdminHandle:
-    """The admin client that a cluster's own calls go through: each request lets some virtual ms pass."""
+    """The admin client that a cluster's own calls go through: each request lets some
+    virtual ms pass.
+    """
 
     def __init__(self, core: Admin, kernel: Kernel, network: Network) -> None:
         self._core = core
         self._kernel = kernel
-        self._process = ClientProcess(core.name, core, kernel.clock, network, core.trace)
+        self._process = ClientProcess(
+            core.name, core, kernel.clock, network, core.trace
+        )
         kernel.agenda.add(self._process)
 
     def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
@@ -66,7 +86,8 @@ class AdminHandle:
         if not self._kernel.wait(lambda: future.is_done, PATIENCE_MS):
             self._core.questions.give_up(future)
             raise KafkaTimeoutError(
-                f"no broker answered {api} within {PATIENCE_MS // 1000} virtual seconds: is one up?"
+                f"no broker answered {api} within {PATIENCE_MS // 1000} virtual"
+                " seconds: is one up?"
             )
         return future.value
 

@@ -1,9 +1,11 @@
-"""What a learner may give, as data: each wrong value gets one sentence at the call, before anything has happened.
+"""What a learner may give, as data: each wrong value gets one sentence at the call,
+before anything has happened.
 
     @checked(seconds=SECONDS)
     def run(self, seconds: float = 1) -> None: ...
 
-A wrong type raises TypeError, a wrong value ValueError, each with the argument, what was given and what would be right.
+A wrong type raises TypeError, a wrong value ValueError, each with the argument, what
+was given and what would be right.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,11 +23,14 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 CENTURY_S = 100 * 366 * 86_400
-MOST_NAME_BYTES = 32_000  # the wire holds 32,767; a member id is a client id and 37 bytes more
+# the wire holds 32,767; a member id is a client id and 37 bytes more
+MOST_NAME_BYTES = 32_000
 
 
 class Wanted(NamedTuple):
-    """words: what would be right. types: else TypeError; bool is no number. fits(value): else error."""
+    """words: what would be right. types: else TypeError; bool is no number.
+    fits(value): else error.
+    """
 
     words: str
     types: tuple[type, ...]
@@ -33,14 +38,23 @@ class Wanted(NamedTuple):
     error: type[Exception] = ValueError
 
     def check(self, name: str, value: object) -> None:
-        of_type = isinstance(value, self.types) and (not isinstance(value, bool) or bool in self.types)
+        of_type = isinstance(value, self.types) and (
+            not isinstance(value, bool) or bool in self.types
+        )
         if not of_type or not self.fits(value):
-            raise (self.error if of_type else TypeError)(f"{name}={shown(value)}: give {self.words}")
+            raise (self.error if of_type else TypeError)(
+                f"{name}={shown(value)}: give {self.words}"
+            )
 
     def or_none(self, meaning: str = "nothing") -> "Wanted":
         fits = self.fits
         words = f"{self.words}, or None for {meaning}"
-        return Wanted(words, (*self.types, type(None)), lambda value: value is None or fits(value), self.error)
+        return Wanted(
+            words,
+            (*self.types, type(None)),
+            lambda value: value is None or fits(value),
+            self.error,
+        )
 
 
 def shown(value: object) -> str:
@@ -49,17 +63,32 @@ def shown(value: object) -> str:
 
 
 def whole(low: int, high: int = INT_MAX) -> Wanted:
-    return Wanted(f"a whole number from {low} to {high}", (int,), lambda value: low <= value <= high)
+    return Wanted(
+        f"a whole number from {low} to {high}",
+        (int,),
+        lambda value: low <= value <= high,
+    )
 
 
-def several(words: str, fits: Callable[[Any], bool], types: tuple[type, ...] = (Collection,)) -> Wanted:
-    """A list or the like whose elements (a dictionary's keys) fit. A generator is none: it could be read only once."""
+def several(
+    words: str, fits: Callable[[Any], bool], types: tuple[type, ...] = (Collection,)
+) -> Wanted:
+    """A list or the like whose elements (a dictionary's keys) fit. A generator is none:
+    it could be read only once.
+    """
     return Wanted(words, types, lambda value: all(fits(each) for each in value))
 
 
-def pairs(words: str, fits: Callable[[Any], bool], error: type[Exception] = ValueError) -> Wanted:
+def pairs(
+    words: str, fits: Callable[[Any], bool], error: type[Exception] = ValueError
+) -> Wanted:
     """A dictionary of partitions whose values fit."""
-    return Wanted(words, (Mapping,), lambda value: all(is_partition(k) and fits(v) for k, v in value.items()), error)
+    return Wanted(
+        words,
+        (Mapping,),
+        lambda value: all(is_partition(k) and fits(v) for k, v in value.items()),
+        error,
+    )
 
 
 def is_partition(given: object) -> bool:
@@ -83,7 +112,11 @@ def _is_name(text: str) -> bool:
 
 
 def _is_latency(pair: Any) -> bool:
-    return len(pair) == 2 and all(type(ms) is int for ms in pair) and 0 <= pair[0] <= pair[1] <= INT_MAX
+    return (
+        len(pair) == 2
+        and all(type(ms) is int for ms in pair)
+        and 0 <= pair[0] <= pair[1] <= INT_MAX
+    )
 
 
 def _is_time(ms: Any) -> bool:
@@ -97,15 +130,26 @@ def _is_offset(each: Any) -> bool:
 
 def _is_commit(each: Any) -> bool:
     metadata = getattr(each, "metadata", None)
-    return hasattr(each, "offset") and _is_offset(each) and (metadata is None or isinstance(metadata, str))
+    return (
+        hasattr(each, "offset")
+        and _is_offset(each)
+        and (metadata is None or isinstance(metadata, str))
+    )
 
 
 def _is_header(pair: Any) -> bool:
-    return isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and _is_name(pair[0])
+    return (
+        isinstance(pair, tuple)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and _is_name(pair[0])
+    )
 
 
 def _are_headers(given: Any) -> bool:
-    return given is None or all(map(_is_header, given.items() if isinstance(given, Mapping) else given))
+    return given is None or all(
+        map(_is_header, given.items() if isinstance(given, Mapping) else given)
+    )
 
 
 def _is_listener(given: Any) -> bool:
@@ -114,73 +158,191 @@ def _is_listener(given: Any) -> bool:
 
 
 def _is_prediction(given: Any) -> bool:
-    return given is None or all(hasattr(given, name) for name in ("question", "options", "mine"))
+    return given is None or all(
+        hasattr(given, name) for name in ("question", "options", "mine")
+    )
 
 
 def _is_serializer(given: Any) -> bool:
-    return given is None or callable(given) or hasattr(given, "serialize") or hasattr(given, "deserialize")
+    return (
+        given is None
+        or callable(given)
+        or hasattr(given, "serialize")
+        or hasattr(given, "deserialize")
+    )
 
 
 TEXT = Wanted(f"a text of at most {MOST_NAME_BYTES} bytes", (str,), _is_name)
 FLAG = Wanted("True or False", (bool,))
-WHOLE, NUMBER, COUNT, OFFSET = Wanted("a whole number", (int,)), whole(0), whole(1), whole(0, LONG_MAX)
-SECONDS = Wanted("a number of virtual seconds from 0 to a hundred years", (int, float), lambda s: 0 <= s <= CENTURY_S)
-MS = Wanted("a whole number of virtual ms from 0 to a hundred years", (int,), lambda ms: 0 <= ms <= CENTURY_S * 1000)
-ANY_MS = Wanted("a number of virtual ms from 0 to a hundred years", (int, float), MS.fits)
-SKEW_MS = Wanted("a whole number of ms, at most a hundred years", (int,), lambda ms: abs(ms) <= CENTURY_S * 1000)
+WHOLE, NUMBER, COUNT, OFFSET = (
+    Wanted("a whole number", (int,)),
+    whole(0),
+    whole(1),
+    whole(0, LONG_MAX),
+)
+SECONDS = Wanted(
+    "a number of virtual seconds from 0 to a hundred years",
+    (int, float),
+    lambda s: 0 <= s <= CENTURY_S,
+)
+MS = Wanted(
+    "a whole number of virtual ms from 0 to a hundred years",
+    (int,),
+    lambda ms: 0 <= ms <= CENTURY_S * 1000,
+)
+ANY_MS = Wanted(
+    "a number of virtual ms from 0 to a hundred years", (int, float), MS.fits
+)
+SKEW_MS = Wanted(
+    "a whole number of ms, at most a hundred years",
+    (int,),
+    lambda ms: abs(ms) <= CENTURY_S * 1000,
+)
 WAIT_S, WAIT_MS = (each.or_none("as long as it takes") for each in (SECONDS, ANY_MS))
-LATENCY_MS = Wanted("two whole numbers of virtual ms, the shortest and the longest: (1, 3)", (tuple, list), _is_latency)
-CONFIGS = several('a dictionary of Kafka\'s names, such as {"retention.ms": 60000}', _is_text, (Mapping,))
+LATENCY_MS = Wanted(
+    "two whole numbers of virtual ms, the shortest and the longest: (1, 3)",
+    (tuple, list),
+    _is_latency,
+)
+CONFIGS = several(
+    'a dictionary of Kafka\'s names, such as {"retention.ms": 60000}',
+    _is_text,
+    (Mapping,),
+)
 FUNCTION = Wanted("a function", (Callable,))  # type: ignore[arg-type]
-SERIALIZER = Wanted("a function, an object with serialize or deserialize, or None", (object,), _is_serializer)
-LISTENER = Wanted("an object with on_partitions_assigned and on_partitions_revoked", (object,), _is_listener)
-TOPIC_OR_BROKER = Wanted("a topic's name or a broker's id", (str, int), lambda each: _is_name(str(each)))
+SERIALIZER = Wanted(
+    "a function, an object with serialize or deserialize, or None",
+    (object,),
+    _is_serializer,
+)
+LISTENER = Wanted(
+    "an object with on_partitions_assigned and on_partitions_revoked",
+    (object,),
+    _is_listener,
+)
+TOPIC_OR_BROKER = Wanted(
+    "a topic's name or a broker's id", (str, int), lambda each: _is_name(str(each))
+)
 TOPICS = several('the topics\' names: "orders" or ["orders", "payments"]', _is_text)
 PARTITION = Wanted('a partition: TopicPartition("orders", 0)', (tuple,), is_partition)
-PARTITIONS = several('a list of partitions: [TopicPartition("orders", 0)]', is_partition)
+PARTITIONS = several(
+    'a list of partitions: [TopicPartition("orders", 0)]', is_partition
+)
 TIMES = pairs('{TopicPartition("orders", 0): ms since 1970}', _is_time)
-OFFSETS = pairs('{TopicPartition("orders", 0): offset}, with offsets from 0 on', _is_offset)
-COMMITS = pairs("{TopicPartition: OffsetAndMetadata(offset, metadata)}", _is_commit, TypeError).or_none("positions")
-GROUP = Wanted("consumer.group_metadata() or the group's id", (GroupMetadata, str), lambda of: _is_name(str(of)))
-HEADERS = Wanted('(name, value) pairs: [("source", b"shop")]', (Collection, type(None)), _are_headers, TypeError)
-TOPIC_NAME = Wanted('topics as texts, one after the other: consumer("orders", "payments")', (str,), _is_name)
-PLACE = Wanted(OFFSET.words, (object,), lambda each: type(each) is int and OFFSET.fits(each))  # as in kafka-python
-FAULTS = Wanted("a list of faults from minikafka.faults: [Crash(1, at_ms=2000)]", (Iterable,))
-API = Wanted("the name of one of Kafka's APIs, such as Produce", (str,), lambda name: name in messages.API)
+OFFSETS = pairs(
+    '{TopicPartition("orders", 0): offset}, with offsets from 0 on', _is_offset
+)
+COMMITS = pairs(
+    "{TopicPartition: OffsetAndMetadata(offset, metadata)}", _is_commit, TypeError
+).or_none("positions")
+GROUP = Wanted(
+    "consumer.group_metadata() or the group's id",
+    (GroupMetadata, str),
+    lambda of: _is_name(str(of)),
+)
+HEADERS = Wanted(
+    '(name, value) pairs: [("source", b"shop")]',
+    (Collection, type(None)),
+    _are_headers,
+    TypeError,
+)
+TOPIC_NAME = Wanted(
+    'topics as texts, one after the other: consumer("orders", "payments")',
+    (str,),
+    _is_name,
+)
+# as in kafka-python
+PLACE = Wanted(
+    OFFSET.words, (object,), lambda each: type(each) is int and OFFSET.fits(each)
+)
+FAULTS = Wanted(
+    "a list of faults from minikafka.faults: [Crash(1, at_ms=2000)]", (Iterable,)
+)
+API = Wanted(
+    "the name of one of Kafka's APIs, such as Produce",
+    (str,),
+    lambda name: name in messages.API,
+)
 
 # What a fault's fields hold; None is right where it is the default.
 OF_FAULTS = {
-    "at_ms": MS, "for_ms": MS, "extra_ms": MS, "restart_after_ms": MS, "by_ms": SKEW_MS,
-    "call": COUNT, "nth": COUNT, "times": COUNT, "chance_percent": whole(0, 100), "answer": FLAG, "api": API,
-}  # fmt: skip
+    "at_ms": MS,
+    "for_ms": MS,
+    "extra_ms": MS,
+    "restart_after_ms": MS,
+    "by_ms": SKEW_MS,
+    "call": COUNT,
+    "nth": COUNT,
+    "times": COUNT,
+    "chance_percent": whole(0, 100),
+    "answer": FLAG,
+    "api": API,
+}
 
 OF_CLIENTS = {
-    "client_id": TEXT.or_none("a name of its own"), "request_timeout_ms": MS, "retry_backoff_ms": MS,
-    "reconnect_backoff_ms": MS, "metadata_max_age_ms": MS,
-}  # fmt: skip
+    "client_id": TEXT.or_none("a name of its own"),
+    "request_timeout_ms": MS,
+    "retry_backoff_ms": MS,
+    "reconnect_backoff_ms": MS,
+    "metadata_max_age_ms": MS,
+}
 OF_PRODUCERS = OF_CLIENTS | {
-    "enable_idempotence": FLAG.or_none("as far as the rest allows"), "linger_ms": MS, "batch_size": NUMBER,
-    "buffer_memory": COUNT, "max_in_flight_requests_per_connection": COUNT, "max_request_size": COUNT,
-    "key_serializer": SERIALIZER, "value_serializer": SERIALIZER, "retries": NUMBER, "retry_backoff_max_ms": MS,
-    "delivery_timeout_ms": MS, "max_block_ms": MS, "transactional_id": TEXT.or_none("no transactions"),
+    "enable_idempotence": FLAG.or_none("as far as the rest allows"),
+    "linger_ms": MS,
+    "batch_size": NUMBER,
+    "buffer_memory": COUNT,
+    "max_in_flight_requests_per_connection": COUNT,
+    "max_request_size": COUNT,
+    "key_serializer": SERIALIZER,
+    "value_serializer": SERIALIZER,
+    "retries": NUMBER,
+    "retry_backoff_max_ms": MS,
+    "delivery_timeout_ms": MS,
+    "max_block_ms": MS,
+    "transactional_id": TEXT.or_none("no transactions"),
     "transaction_timeout_ms": COUNT,
-}  # fmt: skip
+}
 OF_CONSUMERS = OF_CLIENTS | {
-    "group_id": TEXT.or_none("no group"), "group_instance_id": TEXT.or_none("a dynamic member"),
-    "group_remote_assignor": TEXT.or_none("the coordinator's choice"), "enable_auto_commit": FLAG,
-    "auto_commit_interval_ms": COUNT, "session_timeout_ms": COUNT, "heartbeat_interval_ms": COUNT,
-    "max_poll_interval_ms": COUNT, "max_poll_records": COUNT, "processing_ms": MS, "fetch_min_bytes": NUMBER,
-    "fetch_max_wait_ms": NUMBER, "fetch_max_bytes": NUMBER, "max_partition_fetch_bytes": NUMBER, "check_crcs": FLAG,
-    "key_deserializer": SERIALIZER, "value_deserializer": SERIALIZER,
-    "consumer_timeout_ms": WAIT_MS, "allow_auto_create_topics": FLAG,
-}  # fmt: skip
+    "group_id": TEXT.or_none("no group"),
+    "group_instance_id": TEXT.or_none("a dynamic member"),
+    "group_remote_assignor": TEXT.or_none("the coordinator's choice"),
+    "enable_auto_commit": FLAG,
+    "auto_commit_interval_ms": COUNT,
+    "session_timeout_ms": COUNT,
+    "heartbeat_interval_ms": COUNT,
+    "max_poll_interval_ms": COUNT,
+    "max_poll_records": COUNT,
+    "processing_ms": MS,
+    "fetch_min_bytes": NUMBER,
+    "fetch_max_wait_ms": NUMBER,
+    "fetch_max_bytes": NUMBER,
+    "max_partition_fetch_bytes": NUMBER,
+    "check_crcs": FLAG,
+    "key_deserializer": SERIALIZER,
+    "value_deserializer": SERIALIZER,
+    "consumer_timeout_ms": WAIT_MS,
+    "allow_auto_create_topics": FLAG,
+}
 OF_PICTURES = {
-    **dict.fromkeys(("topic", "group", "table", "producer"), TEXT.or_none("the one that fits")),
-    "partition": NUMBER.or_none("the busiest"), "since_ms": MS, "names": several("two names", _is_text),
-    "partitions": several("partition numbers: [0, 1]", lambda n: type(n) is int and n >= 0).or_none("the busiest"),
-    "beside": several("another trace", lambda event: isinstance(event, Event), (Sequence,)).or_none(),
-    "surprise": FUNCTION.or_none(), "prediction": Wanted("what predict(...) returned", (object,), _is_prediction),
-}  # fmt: skip
+    **dict.fromkeys(
+        ("topic", "group", "table", "producer"), TEXT.or_none("the one that fits")
+    ),
+    "partition": NUMBER.or_none("the busiest"),
+    "since_ms": MS,
+    "names": several("two names", _is_text),
+    "partitions": (
+        several(
+            "partition numbers: [0, 1]", lambda n: type(n) is int and n >= 0
+        ).or_none("the busiest")
+    ),
+    "beside": (
+        several(
+            "another trace", lambda event: isinstance(event, Event), (Sequence,)
+        ).or_none()
+    ),
+    "surprise": FUNCTION.or_none(),
+    "prediction": Wanted("what predict(...) returned", (object,), _is_prediction),
+}
 
 
 def check(wanted: Mapping[str, Wanted], given: Mapping[str, object]) -> None:
@@ -192,7 +354,14 @@ def check(wanted: Mapping[str, Wanted], given: Mapping[str, object]) -> None:
 def check_fault(fault: Fault) -> None:
     """Raise for a fault whose fields make no sense."""
     kind = type(fault)
-    check(OF_FAULTS, {name: value for name, value in vars(fault).items() if value != getattr(kind, name, ...)})
+    check(
+        OF_FAULTS,
+        {
+            name: value
+            for name, value in vars(fault).items()
+            if value != getattr(kind, name, ...)
+        },
+    )
 
 
 def checked(**wanted: Wanted) -> Callable[[Method], Method]:
@@ -201,12 +370,19 @@ def checked(**wanted: Wanted) -> Callable[[Method], Method]:
     def around(method: Method) -> Method:
         parameters = signature(method).parameters
         assert set(wanted) <= set(parameters), f"{method.__name__} has other arguments"
-        rest = [each.name for each in parameters.values() if each.kind is Parameter.VAR_POSITIONAL]
+        rest = [
+            each.name
+            for each in parameters.values()
+            if each.kind is Parameter.VAR_POSITIONAL
+        ]
         names = list(takewhile(lambda name: name not in rest, parameters))[1:]
 
         @wraps(method)
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            for name, value in (*zip(chain(names, cycle(rest)), args, strict=False), *kwargs.items()):
+            for name, value in (
+                *zip(chain(names, cycle(rest)), args, strict=False),
+                *kwargs.items(),
+            ):
                 if name in wanted:
                     wanted[name].check(name, value)
             return method(self, *args, **kwargs)

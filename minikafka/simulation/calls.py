@@ -1,7 +1,8 @@
-"""The calls made at top level, so that a run can be made again from the seed, up to any moment.
+"""The calls made at top level, so that a run can be made again from the seed, up to any
+moment.
 
-A call is kept with its virtual time. What programs call is not kept: it follows from the rest. A wait for a condition
-is kept as the time it took.
+A call is kept with its virtual time. What programs call is not kept: it follows from
+the rest. A wait for a condition is kept as the time it took.
 """
 
 import copy
@@ -17,7 +18,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 class TopLevelCall(NamedTuple):
     """at_ms: when it began.
 
-    target: "cluster", a client's name, or ("future", n) for the n-th record sent at top level.
+    target: "cluster", a client's name, or ("future", n) for the n-th record sent at top
+    level.
     """
 
     at_ms: int
@@ -27,28 +29,42 @@ class TopLevelCall(NamedTuple):
     kwargs: dict[str, Any]
 
     def __str__(self) -> str:
-        shown = [repr(each) for each in self.args] + [f"{name}={value!r}" for name, value in self.kwargs.items()]
-        return f"{self.at_ms / 1000:.3f} s  {self.target}.{self.method}({', '.join(shown)})"
+        shown = [repr(each) for each in self.args] + [
+            f"{name}={value!r}" for name, value in self.kwargs.items()
+        ]
+        return (
+            f"{self.at_ms / 1000:.3f} s "
+            f" {self.target}.{self.method}({', '.join(shown)})"
+        )
 
 
 def recorded(method: Method) -> Method:
-    """Keep calls of this method in the cluster's `calls`, unless a program or another kept call makes them."""
+    """Keep calls of this method in the cluster's `calls`, unless a program or another
+    kept call makes them.
+    """
 
     @wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         book: Book = self.book
         if book.inside or book.in_program():
             return method(self, *args, **kwargs)
-        entry = TopLevelCall(book.now_ms(), self.call_name, method.__name__, _kept(args), _kept(kwargs))
+        entry = TopLevelCall(
+            book.now_ms(), self.call_name, method.__name__, _kept(args), _kept(kwargs)
+        )
         book.calls.append(entry)
         book.inside = True
         try:
             with book.interrupts.listening():
                 return method(self, *args, **kwargs)
         except KeyboardInterrupt:
-            if method.__name__ in ("run", "run_ms"):  # made again, it is to end where it ended
+            # made again, it is to end where it ended
+            if method.__name__ in ("run", "run_ms"):
                 passed_ms = book.now_ms() - entry.at_ms
-                book.calls.append(book.calls.pop()._replace(method="run_ms", args=(passed_ms,), kwargs={}))
+                book.calls.append(
+                    book.calls.pop()._replace(
+                        method="run_ms", args=(passed_ms,), kwargs={}
+                    )
+                )
             raise
         finally:
             book.inside = False
@@ -60,7 +76,10 @@ class Book:
     """The calls of one cluster."""
 
     def __init__(
-        self, now_ms: Callable[[], int], in_program: Callable[[], bool], interrupts: Interrupts
+        self,
+        now_ms: Callable[[], int],
+        in_program: Callable[[], bool],
+        interrupts: Interrupts,
     ) -> None:
         self.calls: list[TopLevelCall] = []
         self.inside = False
@@ -70,7 +89,9 @@ class Book:
 
 
 def _kept(value: Any) -> Any:
-    """The value as it is now: a learner may change a list or dict afterwards. Everything else is kept as it is."""
+    """The value as it is now: a learner may change a list or dict afterwards.
+    Everything else is kept as it is.
+    """
     if isinstance(value, dict):
         return {key: _kept(each) for key, each in value.items()}
     if type(value) in (list, tuple):

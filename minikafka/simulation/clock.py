@@ -1,4 +1,6 @@
-"""Virtual time. It moves only when somebody waits, from one thing that is due to the next."""
+"""Virtual time. It moves only when somebody waits, from one thing that is due to the
+next.
+"""
 
 import heapq
 from collections.abc import Callable
@@ -9,7 +11,9 @@ MIDNIGHT_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z, when every simulation b
 
 
 class Clock:
-    """now_ms counts from 0. Actions due at the same time happen in the order in which they were scheduled."""
+    """now_ms counts from 0. Actions due at the same time happen in the order in which
+    they were scheduled.
+    """
 
     def __init__(self) -> None:
         self.now_ms = 0

@@ -1,4 +1,5 @@
-"""Cluster: what a notebook holds. Brokers, clients and programs on a virtual clock; a picture of what happened.
+"""Cluster: what a notebook holds. Brokers, clients and programs on a virtual clock; a
+picture of what happened.
 
     cluster = Cluster(brokers=1, seed=7)
     cluster.create_topic("orders", partitions=3)
@@ -8,7 +9,8 @@
     consumer = cluster.consumer("orders", auto_offset_reset="earliest")
     consumer.poll(timeout_ms=1000)
 
-Only waiting lets time pass: run(), poll(), flush(), a future's get(), and what asks a broker, such as create_topic().
+Only waiting lets time pass: run(), poll(), flush(), a future's get(), and what asks a
+broker, such as create_topic().
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -67,25 +69,36 @@ Result = TypeVar("Result")
 def held_by(
     part: str, method: Callable[Concatenate[Any, Arguments], Result]
 ) -> Callable[Concatenate[Any, Arguments], Result]:
-    """A method of the cluster that is one of what it holds as `part`: same arguments, same help."""
+    """A method of the cluster that is one of what it holds as `part`: same arguments,
+    same help.
+    """
 
     @wraps(method)
-    def call(self: "Cluster", *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def call(
+        self: "Cluster", *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
         return method(getattr(self, part), *args, **kwargs)
 
     return call
 
 
 class Cluster:
-    """brokers: how many. seed: same seed and same calls, same trace. faults: a plan from minikafka.faults.
+    """brokers: how many. seed: same seed and same calls, same trace. faults: a plan
+    from minikafka.faults.
 
-    latency_ms: shortest and longest time of a message on its way. configs: broker configs with Kafka's names. racks:
-    where the brokers stand, in turn (broker.rack).
+    latency_ms: shortest and longest time of a message on its way. configs: broker
+    configs with Kafka's names. racks: where the brokers stand, in turn (broker.rack).
     """
 
     call_name = "cluster"
 
-    @checked(brokers=WHOLE, seed=WHOLE, faults=FAULTS, latency_ms=LATENCY_MS, configs=CONFIGS.or_none())
+    @checked(
+        brokers=WHOLE,
+        seed=WHOLE,
+        faults=FAULTS,
+        latency_ms=LATENCY_MS,
+        configs=CONFIGS.or_none(),
+    )
     def __init__(
         self,
         brokers: int = 1,
@@ -114,22 +127,44 @@ class Cluster:
         self.kernel = Kernel(self._clock, crash_program)
         in_program = lambda: self.kernel.program() is not None  # noqa: E731
         self.book = Book(lambda: self._clock.now_ms, in_program, self.kernel.interrupts)
-        self._network = Network(self._clock, self._random("network"), self._plan, self._trace_of("network"), latency_ms)
+        self._network = Network(
+            self._clock,
+            self._random("network"),
+            self._plan,
+            self._trace_of("network"),
+            latency_ms,
+        )
         self._clients: dict[str, Handle] = {}
         self._tables: dict[str, Table] = {}
-        self._taken = ["admin", "cluster", "network", *(f"broker {node_id}" for node_id in range(1, brokers + 1))]
+        self._taken = [
+            "admin",
+            "cluster",
+            "network",
+            *(f"broker {node_id}" for node_id in range(1, brokers + 1)),
+        ]
         self.trace_of_writer = self._trace_of("cluster")
         self._brokers: dict[int, BrokerProcess] = {}
         properties = {name: str(value) for name, value in (configs or {}).items()}
-        peers = {node_id: (f"broker-{node_id}", CONTROLLER_PORT) for node_id in range(1, brokers + 1)}
+        peers = {
+            node_id: (f"broker-{node_id}", CONTROLLER_PORT)
+            for node_id in range(1, brokers + 1)
+        }
         for node_id in peers:
             rack = {"broker.rack": racks[(node_id - 1) % len(racks)]} if racks else {}
             self._add_broker(node_id, properties | rack, peers if brokers > 1 else {})
-        self.kernel.advance(lambda: all(each.broker.ready for each in self._brokers.values()), 60_000)
-        admin = AdminHandle(Admin("admin", self._bootstrap(), self._trace_of("admin")), self.kernel, self._network)
+        self.kernel.advance(
+            lambda: all(each.broker.ready for each in self._brokers.values()), 60_000
+        )
+        admin = AdminHandle(
+            Admin("admin", self._bootstrap(), self._trace_of("admin")),
+            self.kernel,
+            self._network,
+        )
         self._topics = Topics(self.book, self._brokers, admin)
         self._groups = ConsumerGroups(self.book, self._brokers, admin)
-        self._mishaps = Mishaps(self.book, self.kernel, self._network, self._brokers, self._clients)
+        self._mishaps = Mishaps(
+            self.book, self.kernel, self._network, self._brokers, self._clients
+        )
         for at_ms, fault in self._plan.timed():
             self._clock.schedule(at_ms, partial(self._mishaps.begin, fault))
 
@@ -172,31 +207,39 @@ class Cluster:
 
     @recorded
     def producer(self, **config: Any) -> ProducerHandle:
-        """A new producer. config: kafka-python's names, the Java client's defaults (acks="all", linger_ms=5, ...)."""
+        """A new producer. config: kafka-python's names, the Java client's defaults
+        (acks="all", linger_ms=5, ...).
+        """
         checked_config("producer", config)
         name = self._client_name("producer", config)
         trace, random = self._trace_of(name), self._random(name)
 
         def core() -> Producer:
             chosen = {"partitioner": partitioner(config.get("partitioner"))}
-            return Producer(name, self._bootstrap(), trace, random.random, **config | chosen)
+            return Producer(
+                name, self._bootstrap(), trace, random.random, **config | chosen
+            )
 
         return self._add_client(ProducerHandle, name, trace, core)  # type: ignore[return-value]
 
     @checked(topics=TOPIC_NAME)
     @recorded
     def consumer(self, *topics: str, **config: Any) -> ConsumerHandle:
-        """A new consumer of these topics; without topics, subscribe() or assign() later.
+        """A new consumer of these topics; without topics, subscribe() or assign()
+        later.
 
-        With group_id="billing" it shares their partitions with the group's other members, else it reads all of them.
-        Unless told otherwise it begins at the end: auto_offset_reset="latest" is Kafka's default.
+        With group_id="billing" it shares their partitions with the group's other
+        members, else it reads all of them. Unless told otherwise it begins at the end:
+        auto_offset_reset="latest" is Kafka's default.
         """
         checked_config("consumer", config)
         name = self._client_name("consumer", config)
         trace, random = self._trace_of(name), self._random(name)
 
         def core() -> Consumer:
-            return Consumer(name, self._bootstrap(), trace, *topics, random=random.random, **config)
+            return Consumer(
+                name, self._bootstrap(), trace, *topics, random=random.random, **config
+            )
 
         return self._add_client(ConsumerHandle, name, trace, core)  # type: ignore[return-value]
 
@@ -219,7 +262,9 @@ class Cluster:
 
     @checked(name=TEXT)
     def table(self, name: str) -> Table:
-        """A store outside Kafka by this name, for the effects of programs. It survives whatever happens here."""
+        """A store outside Kafka by this name, for the effects of programs. It survives
+        whatever happens here.
+        """
         if name not in self._tables:
             self._tables[name] = Table(self, name)
         return self._tables[name]
@@ -236,8 +281,9 @@ class Cluster:
     def run(self, seconds: float = 1) -> None:
         """Let so many virtual seconds pass. In a program: wait so long.
 
-        Days of a busy cluster take real minutes, and a program that loops without a blocking call never gives way:
-        interrupt the kernel then (Ctrl-C, or the stop button). The cluster can be used afterwards.
+        Days of a busy cluster take real minutes, and a program that loops without a
+        blocking call never gives way: interrupt the kernel then (Ctrl-C, or the stop
+        button). The cluster can be used afterwards.
         """
         self._pass_ms(round(seconds * 1000))
 
@@ -251,7 +297,9 @@ class Cluster:
 
     @checked(condition=FUNCTION, seconds=SECONDS)
     def run_until(self, condition: Callable[[], bool], seconds: float = 60) -> None:
-        """Let time pass until condition() is true; raises KafkaTimeoutError if that takes more than so many seconds."""
+        """Let time pass until condition() is true; raises KafkaTimeoutError if that
+        takes more than so many seconds.
+        """
         began_ms, inside = self._clock.now_ms, self.book.inside
         self.book.inside = True
         try:
@@ -261,9 +309,13 @@ class Cluster:
             self.book.inside = inside
             if not inside and self.kernel.program() is None:
                 waited_ms = self._clock.now_ms - began_ms
-                self.book.calls.append(TopLevelCall(began_ms, "cluster", "run_ms", (waited_ms,), {}))
+                self.book.calls.append(
+                    TopLevelCall(began_ms, "cluster", "run_ms", (waited_ms,), {})
+                )
         if not reached:
-            raise KafkaTimeoutError(f"the condition did not come true within {seconds:g} virtual seconds")
+            raise KafkaTimeoutError(
+                f"the condition did not come true within {seconds:g} virtual seconds"
+            )
 
     def _pass_ms(self, ms: int) -> None:
         self.kernel.programs.enter("sleep")
@@ -281,10 +333,11 @@ class Cluster:
         answer: Any = None,
         **options: Any,
     ) -> Any:
-        """The picture of what happened: the one that fits, play("log"), or play(q1, surprise=..., answer=...).
+        """The picture of what happened: the one that fits, play("log"), or play(q1,
+        surprise=..., answer=...).
 
-        surprise(event): whether the picture stops before it. answer: the right option, or a function of the trace that
-        computes it. options: the picture's own.
+        surprise(event): whether the picture stops before it. answer: the right option,
+        or a function of the trace that computes it. options: the picture's own.
         """
         from minikafka.theatre import fitting, picture
 
@@ -293,7 +346,13 @@ class Cluster:
         check(OF_PICTURES, {"prediction": prediction, "surprise": surprise, **options})
         chosen = name or fitting(self.trace)
         return picture(
-            chosen, self.trace, seed=self.seed, prediction=prediction, surprise=surprise, answer=answer, **options
+            chosen,
+            self.trace,
+            seed=self.seed,
+            prediction=prediction,
+            surprise=surprise,
+            answer=answer,
+            **options,
         )
 
     @property
@@ -303,11 +362,15 @@ class Cluster:
 
     @checked(until_ms=MS.or_none("all of it"))
     def replay(self, until_ms: int | None = None) -> "Cluster":
-        """The same run again from the seed, up to a moment: a new cluster that one can go on from differently."""
+        """The same run again from the seed, up to a moment: a new cluster that one can
+        go on from differently.
+        """
         from minikafka.simulation.replay import replayed
 
         again = Cluster(**self._made_with, faults=self._plan.faults)
-        return replayed(self, again, self._clock.now_ms if until_ms is None else until_ms)
+        return replayed(
+            self, again, self._clock.now_ms if until_ms is None else until_ms
+        )
 
     def __repr__(self) -> str:
         return overview.table(self)
@@ -318,7 +381,9 @@ class Cluster:
 
     @recorded
     def close(self) -> None:
-        """End everything, and free what programs still hold. A cluster that many programs ran on is worth closing."""
+        """End everything, and free what programs still hold. A cluster that many
+        programs ran on is worth closing.
+        """
         self.kernel.programs.close()
         for handle in self._clients.values():
             handle._process.state, handle._process.deadline = "down", None
@@ -350,20 +415,35 @@ class Cluster:
         return trace
 
     def _random(self, node: str) -> Random:
-        """Each node has its own, so that one more client changes nothing for the others."""
+        """Each node has its own, so that one more client changes nothing for the
+        others.
+        """
         return Random(f"{self.seed} {node}")
 
     def _bootstrap(self) -> list[tuple[str, int]]:
         return [(f"broker-{node_id}", 9092) for node_id in self._brokers]
 
-    def _add_broker(self, node_id: int, properties: dict[str, str], peers: dict[int, tuple[str, int]]) -> None:
+    def _add_broker(
+        self,
+        node_id: int,
+        properties: dict[str, str],
+        peers: dict[int, tuple[str, int]],
+    ) -> None:
         cluster_id = CLUSTER_ID if peers else None
         address = (f"broker-{node_id}", 9092)
-        config = BrokerConfig({"PLAINTEXT": address}, properties, peers, tuple(sorted(peers)[:MOST_VOTERS]), cluster_id)
+        config = BrokerConfig(
+            {"PLAINTEXT": address},
+            properties,
+            peers,
+            tuple(sorted(peers)[:MOST_VOTERS]),
+            cluster_id,
+        )
         trace = self._trace_of(f"broker {node_id}")
         random = self._random(f"broker {node_id}")
         skew_ms = self._plan.skew_ms(f"broker {node_id}")
-        process = BrokerProcess(node_id, config, random, self._clock, self._network, trace, address, skew_ms)
+        process = BrokerProcess(
+            node_id, config, random, self._clock, self._network, trace, address, skew_ms
+        )
         self._brokers[node_id] = process
         self.kernel.agenda.add(process)
 
@@ -375,7 +455,13 @@ class Cluster:
             number += 1
         return name
 
-    def _add_client(self, handle: type[Handle], name: str, trace: Trace, new_core: Callable[[], Client]) -> Handle:
+    def _add_client(
+        self,
+        handle: type[Handle],
+        name: str,
+        trace: Trace,
+        new_core: Callable[[], Client],
+    ) -> Handle:
         program = self.kernel.program()
         trace.now = self._clock.now_ms
         process = ClientProcess(name, new_core(), self._clock, self._network, trace)

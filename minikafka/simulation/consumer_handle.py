@@ -6,7 +6,16 @@ from typing import Any
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.positions import EARLIEST, LATEST
 from minikafka.clients.structs import ConsumerRecord, OffsetAndTimestamp, TopicPartition
-from minikafka.simulation.arguments import ANY_MS, COUNT, PARTITION, PARTITIONS, PLACE, TEXT, TIMES, checked
+from minikafka.simulation.arguments import (
+    ANY_MS,
+    COUNT,
+    PARTITION,
+    PARTITIONS,
+    PLACE,
+    TEXT,
+    TIMES,
+    checked,
+)
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.member_handle import MemberHandle
 
@@ -24,26 +33,41 @@ class ConsumerHandle(MemberHandle):
 
     @checked(timeout_ms=ANY_MS, max_records=COUNT.or_none("max_poll_records"))
     @recorded
-    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """What came since the last poll, {TopicPartition: [ConsumerRecord]}; waits for some up to timeout_ms."""
+    def poll(
+        self, timeout_ms: float = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """What came since the last poll, {TopicPartition: [ConsumerRecord]}; waits for
+        some up to timeout_ms.
+        """
         self._begin("poll")
-        records = self._poll(timeout_ms, max_records or self.core.config["max_poll_records"])
+        records = self._poll(
+            timeout_ms, max_records or self.core.config["max_poll_records"]
+        )
         if not records and self._cluster.kernel.program() is None:
             self._cluster.say_why_nothing_came(self, timeout_ms)
         return records
 
-    def _poll(self, timeout_ms: float | None, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+    def _poll(
+        self, timeout_ms: float | None, max_records: int
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
         if not self.core.assigned and not self.core.topics:
-            raise IllegalStateError(f"{self.name} reads nothing yet: subscribe() or assign() first")
+            raise IllegalStateError(
+                f"{self.name} reads nothing yet: subscribe() or assign() first"
+            )
         if self._in_task:
-            raise IllegalStateError("a rebalance listener runs within poll(), so it can't poll itself")
+            raise IllegalStateError(
+                "a rebalance listener runs within poll(), so it can't poll itself"
+            )
         self._work_off()
         self._run_completed()
-        core = self.core  # a restart puts another one in its place; a dead program's `finally` must not touch that
+        # a restart puts another one in its place; a dead program's `finally` must not
+        # touch that
+        core = self.core
         core.begin_poll(self._now)
         self._turn()
         try:
-            # An empty poll takes a ms, even with a time-out of 0: so a program that polls in a loop lets time pass.
+            # An empty poll takes a ms, even with a time-out of 0: so a program that
+            # polls in a loop lets time pass.
             self._wait_for_records(None if timeout_ms is None else max(1, timeout_ms))
             return self._take(max_records)
         finally:
@@ -52,11 +76,19 @@ class ConsumerHandle(MemberHandle):
                 self._turn()
 
     def _wait_for_records(self, limit_ms: float | None) -> None:
-        """Wait for records; callbacks and the assignor are done meanwhile, however long they take."""
-        core, until = self.core, None if limit_ms is None else self._cluster.now_ms + limit_ms
+        """Wait for records; callbacks and the assignor are done meanwhile, however long
+        they take.
+        """
+        core, until = (
+            self.core,
+            (None if limit_ms is None else self._cluster.now_ms + limit_ms),
+        )
         while True:
             left = None if until is None else max(0, until - self._cluster.now_ms)
-            if not self._wait(lambda: core.has_task() or core.has_records(), left) or not core.has_task():
+            if (
+                not self._wait(lambda: core.has_task() or core.has_records(), left)
+                or not core.has_task()
+            ):
                 return
             self._do_tasks(core)
 
@@ -71,7 +103,8 @@ class ConsumerHandle(MemberHandle):
     def __next__(self) -> ConsumerRecord:
         """One record after the other.
 
-        In a program it waits for ever; at top level it ends after 60 virtual seconds without one.
+        In a program it waits for ever; at top level it ends after 60 virtual seconds
+        without one.
         """
         return self._next_record()
 
@@ -82,7 +115,9 @@ class ConsumerHandle(MemberHandle):
         self._begin("poll")
         if self._batch_left > 0 and self.core.error is None and self.core.has_records():
             return self._next_of_batch()
-        self._batch_left = 0 if self.core.membership is None else self.core.config["max_poll_records"]
+        self._batch_left = (
+            0 if self.core.membership is None else self.core.config["max_poll_records"]
+        )
         patience_ms = self.core.config["consumer_timeout_ms"]
         at_top_level = self._cluster.kernel.program() is None
         if patience_ms is None and at_top_level:
@@ -92,11 +127,16 @@ class ConsumerHandle(MemberHandle):
             self._batch_left -= 1
             return found[0]
         if at_top_level and self.core.config["consumer_timeout_ms"] is None:
-            print(f"{self.name}: no record for {PATIENCE_MS // 1000} virtual seconds, so the loop ends here.")
+            print(
+                f"{self.name}: no record for {PATIENCE_MS // 1000} virtual seconds, so"
+                " the loop ends here."
+            )
         raise StopIteration
 
     def _next_of_batch(self) -> ConsumerRecord:
-        """One more of what the last poll brought: without another poll, so the group sees none either."""
+        """One more of what the last poll brought: without another poll, so the group
+        sees none either.
+        """
         self._work_off()
         self._batch_left -= 1
         [[found]] = self._take(1).values()
@@ -130,7 +170,9 @@ class ConsumerHandle(MemberHandle):
 
     @checked(partition=PARTITION, timeout_ms=ANY_MS.or_none("request_timeout_ms"))
     @recorded
-    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
+    def position(
+        self, partition: TopicPartition, timeout_ms: float | None = None
+    ) -> int:
         """The offset of the next record that poll() gives."""
         self._begin("position")
         asked = self._partition(partition)
@@ -142,12 +184,17 @@ class ConsumerHandle(MemberHandle):
             self._turn()
             try:
                 limit_ms = core.request_timeout_ms if timeout_ms is None else timeout_ms
-                self._wait(lambda: held.position is not None or core.error is not None, limit_ms)
+                self._wait(
+                    lambda: held.position is not None or core.error is not None,
+                    limit_ms,
+                )
                 core.raise_error()
             finally:
                 core.end_waiting()
         if held.position is None:
-            raise KafkaTimeoutError(f"the position in {asked} could not be found in time")
+            raise KafkaTimeoutError(
+                f"the position in {asked} could not be found in time"
+            )
         return held.position
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
@@ -156,11 +203,22 @@ class ConsumerHandle(MemberHandle):
         A subscription has none before metadata came: then this waits for it.
         """
         wanted = [self._partition(each) for each in partitions]
-        missing = [topic for topic in self.core.topics if not self.core.metadata.partitions(topic)]
+        missing = [
+            topic
+            for topic in self.core.topics
+            if not self.core.metadata.partitions(topic)
+        ]
         if missing and self.core.membership is None:
             self.core.begin_waiting(self._now)
             self._turn()
-            self._wait(lambda: not any(not self.core.metadata.partitions(topic) for topic in missing), 30_000)
+            self._wait(
+                lambda: (
+                    not any(
+                        not self.core.metadata.partitions(topic) for topic in missing
+                    )
+                ),
+                30_000,
+            )
             self.core.end_waiting()
         return wanted or list(self.core.assigned)
 
@@ -180,7 +238,9 @@ class ConsumerHandle(MemberHandle):
         self.core.pause(self._assigned(partitions) if partitions else [], paused=False)
 
     def paused(self) -> set[TopicPartition]:
-        return {partition for partition, held in self.core.assigned.items() if held.paused}
+        return {
+            partition for partition, held in self.core.assigned.items() if held.paused
+        }
 
     @checked(partition=PARTITION)
     def highwater(self, partition: TopicPartition) -> int | None:
@@ -194,39 +254,67 @@ class ConsumerHandle(MemberHandle):
 
     @checked(partitions=PARTITIONS)
     @recorded
-    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
         """The oldest offset of each partition."""
-        return {partition: each.offset for partition, each in self._ask(dict.fromkeys(partitions, EARLIEST)).items()}
+        return {
+            partition: each.offset
+            for partition, each in self._ask(
+                dict.fromkeys(partitions, EARLIEST)
+            ).items()
+        }
 
     @checked(partitions=PARTITIONS)
     @recorded
-    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
         """The offset that the next record of each partition will get."""
-        return {partition: each.offset for partition, each in self._ask(dict.fromkeys(partitions, LATEST)).items()}
+        return {
+            partition: each.offset
+            for partition, each in self._ask(dict.fromkeys(partitions, LATEST)).items()
+        }
 
     @checked(timestamps=TIMES)
     @recorded
     def offsets_for_times(
         self, timestamps: dict[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """For each partition the first record at or after a time (ms since the epoch), None if there is none."""
-        answers = self._ask({partition: int(timestamp) for partition, timestamp in timestamps.items()})
-        return {partition: None if each.offset < 0 else each for partition, each in answers.items()}
+        """For each partition the first record at or after a time (ms since the epoch),
+        None if there is none.
+        """
+        answers = self._ask(
+            {partition: int(timestamp) for partition, timestamp in timestamps.items()}
+        )
+        return {
+            partition: None if each.offset < 0 else each
+            for partition, each in answers.items()
+        }
 
-    def _ask(self, timestamps: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
+    def _ask(
+        self, timestamps: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
         self._begin("offsets")
-        wanted = {self._partition(partition): timestamp for partition, timestamp in timestamps.items()}
+        wanted = {
+            self._partition(partition): timestamp
+            for partition, timestamp in timestamps.items()
+        }
         lookup = self.core.ask_offsets(wanted, self._now)
         self._turn()
         if not self._wait(lambda: lookup.is_done, self.core.request_timeout_ms):
             self.core.questions.give_up(lookup)
-            raise KafkaTimeoutError(f"no answer about {', '.join(map(str, wanted))} in time: do they exist?")
+            raise KafkaTimeoutError(
+                f"no answer about {', '.join(map(str, wanted))} in time: do they exist?"
+            )
         answers: dict[TopicPartition, OffsetAndTimestamp] = lookup.get()
         return {partition: answers[partition] for partition in wanted}
 
     @checked(topic=TEXT)
     def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """The partitions of a topic, as this consumer learns them now; None if there is no such topic."""
+        """The partitions of a topic, as this consumer learns them now; None if there is
+        no such topic.
+        """
         self._begin("partitions_for_topic")
         self.core.metadata.want(topic)
         self._cluster.check_topic(topic)

@@ -1,7 +1,8 @@
-"""Fibres: functions that stop in the middle of a call and go on later. On CPython each is a greenlet.
+"""Fibres: functions that stop in the middle of a call and go on later. On CPython each
+is a greenlet.
 
-Programs need of a fibre what stands here, and nothing else; fibres_in_browser.py gives the same where Python runs in
-WebAssembly.
+Programs need of a fibre what stands here, and nothing else; fibres_in_browser.py gives
+the same where Python runs in WebAssembly.
 """
 
 import sys
@@ -12,7 +13,8 @@ if sys.platform == "emscripten":
 else:
     import greenlet
 
-    Freed = greenlet.GreenletExit  # raised in a fibre that is freed; whoever freed it doesn't hear of it
+    # raised in a fibre that is freed; whoever freed it doesn't hear of it
+    Freed = greenlet.GreenletExit
 
     class Fibre(greenlet.greenlet):
         """Fibre(function) runs function() from the first resume() on."""
@@ -21,7 +23,9 @@ else:
         dead_calls = 0  # how often it has called us after its end
 
         def resume(self) -> None:
-            """Called from outside: returns when the function gives way or ends, and raises what it raises."""
+            """Called from outside: returns when the function gives way or ends, and
+            raises what it raises.
+            """
             self.parent = greenlet.getcurrent()
             self.switch()
 
@@ -30,7 +34,9 @@ else:
             self.parent.switch()
 
         def free(self) -> None:
-            """End the function where it stands, if it has begun: Freed is raised there."""
+            """End the function where it stands, if it has begun: Freed is raised
+            there.
+            """
             if self:
                 self.throw()
 

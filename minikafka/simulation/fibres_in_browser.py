@@ -1,10 +1,13 @@
-"""Fibres in WebAssembly, each on a stack of its own (JavaScript Promise Integration, JSPI).
+"""Fibres in WebAssembly, each on a stack of its own (JavaScript Promise Integration,
+JSPI).
 
-pyodide.ffi.run_sync sets the whole stack of calls aside until a future has a result. Only a stack that JavaScript has
-begun with a promise can be set aside: a notebook's cell and what Pyodide runs asynchronously are, and so is each fibre.
+pyodide.ffi.run_sync sets the whole stack of calls aside until a future has a result.
+Only a stack that JavaScript has begun with a promise can be set aside: a notebook's
+cell and what Pyodide runs asynchronously are, and so is each fibre.
 
-The garbage collector must not come by itself then: where it walks the stacks (CPython 3.14's second generation), it
-finds what is left of those set aside, and damages Python's memory (Pyodide's issue 6464). A full collection walks none.
+The garbage collector must not come by itself then: where it walks the stacks (CPython
+3.14's second generation), it finds what is left of those set aside, and damages
+Python's memory (Pyodide's issue 6464). A full collection walks none.
 """
 
 import gc
@@ -15,11 +18,13 @@ from pyodide.code import run_js
 from pyodide.ffi import can_run_sync, run_sync
 
 NEEDS = (
-    "this browser can't set a running function aside (WebAssembly's stack switching, JSPI), which programs of a "
-    "cluster need: Chrome and Edge can from version 137 on. What runs without cluster.start() works."
+    "this browser can't set a running function aside (WebAssembly's stack switching,"
+    " JSPI), which programs of a cluster need: Chrome and Edge can from version 137 on."
+    " What runs without cluster.start() works."
 )
 COLLECT_EVERY = 500  # times that somebody is resumed: a few seconds of work
-# It begins when the caller's stack is set aside, and who has resumed it goes on when nothing of it is left on a stack.
+# It begins when the caller's stack is set aside, and who has resumed it goes on when
+# nothing of it is left on a stack.
 _begin = run_js("(run, end) => run.callPromising().then(() => end())")
 gc.disable()
 
@@ -31,8 +36,9 @@ class Freed(BaseException):
 class Signal:
     """What a stack that is set aside waits for.
 
-    It has what Pyodide asks of a future of asyncio. Such a one, or a promise of JavaScript, goes through the event loop
-    up to five times before somebody hears of it, which takes ten times as long as the switch itself.
+    It has what Pyodide asks of a future of asyncio. Such a one, or a promise of
+    JavaScript, goes through the event loop up to five times before somebody hears of
+    it, which takes ten times as long as the switch itself.
     """
 
     _asyncio_future_blocking = False  # by this name asyncio knows a future
@@ -53,7 +59,9 @@ class Signal:
         """Nothing: that it came is all there is to say."""
 
     def give(self) -> None:
-        """Who waits, or will wait, goes on as soon as the stack that calls this ends or is set aside."""
+        """Who waits, or will wait, goes on as soon as the stack that calls this ends or
+        is set aside.
+        """
         self._given = True
         if self._callback is not None:
             self._callback(self)
@@ -75,7 +83,9 @@ class Fibre:
         self._freed = False
 
     def resume(self) -> None:
-        """Called from outside: returns when the function gives way or ends, and raises what it raises."""
+        """Called from outside: returns when the function gives way or ends, and raises
+        what it raises.
+        """
         global _current
         if not can_run_sync():
             raise RuntimeError(NEEDS)

@@ -1,4 +1,6 @@
-"""The cluster's consumer groups: looked at without a client and without taking time, changed by requests."""
+"""The cluster's consumer groups: looked at without a client and without taking time,
+changed by requests.
+"""
 
 import difflib
 from collections.abc import Mapping
@@ -32,7 +34,9 @@ class GroupMember(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """A group. generation: the classic generation, or the group epoch. assignor: "" while none is agreed on."""
+    """A group. generation: the classic generation, or the group epoch. assignor: ""
+    while none is agreed on.
+    """
 
     group: str
     type: str
@@ -45,14 +49,27 @@ class GroupDescription(NamedTuple):
 
     def __repr__(self) -> str:
         name, assignor = printable(self.group), self.assignor or "-"
-        head = f"group {name} ({self.type}): {self.state}, generation {self.generation}, {assignor}"
+        head = (
+            f"group {name} ({self.type}): {self.state}, generation {self.generation},"
+            f" {assignor}"
+        )
         rows: list[list[Any]] = [["partition", "committed", "lag", "member"]]
-        owner = {partition: member.client for member in self.members for partition in member.partitions}
+        owner = {
+            partition: member.client
+            for member in self.members
+            for partition in member.partitions
+        }
         for partition in sorted({*owner, *self.committed}):
             offsets = [each.get(partition, "-") for each in (self.committed, self.lag)]
             rows.append([partition, *offsets, owner.get(partition, "-")])
         idle = [member.client for member in self.members if not member.partitions]
-        return "\n".join([head, *columns(rows), *([f"without a partition: {', '.join(idle)}"] if idle else [])])
+        return "\n".join(
+            [
+                head,
+                *columns(rows),
+                *([f"without a partition: {', '.join(idle)}"] if idle else []),
+            ]
+        )
 
 
 class ConsumerGroups:
@@ -60,7 +77,9 @@ class ConsumerGroups:
 
     call_name = "cluster"
 
-    def __init__(self, book: Book, brokers: Mapping[int, BrokerProcess], admin: AdminHandle) -> None:
+    def __init__(
+        self, book: Book, brokers: Mapping[int, BrokerProcess], admin: AdminHandle
+    ) -> None:
         self.book = book
         self._brokers = brokers
         self._admin = admin
@@ -89,61 +108,105 @@ class ConsumerGroups:
         else:
             said = found.describe()
             members = [
-                GroupMember(each["member_id"], each["client_id"], each["instance_id"], _assigned(each["assignment"]))
+                GroupMember(
+                    each["member_id"],
+                    each["client_id"],
+                    each["instance_id"],
+                    _assigned(each["assignment"]),
+                )
                 for each in said["members"]
             ]
             generation, assignor = said["group_epoch"], said["assignor_name"]
         committed = self.committed_offsets(group)
         return GroupDescription(
-            group, found.type, found.state_name, generation, assignor, members, committed, self.lag(group)
+            group,
+            found.type,
+            found.state_name,
+            generation,
+            assignor,
+            members,
+            committed,
+            self.lag(group),
         )
 
     @checked(group=TEXT)
     def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
         """What the group has committed."""
         offsets = self._group_state(group).offsets.of(group)
-        return dict(sorted((TopicPartition(topic, number), each.offset) for topic, number, each in offsets))
+        return dict(
+            sorted(
+                (TopicPartition(topic, number), each.offset)
+                for topic, number, each in offsets
+            )
+        )
 
     @checked(group=TEXT)
     def lag(self, group: str) -> dict[TopicPartition, int]:
         """How many records the group is behind in each partition.
 
-        It is measured from the committed offset, as by Kafka's tools: a partition without one is not here.
+        It is measured from the committed offset, as by Kafka's tools: a partition
+        without one is not here.
         """
         found = {}
         for partition, offset in self.committed_offsets(group).items():
             if partition.topic in best_informed(self._brokers).image.topics:
-                found[partition] = leading(self._brokers, *partition).high_watermark - offset
+                found[partition] = (
+                    leading(self._brokers, *partition).high_watermark - offset
+                )
         return found
 
     @checked(group=TEXT, offsets=OFFSETS)
     @recorded
-    def alter_offsets(self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int]) -> None:
-        """Set what a group has committed, as kafka-consumer-groups --reset-offsets does; it must have no members."""
+    def alter_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int]
+    ) -> None:
+        """Set what a group has committed, as kafka-consumer-groups --reset-offsets
+        does; it must have no members.
+        """
         parts = []
         for (topic, number), each in offsets.items():
             offset = each if isinstance(each, int) else each.offset
-            parts.append((topic, {"partition_index": number, "committed_offset": offset, "committed_metadata": ""}))
+            parts.append(
+                (
+                    topic,
+                    {
+                        "partition_index": number,
+                        "committed_offset": offset,
+                        "committed_metadata": "",
+                    },
+                )
+            )
         body = {"group_id": group, "topics": nested(parts)}
         response = self._admin.ask("OffsetCommit", body, self._coordinator_of(group))
         for topic in response.topics:
             for part in topic.partitions:
                 if part.error_code:
-                    raise refusal(Error(part.error_code), f"alter_offsets({group!r}): {Error(part.error_code).message}")
+                    raise refusal(
+                        Error(part.error_code),
+                        f"alter_offsets({group!r}): {Error(part.error_code).message}",
+                    )
 
     @checked(group=TEXT)
     @recorded
     def delete_group(self, group: str) -> None:
         """Remove a group that has no members, with its committed offsets."""
-        response = self._admin.ask("DeleteGroups", {"groups_names": [group]}, self._coordinator_of(group))
+        response = self._admin.ask(
+            "DeleteGroups", {"groups_names": [group]}, self._coordinator_of(group)
+        )
         raise_refusal(response.results[0], f"delete_group({group!r})")
 
     # inside
 
     def _group_states(self) -> list[Groups]:
         best_informed(self._brokers)
-        up = [process.broker for process in self._brokers.values() if process.state != "down"]
-        return [state for broker in up if broker.ready for state in broker.groups.loaded()]
+        up = [
+            process.broker
+            for process in self._brokers.values()
+            if process.state != "down"
+        ]
+        return [
+            state for broker in up if broker.ready for state in broker.groups.loaded()
+        ]
 
     def _group_state(self, group: str) -> Groups:
         for state in self._group_states():
@@ -153,12 +216,18 @@ class ConsumerGroups:
         near = difflib.get_close_matches(str(group), names, 1)
         there = f"there are {', '.join(names)}" if names else "there are none yet"
         hint = f"did you mean {near[0]!r}?" if near else there
-        raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"there is no group {group!r}; {hint}")
+        raise KafkaError(
+            Error.GROUP_ID_NOT_FOUND, f"there is no group {group!r}; {hint}"
+        )
 
     def _coordinator_of(self, group: str) -> int:
-        """Ask for it, as an admin client does; the first question of all makes the offsets topic."""
+        """Ask for it, as an admin client does; the first question of all makes the
+        offsets topic.
+        """
         for _ in range(PATIENCE_MS // RETRY_MS):
-            found = self._admin.ask("FindCoordinator", {"coordinator_keys": [group]}).coordinators[0]
+            found = self._admin.ask(
+                "FindCoordinator", {"coordinator_keys": [group]}
+            ).coordinators[0]
             error = Error(found.error_code)
             if error is Error.NONE:
                 return int(found.node_id)

@@ -1,4 +1,6 @@
-"""What the clients that a learner holds have in common: their calls let the cluster move on."""
+"""What the clients that a learner holds have in common: their calls let the cluster
+move on.
+"""
 
 import difflib
 from collections.abc import Callable
@@ -9,7 +11,14 @@ from minikafka.clients import producer_config as producers
 from minikafka.clients.connection import Client
 from minikafka.clients.errors import IllegalStateError
 from minikafka.clients.structs import TopicPartition
-from minikafka.simulation.arguments import OF_CONSUMERS, OF_PRODUCERS, PARTITION, WAIT_S, check, checked
+from minikafka.simulation.arguments import (
+    OF_CONSUMERS,
+    OF_PRODUCERS,
+    PARTITION,
+    WAIT_S,
+    check,
+    checked,
+)
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.processes import ClientProcess
 from minikafka.trace import printable
@@ -23,7 +32,9 @@ NO_LIMIT_MS = 300_000  # what "for ever" means at top level
 class Handle:
     """What producer and consumer have in common."""
 
-    def __init__(self, cluster: "Cluster", process: ClientProcess, new_core: Callable[[], Client]) -> None:
+    def __init__(
+        self, cluster: "Cluster", process: ClientProcess, new_core: Callable[[], Client]
+    ) -> None:
         self._cluster = cluster
         self._process = process
         self._new_core = new_core
@@ -44,18 +55,26 @@ class Handle:
             limit_ms = NO_LIMIT_MS
         limit = None if limit_ms is None else int(limit_ms)
         process = self._process
-        return self._cluster.kernel.wait(lambda: process.state == "up" and condition(), limit, process)
+        return self._cluster.kernel.wait(
+            lambda: process.state == "up" and condition(), limit, process
+        )
 
     def _begin(self, call: str | None = None) -> None:
-        """A call begins; call: its name if it may block. Raises unless the client is up; programs wait for a thaw."""
+        """A call begins; call: its name if it may block. Raises unless the client is
+        up; programs wait for a thaw.
+        """
         if call is not None:
             self._cluster.kernel.programs.enter(call)
         in_program = self._cluster.kernel.program() is not None
         if self._process.state == "frozen" and in_program:
-            self._cluster.kernel.wait(lambda: self._process.state != "frozen", None, self._process)
+            self._cluster.kernel.wait(
+                lambda: self._process.state != "frozen", None, self._process
+            )
         if self._process.state != "up":
             verb = "thaw" if self._process.state == "frozen" else "restart"
-            raise IllegalStateError(f"{self.name} is {self._state()}: cluster.{verb}(...) lets it go on")
+            raise IllegalStateError(
+                f"{self.name} is {self._state()}: cluster.{verb}(...) lets it go on"
+            )
         if self._process.core.closed:
             raise IllegalStateError(f"{self.name} is closed")
 
@@ -97,12 +116,18 @@ class Handle:
 
 
 def checked_config(kind: str, config: dict[str, Any]) -> None:
-    """Refuse a name that the client does not have, with the nearest one, and a value that makes no sense."""
+    """Refuse a name that the client does not have, with the nearest one, and a value
+    that makes no sense.
+    """
     known = producers.DEFAULTS if kind == "producer" else consumers.DEFAULTS
     for name in config:
         if name not in known:
             near = difflib.get_close_matches(name.replace(".", "_"), known, 1)
-            hint = f"; did you mean {near[0]}?" if near else f"; it knows {', '.join(known)}"
+            hint = (
+                f"; did you mean {near[0]}?"
+                if near
+                else f"; it knows {', '.join(known)}"
+            )
             raise TypeError(f"a {kind} has no config {name!r}{hint}")
     check(OF_PRODUCERS if kind == "producer" else OF_CONSUMERS, config)
 

@@ -1,12 +1,15 @@
 """Ctrl-C, or a notebook's stop button: what ends a run that would never end by itself.
 
-Python raises KeyboardInterrupt wherever it happens to be: in the middle of a broker's append, too, which no cluster
-survives. So while time passes in a cluster the signal does something else. In the learner's own code, which may be a
-loop that never gives the cluster a turn, it is raised there and then. In ours the run ends at the next moment between
-two things that happen, and everything is as it was then. Who presses again because nothing happens gets Python's
-behaviour, and a cluster that says that it is broken.
+Python raises KeyboardInterrupt wherever it happens to be: in the middle of a broker's
+append, too, which no cluster survives. So while time passes in a cluster the signal
+does something else. In the learner's own code, which may be a loop that never gives the
+cluster a turn, it is raised there and then. In ours the run ends at the next moment
+between two things that happen, and everything is as it was then. Who presses again
+because nothing happens gets Python's behaviour, and a cluster that says that it is
+broken.
 
-No signals reach a thread beside the main one, and a browser's tab has none; there everything is as Python does it.
+No signals reach a thread beside the main one, and a browser's tab has none; there
+everything is as Python does it.
 """
 
 import signal
@@ -22,8 +25,8 @@ _OURS = str(Path(__file__).parents[1])  # the package: all its code is ours
 
 _GOES_ON = "The cluster is as it was then, and goes on with the next call."
 BROKEN = (
-    "this cluster was interrupted in the middle of something, and can't be trusted any more. "
-    "Make a new one: cluster = Cluster(...)."
+    "this cluster was interrupted in the middle of something, and can't be trusted any"
+    " more. Make a new one: cluster = Cluster(...)."
 )
 
 
@@ -35,7 +38,8 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Interrupts:
-    """Of one cluster. asked: somebody wants the run to end. broken: it was ended where nothing may be ended.
+    """Of one cluster. asked: somebody wants the run to end. broken: it was ended where
+    nothing may be ended.
 
     calls_theirs: our functions that call the learner's code.
     """
@@ -49,7 +53,9 @@ class Interrupts:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """While this is entered the signal is ours, unless somebody else has taken it. It may be entered again."""
+        """While this is entered the signal is ours, unless somebody else has taken it.
+        It may be entered again.
+        """
         if self._listening or not _is_pythons():
             yield
             return
@@ -68,12 +74,17 @@ class Interrupts:
             signal.signal(signal.SIGINT, before)
 
     def check(self) -> None:
-        """Called between two things that happen. Raises Interrupted if somebody asked for that."""
+        """Called between two things that happen. Raises Interrupted if somebody asked
+        for that.
+        """
         if self.broken:
             raise RuntimeError(BROKEN)
         if self.asked:
             self.asked = False
-            raise Interrupted(f"interrupted at {self._now_ms() / 1000:,.3f} virtual seconds. {_GOES_ON}")
+            raise Interrupted(
+                f"interrupted at {self._now_ms() / 1000:,.3f} virtual seconds."
+                f" {_GOES_ON}"
+            )
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
         if self._is_theirs(frame):
@@ -84,7 +95,9 @@ class Interrupts:
         self.asked = True
 
     def _is_theirs(self, frame: FrameType | None) -> bool:
-        """Whether the learner's code runs, or what it has called, and nothing of ours in between."""
+        """Whether the learner's code runs, or what it has called, and nothing of ours
+        in between.
+        """
         while frame is not None and not _is_ours(frame):
             frame = frame.f_back
         return frame is None or frame.f_code in self._calls_theirs
@@ -94,8 +107,14 @@ def in_program(name: str, error: KeyboardInterrupt) -> Interrupted:
     """A program ends where the interrupt has found it."""
     if isinstance(error, Interrupted):
         return error
-    why = "A loop in a program gives the cluster a turn by a call that waits, such as consumer.poll()."
-    return Interrupted(f"interrupted in the program {name!r}, {_where(error)}: it ends there. {_GOES_ON} {why}")
+    why = (
+        "A loop in a program gives the cluster a turn by a call that waits, such as"
+        " consumer.poll()."
+    )
+    return Interrupted(
+        f"interrupted in the program {name!r}, {_where(error)}: it ends there."
+        f" {_GOES_ON} {why}"
+    )
 
 
 def _where(error: KeyboardInterrupt) -> str:
@@ -113,6 +132,9 @@ def _is_ours(frame: FrameType) -> bool:
 
 def _is_pythons() -> bool:
     """Whether the signal would raise KeyboardInterrupt here and now."""
-    if sys.platform == "emscripten" or threading.current_thread() is not threading.main_thread():
+    if (
+        sys.platform == "emscripten"
+        or threading.current_thread() is not threading.main_thread()
+    ):
         return False
     return signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -14,18 +14,28 @@ class Kernel:
     def __init__(self, clock: Clock, crash: Callable[[Program], None]) -> None:
         self.clock = clock
         self.agenda = Agenda()
-        calls_theirs = {Programs.run_theirs.__code__, Programs.wait.__code__, Programs.can_go_on.__code__}
-        self.interrupts = Interrupts(calls_theirs | {Kernel._holds.__code__}, lambda: clock.now_ms)
+        calls_theirs = {
+            Programs.run_theirs.__code__,
+            Programs.wait.__code__,
+            Programs.can_go_on.__code__,
+        }
+        self.interrupts = Interrupts(
+            calls_theirs | {Kernel._holds.__code__}, lambda: clock.now_ms
+        )
         self.programs = Programs(clock, crash, self.interrupts)
         self._in_condition = False
 
-    def wait(self, condition: Condition, limit_ms: int | None, on: Process | None = None) -> bool:
-        """Let time pass until the condition holds, at most limit_ms (None: no limit). Whether it holds.
+    def wait(
+        self, condition: Condition, limit_ms: int | None, on: Process | None = None
+    ) -> bool:
+        """Let time pass until the condition holds, at most limit_ms (None: no limit).
+        Whether it holds.
 
-        on: the process that alone can make it hold, so that nobody asks after each event of the others.
+        on: the process that alone can make it hold, so that nobody asks after each
+        event of the others.
 
-        In a program: gives way to the others. At top level: runs the cluster. In a condition of run_until no time
-        passes.
+        In a program: gives way to the others. At top level: runs the cluster. In a
+        condition of run_until no time passes.
         """
         if self._in_condition:
             return condition()
@@ -37,7 +47,8 @@ class Kernel:
             return self.advance(condition, deadline_ms)
 
     def advance(self, condition: Condition, deadline_ms: int | None) -> bool:
-        """Run until the condition holds, the deadline, or until nothing is due any more.
+        """Run until the condition holds, the deadline, or until nothing is due any
+        more.
 
         Raises what a program raised.
         """
@@ -63,7 +74,9 @@ class Kernel:
             self._in_condition = False
 
     def _step(self, deadline_ms: int | None) -> bool:
-        """Do the next thing that is due. False: there is none until the deadline, and it is that late now."""
+        """Do the next thing that is due. False: there is none until the deadline, and
+        it is that late now.
+        """
         message_at = self.clock.next_at()
         process = self.agenda.next()
         tick_at = None if process is None else process.deadline

@@ -1,4 +1,6 @@
-"""The calls of a consumer that are about its group: subscribing, the listener, commits, leaving."""
+"""The calls of a consumer that are about its group: subscribing, the listener, commits,
+leaving.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -38,7 +40,9 @@ CALLBACKS = {
 
 
 class MemberHandle(Handle):
-    """A consumer as far as its group goes. Callbacks of its listener run in its own calls, as in kafka-python."""
+    """A consumer as far as its group goes. Callbacks of its listener run in its own
+    calls, as in kafka-python.
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -49,9 +53,11 @@ class MemberHandle(Handle):
         """What the program's memory holds, and a crash takes."""
         self._listener: Any = None
         self._in_task = False
-        self._given: list[tuple[TopicPartition, int, int, int]] = []  # partition, first and last offset, how many
+        # partition, first and last offset, how many
+        self._given: list[tuple[TopicPartition, int, int, int]] = []
         self._batch_left = 0
-        self._completed: deque[Callable[[], None]] = deque()  # callbacks of commit_async() that are due
+        # callbacks of commit_async() that are due
+        self._completed: deque[Callable[[], None]] = deque()
 
     @property
     def core(self) -> Consumer:
@@ -66,17 +72,27 @@ class MemberHandle(Handle):
 
     @checked(topics=TOPICS, listener=LISTENER)
     @recorded
-    def subscribe(self, topics: Iterable[str] | str = (), pattern: str | None = None, listener: Any = None) -> None:
-        """Read these topics: with a group_id one's share of their partitions, else all of them.
+    def subscribe(
+        self,
+        topics: Iterable[str] | str = (),
+        pattern: str | None = None,
+        listener: Any = None,
+    ) -> None:
+        """Read these topics: with a group_id one's share of their partitions, else all
+        of them.
 
-        listener: has on_partitions_revoked(partitions), on_partitions_assigned(partitions) and, if it likes,
-        on_partitions_lost(partitions); they are called within this consumer's poll() and close().
+        listener: has on_partitions_revoked(partitions),
+        on_partitions_assigned(partitions) and, if it likes,
+        on_partitions_lost(partitions); they are called within this consumer's poll()
+        and close().
         """
         self._begin()
         if pattern is not None:
             raise ValueError("subscribe(pattern=...) is not here: name the topics")
         if self.core.assigned and not self.core.topics:
-            raise IllegalStateError(f"{self.name} has assigned its partitions: unsubscribe() first")
+            raise IllegalStateError(
+                f"{self.name} has assigned its partitions: unsubscribe() first"
+            )
         names = [topics] if isinstance(topics, str) else list(topics)
         if not names:
             self.unsubscribe()
@@ -91,7 +107,9 @@ class MemberHandle(Handle):
         """Read these partitions and no others, whatever a group does."""
         self._begin()
         if self.core.topics and self.core.membership is not None:
-            raise IllegalStateError(f"{self.name} has subscribed to topics: unsubscribe() first")
+            raise IllegalStateError(
+                f"{self.name} has subscribed to topics: unsubscribe() first"
+            )
         self.core.assign([self._partition(each) for each in partitions])
 
     @recorded
@@ -110,19 +128,30 @@ class MemberHandle(Handle):
         return set(self.core.topics) or None
 
     def sleeps_in(self, group_id: str) -> bool:
-        """Whether it is a member of this group that does not poll now: a rebalance has to wait for it."""
+        """Whether it is a member of this group that does not poll now: a rebalance has
+        to wait for it.
+        """
         core = self.core
         joined = core.membership is not None and bool(core.membership.member_id)
-        return joined and core.config["group_id"] == group_id and not core.closed and not core.in_poll
+        return (
+            joined
+            and core.config["group_id"] == group_id
+            and not core.closed
+            and not core.in_poll
+        )
 
     # commits
 
     @checked(offsets=COMMITS, timeout_ms=GIVEN_MS)
     @recorded
     def commit(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, timeout_ms: float | None = None
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+        timeout_ms: float | None = None,
     ) -> None:
-        """Commit offsets, by default the positions of all partitions, and wait until the coordinator has them."""
+        """Commit offsets, by default the positions of all partitions, and wait until
+        the coordinator has them.
+        """
         self._begin("commit")
         self._of_group("commit()")
         self._work_off()
@@ -132,7 +161,12 @@ class MemberHandle(Handle):
             return
         future = core.commit(wanted, "sync", self._now)
         self._turn()
-        self._await(core, future, timeout_ms, "the coordinator did not confirm the commit in time")
+        self._await(
+            core,
+            future,
+            timeout_ms,
+            "the coordinator did not confirm the commit in time",
+        )
 
     @checked(offsets=COMMITS, callback=FUNCTION.or_none())
     @recorded
@@ -143,7 +177,8 @@ class MemberHandle(Handle):
     ) -> Future:
         """As commit(), without waiting, and tried once.
 
-        callback(offsets, True or the exception) is called within a later poll(), commit() or close().
+        callback(offsets, True or the exception) is called within a later poll(),
+        commit() or close().
         """
         self._begin("commit_async")
         self._of_group("commit_async()")
@@ -154,50 +189,74 @@ class MemberHandle(Handle):
         future.wait = self._cluster.wait_for_future
         if callback is not None:
             given = callback
-            future.add_callback(lambda value: self._completed.append(lambda: given(told, value)))
-            future.add_errback(lambda error: self._completed.append(lambda: given(told, error)))
+            future.add_callback(
+                lambda value: self._completed.append(lambda: given(told, value))
+            )
+            future.add_errback(
+                lambda error: self._completed.append(lambda: given(told, error))
+            )
         self._turn()
         return future
 
     @checked(partition=PARTITION, metadata=FLAG, timeout_ms=GIVEN_MS)
     @recorded
     def committed(
-        self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
+        self,
+        partition: TopicPartition,
+        metadata: bool = False,
+        timeout_ms: float | None = None,
     ) -> int | OffsetAndMetadata | None:
-        """The offset that the group has committed, None if there is none. metadata=True: OffsetAndMetadata."""
+        """The offset that the group has committed, None if there is none.
+        metadata=True: OffsetAndMetadata.
+        """
         self._begin("committed")
         self._of_group("committed()")
         asked, core = self._partition(partition), self.core
         future = core.committed([asked], self._now)
         self._turn()
-        found = self._await(core, future, timeout_ms, "the coordinator did not tell in time")[asked]
+        found = self._await(
+            core, future, timeout_ms, "the coordinator did not tell in time"
+        )[asked]
         return found if metadata or found is None else found.offset
 
     def group_metadata(self) -> GroupMetadata:
-        """Who this consumer is in its group, for a producer that commits its offsets in a transaction (KIP-447). One
-        that was put out keeps its last generation, as in Java: what it commits then is fenced.
+        """Who this consumer is in its group, for a producer that commits its offsets in
+        a transaction (KIP-447). One that was put out keeps its last generation, as in
+        Java: what it commits then is fenced.
         """
         self._of_group("group_metadata()")
-        member_id, generation = ("", -1) if self.core.member is None else self.core.member.joined_as
+        member_id, generation = (
+            ("", -1) if self.core.member is None else self.core.member.joined_as
+        )
         instance_id = self.core.config["group_instance_id"]
-        return GroupMetadata(self.core.config["group_id"], generation, member_id, instance_id)
+        return GroupMetadata(
+            self.core.config["group_id"], generation, member_id, instance_id
+        )
 
-    def _await(self, core: Consumer, future: Future, timeout_ms: float | None, why: str) -> Any:
-        if not self._wait(lambda: future.is_done, PATIENCE_MS if timeout_ms is None else timeout_ms):
+    def _await(
+        self, core: Consumer, future: Future, timeout_ms: float | None, why: str
+    ) -> Any:
+        if not self._wait(
+            lambda: future.is_done, PATIENCE_MS if timeout_ms is None else timeout_ms
+        ):
             core.questions.give_up(future)
             raise KafkaTimeoutError(f"{self.name}: {why}")
         return future.get()
 
     def _of_group(self, call: str) -> None:
         if self.core.coordinator is None:
-            raise IllegalStateError(f"{call} needs a group: the offsets are kept by the group (group_id)")
+            raise IllegalStateError(
+                f"{call} needs a group: the offsets are kept by the group (group_id)"
+            )
 
     def _offsets(self, given: Any) -> dict[TopicPartition, OffsetAndMetadata] | None:
         if given is None:
             return None
         return {
             self._partition(partition): OffsetAndMetadata(
-                each.offset, getattr(each, "metadata", None) or "", getattr(each, "leader_epoch", -1)
+                each.offset,
+                getattr(each, "metadata", None) or "",
+                getattr(each, "leader_epoch", -1),
             )
             for partition, each in given.items()
         }
@@ -214,14 +273,20 @@ class MemberHandle(Handle):
         core = self.core
         if core.coordinator is not None:
             self._work_off()
-            self._leave(core, autocommit, GOODBYE_MS if timeout_ms is None else timeout_ms)
+            self._leave(
+                core, autocommit, GOODBYE_MS if timeout_ms is None else timeout_ms
+            )
         core.close(self._now)
         self._turn()
         self._process.deadline = None
 
     def _leave(self, core: Consumer, autocommit: bool, patience_ms: float) -> None:
         until = self._cluster.now_ms + patience_ms
-        if autocommit and core.config["enable_auto_commit"] and core.positions.consumed():
+        if (
+            autocommit
+            and core.config["enable_auto_commit"]
+            and core.positions.consumed()
+        ):
             future = core.commit(None, "close", self._now)
             self._turn()
             self._wait(lambda: future.is_done, patience_ms)
@@ -232,18 +297,26 @@ class MemberHandle(Handle):
             self._do_tasks(core, in_poll=False)
         finally:
             member = core.membership
-            self._wait(lambda: member is None or not member.leaving, max(0, until - self._cluster.now_ms))
+            self._wait(
+                lambda: member is None or not member.leaving,
+                max(0, until - self._cluster.now_ms),
+            )
 
     # tasks of the group, and time
 
     def _do_tasks(self, core: Consumer, in_poll: bool = True) -> None:
-        """What the group wants of the program: callbacks, and the leader's assignor. What it raises, it raises here."""
+        """What the group wants of the program: callbacks, and the leader's assignor.
+        What it raises, it raises here.
+        """
         while (task := core.begin_task(self._now)) is not None:
             error: Exception | KeyboardInterrupt | None = None
             self._in_task = True
             try:
                 self._do(task)
-            except (Exception, KeyboardInterrupt) as raised:  # and no other: the group hears nothing of a dead program
+            except (
+                Exception,
+                KeyboardInterrupt,
+            ) as raised:  # and no other: the group hears nothing of a dead program
                 error = raised
             self._in_task = False
             core.end_task(task, error, self._now, in_poll)
@@ -274,10 +347,14 @@ class MemberHandle(Handle):
         """The program has these records now, and will need time for them."""
         if self.processing_ms:
             for partition, found in records.items():
-                self._given.append((partition, found[0].offset, found[-1].offset, len(found)))
+                self._given.append(
+                    (partition, found[0].offset, found[-1].offset, len(found))
+                )
 
     def _work_off(self) -> None:
-        """Let the time pass that the program needs for what it was given: this call begins so much later."""
+        """Let the time pass that the program needs for what it was given: this call
+        begins so much later.
+        """
         while self._given:
             partition, first, last, count = self._given.pop(0)
             self._cluster.kernel.wait(never, count * self.processing_ms)
@@ -286,7 +363,12 @@ class MemberHandle(Handle):
             trace.now = self._cluster.now_ms
             if trace:
                 topic, number = partition
-                trace.emit("RecordsProcessed", topic=topic, partition=number, offsets=[first, last])
+                trace.emit(
+                    "RecordsProcessed",
+                    topic=topic,
+                    partition=number,
+                    offsets=[first, last],
+                )
 
     @checked(processing_ms=MS)
     def slow(self, processing_ms: int) -> None:

@@ -1,9 +1,11 @@
-"""A disk in memory. It fails as real ones do: it fills up, its process dies, its power goes.
+"""A disk in memory. It fails as real ones do: it fills up, its process dies, its power
+goes.
 
-A dead process loses nothing that was written. A power loss is harsher. Of what was appended to a file since its last
-flush, a part survives, and within that part a sector may be left as zeros, since a disk writes in any order. A file
-that was never flushed may be gone; a cut that was not flushed may be undone. Renames, removals and atomic writes
-survive: a journaling file system orders them.
+A dead process loses nothing that was written. A power loss is harsher. Of what was
+appended to a file since its last flush, a part survives, and within that part a sector
+may be left as zeros, since a disk writes in any order. A file that was never flushed
+may be gone; a cut that was not flushed may be undone. Renames, removals and atomic
+writes survive: a journaling file system orders them.
 """
 
 import errno
@@ -25,7 +27,8 @@ class MemoryFile:
         self._disk = disk
         self.data = bytearray()
         self.durable_size: int | None = None  # at the last flush
-        self.durable_tail = b""  # the end of what was flushed, where a cut took it away since
+        # the end of what was flushed, where a cut took it away since
+        self.durable_tail = b""
 
     @property
     def size(self) -> int:
@@ -79,7 +82,9 @@ class MemoryFile:
 
 
 class MemoryDisk:
-    """A Disk (storage/disk.py) in memory. capacity_bytes: None means no limit; it may be changed at any time."""
+    """A Disk (storage/disk.py) in memory. capacity_bytes: None means no limit; it may
+    be changed at any time.
+    """
 
     def __init__(self, capacity_bytes: int | None = None) -> None:
         self.capacity_bytes = capacity_bytes
@@ -105,8 +110,13 @@ class MemoryDisk:
                 self.remove(path)
 
     def take(self, size: int) -> None:
-        """Count bytes that are about to be written; OSError ENOSPC if they don't fit."""
-        if self.capacity_bytes is not None and self.used_bytes + size > self.capacity_bytes:
+        """Count bytes that are about to be written; OSError ENOSPC if they don't
+        fit.
+        """
+        if (
+            self.capacity_bytes is not None
+            and self.used_bytes + size > self.capacity_bytes
+        ):
             raise OSError(errno.ENOSPC, "No space left on device")
         self.used_bytes += size
 

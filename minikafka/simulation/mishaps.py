@@ -1,6 +1,8 @@
-"""Crashes, freezes, cuts and slow programs: by hand, or when the time of a plan's fault has come.
+"""Crashes, freezes, cuts and slow programs: by hand, or when the time of a plan's fault
+has come.
 
-A client lives in the process of the program that was given it or made it: a crash or a freeze of one is one of both.
+A client lives in the process of the program that was given it or made it: a crash or a
+freeze of one is one of both.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,17 +43,27 @@ class Mishaps:
 
     @checked(call=COUNT.or_none("now"))
     @recorded
-    def crash(self, target: Target, call: int | None = None, power: bool = False, silent: bool = False) -> None:
+    def crash(
+        self,
+        target: Target,
+        call: int | None = None,
+        power: bool = False,
+        silent: bool = False,
+    ) -> None:
         """kill -9 of a broker (its id), a client, or a program with its clients.
 
-        call: at the program's call-th blocking call from its start. power: a broker's machine loses power, and with it
-        what was written and not synced. silent: a broker's machine goes without a word: the others' connections to it
-        look well, until their requests time out, or it is back and resets them.
+        call: at the program's call-th blocking call from its start. power: a broker's
+        machine loses power, and with it what was written and not synced. silent: a
+        broker's machine goes without a word: the others' connections to it look well,
+        until their requests time out, or it is back and resets them.
         """
         found = self._find(target)
         if power or silent:
             if not isinstance(found, BrokerProcess):
-                raise TypeError("only a broker can lose power or go without a word: it has a machine of its own")
+                raise TypeError(
+                    "only a broker can lose power or go without a word: it has a"
+                    " machine of its own"
+                )
             crash = found.lose_power if power else found.crash
             crash(silent)
         elif call is not None:
@@ -68,7 +80,9 @@ class Mishaps:
 
     @recorded
     def stop(self, broker: Target) -> None:
-        """A clean stop of a broker (its id), as SIGTERM does: it hands over what it leads, then it goes."""
+        """A clean stop of a broker (its id), as SIGTERM does: it hands over what it
+        leads, then it goes.
+        """
         found = self._find(broker)
         if not isinstance(found, BrokerProcess):
             raise TypeError(f"{broker!r} is no broker")
@@ -77,7 +91,9 @@ class Mishaps:
     @checked(seconds=SECONDS.or_none("until thaw()"))
     @recorded
     def freeze(self, target: Target, seconds: float | None = None) -> None:
-        """Let it stand still, connections open, as in a long garbage collection. seconds: then it goes on."""
+        """Let it stand still, connections open, as in a long garbage collection.
+        seconds: then it goes on.
+        """
         found = self._find(target)
         for process in self._processes_of(found):
             process.freeze()
@@ -85,7 +101,9 @@ class Mishaps:
             if program.state == "running":
                 program.state = "frozen"
         if seconds is not None:
-            self._clock.schedule(self._clock.now_ms + round(seconds * 1000), lambda: self._thaw(found))
+            self._clock.schedule(
+                self._clock.now_ms + round(seconds * 1000), lambda: self._thaw(found)
+            )
 
     @recorded
     def thaw(self, target: Target) -> None:
@@ -94,7 +112,9 @@ class Mishaps:
 
     @recorded
     def restart(self, target: Target) -> None:
-        """Start it again: a broker on its disk, a client or a program from its beginning, remembering nothing."""
+        """Start it again: a broker on its disk, a client or a program from its
+        beginning, remembering nothing.
+        """
         self._restart(self._find(target))
 
     @recorded
@@ -108,9 +128,15 @@ class Mishaps:
     def heal(self, one: Target | None = None, other: Target | None = None) -> None:
         """End the cut between two of them, or all cuts; what was on its way arrives."""
         if (one is None) != (other is None):
-            raise TypeError("heal() ends all cuts, heal(one, other) that between these two")
-        every = [(None, None)] if one is None or other is None else self._pairs(one, other)
-        for mine, theirs in [ended for pair in every for ended in self._network.heal(*pair)]:
+            raise TypeError(
+                "heal() ends all cuts, heal(one, other) that between these two"
+            )
+        every = (
+            [(None, None)] if one is None or other is None else self._pairs(one, other)
+        )
+        for mine, theirs in [
+            ended for pair in every for ended in self._network.heal(*pair)
+        ]:
             self._network.tell("LinkHealed", one=mine, other=theirs)
 
     @recorded
@@ -126,7 +152,11 @@ class Mishaps:
         if isinstance(consumer, Program):
             found = clients_of(consumer)
         else:
-            name = consumer if isinstance(consumer, str) else getattr(consumer, "name", None)
+            name = (
+                consumer
+                if isinstance(consumer, str)
+                else getattr(consumer, "name", None)
+            )
             found = [each for each in self._clients.values() if each.name == name]
         consumers = [each for each in found if isinstance(each, ConsumerHandle)]
         if not consumers:
@@ -137,25 +167,35 @@ class Mishaps:
     def begin(self, fault: Fault) -> None:
         """A fault of the plan whose time has come."""
         if isinstance(fault, Cut):
-            # Not told, as one by hand is: whoever made the plan knows of it, and what lessons store stays as it is.
+            # Not told, as one by hand is: whoever made the plan knows of it, and what
+            # lessons store stays as it is.
             one, other = node_name(fault.one), node_name(fault.other)
             self._network.cut(one, other)
             if fault.for_ms is not None:
-                self._clock.schedule(self._clock.now_ms + fault.for_ms, lambda: self._network.heal(one, other))
+                self._clock.schedule(
+                    self._clock.now_ms + fault.for_ms,
+                    lambda: self._network.heal(one, other),
+                )
         elif isinstance(fault, Freeze):
             self._without_record(self.freeze, fault.node, fault.for_ms / 1000)
         elif isinstance(fault, Reset):
             self._network.reset(node_name(fault.one), node_name(fault.other))
         elif isinstance(fault, Crash):
-            self._without_record(self.crash, fault.node, None, fault.power, fault.silent)
+            self._without_record(
+                self.crash, fault.node, None, fault.power, fault.silent
+            )
             if fault.restart_after_ms is not None:
                 at_ms = self._clock.now_ms + fault.restart_after_ms
-                self._clock.schedule(at_ms, lambda: self._without_record(self.restart, fault.node))
+                self._clock.schedule(
+                    at_ms, lambda: self._without_record(self.restart, fault.node)
+                )
 
     # inside
 
     def _find(self, target: Target) -> Process | Program:
-        """The broker, client or program that is meant; names as in the trace work too."""
+        """The broker, client or program that is meant; names as in the trace work
+        too.
+        """
         if isinstance(target, Program) and target in self._programs.all:
             return target
         if isinstance(target, Handle) and target in self._clients.values():
@@ -164,10 +204,15 @@ class Mishaps:
         clients = {name: each._process for name, each in self._clients.items()}
         brokers = {each.name: each for each in self._brokers.values()}
         known: dict[str, Process | Program] = {**brokers, **clients, **programs}
-        name = node_name(target) if isinstance(target, (int, str)) else getattr(target, "__name__", repr(target))
+        name = (
+            node_name(target)
+            if isinstance(target, (int, str))
+            else getattr(target, "__name__", repr(target))
+        )
         if name not in known:
             raise ValueError(
-                f"{target!r} is not here; there are {', '.join(known)} (a broker is meant by its id, from 1)"
+                f"{target!r} is not here; there are {', '.join(known)} (a broker is"
+                " meant by its id, from 1)"
             )
         return known[name]
 
@@ -178,10 +223,18 @@ class Mishaps:
 
     def _users(self, process: Process) -> list[Program]:
         """The programs that a client belongs to."""
-        return [each for each in self._programs.all if any(client._process is process for client in clients_of(each))]
+        return [
+            each
+            for each in self._programs.all
+            if any(client._process is process for client in clients_of(each))
+        ]
 
     def _processes_of(self, found: Process | Program) -> list[Process]:
-        return [client._process for client in clients_of(found)] if isinstance(found, Program) else [found]
+        return (
+            [client._process for client in clients_of(found)]
+            if isinstance(found, Program)
+            else [found]
+        )
 
     def _programs_of(self, found: Process | Program) -> list[Program]:
         return [found] if isinstance(found, Program) else self._users(found)
@@ -223,8 +276,14 @@ class Mishaps:
 
 
 def clients_of(program: Program) -> list[Handle]:
-    """The clients that live and die with a program: its arguments, and those it made."""
-    return [each for each in (*program.args, *program.kwargs.values(), *program.made) if isinstance(each, Handle)]
+    """The clients that live and die with a program: its arguments, and those it
+    made.
+    """
+    return [
+        each
+        for each in (*program.args, *program.kwargs.values(), *program.made)
+        if isinstance(each, Handle)
+    ]
 
 
 def crash_program(program: Program) -> None:

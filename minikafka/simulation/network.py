@@ -1,7 +1,8 @@
-"""A network that obeys a seed: connections as TCP gives them, with a latency of some ms, and the faults of a plan.
+"""A network that obeys a seed: connections as TCP gives them, with a latency of some
+ms, and the faults of a plan.
 
-On a connection messages keep their order, and none is lost without the connection. Real frames travel: what a client
-encoded, joined to one buffer, is what the broker decodes.
+On a connection messages keep their order, and none is lost without the connection. Real
+frames travel: what a client encoded, joined to one buffer, is what the broker decodes.
 """
 
 from collections import deque
@@ -43,7 +44,9 @@ class Caller(Protocol):
 
 
 class Link:
-    """One connection. open: neither side has closed it. server: None until it is accepted."""
+    """One connection. open: neither side has closed it. server: None until it is
+    accepted.
+    """
 
     def __init__(self, name: str, caller: Caller, target: str, port: int) -> None:
         self.name = name
@@ -52,11 +55,20 @@ class Link:
         self.target = target
         self.server: Server | None = None
         self.open = True
-        self.losing = False  # a message was lost: whatever is sent from now on is lost too, until both sides notice
-        self.apis: list[str] = []  # requests without an answer yet, for faults that name an API
-        self.last_arrival = {True: 0, False: 0}  # by direction, so that nothing overtakes
-        self.gone: Caller | Server | None = None  # half-open: this side's machine is down, or knows nothing of it
-        self.on_its_way: dict[bool, deque[Callable[[], None]]] = {True: deque(), False: deque()}  # by direction
+        # a message was lost: whatever is sent from now on is lost too, until both sides
+        # notice
+        self.losing = False
+        # requests without an answer yet, for faults that name an API
+        self.apis: list[str] = []
+        # by direction, so that nothing overtakes
+        self.last_arrival = {True: 0, False: 0}
+        # half-open: this side's machine is down, or knows nothing of it
+        self.gone: Caller | Server | None = None
+        # by direction
+        self.on_its_way: dict[bool, deque[Callable[[], None]]] = {
+            True: deque(),
+            False: deque(),
+        }
 
     def __repr__(self) -> str:
         return self.name
@@ -65,7 +77,14 @@ class Link:
 class Network:
     """latency_ms: shortest and longest time of a message on its way."""
 
-    def __init__(self, clock: Clock, random: Random, plan: Plan, trace: Trace, latency_ms: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        random: Random,
+        plan: Plan,
+        trace: Trace,
+        latency_ms: tuple[int, int],
+    ) -> None:
         self._clock = clock
         self._random = random
         self._plan = plan
@@ -73,18 +92,26 @@ class Network:
         self._shortest, self._spread = latency_ms[0], latency_ms[1] - latency_ms[0] + 1
         self._listening: dict[Address, Server] = {}
         self._links: dict[Link, None] = {}
-        self._cut: dict[tuple[str, str], list[Callable[[], None]]] = {}  # what waits for the cut to heal
+        # what waits for the cut to heal
+        self._cut: dict[tuple[str, str], list[Callable[[], None]]] = {}
 
     def listen(self, address: Address, server: Server) -> None:
         self._listening[address] = server
 
     def connect(self, caller: Caller, name: str, address: Address) -> Link:
         server = self._listening.get(address)
-        link = Link(name, caller, server.name if server else "{}:{}".format(*address), address[1])
+        link = Link(
+            name,
+            caller,
+            server.name if server else "{}:{}".format(*address),
+            address[1],
+        )
         self._links[link] = None
 
         def arrive() -> None:
-            if not link.open or (server is not None and server.state == "down" and server.silent):
+            if not link.open or (
+                server is not None and server.state == "down" and server.silent
+            ):
                 return
             if server is not None and server.accept(link):
                 link.server = server
@@ -143,10 +170,13 @@ class Network:
         self._carry(link, by_caller, arrive)
 
     def vanish(self, node: Caller | Server, silent: bool) -> None:
-        """All connections of a node end at once, as after kill -9; the other sides learn it after the latency. silent:
-        its machine went, so they learn nothing, and the connections are half-open.
+        """All connections of a node end at once, as after kill -9; the other sides
+        learn it after the latency. silent: its machine went, so they learn nothing, and
+        the connections are half-open.
         """
-        for link in [each for each in self._links if node in (each.caller, each.server)]:
+        for link in [
+            each for each in self._links if node in (each.caller, each.server)
+        ]:
             if silent:
                 del self._links[link]
                 link.gone = node
@@ -154,20 +184,36 @@ class Network:
                 self.close(link, by_caller=link.caller is node)
 
     def reset(self, one: str, other: str) -> None:
-        """All connections between two nodes end at once, for both sides, and what is on its way is lost."""
-        for link in [each for each in self._links if {each.caller.name, each.target} == {one, other}]:
+        """All connections between two nodes end at once, for both sides, and what is on
+        its way is lost.
+        """
+        for link in [
+            each
+            for each in self._links
+            if {each.caller.name, each.target} == {one, other}
+        ]:
             del self._links[link]
             link.losing = True
             self._carry(link, True, partial(self._broken, link))
 
     def cut(self, one: str, other: str) -> tuple[str, str]:
-        """Nothing arrives between these two from now on; returns them as heal() does."""
+        """Nothing arrives between these two from now on; returns them as heal()
+        does.
+        """
         self._cut.setdefault(_pair(one, other), [])
         return _pair(one, other)
 
-    def heal(self, one: str | None = None, other: str | None = None) -> list[tuple[str, str]]:
-        """End one cut, or all; returns which. What was held back goes on its way, in order."""
-        wanted = [_pair(one, other)] if one is not None and other is not None else list(self._cut)
+    def heal(
+        self, one: str | None = None, other: str | None = None
+    ) -> list[tuple[str, str]]:
+        """End one cut, or all; returns which. What was held back goes on its way, in
+        order.
+        """
+        wanted = (
+            [_pair(one, other)]
+            if one is not None and other is not None
+            else list(self._cut)
+        )
         ended = [pair for pair in wanted if pair in self._cut]
         for pair in ended:
             for go_on in self._cut.pop(pair):
@@ -184,10 +230,22 @@ class Network:
         chance = self._random.random() if self._plan.needs_chance else 0.0
         if not self._plan.loses(link.caller.name, link.target, api, answer, chance):
             return False
-        ends = (link.target, link.caller.name) if answer else (link.caller.name, link.target)
+        ends = (
+            (link.target, link.caller.name)
+            if answer
+            else (link.caller.name, link.target)
+        )
         what = "answer to" if answer else "request"
         why = Reason("fault_plan", f"the fault plan loses this {what} {api}")
-        self.tell("MessageLost", source=ends[0], target=ends[1], api=api, answer=answer, connection=link.name, why=why)
+        self.tell(
+            "MessageLost",
+            source=ends[0],
+            target=ends[1],
+            api=api,
+            answer=answer,
+            connection=link.name,
+            why=why,
+        )
         if link in self._links:
             del self._links[link]
             link.losing = True
@@ -210,12 +268,16 @@ class Network:
             link.server.hung_up(link)
 
     def _carry(self, link: Link, to_server: bool, arrive: Callable[[], None]) -> None:
-        """Send something on its way in one direction, behind all that was sent before it."""
+        """Send something on its way in one direction, behind all that was sent before
+        it.
+        """
         link.on_its_way[to_server].append(arrive)
         self._travel(link, to_server)
 
     def _travel(self, link: Link, to_server: bool) -> None:
-        """After the latency the oldest that is on its way arrives; a cut holds it back until it heals."""
+        """After the latency the oldest that is on its way arrives; a cut holds it back
+        until it heals.
+        """
         now_ms = self._clock.now_ms
         latency = self._shortest + int(self._random.random() * self._spread)
         latency += self._plan.extra_delay_ms(link.caller.name, link.target, now_ms)

@@ -17,15 +17,30 @@ if TYPE_CHECKING:
 def table(cluster: "Cluster") -> str:
     """Brokers, topics, clients and programs, and what waits for a run."""
     lines = [f"cluster at {cluster.now_ms / 1000:.3f} s, seed {cluster.seed}"]
-    lines += columns([["broker", "state"]] + [[each.node_id, each.state] for each in cluster._brokers.values()])
+    lines += columns(
+        [["broker", "state"]]
+        + [[each.node_id, each.state] for each in cluster._brokers.values()]
+    )
     rows = topic_rows(cluster)
     if rows:
-        lines += ["", *columns([["topic", "partition", "leader", "first offset", "next offset"], *rows])]
+        lines += [
+            "",
+            *columns(
+                [["topic", "partition", "leader", "first offset", "next offset"], *rows]
+            ),
+        ]
     groups = group_rows(cluster)
     if groups:
-        lines += ["", *columns([["group", "state", "member", "partitions", "lag"], *groups])]
-    running: list[list[Any]] = [[each.name, each._state()] for each in cluster._clients.values()]
-    running += [[f"program {each.name}", each.state] for each in cluster.kernel.programs.all]
+        lines += [
+            "",
+            *columns([["group", "state", "member", "partitions", "lag"], *groups]),
+        ]
+    running: list[list[Any]] = [
+        [each.name, each._state()] for each in cluster._clients.values()
+    ]
+    running += [
+        [f"program {each.name}", each.state] for each in cluster.kernel.programs.all
+    ]
     if running:
         lines += ["", *columns([["client or program", "state"], *running])]
     hints = waiting_records(cluster)
@@ -33,17 +48,26 @@ def table(cluster: "Cluster") -> str:
 
 
 def topic_rows(cluster: "Cluster") -> list[list[Any]]:
-    if not any(each.state != "down" and each.broker.ready for each in cluster._brokers.values()):
+    if not any(
+        each.state != "down" and each.broker.ready for each in cluster._brokers.values()
+    ):
         return []
     return [
-        [topic, number, cluster.leader(topic, number), *cluster.log_offsets(topic, number)]
+        [
+            topic,
+            number,
+            cluster.leader(topic, number),
+            *cluster.log_offsets(topic, number),
+        ]
         for topic in cluster.topics()
         for number in range(cluster.partition_count(topic))
     ]
 
 
 def group_rows(cluster: "Cluster") -> list[list[Any]]:
-    """A line for each member, with the lag of its partitions; for a group without members, of all it committed."""
+    """A line for each member, with the lag of its partitions; for a group without
+    members, of all it committed.
+    """
     try:
         groups = [cluster.group(name) for name in cluster.groups()]
     except KafkaError:
@@ -54,7 +78,9 @@ def group_rows(cluster: "Cluster") -> list[list[Any]]:
             rows.append([group.group, group.state, "-", "-", sum(group.lag.values())])
         for member in group.members:
             lag = sum(group.lag.get(partition, 0) for partition in member.partitions)
-            rows.append([group.group, group.state, member.client, named(member.partitions), lag])
+            rows.append(
+                [group.group, group.state, member.client, named(member.partitions), lag]
+            )
     return rows
 
 
@@ -63,7 +89,10 @@ def named(partitions: Sequence[TopicPartition]) -> str:
     topics: dict[str, list[str]] = {}
     for topic, number in sorted(partitions):
         topics.setdefault(topic, []).append(str(number))
-    return ", ".join(f"{topic} {' '.join(numbers)}" for topic, numbers in topics.items()) or "none"
+    return (
+        ", ".join(f"{topic} {' '.join(numbers)}" for topic, numbers in topics.items())
+        or "none"
+    )
 
 
 def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
@@ -84,10 +113,17 @@ def waiting_records(cluster: "Cluster") -> list[str]:
     """The forgotten run."""
     found = []
     for handle in cluster._clients.values():
-        if isinstance(handle, ProducerHandle) and handle._process.state == "up" and handle.waiting_records():
+        if (
+            isinstance(handle, ProducerHandle)
+            and handle._process.state == "up"
+            and handle.waiting_records()
+        ):
             number = handle.waiting_records()
             verb = "waits" if number == 1 else "wait"
-            found.append(f"{counted(number, 'record')} {verb} in {handle.name}: cluster.run(seconds=1)")
+            found.append(
+                f"{counted(number, 'record')} {verb} in {handle.name}:"
+                " cluster.run(seconds=1)"
+            )
     return found
 
 
@@ -95,45 +131,79 @@ def why_no_partition(cluster: "Cluster", consumer: ConsumerHandle) -> list[str]:
     """What keeps a member of a group from having one."""
     member, group_id = consumer.core.membership, consumer.core.config["group_id"]
     if member is not None and member.state == "stable":
-        return [f"{consumer.name} has no partition: group {group_id} has more members than partitions to share"]
+        return [
+            f"{consumer.name} has no partition: group {group_id} has more members than"
+            " partitions to share"
+        ]
     others = [
         each.name
         for each in cluster._clients.values()
-        if isinstance(each, ConsumerHandle) and each is not consumer and each.sleeps_in(group_id)
+        if isinstance(each, ConsumerHandle)
+        and each is not consumer
+        and each.sleeps_in(group_id)
     ]
     if others:
         return [
-            f"{consumer.name} waits for group {group_id} to rebalance, which needs all its members, and nobody polls "
-            f"{', '.join(others)}: poll them too, or let programs do it (cluster.start)"
+            f"{consumer.name} waits for group {group_id} to rebalance, which needs all"
+            f" its members, and nobody polls {', '.join(others)}: poll them too, or let"
+            " programs do it (cluster.start)"
         ]
-    return [f"{consumer.name} is joining group {group_id}, which takes some seconds: poll(timeout_ms=5000)"]
+    return [
+        f"{consumer.name} is joining group {group_id}, which takes some seconds:"
+        " poll(timeout_ms=5000)"
+    ]
 
 
-def why_nothing_came(cluster: "Cluster", consumer: ConsumerHandle, timeout_ms: float) -> list[str]:
-    """What a learner may have overlooked when a poll at top level gave nothing; often there is nothing to say."""
+def why_nothing_came(
+    cluster: "Cluster", consumer: ConsumerHandle, timeout_ms: float
+) -> list[str]:
+    """What a learner may have overlooked when a poll at top level gave nothing; often
+    there is nothing to say.
+    """
     core = consumer.core
-    down = [str(each.node_id) for each in cluster._brokers.values() if each.state != "up"]
+    down = [
+        str(each.node_id) for each in cluster._brokers.values() if each.state != "up"
+    ]
     if down:
         return [f"broker {', '.join(down)} is not up: cluster.restart({down[0]})"]
     topics = cluster.topics()
     missing = [
-        topic for topic in dict.fromkeys([*core.topics, *(each.topic for each in core.assigned)]) if topic not in topics
+        topic
+        for topic in dict.fromkeys(
+            [*core.topics, *(each.topic for each in core.assigned)]
+        )
+        if topic not in topics
     ]
     if missing:
         return [f"there is no topic {', '.join(missing)}"]
     hints = waiting_records(cluster)
     held = core.assigned
     if held and all(each.paused for each in held.values()):
-        hints.append(f"{consumer.name} has paused all its partitions: consumer.resume(...)")
-    skipped = {partition: each.position for partition, each in held.items() if each.started_at_end and each.position}
-    behind = sum(position - cluster.log_offsets(*partition)[0] for partition, position in skipped.items())
+        hints.append(
+            f"{consumer.name} has paused all its partitions: consumer.resume(...)"
+        )
+    skipped = {
+        partition: each.position
+        for partition, each in held.items()
+        if each.started_at_end and each.position
+    }
+    behind = sum(
+        position - cluster.log_offsets(*partition)[0]
+        for partition, position in skipped.items()
+    )
     if behind > 0 and not core.taken:
         hints.append(
-            f'{consumer.name} began at the end (auto_offset_reset is "latest", Kafka\'s default) and skipped '
-            f'{counted(behind, "record")}: auto_offset_reset="earliest" begins at the oldest'
+            f'{consumer.name} began at the end (auto_offset_reset is "latest", Kafka\'s'
+            f" default) and skipped {counted(behind, 'record')}:"
+            ' auto_offset_reset="earliest" begins at the oldest'
         )
     if not hints and core.membership is not None and core.topics and not held:
         hints = why_no_partition(cluster, consumer)
-    elif not held or (not hints and any(each.position is None for each in held.values())):
-        hints.append(f"{consumer.name} is still finding its place: poll(timeout_ms=1000) lets the cluster move on")
+    elif not held or (
+        not hints and any(each.position is None for each in held.values())
+    ):
+        hints.append(
+            f"{consumer.name} is still finding its place: poll(timeout_ms=1000) lets"
+            " the cluster move on"
+        )
     return hints

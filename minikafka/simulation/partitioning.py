@@ -1,4 +1,6 @@
-"""What a learner may give as `partitioner=`: a name, a function, or a partitioner of kafka-python's."""
+"""What a learner may give as `partitioner=`: a name, a function, or a partitioner of
+kafka-python's.
+"""
 
 from typing import Any
 
@@ -13,7 +15,8 @@ from minikafka.trace import Reason
 
 
 def partitioner(given: Any) -> Partitioner | None:
-    """given: None, "default", "round_robin", a function of (key, all_partitions, available), or an object.
+    """given: None, "default", "round_robin", a function of (key, all_partitions,
+    available), or an object.
 
     None stands for the Java client's own rule.
     """
@@ -25,7 +28,10 @@ def partitioner(given: Any) -> Partitioner | None:
         return given
     if callable(given) or (hasattr(given, "partition") and not isinstance(given, str)):
         return CustomPartitioner(given)
-    raise ValueError(f'partitioner={given!r}: give "default", "round_robin", or a function of (key, all, available)')
+    raise ValueError(
+        f'partitioner={given!r}: give "default", "round_robin", or a function of (key,'
+        " all, available)"
+    )
 
 
 class CustomPartitioner(Partitioner):
@@ -38,16 +44,27 @@ class CustomPartitioner(Partitioner):
     def choose(self, record: Unplaced, partitions: Partitions) -> Choice:
         if hasattr(self._rule, "partition"):
             (key, value), cluster = record.original, ClusterMetadata(partitions)
-            partition = self._rule.partition(partitions.topic, key, record.key, value, record.value, cluster)
+            partition = self._rule.partition(
+                partitions.topic, key, record.key, value, record.value, cluster
+            )
         else:
-            partition = self._rule(record.key, list(partitions.all), list(partitions.available))
-        if isinstance(partition, bool) or not isinstance(partition, int) or partition not in partitions.all:
+            partition = self._rule(
+                record.key, list(partitions.all), list(partitions.available)
+            )
+        if (
+            isinstance(partition, bool)
+            or not isinstance(partition, int)
+            or partition not in partitions.all
+        ):
             first, *more = partitions.all
             span = f"{first} to {more[-1]}" if more else str(first)
             raise ValueError(
-                f"the partitioner {self.name} returned {partition!r}; {partitions.topic} has partitions {span}"
+                f"the partitioner {self.name} returned {partition!r};"
+                f" {partitions.topic} has partitions {span}"
             )
-        return Choice(partition, Reason("own_rule", f"chosen by {self.name}"), rule=self.name)
+        return Choice(
+            partition, Reason("own_rule", f"chosen by {self.name}"), rule=self.name
+        )
 
 
 class ClusterMetadata:

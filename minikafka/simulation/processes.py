@@ -1,6 +1,8 @@
-"""What runs on the network: brokers and clients, each a process that may crash, freeze, and start again.
+"""What runs on the network: brokers and clients, each a process that may crash, freeze,
+and start again.
 
-A frozen process keeps its connections; what arrives waits until it goes on. A crashed one takes its connections along.
+A frozen process keeps its connections; what arrives waits until it goes on. A crashed
+one takes its connections along.
 """
 
 import heapq
@@ -12,7 +14,15 @@ from typing import TYPE_CHECKING
 from minikafka.broker.broker import Broker
 from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.config import BrokerConfig
-from minikafka.broker.effects import Close, Connection, Effect, HangUp, Notice, Reply, Request
+from minikafka.broker.effects import (
+    Close,
+    Connection,
+    Effect,
+    HangUp,
+    Notice,
+    Reply,
+    Request,
+)
 from minikafka.broker.turn import Turn
 from minikafka.clients.connection import Client, Connect, Send
 from minikafka.clients.errors import IllegalStateError
@@ -33,7 +43,9 @@ CONTROLLER_PORT = 9093  # where brokers listen to each other
 
 
 class Agenda:
-    """Which process's tick is due next. Entries that no longer hold are passed over when their time comes."""
+    """Which process's tick is due next. Entries that no longer hold are passed over
+    when their time comes.
+    """
 
     def __init__(self) -> None:
         self._due: list[tuple[int, int, Process]] = []
@@ -58,8 +70,8 @@ class Agenda:
 class Process:
     """state: "up", "frozen" or "down". deadline: when tick() is due, or None.
 
-    silent: it went down with its machine, which tells nobody. watchers: the programs that wait for this process, and
-    what tells them that something has changed.
+    silent: it went down with its machine, which tells nobody. watchers: the programs
+    that wait for this process, and what tells them that something has changed.
     """
 
     def __init__(self, name: str, clock: Clock, network: Network, trace: Trace) -> None:
@@ -120,7 +132,8 @@ class Process:
         self._tell("NodeThawed")
         while self._inbox:
             self._inbox.popleft()()
-        if self.state == "up":  # what came meanwhile may have let a node go that was about to
+        # what came meanwhile may have let a node go that was about to
+        if self.state == "up":
             self.tick()
         self.changed()
 
@@ -144,7 +157,9 @@ class Process:
 
 
 class BrokerProcess(Process):
-    """A broker with its disk. The disk outlives a crash; what the operating system had taken is on it."""
+    """A broker with its disk. The disk outlives a crash; what the operating system had
+    taken is on it.
+    """
 
     def __init__(
         self,
@@ -173,7 +188,9 @@ class BrokerProcess(Process):
         self._start()
 
     def _start(self) -> None:
-        self.broker = Broker(self.node_id, self._config, self.disk, self._random, self.trace)
+        self.broker = Broker(
+            self.node_id, self._config, self.disk, self._random, self.trace
+        )
         self._turn = Turn(self.broker, self, self.now)
         self._leaving = False
         self.broker.start(self.now())
@@ -207,7 +224,9 @@ class BrokerProcess(Process):
         self._go_on()
 
     def _go_on(self) -> None:
-        """After every call of the broker: carry out what it decided, and be there at its next deadline."""
+        """After every call of the broker: carry out what it decided, and be there at
+        its next deadline.
+        """
         self._turn.drain()
         if self.broker.stopped is not None:
             self.crash()
@@ -227,7 +246,9 @@ class BrokerProcess(Process):
         def connected() -> None:
             self._requests[link] = deque()
             self._links[link.name] = link
-            listener = CONTROLLER_LISTENER if link.port == CONTROLLER_PORT else "PLAINTEXT"
+            listener = (
+                CONTROLLER_LISTENER if link.port == CONTROLLER_PORT else "PLAINTEXT"
+            )
             self.broker.connected(link.name, listener, link.caller.name)
 
         self._when_up(connected)
@@ -235,7 +256,9 @@ class BrokerProcess(Process):
 
     def request(self, link: Link, frame: bytearray) -> None:
         def received() -> None:
-            if link in self._requests:  # else it came after the broker had closed the connection, or had been restarted
+            # else it came after the broker had closed the connection, or had been
+            # restarted
+            if link in self._requests:
                 self._requests[link].append(frame)
                 self._turn.admit(link.name)
                 self._go_on()
@@ -266,7 +289,9 @@ class BrokerProcess(Process):
         def gone() -> None:
             for request in self._asked.pop(link, ()):
                 self._lanes.pop((request.node, request.lane), None)
-                self.broker.request_failed(request.node, request.lane, request.correlation_id, self.now())
+                self.broker.request_failed(
+                    request.node, request.lane, request.correlation_id, self.now()
+                )
             self._go_on()
 
         self._when_up(gone)
@@ -275,7 +300,11 @@ class BrokerProcess(Process):
 
     def next_frame(self, connection: Connection) -> bytearray | None:
         link = self._links.get(connection)  # type: ignore[call-overload]
-        return self._requests[link].popleft() if link is not None and self._requests[link] else None
+        return (
+            self._requests[link].popleft()
+            if link is not None and self._requests[link]
+            else None
+        )
 
     def carry_out(self, effect: Effect) -> None:
         if isinstance(effect, Request):
@@ -286,7 +315,8 @@ class BrokerProcess(Process):
             self.network.close(link, by_caller=True)
         elif isinstance(effect, Notice):
             if effect.error is not None and not isinstance(effect.error, KafkaError):
-                raise effect.error  # a bug of ours: a lesson or a test must not go on over it
+                # a bug of ours: a lesson or a test must not go on over it
+                raise effect.error
         elif (link := self._links.get(effect.connection)) is not None:  # type: ignore[call-overload]
             if isinstance(effect, Close):
                 self.network.close(link, by_caller=False)
@@ -303,41 +333,64 @@ class BrokerProcess(Process):
         if link is None or link not in self._asked:
             self._connections += 1
             name = f"{self.name} {request.lane} #{self._connections}"
-            link = self._lanes[lane] = self.network.connect(self, name, self.broker.peers.addresses[request.node])
+            link = self._lanes[lane] = self.network.connect(
+                self, name, self.broker.peers.addresses[request.node]
+            )
             self._asked[link] = []
         self._asked[link].append(request)
         self.network.request(link, list(request.frame))
 
 
 def best_informed(brokers: Mapping[int, BrokerProcess]) -> Broker:
-    """A broker to look at: of those that are up and ready the one that has heard most of the metadata."""
-    up = [process.broker for process in brokers.values() if process.state != "down" and process.broker.ready]
+    """A broker to look at: of those that are up and ready the one that has heard most
+    of the metadata.
+    """
+    up = [
+        process.broker
+        for process in brokers.values()
+        if process.state != "down" and process.broker.ready
+    ]
     if not up:
         raise IllegalStateError("no broker is up: cluster.restart(1) starts it again")
     return max(up, key=lambda broker: broker.quorum.applied_offset)
 
 
 def leading(brokers: Mapping[int, BrokerProcess], topic: str, number: int) -> Replica:
-    """The replica that leads a partition, as whoever is up believes; where nobody does, one that could."""
+    """The replica that leads a partition, as whoever is up believes; where nobody does,
+    one that could.
+    """
     partition = best_informed(brokers).image.topics[topic].partitions[number]
-    up = [node for node, process in brokers.items() if process.state != "down" and process.broker.ready]
+    up = [
+        node
+        for node, process in brokers.items()
+        if process.state != "down" and process.broker.ready
+    ]
     for node in (partition.leader, *partition.isr, *partition.replicas):
-        replica = brokers[node].broker.replicas.find(topic, number) if node in up else None
+        replica = (
+            brokers[node].broker.replicas.find(topic, number) if node in up else None
+        )
         if replica is not None:
             return replica
-    raise IllegalStateError(f"no broker that has {topic}-{number} is up: cluster.restart({partition.replicas[0]})")
+    raise IllegalStateError(
+        f"no broker that has {topic}-{number} is up:"
+        f" cluster.restart({partition.replicas[0]})"
+    )
 
 
 class ClientProcess(Process):
     """A client's core in a process of its own."""
 
-    def __init__(self, name: str, core: Client, clock: Clock, network: Network, trace: Trace) -> None:
+    def __init__(
+        self, name: str, core: Client, clock: Clock, network: Network, trace: Trace
+    ) -> None:
         super().__init__(name, clock, network, trace)
         self.core = core
         self._links: dict[str, Link] = {}
 
     def restart(self, core: Client) -> None:
-        """A new core takes over; it goes on numbering connections. The old one crashes, unless it was closed."""
+        """A new core takes over; it goes on numbering connections. The old one crashes,
+        unless it was closed.
+        """
         if self.core.closed:
             self._go_down()
         else:
@@ -360,7 +413,9 @@ class ClientProcess(Process):
         outbox, self.core.outbox = self.core.outbox, []
         for item in outbox:
             if isinstance(item, Connect):
-                self._links[item.connection] = self.network.connect(self, item.connection, item.address)
+                self._links[item.connection] = self.network.connect(
+                    self, item.connection, item.address
+                )
             elif isinstance(item, Send):
                 if item.connection in self._links:
                     self.network.request(self._links[item.connection], item.frame)

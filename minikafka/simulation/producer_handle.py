@@ -8,7 +8,17 @@ from minikafka.clients.future import Future
 from minikafka.clients.producer import Producer
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition, apply
 from minikafka.clients.transactions import GroupMetadata, Step, Transactions
-from minikafka.simulation.arguments import COMMITS, GROUP, HEADERS, NUMBER, OFFSET, TEXT, WAIT_S, checked, shown
+from minikafka.simulation.arguments import (
+    COMMITS,
+    GROUP,
+    HEADERS,
+    NUMBER,
+    OFFSET,
+    TEXT,
+    WAIT_S,
+    checked,
+    shown,
+)
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.handles import Handle, counted
 from minikafka.simulation.serializers import serialize
@@ -16,7 +26,9 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class ProducerHandle(Handle):
-    """A producer, used as kafka-python's KafkaProducer. Keys and values may be text, bytes, or what JSON knows."""
+    """A producer, used as kafka-python's KafkaProducer. Keys and values may be text,
+    bytes, or what JSON knows.
+    """
 
     @property
     def core(self) -> Producer:
@@ -29,7 +41,9 @@ class ProducerHandle(Handle):
 
     def _state(self) -> str:
         waiting = self.waiting_records() if self._process.state == "up" else 0
-        return super()._state() + (f", {counted(waiting, 'record')} waiting" if waiting else "")
+        return super()._state() + (
+            f", {counted(waiting, 'record')} waiting" if waiting else ""
+        )
 
     def waiting_records(self) -> int:
         """Records that have not left yet."""
@@ -51,38 +65,62 @@ class ProducerHandle(Handle):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Future:
-        """Put a record into the producer's buffer; it leaves linger_ms later, or with a full batch.
+        """Put a record into the producer's buffer; it leaves linger_ms later, or with a
+        full batch.
 
-        Waits only for the topic's metadata the first time, and while the buffer is full. The future's get() gives
-        RecordMetadata.
+        Waits only for the topic's metadata the first time, and while the buffer is
+        full. The future's get() gives RecordMetadata.
         """
         self._begin("send")
         sent_headers = encoded_headers(headers)
         config = self.core.config
-        key_bytes = self._bytes("key", config["key_serializer"], topic, sent_headers, key)
-        value_bytes = self._bytes("value", config["value_serializer"], topic, sent_headers, value)
+        key_bytes = self._bytes(
+            "key", config["key_serializer"], topic, sent_headers, key
+        )
+        value_bytes = self._bytes(
+            "value", config["value_serializer"], topic, sent_headers, value
+        )
         future = self._refused(topic, key_bytes, value_bytes, sent_headers)
         if future is None:
             original = (key, value)
             now = self._now
-            future = self.core.send(topic, value_bytes, key_bytes, sent_headers, partition, timestamp_ms, now, original)
+            future = self.core.send(
+                topic,
+                value_bytes,
+                key_bytes,
+                sent_headers,
+                partition,
+                timestamp_ms,
+                now,
+                original,
+            )
             self._turn()
         future.wait = self._wait_for_future
         self._cluster.futures.append(future)
         return future
 
-    def _bytes(self, what: str, serializer: Any, topic: str, headers: Any, data: Any) -> bytes | None:
+    def _bytes(
+        self, what: str, serializer: Any, topic: str, headers: Any, data: Any
+    ) -> bytes | None:
         if serializer is None:
             try:
                 return serialize(data)
             except UnicodeEncodeError:
-                raise ValueError(f"{what}={shown(data)}: give a text that UTF-8 can hold, or bytes") from None
+                raise ValueError(
+                    f"{what}={shown(data)}: give a text that UTF-8 can hold, or bytes"
+                ) from None
         serialized = apply(serializer, topic, headers, data)
-        if serialized is not None and not isinstance(serialized, (bytes, bytearray, memoryview)):
-            raise TypeError(f"the {what}_serializer returned {type(serialized).__name__}, not bytes")
+        if serialized is not None and not isinstance(
+            serialized, (bytes, bytearray, memoryview)
+        ):
+            raise TypeError(
+                f"the {what}_serializer returned {type(serialized).__name__}, not bytes"
+            )
         return None if serialized is None else bytes(serialized)
 
-    def _refused(self, topic: str, key: bytes | None, value: bytes | None, headers: Any) -> Future | None:
+    def _refused(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: Any
+    ) -> Future | None:
         """Wait until the record can be buffered; a failed future if it can't.
 
         As in kafka-python, send() itself doesn't raise then.
@@ -95,7 +133,10 @@ class ProducerHandle(Handle):
             if not self.core.accumulator.has_room(size) and not self._wait(
                 lambda: self.core.accumulator.has_room(size), patience_ms
             ):
-                raise KafkaTimeoutError(f"the buffer (buffer_memory) stayed full for {patience_ms / 1000:g} s")
+                raise KafkaTimeoutError(
+                    "the buffer (buffer_memory) stayed full for"
+                    f" {patience_ms / 1000:g} s"
+                )
         except KafkaError as error:
             future.fail(error)
             return future
@@ -109,7 +150,9 @@ class ProducerHandle(Handle):
 
             def settled() -> bool:
                 error = self.core.metadata.errors.get(topic, Error.NONE)
-                return bool(self.core.metadata.partitions(topic)) or not (error is Error.NONE or error.retriable)
+                return bool(self.core.metadata.partitions(topic)) or not (
+                    error is Error.NONE or error.retriable
+                )
 
             self._wait(settled, self.core.config["max_block_ms"])
             if not self.core.metadata.partitions(topic):
@@ -117,7 +160,10 @@ class ProducerHandle(Handle):
                 metadata.wanted.pop(topic, None)
                 if error is Error.NONE or error.retriable:
                     seconds = self.core.config["max_block_ms"] / 1000
-                    raise KafkaTimeoutError(f"no metadata for topic {topic!r} within max_block_ms ({seconds:g} s)")
+                    raise KafkaTimeoutError(
+                        f"no metadata for topic {topic!r} within max_block_ms"
+                        f" ({seconds:g} s)"
+                    )
                 raise KafkaError(error, f"topic {topic!r}: {error.message}")
 
     def _wait_for_future(self, future: Future, timeout: float | None) -> None:
@@ -127,7 +173,9 @@ class ProducerHandle(Handle):
     @checked(timeout=WAIT_S)
     @recorded
     def flush(self, timeout: float | None = None) -> None:
-        """Send everything now and wait until all of it is acknowledged or has failed; timeout: seconds."""
+        """Send everything now and wait until all of it is acknowledged or has failed;
+        timeout: seconds.
+        """
         self._begin("flush")
         self._flush(timeout)
 
@@ -149,29 +197,38 @@ class ProducerHandle(Handle):
 
     @recorded
     def init_transactions(self) -> None:
-        """Get an id and an epoch from the coordinator. Whoever had this transactional_id before is fenced, and what it
-        had open is aborted.
+        """Get an id and an epoch from the coordinator. Whoever had this
+        transactional_id before is fenced, and what it had open is aborted.
         """
         self._begin("init_transactions")
         self._ask("init_transactions", self._transactions.init)
 
     @recorded
     def begin_transaction(self) -> None:
-        """What is sent from here on counts when commit_transaction() says so, or never."""
+        """What is sent from here on counts when commit_transaction() says so, or
+        never.
+        """
         self._begin()
         self._transactions.begin()
 
     @checked(offsets=COMMITS, group=GROUP)
     @recorded
     def send_offsets_to_transaction(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str | GroupMetadata
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group: str | GroupMetadata,
     ) -> None:
-        """Commit a group's offsets with the transaction (KIP-447). group: consumer.group_metadata(), or its id."""
+        """Commit a group's offsets with the transaction (KIP-447). group:
+        consumer.group_metadata(), or its id.
+        """
         self._begin("send_offsets_to_transaction")
         transactions = self._in_transaction()
         who = GroupMetadata(group) if isinstance(group, str) else group
         self._ask("send_offsets_to_transaction", lambda: transactions.join_group(who))
-        self._ask("send_offsets_to_transaction", lambda: transactions.commit_offsets(offsets, who))
+        self._ask(
+            "send_offsets_to_transaction",
+            lambda: transactions.commit_offsets(offsets, who),
+        )
 
     @recorded
     def commit_transaction(self) -> None:
@@ -184,7 +241,9 @@ class ProducerHandle(Handle):
 
     @recorded
     def abort_transaction(self) -> None:
-        """Decide that nothing of it counts. After an error that isn't fatal the next transaction may begin."""
+        """Decide that nothing of it counts. After an error that isn't fatal the next
+        transaction may begin.
+        """
         self._begin("abort_transaction")
         transactions = self._transactions
         if transactions.is_fatal:
@@ -198,13 +257,18 @@ class ProducerHandle(Handle):
     @property
     def _transactions(self) -> Transactions:
         if self.core.transactions is None:
-            raise IllegalStateError("transactions need a transactional_id: cluster.producer(transactional_id=...)")
+            raise IllegalStateError(
+                "transactions need a transactional_id:"
+                " cluster.producer(transactional_id=...)"
+            )
         return self.core.transactions
 
     def _in_transaction(self) -> Transactions:
         transactions = self._transactions
         if not transactions.is_open:
-            raise IllegalStateError("no transaction is open: begin_transaction() opens one")
+            raise IllegalStateError(
+                "no transaction is open: begin_transaction() opens one"
+            )
         transactions.raise_error()
         return transactions
 
@@ -217,7 +281,10 @@ class ProducerHandle(Handle):
             return
         if not self._wait(lambda: asked.is_done, core.config["max_block_ms"]):
             core.questions.give_up(asked)
-            raise KafkaTimeoutError(f"{call}: no answer within max_block_ms ({core.config['max_block_ms'] / 1000:g} s)")
+            raise KafkaTimeoutError(
+                f"{call}: no answer within max_block_ms"
+                f" ({core.config['max_block_ms'] / 1000:g} s)"
+            )
         asked.get()
 
     def _before_close(self, timeout: float | None) -> None:

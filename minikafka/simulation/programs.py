@@ -1,9 +1,11 @@
-"""Programs on the virtual clock: plain functions, each in a fibre, that give way at every blocking call.
+"""Programs on the virtual clock: plain functions, each in a fibre, that give way at
+every blocking call.
 
-A blocking call begins with enter(), before it has any effect: there a program can be crashed at its n-th call. If it
-must wait, it leaves through wait() and comes back when its condition holds or its time is up: there a crash ends it at
-any time. A crash is a kill -9: the function is never resumed, no `finally` runs. Should one run later after all, when
-what is left of the function is freed, its calls have no effect.
+A blocking call begins with enter(), before it has any effect: there a program can be
+crashed at its n-th call. If it must wait, it leaves through wait() and comes back when
+its condition holds or its time is up: there a crash ends it at any time. A crash is a
+kill -9: the function is never resumed, no `finally` runs. Should one run later after
+all, when what is left of the function is freed, its calls have no effect.
 """
 
 import contextlib
@@ -17,7 +19,8 @@ from minikafka.simulation.clock import Clock
 from minikafka.simulation.interrupts import Interrupts, in_program
 from minikafka.trace import Trace
 
-# Of one program without time passing; then a virtual ms passes, so that an endless loop ends with the run.
+# Of one program without time passing; then a virtual ms passes, so that an endless loop
+# ends with the run.
 CALLS_AT_ONCE = 1000
 Condition = Callable[[], bool]
 
@@ -30,12 +33,18 @@ def never() -> bool:
 class Program:
     """A function that runs in the cluster.
 
-    state: "running", "frozen", "ended", "failed" or "crashed". calls: its blocking calls so far, by name.
-    result: what it returned. error: what it raised; the next run raises it.
+    state: "running", "frozen", "ended", "failed" or "crashed". calls: its blocking
+    calls so far, by name. result: what it returned. error: what it raised; the next run
+    raises it.
     """
 
     def __init__(
-        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], trace: Trace
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        trace: Trace,
     ) -> None:
         self.name = name
         self.function = function
@@ -50,7 +59,8 @@ class Program:
         self.crash_at_call: int | None = None
         self.number = 0  # in the order of their first start
         self.waits_for: tuple[Condition, int | None] | None = None
-        self.waits_on: Any = None  # the process that alone can make the condition hold, if there is one
+        # the process that alone can make the condition hold, if there is one
+        self.waits_on: Any = None
         self.fibre: Any = None
         self.calls_since, self.calls_at_once = -1, 0
 
@@ -63,21 +73,30 @@ class Program:
         return f"<program {self.name}: {self.state}{at}>"
 
 
-GIVE_THE_CLUSTER = "Give it its cluster as an argument: cluster.start(program, cluster)."
+GIVE_THE_CLUSTER = (
+    "Give it its cluster as an argument: cluster.start(program, cluster)."
+)
 
 
 class Programs:
-    """All programs of a cluster. `crash` is called for a program that reaches the call it is to crash at."""
+    """All programs of a cluster. `crash` is called for a program that reaches the call
+    it is to crash at.
+    """
 
-    def __init__(self, clock: Clock, crash: Callable[[Program], None], interrupts: Interrupts) -> None:
+    def __init__(
+        self, clock: Clock, crash: Callable[[Program], None], interrupts: Interrupts
+    ) -> None:
         self.all: list[Program] = []
         self._clock = clock
         self._crash = crash
         self._interrupts = interrupts
-        self._dead: list[Any] = []  # what crashes left of functions: kept, since freeing it would run their `finally`
+        # what crashes left of functions: kept, since freeing it would run their
+        # `finally`
+        self._dead: list[Any] = []
         self._errors: list[BaseException] = []
         self._to_ask: dict[Program, None] = {}  # whose condition may hold now
-        self._deadlines: list[tuple[int, int, Program]] = []  # a heap; some may not hold any more
+        # a heap; some may not hold any more
+        self._deadlines: list[tuple[int, int, Program]] = []
 
     def begin(self, program: Program) -> None:
         """From its first line; it runs at the next turn."""
@@ -93,33 +112,52 @@ class Programs:
         self._tell(program, "ProgramStarted", program=program.name)
 
     def current(self) -> Program | None:
-        """The program that makes this call, or None at top level. A dead program's call ends here."""
+        """The program that makes this call, or None at top level. A dead program's call
+        ends here.
+        """
         here = fibres.current()
         if here is None:
             return None
         for program in self.all:
             if program.fibre is here and program.alive:
                 return program
-        if here.programs is not self:  # a replayed program that still has the first run's cluster, say
-            raise RuntimeError(f"this program runs on another cluster. {GIVE_THE_CLUSTER}")
+        # a replayed program that still has the first run's cluster, say
+        if here.programs is not self:
+            raise RuntimeError(
+                f"this program runs on another cluster. {GIVE_THE_CLUSTER}"
+            )
         return self._end_dead_call(here)
 
     def enter(self, what: str) -> None:
-        """A call that may block begins, at top level or in a program; nothing of it has happened yet."""
+        """A call that may block begins, at top level or in a program; nothing of it has
+        happened yet.
+        """
         program = self.current()
         if program is None:
             return
-        if self._interrupts.asked:  # who calls again and again without waiting gives way here, before the call
+        # who calls again and again without waiting gives way here, before the call
+        if self._interrupts.asked:
             self._give_way(program, never, self._clock.now_ms)
         program.calls.append(what)
-        if program.crash_at_call is not None and len(program.calls) >= program.crash_at_call:
+        if (
+            program.crash_at_call is not None
+            and len(program.calls) >= program.crash_at_call
+        ):
             self._crash(program)
             self.leave()
 
-    def wait(self, program: Program, condition: Condition, deadline_ms: int | None, on: Any = None) -> bool:
-        """Called in the program: give way until the condition holds or the time is up. Whether it holds.
+    def wait(
+        self,
+        program: Program,
+        condition: Condition,
+        deadline_ms: int | None,
+        on: Any = None,
+    ) -> bool:
+        """Called in the program: give way until the condition holds or the time is up.
+        Whether it holds.
 
-        on: a process whose changes alone can make it hold; then nobody asks after each event of the others.
+        on: a process whose changes alone can make it hold; then nobody asks after each
+        event of the others.
         """
         if program.calls_since != self._clock.now_ms:
             program.calls_since, program.calls_at_once = self._clock.now_ms, 0
@@ -129,7 +167,13 @@ class Programs:
         self._give_way(program, condition, deadline_ms, on)
         return condition()
 
-    def _give_way(self, program: Program, condition: Condition, deadline_ms: int | None, on: Any = None) -> None:
+    def _give_way(
+        self,
+        program: Program,
+        condition: Condition,
+        deadline_ms: int | None,
+        on: Any = None,
+    ) -> None:
         program.waits_for = (condition, deadline_ms)
         self._watch(program, on)
         if deadline_ms is not None:
@@ -137,7 +181,9 @@ class Programs:
         program.fibre.give_way()
 
     def _watch(self, program: Program, process: Any) -> None:
-        """Ask this program again when the process has changed, and only then; None: always."""
+        """Ask this program again when the process has changed, and only then; None:
+        always.
+        """
         if process is not program.waits_on:
             if program.waits_on is not None:
                 program.waits_on.watchers.pop(program, None)
@@ -146,12 +192,16 @@ class Programs:
             program.waits_on = process
 
     def turn(self) -> None:
-        """Let every program go on that can, until none can: one may have done what another waits for."""
+        """Let every program go on that can, until none can: one may have done what
+        another waits for.
+        """
         while self._round():
             self._interrupts.check()
 
     def _round(self) -> bool:
-        """Ask once who is to be asked, in the order of their first start. Whether somebody went on."""
+        """Ask once who is to be asked, in the order of their first start. Whether
+        somebody went on.
+        """
         moved = False
         self._ask_who_is_late()
         asked = [(program.number, program) for program in self._to_ask]
@@ -169,7 +219,8 @@ class Programs:
                     self._interrupts.check()
                 if not self._is_asked_always(program):
                     del later[program]
-                # Who comes later in the order and was set free just now goes on in the same round.
+                # Who comes later in the order and was set free just now goes on in the
+                # same round.
                 for other in list(self._to_ask):
                     if other.number > number and (other.number, other) not in asked:
                         heapq.heappush(asked, (other.number, other))
@@ -182,7 +233,11 @@ class Programs:
     def next_deadline(self) -> int | None:
         while self._deadlines:
             deadline_ms, _, program = self._deadlines[0]
-            if program.state == "running" and program.waits_for and program.waits_for[1] == deadline_ms:
+            if (
+                program.state == "running"
+                and program.waits_for
+                and program.waits_for[1] == deadline_ms
+            ):
                 return deadline_ms
             heapq.heappop(self._deadlines)
         return None
@@ -192,7 +247,9 @@ class Programs:
         program.state = "running"
         self._to_ask[program] = None
         if program.waits_for is not None and program.waits_for[1] is not None:
-            heapq.heappush(self._deadlines, (program.waits_for[1], program.number, program))
+            heapq.heappush(
+                self._deadlines, (program.waits_for[1], program.number, program)
+            )
 
     def raise_error(self) -> None:
         """Raise, once, what a program raised."""
@@ -200,7 +257,9 @@ class Programs:
             raise self._errors.pop(0)
 
     def close(self) -> None:
-        """Free what is left of all functions. What their `finally` may print is of no use any more."""
+        """Free what is left of all functions. What their `finally` may print is of no
+        use any more.
+        """
         left = [*self._dead, *(program.fibre for program in self.all)]
         self._dead = []
         for program in self.all:
@@ -226,7 +285,9 @@ class Programs:
         if program.waits_for is None:
             return True
         condition, deadline_ms = program.waits_for
-        return condition() or (deadline_ms is not None and deadline_ms <= self._clock.now_ms)
+        return condition() or (
+            deadline_ms is not None and deadline_ms <= self._clock.now_ms
+        )
 
     def run_theirs(self, program: Program) -> None:
         """In its fibre: the learner's function, from its first line to its end."""
@@ -236,12 +297,20 @@ class Programs:
         except Exception as error:
             if self._is_on(program):
                 error.add_note(
-                    f"raised by the program {program.name!r} at {self._clock.now_ms / 1000:.3f} virtual seconds"
+                    f"raised by the program {program.name!r} at"
+                    f" {self._clock.now_ms / 1000:.3f} virtual seconds"
                 )
                 program.state, program.error = "failed", error
                 self._errors.append(error)
-                self._tell(program, "ProgramFailed", program=program.name, error=f"{type(error).__name__}: {error}")
-        except BaseException as error:  # somebody interrupts the whole run; or Python frees a dead program
+                self._tell(
+                    program,
+                    "ProgramFailed",
+                    program=program.name,
+                    error=f"{type(error).__name__}: {error}",
+                )
+        except (
+            BaseException
+        ) as error:  # somebody interrupts the whole run; or Python frees a dead program
             if self._is_on(program):
                 program.state = "failed"
                 if isinstance(error, KeyboardInterrupt):
@@ -254,7 +323,9 @@ class Programs:
 
     @staticmethod
     def _is_on(program: Program) -> bool:
-        """Whether the caller is this program, alive. (A local variable with the fibre would keep it for ever.)"""
+        """Whether the caller is this program, alive. (A local variable with the fibre
+        would keep it for ever.)
+        """
         return program.alive and program.fibre is fibres.current()
 
     def _tell(self, program: Program, kind: str, /, **detail: Any) -> None:
@@ -277,7 +348,9 @@ class Programs:
             self.leave()
 
     def _end_dead_call(self, here: fibres.Fibre) -> NoReturn:
-        """Python frees a dead program, and a `finally` of it calls us: end it, also one that catches everything."""
+        """Python frees a dead program, and a `finally` of it calls us: end it, also one
+        that catches everything.
+        """
         here.dead_calls += 1
         if here.dead_calls > CALLS_AT_ONCE:
             self.leave()

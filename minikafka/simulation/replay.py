@@ -1,7 +1,8 @@
 """A run again from the seed: the kept calls, each at its time, on a new cluster.
 
-Arguments that are the old cluster, its clients or programs become the new one's. What a program refers to by a global
-name stays the old thing: a program that is to be run again gets cluster and clients as arguments.
+Arguments that are the old cluster, its clients or programs become the new one's. What a
+program refers to by a global name stays the old thing: a program that is to be run
+again gets cluster and clients as arguments.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
 
 
-def replayed(old: "Cluster", new: "Cluster", until_ms: int, since_ms: int = 0) -> "Cluster":
-    """Make old's calls on new up to a time, then stop there. since_ms: those from then on, where new went that far.
+def replayed(
+    old: "Cluster", new: "Cluster", until_ms: int, since_ms: int = 0
+) -> "Cluster":
+    """Make old's calls on new up to a time, then stop there. since_ms: those from then
+    on, where new went that far.
 
     What a call raised then, it raises now: it is passed over.
     """
@@ -28,7 +32,9 @@ def replayed(old: "Cluster", new: "Cluster", until_ms: int, since_ms: int = 0) -
         if isinstance(value, Handle):
             return new._clients[value.name]
         if isinstance(value, Program):
-            return next(each for each in new.kernel.programs.all if each.name == value.name)
+            return next(
+                each for each in new.kernel.programs.all if each.name == value.name
+            )
         if isinstance(value, Table):
             return new.table(value.name)
         if isinstance(value, Future):
@@ -42,16 +48,24 @@ def replayed(old: "Cluster", new: "Cluster", until_ms: int, since_ms: int = 0) -
             target: Any = new.table(call.target[1])
         else:
             target = new if call.target == "cluster" else new._clients[call.target]
-        args, kwargs = [here(each) for each in call.args], {name: here(each) for name, each in call.kwargs.items()}
+        args, kwargs = (
+            [here(each) for each in call.args],
+            {name: here(each) for name, each in call.kwargs.items()},
+        )
         if call.method in ("run", "run_ms", "sleep"):
-            ms = args[0] if call.method == "run_ms" else round((args[0] if args else kwargs.get("seconds", 1)) * 1000)
+            ms = (
+                args[0]
+                if call.method == "run_ms"
+                else round((args[0] if args else kwargs.get("seconds", 1)) * 1000)
+            )
             end_ms = min(call.at_ms + ms, until_ms)
             if end_ms >= since_ms:
                 new.run_ms(max(end_ms - new.now_ms, 0))
             continue
         if call.at_ms < since_ms:
             continue
-        if call.at_ms > new.now_ms:  # what was changed took less time than what was there
+        # what was changed took less time than what was there
+        if call.at_ms > new.now_ms:
             new.run_ms(call.at_ms - new.now_ms)
         try:
             getattr(target, call.method)(*args, **kwargs)

@@ -1,11 +1,15 @@
-"""What a learner may give as key or value: bytes, text (as UTF-8), other plain values (as JSON), None (as null)."""
+"""What a learner may give as key or value: bytes, text (as UTF-8), other plain values
+(as JSON), None (as null).
+"""
 
 import json
 from typing import Any
 
 
 def serialize(data: Any) -> bytes | None:
-    """bytes of a key or value; raises TypeError for what is neither bytes, text nor JSON."""
+    """bytes of a key or value; raises TypeError for what is neither bytes, text nor
+    JSON.
+    """
     if data is None or isinstance(data, bytes):
         return data
     if isinstance(data, str):
@@ -16,5 +20,6 @@ def serialize(data: Any) -> bytes | None:
         return json.dumps(data, ensure_ascii=False).encode("utf-8")
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"a {type(data).__name__} can't be a key or value: give bytes, text, or what JSON knows ({error})"
+            f"a {type(data).__name__} can't be a key or value: give bytes, text, or"
+            f" what JSON knows ({error})"
         ) from None

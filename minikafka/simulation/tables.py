@@ -1,4 +1,6 @@
-"""A store outside Kafka, such as a database's table: where a program's effects show, and outlive its crashes."""
+"""A store outside Kafka, such as a database's table: where a program's effects show,
+and outlive its crashes.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +17,9 @@ WAY_MS = 1  # to the store, and back
 
 
 class Row(NamedTuple):
-    """What was written. topic, partition, offset: of the record it is the effect of, if one was given."""
+    """What was written. topic, partition, offset: of the record it is the effect of, if
+    one was given.
+    """
 
     key: str | None
     value: Any
@@ -27,7 +31,8 @@ class Row(NamedTuple):
 class Table:
     """Rows in the order they were written; nothing makes them unique.
 
-    A write is a blocking call: a crash may strike before it has any effect, or after, before the program knows.
+    A write is a blocking call: a crash may strike before it has any effect, or after,
+    before the program knows.
     """
 
     def __init__(self, cluster: "Cluster", name: str) -> None:
@@ -39,13 +44,17 @@ class Table:
 
     @recorded
     def add(self, record_or_key: Any, value: Any = None) -> None:
-        """Write a row: the effect of a record (value: the record's, unless given), or a key with a value."""
+        """Write a row: the effect of a record (value: the record's, unless given), or a
+        key with a value.
+        """
         kernel = self._cluster.kernel
         kernel.programs.enter("add")
         if isinstance(record_or_key, ConsumerRecord):
             record = record_or_key
             shown = text(record.value) if value is None else value
-            row = Row(text(record.key), shown, record.topic, record.partition, record.offset)
+            row = Row(
+                text(record.key), shown, record.topic, record.partition, record.offset
+            )
         else:
             row = Row(text(record_or_key), value)
         kernel.wait(never, WAY_MS)
@@ -54,14 +63,20 @@ class Table:
         trace = self._cluster.trace_of_writer if program is None else program.trace
         trace.now = self._cluster.now_ms
         if trace:
-            trace.emit("EffectWritten", table=self.name, **{**row._asdict(), "value": text(row.value)})
+            trace.emit(
+                "EffectWritten",
+                table=self.name,
+                **{**row._asdict(), "value": text(row.value)},
+            )
         kernel.wait(never, WAY_MS)
 
     def __contains__(self, record_or_key: Any) -> bool:
         """Whether there is a row for this record, or this key."""
         if isinstance(record_or_key, ConsumerRecord):
             place = (record_or_key.topic, record_or_key.partition, record_or_key.offset)
-            return any((row.topic, row.partition, row.offset) == place for row in self._rows)
+            return any(
+                (row.topic, row.partition, row.offset) == place for row in self._rows
+            )
         return any(row.key == text(record_or_key) for row in self._rows)
 
     def __iter__(self) -> Iterator[Row]:

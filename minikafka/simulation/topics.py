@@ -1,7 +1,8 @@
-"""The cluster's topics: made and changed through an admin client, and looked at without one.
+"""The cluster's topics: made and changed through an admin client, and looked at without
+one.
 
-What changes something is a real request and takes some virtual ms; what only looks (records, leader) takes no time and
-changes nothing.
+What changes something is a real request and takes some virtual ms; what only looks
+(records, leader) takes no time and changes nothing.
 """
 
 import difflib
@@ -11,7 +12,16 @@ from typing import Any
 from minikafka.clients.fetching import consumer_record, items
 from minikafka.clients.structs import ConsumerRecord, TopicPartition
 from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
-from minikafka.simulation.arguments import CONFIGS, COUNT, LONG_MAX, NUMBER, TEXT, TOPIC_OR_BROKER, checked, whole
+from minikafka.simulation.arguments import (
+    CONFIGS,
+    COUNT,
+    LONG_MAX,
+    NUMBER,
+    TEXT,
+    TOPIC_OR_BROKER,
+    checked,
+    whole,
+)
 from minikafka.simulation.calls import Book, recorded
 from minikafka.simulation.processes import BrokerProcess, best_informed, leading
 from minikafka.wire.errors import Error, KafkaError
@@ -24,18 +34,29 @@ class Topics:
 
     call_name = "cluster"
 
-    def __init__(self, book: Book, brokers: Mapping[int, BrokerProcess], admin: AdminHandle) -> None:
+    def __init__(
+        self, book: Book, brokers: Mapping[int, BrokerProcess], admin: AdminHandle
+    ) -> None:
         self.book = book
         self._brokers = brokers
         self._admin = admin
 
-    @checked(name=TEXT, partitions=COUNT, replication_factor=COUNT, configs=CONFIGS.or_none())
+    @checked(
+        name=TEXT, partitions=COUNT, replication_factor=COUNT, configs=CONFIGS.or_none()
+    )
     @recorded
     def create_topic(
-        self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, Any] | None = None
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int = 1,
+        configs: Mapping[str, Any] | None = None,
     ) -> None:
         """A new topic; configs: Kafka's names, such as {"retention.ms": "60000"}."""
-        values = [{"name": key, "value": config_text(value)} for key, value in (configs or {}).items()]
+        values = [
+            {"name": key, "value": config_text(value)}
+            for key, value in (configs or {}).items()
+        ]
         topic = {
             "name": name,
             "num_partitions": partitions,
@@ -44,24 +65,33 @@ class Topics:
             "configs": values,
         }
         response = self._admin.ask(
-            "CreateTopics", {"topics": [topic], "timeout_ms": PATIENCE_MS, "validate_only": False}
+            "CreateTopics",
+            {"topics": [topic], "timeout_ms": PATIENCE_MS, "validate_only": False},
         )
         raise_refusal(response.topics[0], f"create_topic({name!r})")
 
     @checked(topic=TEXT, partitions=COUNT)
     @recorded
     def create_partitions(self, topic: str, partitions: int) -> None:
-        """Let a topic grow to so many partitions. Keys are spread anew; nothing moves."""
-        body = {"topics": [{"name": topic, "count": partitions, "assignments": None}], "timeout_ms": PATIENCE_MS}
+        """Let a topic grow to so many partitions. Keys are spread anew; nothing
+        moves.
+        """
+        body = {
+            "topics": [{"name": topic, "count": partitions, "assignments": None}],
+            "timeout_ms": PATIENCE_MS,
+        }
         raise_refusal(
-            self._admin.ask("CreatePartitions", body).results[0], f"create_partitions({topic!r}, {partitions})"
+            self._admin.ask("CreatePartitions", body).results[0],
+            f"create_partitions({topic!r}, {partitions})",
         )
 
     @checked(name=TEXT)
     @recorded
     def delete_topic(self, name: str) -> None:
         """Remove a topic and its records."""
-        response = self._admin.ask("DeleteTopics", {"topic_names": [name], "timeout_ms": PATIENCE_MS})
+        response = self._admin.ask(
+            "DeleteTopics", {"topic_names": [name], "timeout_ms": PATIENCE_MS}
+        )
         raise_refusal(response.responses[0], f"delete_topic({name!r})")
 
     @checked(topic=TEXT, partition=NUMBER, before_offset=whole(-1, LONG_MAX))
@@ -72,39 +102,67 @@ class Topics:
         Returns the offset of the oldest record that is left.
         """
         part = {"partition_index": partition, "offset": before_offset}
-        body = {"topics": [{"name": topic, "partitions": [part]}], "timeout_ms": PATIENCE_MS}
+        body = {
+            "topics": [{"name": topic, "partitions": [part]}],
+            "timeout_ms": PATIENCE_MS,
+        }
         response = self._admin.ask("DeleteRecords", body, self.leader(topic, partition))
         answer = response.topics[0].partitions[0]
-        raise_refusal(answer, f"delete_records({topic!r}, {partition}, {before_offset})")
+        raise_refusal(
+            answer, f"delete_records({topic!r}, {partition}, {before_offset})"
+        )
         return int(answer.low_watermark)
 
     @checked(topic=TOPIC_OR_BROKER, configs=CONFIGS)
     @recorded
     def alter_configs(self, topic: str | int, configs: Mapping[str, Any]) -> None:
-        """Change configs of a topic (its name) or a broker (its id); None sets one back to its default.
+        """Change configs of a topic (its name) or a broker (its id); None sets one back
+        to its default.
 
         The others stay.
         """
         changes = [
-            {"name": name, "config_operation": 0 if value is not None else 1, "value": config_text(value)}
+            {
+                "name": name,
+                "config_operation": 0 if value is not None else 1,
+                "value": config_text(value),
+            }
             for name, value in configs.items()
         ]
         kind = BROKER if isinstance(topic, int) else TOPIC
-        resource = {"resource_type": kind, "resource_name": str(topic), "configs": changes}
-        response = self._admin.ask("IncrementalAlterConfigs", {"resources": [resource], "validate_only": False})
+        resource = {
+            "resource_type": kind,
+            "resource_name": str(topic),
+            "configs": changes,
+        }
+        response = self._admin.ask(
+            "IncrementalAlterConfigs", {"resources": [resource], "validate_only": False}
+        )
         raise_refusal(response.responses[0], f"alter_configs({topic!r})")
 
     # looking at the truth
 
     def topics(self) -> list[str]:
-        """Names of the topics, in order, without Kafka's own such as __consumer_offsets."""
-        return sorted(name for name in best_informed(self._brokers).image.topics if not name.startswith("__"))
+        """Names of the topics, in order, without Kafka's own such as
+        __consumer_offsets.
+        """
+        return sorted(
+            name
+            for name in best_informed(self._brokers).image.topics
+            if not name.startswith("__")
+        )
 
     @checked(topic=TEXT, partition=NUMBER.or_none("all of them"))
     def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
-        """What the log holds, as a consumer would get it: of one partition, or of all, one after the other."""
-        numbers = range(self.partition_count(topic)) if partition is None else [partition]
-        return [record for number in numbers for record in self._records_of(topic, number)]
+        """What the log holds, as a consumer would get it: of one partition, or of all,
+        one after the other.
+        """
+        numbers = (
+            range(self.partition_count(topic)) if partition is None else [partition]
+        )
+        return [
+            record for number in numbers for record in self._records_of(topic, number)
+        ]
 
     @checked(topic=TEXT, partition=NUMBER)
     def leader(self, topic: str, partition: int = 0) -> int | None:
@@ -120,7 +178,9 @@ class Topics:
 
     @checked(topic=TEXT, partition=NUMBER)
     def log_offsets(self, topic: str, partition: int) -> tuple[int, int]:
-        """The oldest offset that still counts, and the one that the next record gets."""
+        """The oldest offset that still counts, and the one that the next record
+        gets.
+        """
         self._described(topic, partition)
         log = leading(self._brokers, topic, partition).log
         return log.log_start_offset, log.log_end_offset
@@ -133,17 +193,24 @@ class Topics:
             hint = (
                 f"; did you mean {near[0]!r}?"
                 if near
-                else f"; there are {', '.join(names)}"
-                if names
-                else "; there are none yet"
+                else (
+                    f"; there are {', '.join(names)}"
+                    if names
+                    else "; there are none yet"
+                )
             )
-            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}{hint}")
+            raise KafkaError(
+                Error.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}{hint}"
+            )
 
     def _described(self, topic: str, partition: int) -> Any:
         count = self.partition_count(topic)
         if partition >= count:
             span = "only partition 0" if count == 1 else f"partitions 0 to {count - 1}"
-            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} has {span}, no {partition!r}")
+            raise KafkaError(
+                Error.UNKNOWN_TOPIC_OR_PARTITION,
+                f"{topic} has {span}, no {partition!r}",
+            )
         return best_informed(self._brokers).image.topics[topic].partitions[partition]
 
     def _records_of(self, topic: str, number: int) -> list[ConsumerRecord]:
@@ -152,7 +219,9 @@ class Topics:
         partition, offset = TopicPartition(topic, number), start
         found: list[ConsumerRecord] = []
         while offset < replica.high_watermark:
-            data = bytearray().join(replica.log.read(offset, 1 << 20, replica.high_watermark))
+            data = bytearray().join(
+                replica.log.read(offset, 1 << 20, replica.high_watermark)
+            )
             for item in items(data, offset, check_crcs=False):
                 offset = item[1]
                 if item[0] is not None:

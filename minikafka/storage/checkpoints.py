@@ -1,4 +1,5 @@
-"""The small text files of a data folder, in Apache Kafka's formats. Each is replaced whole.
+"""The small text files of a data folder, in Apache Kafka's formats. Each is replaced
+whole.
 
 `recovery-point-offset-checkpoint`      up to where each log is known to be on disk; recovery reads from there
 `log-start-offset-checkpoint`           where a log begins, if DeleteRecords moved that into a segment
@@ -34,7 +35,9 @@ def write_lines(disk: Disk, path: str, lines: Iterable[str], sync: bool = True) 
 
 
 def read_lines(disk: Disk, path: str) -> list[list[str]]:
-    """The words of each line; nothing if the file is absent. Errors: ValueError if it isn't a whole checkpoint."""
+    """The words of each line; nothing if the file is absent. Errors: ValueError if it
+    isn't a whole checkpoint.
+    """
     if not disk.exists(path):
         return []
     version, count, *lines = disk.read(path).decode().splitlines()
@@ -43,15 +46,25 @@ def read_lines(disk: Disk, path: str) -> list[list[str]]:
     return [line.split(" ") for line in lines]
 
 
-def write_offsets(disk: Disk, path: str, offsets: Mapping[tuple[str, int], int], sync: bool = True) -> None:
+def write_offsets(
+    disk: Disk, path: str, offsets: Mapping[tuple[str, int], int], sync: bool = True
+) -> None:
     """One offset a partition, (topic, partition) -> offset."""
-    lines = (f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items()))
+    lines = (
+        f"{topic} {partition} {offset}"
+        for (topic, partition), offset in sorted(offsets.items())
+    )
     write_lines(disk, path, lines, sync)
 
 
 def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
-    """(topic, partition) -> offset; nothing if the file is absent. Errors: ValueError, as read_lines."""
-    offsets = {(topic, int(partition)): int(offset) for topic, partition, offset in read_lines(disk, path)}
+    """(topic, partition) -> offset; nothing if the file is absent. Errors: ValueError,
+    as read_lines.
+    """
+    offsets = {
+        (topic, int(partition)): int(offset)
+        for topic, partition, offset in read_lines(disk, path)
+    }
     if any(offset < 0 for offset in offsets.values()):
         raise ValueError("a negative offset")
     return offsets
@@ -59,11 +72,15 @@ def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
 
 def write_clean_shutdown(disk: Disk, broker_epoch: int = -1) -> None:
     """Say that the stop was clean. It is written last, when all logs are closed."""
-    disk.write_atomic(CLEAN_SHUTDOWN, json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode())
+    disk.write_atomic(
+        CLEAN_SHUTDOWN, json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()
+    )
 
 
 def clean_shutdown_epoch(disk: Disk) -> int | None:
-    """The broker epoch of the last run, if its stop was clean: -1 if it didn't say, None if it was not."""
+    """The broker epoch of the last run, if its stop was clean: -1 if it didn't say,
+    None if it was not.
+    """
     if not disk.exists(CLEAN_SHUTDOWN):
         return None
     try:
@@ -73,7 +90,9 @@ def clean_shutdown_epoch(disk: Disk) -> int | None:
 
 
 def take_clean_shutdown(disk: Disk) -> bool:
-    """Whether the last stop was clean. The file is gone afterwards, so that a crash from now on is seen as one."""
+    """Whether the last stop was clean. The file is gone afterwards, so that a crash
+    from now on is seen as one.
+    """
     if not disk.exists(CLEAN_SHUTDOWN):
         return False
     disk.remove(CLEAN_SHUTDOWN)
@@ -81,7 +100,9 @@ def take_clean_shutdown(disk: Disk) -> bool:
 
 
 def write_partition_metadata(disk: Disk, directory: str, topic_id: bytes) -> None:
-    """topic_id: 16 bytes, written in base64 as Kafka shows ids. Not synced: the metadata log knows it too."""
+    """topic_id: 16 bytes, written in base64 as Kafka shows ids. Not synced: the
+    metadata log knows it too.
+    """
     text = f"version: {VERSION}\ntopic_id: {uuid_text(topic_id)}\n"
     disk.write_atomic(f"{directory}/{PARTITION_METADATA}", text.encode(), sync=False)
 
@@ -89,8 +110,15 @@ def write_partition_metadata(disk: Disk, directory: str, topic_id: bytes) -> Non
 def read_partition_metadata(disk: Disk, directory: str) -> bytes | None:
     """The topic's id, 16 bytes; None if the file isn't there, or not whole."""
     try:
-        pairs = (line.partition(":") for line in disk.read(f"{directory}/{PARTITION_METADATA}").decode().splitlines())
-        return uuid_bytes({name.strip(): value.strip() for name, _, value in pairs}["topic_id"])
+        pairs = (
+            line.partition(":")
+            for line in (
+                disk.read(f"{directory}/{PARTITION_METADATA}").decode().splitlines()
+            )
+        )
+        return uuid_bytes(
+            {name.strip(): value.strip() for name, _, value in pairs}["topic_id"]
+        )
     except (FileNotFoundError, ValueError, KeyError):
         return None
 

@@ -1,6 +1,7 @@
-"""Is what a log gives away what was once written there? A batch's CRC covers its records. Its offset and its leader
-epoch are covered by none, and checked by what lies around them: in a log offsets only grow, and the list of epochs says
-where each of them begins.
+"""Is what a log gives away what was once written there? A batch's CRC covers its
+records. Its offset and its leader epoch are covered by none, and checked by what lies
+around them: in a log offsets only grow, and the list of epochs says where each of them
+begins.
 """
 
 from contextlib import suppress
@@ -32,8 +33,9 @@ class Looked(NamedTuple):
 
 
 def checked(data: Buffer, offset: int, *, gapless: bool) -> list[BatchHeader]:
-    """The headers of whole batches that continue a log at an offset. gapless: none is missing before or between them.
-    Errors: CorruptRecord for anything else; INVALID_RECORD for an old format.
+    """The headers of whole batches that continue a log at an offset. gapless: none is
+    missing before or between them. Errors: CorruptRecord for anything else;
+    INVALID_RECORD for an old format.
     """
     headers = []
     for header, batch in batches(data):
@@ -47,7 +49,9 @@ def checked(data: Buffer, offset: int, *, gapless: bool) -> list[BatchHeader]:
 
 
 def look_at(log: "Log", offset: int, max_bytes: int) -> Looked:
-    """Look at about max_bytes of one segment, from the batch on that holds this offset, or the next one."""
+    """Look at about max_bytes of one segment, from the batch on that holds this offset,
+    or the next one.
+    """
     for segment, end in with_ends(
         log.segments[log.segment_of(offset) :], log.log_end_offset
     ):
@@ -69,9 +73,8 @@ def _look(log: "Log", data: memoryview, offset: int, end: int) -> Looked:
     try:
         for header, batch in batches(data):
             first = header.base_offset
-            if first < offset and (
-                at or header.last_offset < offset
-            ):  # one of the two is wrong
+            # one of the two is wrong
+            if first < offset and (at or header.last_offset < offset):
                 return Looked(
                     before,
                     at,
@@ -94,15 +97,14 @@ def _look(log: "Log", data: memoryview, offset: int, end: int) -> Looked:
 
 
 def epochs_fit(log: "Log") -> bool:
-    """Whether the list of leader epochs says of the batches around each of its beginnings what they say themselves."""
+    """Whether the list of leader epochs says of the batches around each of its
+    beginnings what they say themselves.
+    """
     offsets = [
         offset for _, start in log.epochs.entries for offset in (start - 1, start)
     ]
     try:
-        found = (
-            _batch_at(log, offset)
-            for offset in offsets or [log.log_start_offset]
-        )
+        found = (_batch_at(log, offset) for offset in offsets or [log.log_start_offset])
         return all(
             log.epochs.epoch_at(each.last_offset) == each.partition_leader_epoch
             for each in found

@@ -1,8 +1,10 @@
-"""The log cleaner decides which compacted log gets a pass of compaction (compaction.py), and when.
+"""The log cleaner decides which compacted log gets a pass of compaction
+(compaction.py), and when.
 
-A pass reads the whole log, so it waits until enough of it is dirty: min.cleanable.dirty.ratio of the bytes, or a
-record that has waited for longer than max.compaction.lag.ms. Of several logs the dirtiest is first, and one is
-cleaned at a time.
+A pass reads the whole log, so it waits until enough of it is dirty:
+min.cleanable.dirty.ratio of the bytes, or a record that has waited for longer than
+max.compaction.lag.ms. Of several logs the dirtiest is first, and one is cleaned at a
+time.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -17,7 +19,9 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class Dirt(NamedTuple):
-    """What a pass over a log could clean. end_offset: where it has to stop. overdue: max.compaction.lag.ms is over."""
+    """What a pass over a log could clean. end_offset: where it has to stop. overdue:
+    max.compaction.lag.ms is over.
+    """
 
     log: Log
     end_offset: int
@@ -32,14 +36,16 @@ class Dirt(NamedTuple):
 
     @property
     def worth_a_pass(self) -> bool:
-        return self.dirty_bytes > 0 and (self.overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio)
+        return self.dirty_bytes > 0 and (
+            self.overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio
+        )
 
 
 def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
     """How dirty a log is below up_to_offset, its last stable offset.
 
-    Whole segments count, and not the active one. A pass has to stop before the first segment that holds a record
-    younger than min.compaction.lag.ms.
+    Whole segments count, and not the active one. A pass has to stop before the first
+    segment that holds a record younger than min.compaction.lag.ms.
     """
     config = log.config
     first = end = max(log.first_dirty_offset, log.log_start_offset)
@@ -50,45 +56,65 @@ def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
             clean_bytes += segment.size
         if following.base_offset <= first:
             continue
-        too_young = config.min_compaction_lag_ms > 0 and segment.largest[0] > now_ms - config.min_compaction_lag_ms
+        too_young = (
+            config.min_compaction_lag_ms > 0
+            and segment.largest[0] > now_ms - config.min_compaction_lag_ms
+        )
         if too_young or following.base_offset > up_to_offset:
             break
         end = following.base_offset
         dirty_bytes += segment.size
         if segment.first_timestamp > 0:
             oldest_ms = min(oldest_ms, segment.first_timestamp)
-    return Dirt(log, end, clean_bytes, dirty_bytes, oldest_ms < now_ms - config.max_compaction_lag_ms)
+    return Dirt(
+        log,
+        end,
+        clean_bytes,
+        dirty_bytes,
+        oldest_ms < now_ms - config.max_compaction_lag_ms,
+    )
 
 
 class Cleaner:
-    """Cleans logs, one at a time. buffer_bytes: log.cleaner.dedupe.buffer.size, memory for the keys of a pass.
+    """Cleans logs, one at a time. buffer_bytes: log.cleaner.dedupe.buffer.size, memory
+    for the keys of a pass.
 
-    notice(line, error) is called for a log that can't be cleaned, whatever the reason: it stays as it is, and the
-    others are cleaned.
+    notice(line, error) is called for a log that can't be cleaned, whatever the reason:
+    it stays as it is, and the others are cleaned.
     """
 
-    def __init__(self, buffer_bytes: int, notice: Callable[[str, Exception], object]) -> None:
+    def __init__(
+        self, buffer_bytes: int, notice: Callable[[str, Exception], object]
+    ) -> None:
         self.log: Log | None = None  # what is being cleaned
         self._buffer_bytes = buffer_bytes
         self._compaction: Compaction | None = None
         self._work: Generator[int, None, None] | None = None
         self._notice = notice
-        self._uncleanable: list[Log] = []  # not tried again before a restart, as in Apache Kafka
+        # not tried again before a restart, as in Apache Kafka
+        self._uncleanable: list[Log] = []
 
     def begin(self, logs: Iterable[tuple[Log, int]], now_ms: int) -> bool:
-        """Begin a pass over the dirtiest of these logs, if one is worth a pass. logs: (log, last stable offset).
-        Returns whether any is dirty: time alone may then make it worth a pass. Errors: KAFKA_STORAGE_ERROR.
+        """Begin a pass over the dirtiest of these logs, if one is worth a pass. logs:
+        (log, last stable offset). Returns whether any is dirty: time alone may then
+        make it worth a pass. Errors: KAFKA_STORAGE_ERROR.
         """
         assert not self.busy, "one log at a time"
         found = []
         for log, up_to_offset in logs:
-            if log.config.compacts and log.active.base_offset > log.first_dirty_offset and log not in self._uncleanable:
+            if (
+                log.config.compacts
+                and log.active.base_offset > log.first_dirty_offset
+                and log not in self._uncleanable
+            ):
                 with self._failures_of(log), as_storage_errors(log.directory):
                     found.append(find_dirt(log, up_to_offset, now_ms))
         worthy = [dirt for dirt in found if dirt.worth_a_pass]
         if worthy:
             self.log, end_offset = max(worthy, key=lambda dirt: dirt.ratio)[:2]
-            self._compaction = Compaction(self.log, end_offset, now_ms, self._buffer_bytes)
+            self._compaction = Compaction(
+                self.log, end_offset, now_ms, self._buffer_bytes
+            )
             self._work = self._compaction.run()
         return bool(found)
 
@@ -97,8 +123,8 @@ class Cleaner:
         return self.log is not None
 
     def advance(self, budget_bytes: int) -> bool | None:
-        """Go on with the pass. Returns None while there is more to do; at the end whether more of the log is clean.
-        Errors: KAFKA_STORAGE_ERROR.
+        """Go on with the pass. Returns None while there is more to do; at the end
+        whether more of the log is clean. Errors: KAFKA_STORAGE_ERROR.
         """
         assert self.log is not None and self._work is not None
         log, before = self.log, self.log.first_dirty_offset
@@ -112,17 +138,33 @@ class Cleaner:
 
     @contextmanager
     def _failures_of(self, log: Log) -> Iterator[None]:
-        """An error concerns this log alone, and ends its pass; unless the disk has failed."""
+        """An error concerns this log alone, and ends its pass; unless the disk has
+        failed.
+        """
         try:
             yield
         except Exception as error:
-            if isinstance(error, KafkaError) and error.error is Error.KAFKA_STORAGE_ERROR:
+            if (
+                isinstance(error, KafkaError)
+                and error.error is Error.KAFKA_STORAGE_ERROR
+            ):
                 raise
             self._uncleanable.append(log)
-            message = error.message if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
-            self._notice(f"{log.topic}-{log.partition} is not compacted any more: {message}", error)
+            message = (
+                error.message
+                if isinstance(error, KafkaError)
+                else f"{type(error).__name__}: {error}"
+            )
+            self._notice(
+                f"{log.topic}-{log.partition} is not compacted any more: {message}",
+                error,
+            )
             if log.trace:
-                name = error.error.name if isinstance(error, KafkaError) else type(error).__name__
+                name = (
+                    error.error.name
+                    if isinstance(error, KafkaError)
+                    else type(error).__name__
+                )
                 log.tell("CompactionFailed", error=name, message=message)
 
     def stop(self) -> None:

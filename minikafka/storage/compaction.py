@@ -1,4 +1,5 @@
-"""Compaction: of each key the log keeps only the latest record, so that it holds a table and not all of its history.
+"""Compaction: of each key the log keeps only the latest record, so that it holds a
+table and not all of its history.
 
              clean     dirty        active
     offset   1  4  5 | 6  7  8  9 | 10 11            8 is a tombstone: the key "b" without a value, "b is deleted"
@@ -7,34 +8,40 @@
     offset   7  8  9              | 10 11            after a pass; the active segment is left alone
     key      a  b  c              |  a  d
 
-A pass has two halves. First it reads the dirty part, from where the last pass ended up to the active segment, and
-notes the last offset of each key there. Then it writes the closed segments anew, the clean part too, without the
-records whose key comes again later. A record that stays keeps its offset: a compacted log has gaps, and consumers still
-find their place. A batch keeps its first and last offset and its sequence numbers, even if only its header is left. An
-empty batch stays if it holds a producer's last sequence number, or the last offset of the pass.
+A pass has two halves. First it reads the dirty part, from where the last pass ended up
+to the active segment, and notes the last offset of each key there. Then it writes the
+closed segments anew, the clean part too, without the records whose key comes again
+later. A record that stays keeps its offset: a compacted log has gaps, and consumers
+still find their place. A batch keeps its first and last offset and its sequence
+numbers, even if only its header is left. An empty batch stays if it holds a producer's
+last sequence number, or the last offset of the pass.
 
-Tombstones. A reader that has seen a key's value must see its tombstone too, or it would never hear that the key is
-gone. So the first pass that hides values behind a tombstone keeps it, and writes into its batch when it may go: in
-delete.retention.ms from now, the delete horizon (KIP-534). The first pass after that time drops it.
+Tombstones. A reader that has seen a key's value must see its tombstone too, or it would
+never hear that the key is gone. So the first pass that hides values behind a tombstone
+keeps it, and writes into its batch when it may go: in delete.retention.ms from now, the
+delete horizon (KIP-534). The first pass after that time drops it.
 
-Transactions. Records count if their transaction was committed, and go if it was aborted, as the index of aborted
-transactions says. So a pass ends before the first transaction that is open. The first pass that finds no records of a
-transaction any more before its marker writes a delete horizon into the marker, too: a reader that has read some of them
-must see how it ended.
+Transactions. Records count if their transaction was committed, and go if it was
+aborted, as the index of aborted transactions says. So a pass ends before the first
+transaction that is open. The first pass that finds no records of a transaction any more
+before its marker writes a delete horizon into the marker, too: a reader that has read
+some of them must see how it ended.
 
-Swapping. New segments are written beside the old ones and put in their place by renaming, one group of neighbours at
-a time, with Apache Kafka's file names:
+Swapping. New segments are written beside the old ones and put in their place by
+renaming, one group of neighbours at a time, with Apache Kafka's file names:
 
     1  .log.cleaned and its indexes are written and synced      a crash leaves .cleaned files: deleted
     2  .cleaned becomes .swap, the log first                    .cleaned among .swap: both deleted
     3  the old segments are removed                             .swap, all of it: steps 3 and 4 are done at restart
     4  .swap loses its suffix, the log first                    an index with .swap: step 4 is done at restart
 
-If the new segment ends earlier than the old ones, step 3 may leave old segments behind it at a restart. They do no
-harm: they are the end of what was to be replaced, so what hides a value in them comes later still. The next pass
-begins where this one began, and finds them.
+If the new segment ends earlier than the old ones, step 3 may leave old segments behind
+it at a restart. They do no harm: they are the end of what was to be replaced, so what
+hides a value in them comes later still. The next pass begins where this one began, and
+finds them.
 
-Nothing waits for a pass. Closed segments don't change meanwhile, unless the log is cut: then the pass is given up.
+Nothing waits for a pass. Closed segments don't change meanwhile, unless the log is cut:
+then the pass is given up.
 """
 
 from bisect import bisect_right
@@ -43,7 +50,14 @@ from typing import TYPE_CHECKING
 
 from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.index import Aborted
-from minikafka.storage.segment import FILES, LOG, Segment, file_name, files_in, with_ends
+from minikafka.storage.segment import (
+    FILES,
+    LOG,
+    Segment,
+    file_name,
+    files_in,
+    with_ends,
+)
 from minikafka.wire import records
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, RawRecord
@@ -53,13 +67,15 @@ if TYPE_CHECKING:
     from minikafka.storage.log import Log
 
 CLEANED, SWAP = ".cleaned", ".swap"
-DECODING_COST = 128  # decoding records takes about so many times as long as reading their bytes
+# decoding records takes about so many times as long as reading their bytes
+DECODING_COST = 128
 ENTRY_BYTES = 128  # of memory for a key's offset, besides the key
 
 _PIECE_BYTES = 32 << 10  # read at a time
 _SLICE_BYTES = 64 << 10  # of decompressed records, after which others may work: some ms
 _RECORD_BYTES = 32  # that a record costs besides its own
-_ONE_BATCH_BYTES = 64 << 20  # of keys: a batch is noted as a whole, even where less room is left
+# of keys: a batch is noted as a whole, even where less room is left
+_ONE_BATCH_BYTES = 64 << 20
 _NO_TIMESTAMP, _LAST_TIMESTAMP = -1, 2**63 - 1
 
 
@@ -67,7 +83,9 @@ _NO_TIMESTAMP, _LAST_TIMESTAMP = -1, 2**63 - 1
 
 
 class Transactions:
-    """The transactions of a log, of which none is open: who aborted, and whose records are still there."""
+    """The transactions of a log, of which none is open: who aborted, and whose records
+    are still there.
+    """
 
     def __init__(self, aborted: list[Aborted]) -> None:
         self._by_producer: dict[int, list[Aborted]] = {}
@@ -81,11 +99,16 @@ class Transactions:
         if not header.transactional or header.control:
             return False
         known = self._by_producer.get(header.producer_id, ())
-        at = bisect_right(known, header.base_offset, key=lambda each: each.first_offset) - 1
+        at = (
+            bisect_right(known, header.base_offset, key=lambda each: each.first_offset)
+            - 1
+        )
         return at >= 0 and header.base_offset < known[at].last_offset
 
     def pass_by(self, header: BatchHeader) -> tuple[bool, Aborted | None]:
-        """For each batch of the log in order: whether it is a marker without records; else what it aborts."""
+        """For each batch of the log in order: whether it is a marker without records;
+        else what it aborts.
+        """
         if header.control and header.transactional:
             gone = header.producer_id not in self._seen
             self._seen.discard(header.producer_id)
@@ -96,12 +119,20 @@ class Transactions:
 
 
 class LatestOffsets:
-    """The last offset of each key in a part of a log. Keys of aborted transactions don't count.
+    """The last offset of each key in a part of a log. Keys of aborted transactions
+    don't count.
 
-    end_offset: where the part ends. It moves back to where room_bytes, the memory for keys, were used up.
+    end_offset: where the part ends. It moves back to where room_bytes, the memory for
+    keys, were used up.
     """
 
-    def __init__(self, first_offset: int, end_offset: int, room_bytes: int, transactions: Transactions) -> None:
+    def __init__(
+        self,
+        first_offset: int,
+        end_offset: int,
+        room_bytes: int,
+        transactions: Transactions,
+    ) -> None:
         self.full = False
         self._transactions = transactions
         self._first_offset = first_offset
@@ -111,7 +142,11 @@ class LatestOffsets:
 
     def wants(self, header: BatchHeader) -> bool:
         """Whether the next batch of the log is to be noted, record by record."""
-        if header.last_offset < self._first_offset or header.control or self._transactions.is_aborted(header):
+        if (
+            header.last_offset < self._first_offset
+            or header.control
+            or self._transactions.is_aborted(header)
+        ):
             return False
         if self._room_bytes <= 0:
             self.end_offset = min(self.end_offset, header.base_offset)
@@ -145,34 +180,47 @@ class LatestOffsets:
 
 
 class LogChanged(Exception):
-    """Segments were deleted or cut while they were being compacted: what was noted of their keys is wrong now."""
+    """Segments were deleted or cut while they were being compacted: what was noted of
+    their keys is wrong now.
+    """
 
 
 class Compaction:
-    """One pass over a log. It cleans what is dirty below end_offset, where a segment begins.
+    """One pass over a log. It cleans what is dirty below end_offset, where a segment
+    begins.
 
-    now_ms: wall clock. buffer_bytes: memory for keys; if it is too little, the next pass goes on.
+    now_ms: wall clock. buffer_bytes: memory for keys; if it is too little, the next
+    pass goes on.
     """
 
-    def __init__(self, log: "Log", end_offset: int, now_ms: int, buffer_bytes: int) -> None:
+    def __init__(
+        self, log: "Log", end_offset: int, now_ms: int, buffer_bytes: int
+    ) -> None:
         self.log = log
         self._first_dirty_offset = max(log.first_dirty_offset, log.log_start_offset)
         self._end_offset = end_offset
         self._now_ms = now_ms
         unstable = log.producers.first_unstable_offset(end_offset)
         stable = end_offset if unstable is None else min(end_offset, unstable)
-        self._transactions = Transactions(log.aborted_transactions(log.log_start_offset, stable))
-        self._latest = LatestOffsets(self._first_dirty_offset, stable, buffer_bytes, self._transactions)
-        self._segments = [segment for segment in log.segments if segment.base_offset < end_offset]
+        self._transactions = Transactions(
+            log.aborted_transactions(log.log_start_offset, stable)
+        )
+        self._latest = LatestOffsets(
+            self._first_dirty_offset, stable, buffer_bytes, self._transactions
+        )
+        self._segments = [
+            segment for segment in log.segments if segment.base_offset < end_offset
+        ]
         self._sizes = [segment.size for segment in self._segments]
         self._cleaned: Segment | None = None
         self._work_bytes = 0
         assert self._segments, "nothing to clean"
 
     def run(self) -> Generator[int, None, None]:
-        """Yields the work done, in bytes as reading alone would count them. At the end the log is clean up to its
-        first_dirty_offset. Errors: KAFKA_STORAGE_ERROR; those of decode_batch for records that can't be read: their
-        segment stays as it is.
+        """Yields the work done, in bytes as reading alone would count them. At the end
+        the log is clean up to its first_dirty_offset. Errors: KAFKA_STORAGE_ERROR;
+        those of decode_batch for records that can't be read: their segment stays as it
+        is.
         """
         with as_storage_errors(self.log.directory):
             try:
@@ -191,7 +239,9 @@ class Compaction:
     def _note_keys(self) -> Generator[int, None, None]:
         for segment, end in with_ends(self._segments, self._end_offset):
             if end > self._first_dirty_offset:
-                for header, batch in segment.batches(segment.position_before(self._first_dirty_offset), _PIECE_BYTES):
+                for header, batch in segment.batches(
+                    segment.position_before(self._first_dirty_offset), _PIECE_BYTES
+                ):
                     if self._latest.wants(header):
                         for record in self._records(header, batch):
                             self._latest.note(record)
@@ -201,14 +251,18 @@ class Compaction:
                         return
 
     def _groups(self) -> list[list[Segment]]:
-        """Neighbours that fit into one segment even if nothing goes, the log and the indexes."""
+        """Neighbours that fit into one segment even if nothing goes, the log and the
+        indexes.
+        """
         config = self.log.config
         groups: list[list[Segment]] = []
         size_bytes = index_bytes = 0
         for segment, end in with_ends(self._segments, self._end_offset):
             if segment.base_offset >= self._latest.end_offset:
                 break
-            own_index_bytes = max(segment.index.size_bytes, segment.time_index.size_bytes)
+            own_index_bytes = max(
+                segment.index.size_bytes, segment.time_index.size_bytes
+            )
             size_bytes += segment.size
             index_bytes += own_index_bytes
             if (
@@ -226,11 +280,16 @@ class Compaction:
         """Write a group anew, as one segment, and put it in place."""
         self._cleaned = cleaned = self.log.open_segment(group[0].base_offset, CLEANED)
         known = self.log.producers.producers.values()
-        last_offsets = {producer.batches[-1].last_offset for producer in known if producer.batches}
+        last_offsets = {
+            producer.batches[-1].last_offset for producer in known if producer.batches
+        }
         records_before = records_after = 0
         for segment in group:
             for header, batch in segment.batches(0, _PIECE_BYTES):
-                last = header.last_offset in last_offsets or header.next_offset == self._end_offset
+                last = (
+                    header.last_offset in last_offsets
+                    or header.next_offset == self._end_offset
+                )
                 gone, aborts = self._transactions.pass_by(header)
                 rest = yield from self._clean(header, batch, last, gone)
                 records_before += header.records_count
@@ -245,26 +304,46 @@ class Compaction:
         self._cleaned = None
         if self.log.trace:
             self.log.tell(
-                "SegmentsCompacted", base_offset=cleaned.base_offset, next_offset=next_offset,
-                records_before=records_before, records_after=records_after,
-                size_bytes_before=sizes[0], size_bytes_after=sizes[1],
-            )  # fmt: skip
+                "SegmentsCompacted",
+                base_offset=cleaned.base_offset,
+                next_offset=next_offset,
+                records_before=records_before,
+                records_after=records_after,
+                size_bytes_before=sizes[0],
+                size_bytes_after=sizes[1],
+            )
 
-    def _clean(self, header: BatchHeader, batch: memoryview, needed: bool, gone: bool) -> Generator[int, None, Buffer]:
-        """Returns what stays of a batch: all of it, as it is; a part; only its header, if that is needed; or nothing.
-        gone: it is a marker, and the records of its transaction are gone.
+    def _clean(
+        self, header: BatchHeader, batch: memoryview, needed: bool, gone: bool
+    ) -> Generator[int, None, Buffer]:
+        """Returns what stays of a batch: all of it, as it is; a part; only its header,
+        if that is needed; or nothing. gone: it is a marker, and the records of its
+        transaction are gone.
 
-        The records are read once to see what stays, and again to write it, so that they are never in memory at once.
+        The records are read once to see what stays, and again to write it, so that they
+        are never in memory at once.
         """
-        count, first, newest, horizon = 0, _NO_TIMESTAMP, _NO_TIMESTAMP, header.delete_horizon
+        count, first, newest, horizon = (
+            0,
+            _NO_TIMESTAMP,
+            _NO_TIMESTAMP,
+            header.delete_horizon,
+        )
         for record in self._records(header, batch):
             if self._keeps(header, record, gone):
                 first = first if count else record.timestamp
                 newest = max(newest, record.timestamp) if count else record.timestamp
                 count += 1
                 known = record.offset < self._latest.end_offset
-                if horizon is None and known and (gone or (record.tombstone and not header.control)):
-                    horizon = min(self._now_ms + self.log.config.delete_retention_ms, _LAST_TIMESTAMP)
+                if (
+                    horizon is None
+                    and known
+                    and (gone or (record.tombstone and not header.control))
+                ):
+                    horizon = min(
+                        self._now_ms + self.log.config.delete_retention_ms,
+                        _LAST_TIMESTAMP,
+                    )
             if self._work_bytes >= _SLICE_BYTES:
                 yield from self._pause()
         if not count:
@@ -272,8 +351,10 @@ class Compaction:
         if count == header.records_count and horizon == header.delete_horizon:
             return batch
         shorter = header._replace(
-            attributes=header.attributes | (0 if horizon is None else records.DELETE_HORIZON),
-            base_timestamp=first if horizon is None else horizon,  # and timestamps are counted from it
+            attributes=header.attributes
+            | (0 if horizon is None else records.DELETE_HORIZON),
+            # and timestamps are counted from it
+            base_timestamp=first if horizon is None else horizon,
             max_timestamp=newest,
             records_count=count,
         )
@@ -286,11 +367,15 @@ class Compaction:
         return records.assemble(shorter, content)
 
     def _keeps(self, header: BatchHeader, record: RawRecord, gone: bool) -> bool:
-        over = header.delete_horizon is not None and header.delete_horizon <= self._now_ms
+        over = (
+            header.delete_horizon is not None and header.delete_horizon <= self._now_ms
+        )
         return not (gone and over) and self._latest.keeps(header, record, self._now_ms)
 
     def _records(self, header: BatchHeader, batch: memoryview) -> Iterator[RawRecord]:
-        """A batch's records; their cost is added up. Errors: CorruptRecord, also where writing would hide it."""
+        """A batch's records; their cost is added up. Errors: CorruptRecord, also where
+        writing would hide it.
+        """
         records.check_crc(batch, header)
         self._work_bytes += records.BATCH_OVERHEAD
         for record in records.raw_records(batch):
@@ -298,7 +383,9 @@ class Compaction:
             yield record
 
     def _swap(self, group: list[Segment], cleaned: Segment) -> int:
-        """Put a segment in the place of those that it was made of. Returns the offset behind them."""
+        """Put a segment in the place of those that it was made of. Returns the offset
+        behind them.
+        """
         log = self.log
         cleaned.seal()
         cleaned.flush()
@@ -320,15 +407,21 @@ class Compaction:
         work_bytes, self._work_bytes = self._work_bytes, 0
         yield work_bytes * DECODING_COST
         found = self.log.segments[: len(self._segments)]
-        if found != self._segments or [segment.size for segment in found] != self._sizes:
+        if (
+            found != self._segments
+            or [segment.size for segment in found] != self._sizes
+        ):
             raise LogChanged
 
     def discard(self) -> None:
-        """Remove the segment that was not put in place. It is gone if the log was deleted meanwhile."""
+        """Remove the segment that was not put in place. It is gone if the log was
+        deleted meanwhile.
+        """
         if self._cleaned is not None:
             self._cleaned.close()
             for kind in FILES:
-                path = f"{self.log.directory}/{file_name(self._cleaned.base_offset, kind)}{CLEANED}"
+                name = file_name(self._cleaned.base_offset, kind)
+                path = f"{self.log.directory}/{name}{CLEANED}"
                 if self.log.disk.exists(path):
                     self.log.disk.remove(path)
 
@@ -336,17 +429,26 @@ class Compaction:
 def empty(header: BatchHeader) -> bytes:
     """A batch of which only the header is left."""
     attributes = header.attributes & ~records.DELETE_HORIZON & ~records.COMPRESSION
-    return records.assemble(header._replace(attributes=attributes, base_timestamp=_NO_TIMESTAMP, records_count=0), b"")
+    return records.assemble(
+        header._replace(
+            attributes=attributes, base_timestamp=_NO_TIMESTAMP, records_count=0
+        ),
+        b"",
+    )
 
 
 # -- restart
 
 
 def finish_swap(log: "Log") -> None:
-    """Finish the swap that a crash interrupted, if the new segment is complete; else remove the new segment."""
+    """Finish the swap that a crash interrupted, if the new segment is complete; else
+    remove the new segment.
+    """
     disk, directory = log.disk, log.directory
     unfinished = files_in(disk, directory, CLEANED)
-    for name, offset in files_in(disk, directory, CLEANED, SWAP).items() if unfinished else ():
+    for name, offset in (
+        files_in(disk, directory, CLEANED, SWAP).items() if unfinished else ()
+    ):
         if offset >= min(unfinished.values()):
             disk.remove(f"{directory}/{name}")
     for base_offset in files_in(disk, directory, LOG + SWAP).values():

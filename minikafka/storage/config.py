@@ -41,4 +41,8 @@ class LogConfig:
     @property
     def max_segment_ms(self) -> int:
         """The age at which a segment is closed: a compacted log can't clean before."""
-        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
+        return (
+            min(self.segment_ms, self.max_compaction_lag_ms)
+            if self.compacts
+            else self.segment_ms
+        )

@@ -1,7 +1,8 @@
 """Which folders and logs belong to this node. It touches nothing that it did not make.
 
-`meta.properties` names the node that a data folder belongs to. A node formats an empty folder by writing that file. If
-a folder holds other things, and not that file, the node leaves it as it is, and does not start.
+`meta.properties` names the node that a data folder belongs to. A node formats an empty
+folder by writing that file. If a folder holds other things, and not that file, the node
+leaves it as it is, and does not start.
 
     orders-0                  a log of ours, if `partition.metadata` is in it; everything else is left alone
     orders-0.<id>-delete      such a log, of a deleted topic: its removal goes on at the next start
@@ -14,7 +15,12 @@ import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import NamedTuple
 
-from minikafka.storage.checkpoints import PARTITION_METADATA, read_partition_metadata, uuid_bytes, uuid_text
+from minikafka.storage.checkpoints import (
+    PARTITION_METADATA,
+    read_partition_metadata,
+    uuid_bytes,
+    uuid_text,
+)
 from minikafka.storage.disk import Disk, unusable
 
 META_PROPERTIES = "meta.properties"
@@ -25,8 +31,16 @@ DELETE, STRAY = "-delete", "-stray"
 _LOG = re.compile(r".+-\d+")
 _DELETED = re.compile(rf".+-\d+\.[0-9a-f]{{32}}{DELETE}")
 
-# What a folder without data may hold: our lock, what a crash left of the first start, what operating systems put there.
-_NOTHING = {".lock", f"{META_PROPERTIES}.tmp", "lost+found", ".DS_Store", "Thumbs.db", "desktop.ini"}
+# What a folder without data may hold: our lock, what a crash left of the first start,
+# what operating systems put there.
+_NOTHING = {
+    ".lock",
+    f"{META_PROPERTIES}.tmp",
+    "lost+found",
+    ".DS_Store",
+    "Thumbs.db",
+    "desktop.ini",
+}
 _MAX_NAME = 255  # of a folder, on every file system
 
 
@@ -37,28 +51,48 @@ class Identity(NamedTuple):
     directory_id: bytes
 
 
-def identify(disk: Disk, node_id: int, cluster_id: str | None, new_id: Callable[[], bytes]) -> Identity:
-    """Check that the folder belongs to this node; format it if it is empty. cluster_id: the cluster that the node is to
-    join; None: the one that the folder names, or a new one. Errors: KAFKA_STORAGE_ERROR if the folder is another's.
+def identify(
+    disk: Disk, node_id: int, cluster_id: str | None, new_id: Callable[[], bytes]
+) -> Identity:
+    """Check that the folder belongs to this node; format it if it is empty. cluster_id:
+    the cluster that the node is to join; None: the one that the folder names, or a new
+    one. Errors: KAFKA_STORAGE_ERROR if the folder is another's.
     """
     refuse_others(disk)
     properties = read_meta_properties(disk)
     if properties is None:
-        cluster_id, directory_id = cluster_id or uuid_text(new_id()), uuid_text(new_id())
-        properties = {"version": VERSION, "cluster.id": cluster_id, "node.id": str(node_id)}
+        cluster_id, directory_id = (
+            cluster_id or uuid_text(new_id()),
+            uuid_text(new_id()),
+        )
+        properties = {
+            "version": VERSION,
+            "cluster.id": cluster_id,
+            "node.id": str(node_id),
+        }
         properties["directory.id"] = directory_id
         write_meta_properties(disk, properties)
     return check_identity(properties, node_id, cluster_id)
 
 
-def check_identity(properties: Mapping[str, str], node_id: int, cluster_id: str | None) -> Identity:
-    """Whether what meta.properties says is this node's. cluster_id: None: any cluster will do."""
+def check_identity(
+    properties: Mapping[str, str], node_id: int, cluster_id: str | None
+) -> Identity:
+    """Whether what meta.properties says is this node's. cluster_id: None: any cluster
+    will do.
+    """
     version = properties.get("version", VERSION)
     if version != VERSION:  # what is in the folder may mean other things there
         raise unusable(
-            META_PROPERTIES, f"has version {version}, and only {VERSION} is known here: serve it with what wrote it"
+            META_PROPERTIES,
+            f"has version {version}, and only {VERSION} is known here: serve it with"
+            " what wrote it",
         )
-    missing = [name for name in ("cluster.id", "node.id", "directory.id") if not properties.get(name)]
+    missing = [
+        name
+        for name in ("cluster.id", "node.id", "directory.id")
+        if not properties.get(name)
+    ]
     if missing:
         raise unusable(META_PROPERTIES, f"has no {missing[0]}. Put the right file back")
     if properties["node.id"] != str(node_id):
@@ -67,36 +101,62 @@ def check_identity(properties: Mapping[str, str], node_id: int, cluster_id: str 
     if cluster_id not in (None, properties["cluster.id"]):
         found = properties["cluster.id"]
         whose = f"belongs to cluster {found}, but this node is to join {cluster_id}"
-        raise unusable(META_PROPERTIES, f"{whose}: name the cluster that it belongs to, or another folder")
+        raise unusable(
+            META_PROPERTIES,
+            f"{whose}: name the cluster that it belongs to, or another folder",
+        )
     try:
-        return Identity(properties["cluster.id"], uuid_bytes(properties["directory.id"]))
+        return Identity(
+            properties["cluster.id"], uuid_bytes(properties["directory.id"])
+        )
     except ValueError:
-        raise unusable(META_PROPERTIES, "has a directory.id that is no id. Put the right file back") from None
+        raise unusable(
+            META_PROPERTIES, "has a directory.id that is no id. Put the right file back"
+        ) from None
 
 
 def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
     """Java properties, one a line: version, cluster.id, node.id, directory.id."""
-    escaped = {name: re.sub(r"[\\:=#!]", r"\\\g<0>", value) for name, value in properties.items()}
+    escaped = {
+        name: re.sub(r"[\\:=#!]", r"\\\g<0>", value)
+        for name, value in properties.items()
+    }
     lines = (f"{name}={value}\n" for name, value in sorted(escaped.items()))
     disk.write_atomic(META_PROPERTIES, ("#\n" + "".join(lines)).encode())
 
 
 def read_meta_properties(disk: Disk) -> dict[str, str] | None:
-    """The properties by name; None on a disk that was never formatted. Bytes that are no text match nothing."""
+    """The properties by name; None on a disk that was never formatted. Bytes that are
+    no text match nothing.
+    """
     if not disk.exists(META_PROPERTIES):
         return None
     lines = disk.read(META_PROPERTIES).decode(errors="replace").splitlines()
-    pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith(("#", "!")))
+    pairs = (
+        line.partition("=")
+        for line in lines
+        if "=" in line and not line.startswith(("#", "!"))
+    )
     return {name.strip(): value.strip().replace("\\", "") for name, _, value in pairs}
 
 
 def refuse_others(disk: Disk) -> None:
-    """Raise if the folder holds something, and nothing says that it is a node's data folder."""
+    """Raise if the folder holds something, and nothing says that it is a node's data
+    folder.
+    """
     held = contents(disk)
     if held and not disk.exists(META_PROPERTIES):
-        names = ", ".join(held[:3]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
-        why = f"holds {names}, and no {META_PROPERTIES}: it is no data folder, or a damaged one. "
-        raise unusable(str(disk), f"{why}Name a new or empty folder with --data, or put that file back")
+        names = ", ".join(held[:3]) + (
+            f" and {len(held) - 3} more" if len(held) > 3 else ""
+        )
+        why = (
+            f"holds {names}, and no {META_PROPERTIES}: it is no data folder, or a"
+            " damaged one. "
+        )
+        raise unusable(
+            str(disk),
+            f"{why}Name a new or empty folder with --data, or put that file back",
+        )
 
 
 def contents(disk: Disk) -> list[str]:
@@ -106,7 +166,9 @@ def contents(disk: Disk) -> list[str]:
 
 def logs(disk: Disk) -> list[str]:
     """Folders of partitions, made by minikafka or by Apache Kafka."""
-    return [name for name in _ours(disk) if _LOG.fullmatch(name) and name != METADATA_LOG]
+    return [
+        name for name in _ours(disk) if _LOG.fullmatch(name) and name != METADATA_LOG
+    ]
 
 
 def deleted_logs(disk: Disk) -> list[str]:
@@ -115,11 +177,15 @@ def deleted_logs(disk: Disk) -> list[str]:
 
 
 def _ours(disk: Disk) -> Iterator[str]:
-    return (name for name in disk.listdir("") if disk.exists(f"{name}/{PARTITION_METADATA}"))
+    return (
+        name for name in disk.listdir("") if disk.exists(f"{name}/{PARTITION_METADATA}")
+    )
 
 
 def rename(disk: Disk, directory: str, mark: str) -> str:
-    """Mark a log as -delete or -stray. Returns its new name; a long topic is cut, since names have a limit."""
+    """Mark a log as -delete or -stray. Returns its new name; a long topic is cut, since
+    names have a limit.
+    """
     topic, _, number = directory.rpartition("-")
     topic_id = read_partition_metadata(disk, directory) or bytes(16)
     ending = f"-{number}.{topic_id.hex()}{mark}"
@@ -129,7 +195,9 @@ def rename(disk: Disk, directory: str, mark: str) -> str:
 
 
 def remove(disk: Disk, directory: str) -> Generator[int, None, None]:
-    """Remove a log file by file, and last `partition.metadata`, which says that it is ours. Yields the freed bytes."""
+    """Remove a log file by file, and last `partition.metadata`, which says that it is
+    ours. Yields the freed bytes.
+    """
     for name in disk.listdir(directory):
         if name != PARTITION_METADATA:
             size_bytes = disk.open(f"{directory}/{name}").size

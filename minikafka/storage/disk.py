@@ -1,12 +1,15 @@
-"""The file interface: all that a node may ask of a disk. The node is handed one: a folder of the file system
-(server/folder_disk.py), or a disk in memory that fails as real ones do (simulation/memory_disk.py).
+"""The file interface: all that a node may ask of a disk. The node is handed one: a
+folder of the file system (server/folder_disk.py), or a disk in memory that fails as
+real ones do (simulation/memory_disk.py).
 
-Paths are relative, with forward slashes. Files only grow at the end, are cut, or are replaced whole: a log needs no
-more. Nothing is mapped into memory: a mapped file that cannot be read kills the process instead of raising an error,
-and Windows refuses to delete it.
+Paths are relative, with forward slashes. Files only grow at the end, are cut, or are
+replaced whole: a log needs no more. Nothing is mapped into memory: a mapped file that
+cannot be read kills the process instead of raising an error, and Windows refuses to
+delete it.
 
-What is written survives the death of the process at once, and a power loss only after `flush`. A failing disk, a
-damaged file and another's folder are all KAFKA_STORAGE_ERROR to the rest of the node.
+What is written survives the death of the process at once, and a power loss only after
+`flush`. A failing disk, a damaged file and another's folder are all KAFKA_STORAGE_ERROR
+to the rest of the node.
 """
 
 from collections.abc import Sequence
@@ -25,7 +28,9 @@ class File(Protocol):
         """Bytes at a position; fewer where the file ends first."""
 
     def append(self, buffers: Sequence[Buffer]) -> None:
-        """Write at the end, all or nothing: after an OSError what was written is cut off again."""
+        """Write at the end, all or nothing: after an OSError what was written is cut
+        off again.
+        """
 
     def truncate(self, size: int) -> None:
         """Cut off what is behind `size`."""
@@ -53,19 +58,27 @@ class Disk(Protocol):
     def rmtree(self, path: str) -> None: ...
     def read(self, path: str) -> bytes: ...
     def write_atomic(self, path: str, data: bytes, sync: bool = True) -> None:
-        """Replace a file whole: a crash leaves the old content or the new. sync: the new one survives a power loss."""
+        """Replace a file whole: a crash leaves the old content or the new. sync: the
+        new one survives a power loss.
+        """
 
     def lock(self, path: str) -> bool:
-        """Take a lock for the life of the process (Kafka's `.lock`); False if somebody else holds it."""
+        """Take a lock for the life of the process (Kafka's `.lock`); False if somebody
+        else holds it.
+        """
 
 
 def unusable(path: str, why: str) -> KafkaError:
-    """The error for a file or folder that a person has to look at. why: the rest of the sentence behind the path."""
+    """The error for a file or folder that a person has to look at. why: the rest of the
+    sentence behind the path.
+    """
     return KafkaError(Error.KAFKA_STORAGE_ERROR, f"{path} {why}")
 
 
 class as_storage_errors:
-    """Turn an OSError into KAFKA_STORAGE_ERROR: the log directory has failed. path: where, if the error doesn't say."""
+    """Turn an OSError into KAFKA_STORAGE_ERROR: the log directory has failed. path:
+    where, if the error doesn't say.
+    """
 
     __slots__ = ("path",)
 
@@ -75,7 +88,11 @@ class as_storage_errors:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, traceback: object
+    ) -> None:
         if isinstance(error, OSError):
             where = error.filename or self.path
-            raise KafkaError(Error.KAFKA_STORAGE_ERROR, f"{where}: {error.strerror or error}") from error
+            raise KafkaError(
+                Error.KAFKA_STORAGE_ERROR, f"{where}: {error.strerror or error}"
+            ) from error

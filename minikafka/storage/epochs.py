@@ -1,8 +1,9 @@
 """The leader epochs of a log: at which offset each of them begins (KIP-101, KIP-279).
 
-Two replicas compare their logs by asking "where does your epoch 5 end?": up to the smaller of the two ends they are
-the same, and behind it the follower truncates. `leader-epoch-checkpoint` holds the list, one `epoch offset` a line;
-every batch also carries its epoch.
+Two replicas compare their logs by asking "where does your epoch 5 end?": up to the
+smaller of the two ends they are the same, and behind it the follower truncates.
+`leader-epoch-checkpoint` holds the list, one `epoch offset` a line; every batch also
+carries its epoch.
 """
 
 from bisect import bisect_right
@@ -18,8 +19,9 @@ _epoch, _start = itemgetter(0), itemgetter(1)
 
 
 class LeaderEpochs:
-    """The epochs of one log. entries: (epoch, its first offset), both ascending. is_behind: what is on disk has entries
-    that went with the log's end, which a recovery takes away again, too; it is written before the next append.
+    """The epochs of one log. entries: (epoch, its first offset), both ascending.
+    is_behind: what is on disk has entries that went with the log's end, which a
+    recovery takes away again, too; it is written before the next append.
     """
 
     def __init__(self, disk: Disk, directory: str) -> None:
@@ -29,7 +31,10 @@ class LeaderEpochs:
         self.is_behind = False
         self.damaged = False  # what was stored can't be read: the list begins anew
         try:
-            self.entries = [(int(epoch), int(offset)) for epoch, offset in read_lines(disk, self._path)]
+            self.entries = [
+                (int(epoch), int(offset))
+                for epoch, offset in read_lines(disk, self._path)
+            ]
         except ValueError:
             self.entries, self.damaged = [], True
         self._stored = list(self.entries)
@@ -40,13 +45,16 @@ class LeaderEpochs:
         return self.entries[-1][0] if self.entries else NONE
 
     def assign(self, epoch: int, offset: int) -> None:
-        """A batch of this epoch begins at this offset. Not synced: the batches can tell it again until `flush`."""
+        """A batch of this epoch begins at this offset. Not synced: the batches can tell
+        it again until `flush`.
+        """
         if epoch > self.latest:
             while self.entries and self.entries[-1][1] >= offset:
                 self.entries.pop()
             self.entries.append((epoch, offset))
             self.is_behind = True
-        if self.is_behind:  # a leader without a record takes an entry away at each start, and puts it back
+        # a leader without a record takes an entry away at each start, and puts it back
+        if self.is_behind:
             if self.entries != self._stored:
                 self._write(sync=False)
             self.is_behind = False
@@ -57,10 +65,11 @@ class LeaderEpochs:
         return self.entries[number - 1][0] if number else NONE
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(the largest epoch up to `epoch` that is here, the offset behind its last record); (-1, -1) for an epoch
-        from the future.
+        """(the largest epoch up to `epoch` that is here, the offset behind its last
+        record); (-1, -1) for an epoch from the future.
 
-        OffsetForLeaderEpoch's rule. An epoch before all we know ends where the first known one begins.
+        OffsetForLeaderEpoch's rule. An epoch before all we know ends where the first
+        known one begins.
         """
         if epoch == NONE or epoch > self.latest:
             return NONE, NONE
@@ -76,7 +85,9 @@ class LeaderEpochs:
             self.is_behind = True
 
     def truncate_from_start(self, offset: int) -> None:
-        """The log begins at `offset` now: the epoch that holds it begins there too. Synced, since recovery compares."""
+        """The log begins at `offset` now: the epoch that holds it begins there too.
+        Synced, since recovery compares.
+        """
         number = bisect_right(self.entries, offset, key=_start)
         if number and self.entries[0] != (self.entries[number - 1][0], offset):
             self.entries[:number] = [(self.entries[number - 1][0], offset)]
@@ -88,11 +99,18 @@ class LeaderEpochs:
         self._write(sync=False)
 
     def flush(self) -> None:
-        """Make the list survive a power loss, before the recovery point hides the batches that could tell it again."""
+        """Make the list survive a power loss, before the recovery point hides the
+        batches that could tell it again.
+        """
         if not self._synced or self.entries != self._stored:
             self._write(sync=True)
 
     def _write(self, sync: bool) -> None:
         self._synced = False
-        write_lines(self._disk, self._path, (f"{epoch} {offset}" for epoch, offset in self.entries), sync)
+        write_lines(
+            self._disk,
+            self._path,
+            (f"{epoch} {offset}" for epoch, offset in self.entries),
+            sync,
+        )
         self._synced, self._stored, self.is_behind = sync, list(self.entries), False

@@ -1,20 +1,25 @@
-"""A segment's three indexes, sorted: from an offset to a position in its file, from a timestamp to an offset, and the
-aborted transactions, which a read_committed consumer has to leave out (KIP-98).
+"""A segment's three indexes, sorted: from an offset to a position in its file, from a
+timestamp to an offset, and the aborted transactions, which a read_committed consumer
+has to leave out (KIP-98).
 
 `.index`       relative offset int32, position int32     the batch at this position ends at this offset
 `.timeindex`   timestamp int64, relative offset int32    no batch up to this offset has a larger timestamp
 `.txnindex`    version int16, producer id, first offset, last offset, last stable offset, all int64
 
-The first two are sparse. Their offsets count from the segment's base offset: four bytes are enough, and a segment is
-closed before they aren't. There is an entry about every index.interval.bytes (4096) of records, so 1 GB of records has
-at most 2 MB of `.index`: a search reads a few hundred bytes of it and then at most one interval of the log. The newest
-entries wait in memory until there are enough for one write: the index of what a crash may lose is rebuilt anyway.
+The first two are sparse. Their offsets count from the segment's base offset: four bytes
+are enough, and a segment is closed before they aren't. There is an entry about every
+index.interval.bytes (4096) of records, so 1 GB of records has at most 2 MB of `.index`:
+a search reads a few hundred bytes of it and then at most one interval of the log. The
+newest entries wait in memory until there are enough for one write: the index of what a
+crash may lose is rebuilt anyway.
 
-The third one has an entry for each marker in the segment that aborts a transaction, in the order of the markers. A
-transaction goes from its first record to its marker, its last offset; it may have begun in an earlier segment. The last
-stable offset is the one behind the marker, or the first offset of another transaction that was open then: what comes in
-later entries has records from there on, at most. So a search ends with the first entry whose last stable offset lies
-beyond what is read. The file is made with the first entry; most segments have none.
+The third one has an entry for each marker in the segment that aborts a transaction, in
+the order of the markers. A transaction goes from its first record to its marker, its
+last offset; it may have begun in an earlier segment. The last stable offset is the one
+behind the marker, or the first offset of another transaction that was open then: what
+comes in later entries has records from there on, at most. So a search ends with the
+first entry whose last stable offset lies beyond what is read. The file is made with the
+first entry; most segments have none.
 
 The formats are Apache Kafka's, except that ours are never preallocated.
 """
@@ -28,17 +33,21 @@ from typing import NamedTuple
 
 from minikafka.storage.disk import Disk, File
 
-OFFSET_ENTRY, TIME_ENTRY = ">ii", ">qi"  # relative offset and position; timestamp and relative offset
+# relative offset and position; timestamp and relative offset
+OFFSET_ENTRY, TIME_ENTRY = ">ii", ">qi"
 
 _ABORTED, _ABORTED_VERSION = struct.Struct(">hqqqq"), 0
 
 _PENDING_ENTRIES = 512
-_BLOCK_ENTRIES = 64  # read at a time: a search finds the first entry of a block, then reads the block
+# read at a time: a search finds the first entry of a block, then reads the block
+_BLOCK_ENTRIES = 64
 _key = itemgetter(0)
 
 
 class Entry(NamedTuple):
-    """key: relative offset or timestamp, ascending. value: position or relative offset."""
+    """key: relative offset or timestamp, ascending. value: position or relative
+    offset.
+    """
 
     key: int
     value: int
@@ -83,13 +92,19 @@ class Index:
             self.write()
 
     def find(self, key: int) -> int:
-        """How many entries have a key of at most `key`: the one before is the place to start from."""
+        """How many entries have a key of at most `key`: the one before is the place to
+        start from.
+        """
         if self._pending and self._pending[0].key <= key:
             return self._stored + bisect_right(self._pending, key, key=_key)
         blocks = range(0, self._stored, _BLOCK_ENTRIES)
-        number = bisect_right(blocks, key, key=lambda first: self._read(first, 1)[0].key)
+        number = bisect_right(
+            blocks, key, key=lambda first: self._read(first, 1)[0].key
+        )
         first = blocks[number - 1] if number else 0
-        return first + bisect_right(self._read(first, min(_BLOCK_ENTRIES, self._stored - first)), key, key=_key)
+        return first + bisect_right(
+            self._read(first, min(_BLOCK_ENTRIES, self._stored - first)), key, key=_key
+        )
 
     def lookup(self, key: int) -> Entry | None:
         """The entry with the largest key of at most `key`."""
@@ -108,7 +123,9 @@ class Index:
     def write(self) -> None:
         """Write the entries that wait in memory. Errors: OSError; they then wait on."""
         if self._pending:
-            self._file.append([b"".join(self._entry.pack(*entry) for entry in self._pending)])
+            self._file.append(
+                [b"".join(self._entry.pack(*entry) for entry in self._pending)]
+            )
             self._stored, self._dirty = len(self), True
             self._pending.clear()
 
@@ -137,9 +154,12 @@ class Aborted(NamedTuple):
     last_stable_offset: int
 
 
-def overlapping(indexes: "Iterable[TransactionIndex]", offset: int, up_to_offset: int) -> list[Aborted]:
-    """The aborted transactions with records from an offset on and below another, by their first offsets. indexes: of
-    the segment that holds the offset, and of all that follow.
+def overlapping(
+    indexes: "Iterable[TransactionIndex]", offset: int, up_to_offset: int
+) -> list[Aborted]:
+    """The aborted transactions with records from an offset on and below another, by
+    their first offsets. indexes: of the segment that holds the offset, and of all that
+    follow.
     """
     found = []
     for aborted in chain.from_iterable(index.ending_from(offset) for index in indexes):
@@ -193,9 +213,17 @@ class TransactionIndex:
 
     def _find(self, offset: int) -> int:
         """How many of them have their markers below an offset."""
-        return bisect_left(range(len(self)), offset, key=lambda number: self._read(number, 1)[0].last_offset)
+        return bisect_left(
+            range(len(self)),
+            offset,
+            key=lambda number: self._read(number, 1)[0].last_offset,
+        )
 
     def _read(self, first: int, count: int) -> list[Aborted]:
         count = min(count, len(self) - first)
-        data = self._file.pread(count * _ABORTED.size, first * _ABORTED.size) if self._file else b""
+        data = (
+            self._file.pread(count * _ABORTED.size, first * _ABORTED.size)
+            if self._file
+            else b""
+        )
         return [Aborted(*fields) for _, *fields in _ABORTED.iter_unpack(data)]

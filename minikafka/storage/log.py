@@ -1,30 +1,35 @@
-"""The log of one partition: record batches, each with the next offset, in a row of segments.
+"""The log of one partition: record batches, each with the next offset, in a row of
+segments.
 
     orders-0/                            log start offset          recovery point          log end offset
       00000000000000000000.log                |                          |                       |
       00000000000000004711.log                v                          v                       v
       00000000000000009000.log       .........[ the records that count ..........................][ the next one
 
-Appending. Only the newest segment is written to, only at its end, and in one write. The leader stamps base offset and
-leader epoch into the batch and appends it as it came, compressed or not. Nothing is synced: a record survives the
-death of this process as soon as it is written, and that of the machine because other replicas have it too. When the
-newest segment is full, or too old, it is closed and a new one is begun ("rolled").
+Appending. Only the newest segment is written to, only at its end, and in one write. The
+leader stamps base offset and leader epoch into the batch and appends it as it came,
+compressed or not. Nothing is synced: a record survives the death of this process as
+soon as it is written, and that of the machine because other replicas have it too. When
+the newest segment is full, or too old, it is closed and a new one is begun ("rolled").
 
-Reading. The segment whose base offset is the largest up to the wanted offset holds it; its sparse index says where to
-begin reading batch headers; from the batch that holds the offset, bytes go out as they lie in the file. The first
-batch may begin before the wanted offset: the consumer skips what it didn't ask for. In a log offsets only grow, and
-none stands there twice, yet there may be gaps.
+Reading. The segment whose base offset is the largest up to the wanted offset holds it;
+its sparse index says where to begin reading batch headers; from the batch that holds
+the offset, bytes go out as they lie in the file. The first batch may begin before the
+wanted offset: the consumer skips what it didn't ask for. In a log offsets only grow,
+and none stands there twice, yet there may be gaps.
 
-Deleting. The log is cut at both ends. At the front go whole segments, because they are too old or the log is too
-large (retention.py); the log start offset may also be moved into a segment, by DeleteRecords (KIP-107). At the end go
-records that a new leader never had (truncate_to).
+Deleting. The log is cut at both ends. At the front go whole segments, because they are
+too old or the log is too large (retention.py); the log start offset may also be moved
+into a segment, by DeleteRecords (KIP-107). At the end go records that a new leader
+never had (truncate_to).
 
-Compacting. In a compacted topic, closed segments are replaced by shorter ones that keep of each key only the latest
-record, at its offset (compaction.py).
+Compacting. In a compacted topic, closed segments are replaced by shorter ones that keep
+of each key only the latest record, at its offset (compaction.py).
 
-Restarting. Up to the recovery point all is synced to disk. After a crash only what lies behind it is read and
-checked, and the log ends with the last batch that is whole (recovery.py). A batch is there or not: if the disk is
-full, the log end offset stays and the torn bytes are cut off.
+Restarting. Up to the recovery point all is synced to disk. After a crash only what lies
+behind it is read and checked, and the log ends with the last batch that is whole
+(recovery.py). A batch is there or not: if the disk is full, the log end offset stays
+and the torn bytes are cut off.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -33,7 +38,10 @@ from typing import Any
 
 from minikafka.clock import Now
 from minikafka.storage import data_folder, recovery, retention
-from minikafka.storage.checkpoints import read_partition_metadata, write_partition_metadata
+from minikafka.storage.checkpoints import (
+    read_partition_metadata,
+    write_partition_metadata,
+)
 from minikafka.storage.checks import Looked, checked, look_at
 from minikafka.storage.config import LogConfig as LogConfig
 from minikafka.storage.disk import Disk, as_storage_errors
@@ -58,10 +66,12 @@ DELETE_RECORDS = Reason("delete_records", "DeleteRecords")
 class Log:
     """One partition's log in one folder.
 
-    A folder that wasn't there is made, and the log is ready; else `recover` comes first. log_end_offset: the offset
-    that the next record gets. log_start_offset: the first one that may be read. recovery_point: what is below is
-    synced. first_dirty_offset: what is below has no key twice, in a compacted log. topic_id: 16 bytes. Errors of the
-    disk come out as KAFKA_STORAGE_ERROR, and leave the log as it was.
+    A folder that wasn't there is made, and the log is ready; else `recover` comes
+    first. log_end_offset: the offset that the next record gets. log_start_offset: the
+    first one that may be read. recovery_point: what is below is synced.
+    first_dirty_offset: what is below has no key twice, in a compacted log. topic_id: 16
+    bytes. Errors of the disk come out as KAFKA_STORAGE_ERROR, and leave the log as it
+    was.
     """
 
     disk: Disk
@@ -78,13 +88,19 @@ class Log:
 
     def __post_init__(self, topic_id: bytes | None) -> None:
         self.log_end_offset = self.log_start_offset
-        self.segments: list[Segment] = []  # by base offset; empty until the log is recovered
-        self.damaged_from: int | None = None  # from this offset on something is missing, or not as it was written
-        self.unchecked = range(0)  # offsets of an earlier run that nobody has looked at in this one
+        # by base offset; empty until the log is recovered
+        self.segments: list[Segment] = []
+        # from this offset on something is missing, or not as it was written
+        self.damaged_from: int | None = None
+        # offsets of an earlier run that nobody has looked at in this one
+        self.unchecked = range(0)
         with as_storage_errors(self.directory):
             new = not self.disk.exists(self.directory)
             self.disk.mkdir(self.directory)
-            if topic_id is not None and read_partition_metadata(self.disk, self.directory) is None:
+            if (
+                topic_id is not None
+                and read_partition_metadata(self.disk, self.directory) is None
+            ):
                 write_partition_metadata(self.disk, self.directory, topic_id)
             self.epochs = LeaderEpochs(self.disk, self.directory)
             self.producers = ProducerState(self.disk, self.directory)
@@ -95,15 +111,23 @@ class Log:
                 self.segments.append(self.open_segment(self.log_start_offset))
 
     def recover(
-        self, budget_bytes: int, tell: Callable[[str], object], clean: bool = False, committed: range | None = None
+        self,
+        budget_bytes: int,
+        tell: Callable[[str], object],
+        clean: bool = False,
+        committed: range | None = None,
     ) -> Generator[int, None, None]:
-        """Open the segments that are on the disk. tell: hears what is lost, a plain sentence each. clean: the last stop
-        was a clean one, so all is synced. committed: for the metadata log, the offsets of which none may be missing.
+        """Open the segments that are on the disk. tell: hears what is lost, a plain
+        sentence each. clean: the last stop was a clean one, so all is synced.
+        committed: for the metadata log, the offsets of which none may be missing.
 
-        Yields the bytes read, about budget_bytes at a time; the log is ready when it ends.
+        Yields the bytes read, about budget_bytes at a time; the log is ready when it
+        ends.
         """
         with as_storage_errors(self.directory):
-            yield from recovery.Recovery(self, budget_bytes, tell, clean, committed).run()
+            yield from recovery.Recovery(
+                self, budget_bytes, tell, clean, committed
+            ).run()
 
     @property
     def size_bytes(self) -> int:
@@ -121,7 +145,13 @@ class Log:
 
     def open_segment(self, base_offset: int, suffix: str = "") -> Segment:
         """A segment's files, made if they aren't there."""
-        return Segment(self.disk, self.directory, base_offset, self.config.index_interval_bytes, suffix)
+        return Segment(
+            self.disk,
+            self.directory,
+            base_offset,
+            self.config.index_interval_bytes,
+            suffix,
+        )
 
     def tell(self, kind: str, **detail: Any) -> None:
         """A trace event of this partition; only behind `if log.trace`."""
@@ -130,31 +160,46 @@ class Log:
     # -- appending
 
     def append(
-        self, batches: bytearray | memoryview, leader_epoch: int, now: Now, headers: Sequence[BatchHeader] | None = None
+        self,
+        batches: bytearray | memoryview,
+        leader_epoch: int,
+        now: Now,
+        headers: Sequence[BatchHeader] | None = None,
     ) -> Appended:
-        """Append whole, checked batches as their leader: stamp them, in place, with the next offsets and the epoch,
-        and write them.
+        """Append whole, checked batches as their leader: stamp them, in place, with the
+        next offsets and the epoch, and write them.
 
-        headers: of these batches, if the caller has read them already. Idempotent producers are noted here and
-        checked by the caller.
+        headers: of these batches, if the caller has read them already. Idempotent
+        producers are noted here and checked by the caller.
         """
         if headers is None:
             headers = [header for header, _ in whole_batches(batches)]
-        append_ms = now.wall_ms if self.config.message_timestamp_type == "LogAppendTime" else None
+        append_ms = (
+            now.wall_ms
+            if self.config.message_timestamp_type == "LogAppendTime"
+            else None
+        )
         view, at, offset = memoryview(batches), 0, self.log_end_offset
         stamped = []
         for header in headers:
             end = at + header.size_bytes
             stamp(view[at:end], offset, leader_epoch, append_ms)
             newest_ms = header.max_timestamp if append_ms is None else append_ms
-            header = header._replace(base_offset=offset, partition_leader_epoch=leader_epoch, max_timestamp=newest_ms)
+            header = header._replace(
+                base_offset=offset,
+                partition_leader_epoch=leader_epoch,
+                max_timestamp=newest_ms,
+            )
             stamped.append(header)
             offset, at = header.next_offset, end
         return self._write(view[:at], stamped, now.wall_ms)
 
-    def append_as_follower(self, batches: Buffer, leader_epoch: int = MAX_EPOCH, gapless: bool = False) -> Appended:
-        """Append whole batches that a leader of this epoch has stamped. gapless: no offset may be missing. Errors:
-        CorruptRecord, INVALID_RECORD if they can't come next, or are not what was written once.
+    def append_as_follower(
+        self, batches: Buffer, leader_epoch: int = MAX_EPOCH, gapless: bool = False
+    ) -> Appended:
+        """Append whole batches that a leader of this epoch has stamped. gapless: no
+        offset may be missing. Errors: CorruptRecord, INVALID_RECORD if they can't come
+        next, or are not what was written once.
         """
         view = memoryview(batches)
         headers = checked(view, self.log_end_offset, gapless=gapless)
@@ -164,17 +209,30 @@ class Log:
         for header in headers:
             if not epoch <= header.partition_leader_epoch <= leader_epoch:
                 what = f"leader epoch {header.partition_leader_epoch}"
-                raise CorruptRecord(f"a batch of {what} where {epoch} to {leader_epoch} may come")
+                raise CorruptRecord(
+                    f"a batch of {what} where {epoch} to {leader_epoch} may come"
+                )
             epoch = header.partition_leader_epoch
-        return self._write(view[: sum(header.size_bytes for header in headers)], headers, None)
+        return self._write(
+            view[: sum(header.size_bytes for header in headers)], headers, None
+        )
 
-    def _write(self, batches: memoryview, headers: Sequence[BatchHeader], now_ms: int | None) -> Appended:
+    def _write(
+        self, batches: memoryview, headers: Sequence[BatchHeader], now_ms: int | None
+    ) -> Appended:
         ends = list(markers(batches, headers))
         with as_storage_errors(self.directory):
             for header in headers:
-                if header.partition_leader_epoch > self.epochs.latest or self.epochs.is_behind:
-                    self.epochs.assign(header.partition_leader_epoch, header.base_offset)
-            why = self.active.reason_to_close(self.config, len(batches), headers, now_ms)
+                if (
+                    header.partition_leader_epoch > self.epochs.latest
+                    or self.epochs.is_behind
+                ):
+                    self.epochs.assign(
+                        header.partition_leader_epoch, header.base_offset
+                    )
+            why = self.active.reason_to_close(
+                self.config, len(batches), headers, now_ms
+            )
             if why:
                 self.roll(headers[0].base_offset, why)
             self.active.append(batches, headers, now_ms)
@@ -183,13 +241,25 @@ class Log:
             self.note_producer(self.active, header, marker)
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
-        newest = max(headers, key=lambda header: header.max_timestamp) if len(headers) > 1 else headers[0]
+        newest = (
+            max(headers, key=lambda header: header.max_timestamp)
+            if len(headers) > 1
+            else headers[0]
+        )
         return Appended(
-            headers[0].base_offset, headers[-1].last_offset, len(batches), newest.max_timestamp, newest.last_offset
+            headers[0].base_offset,
+            headers[-1].last_offset,
+            len(batches),
+            newest.max_timestamp,
+            newest.last_offset,
         )
 
-    def note_producer(self, segment: Segment, header: BatchHeader, marker: EndTransaction | None) -> None:
-        """Take a new batch of a segment into account, for the producers and the aborted transactions."""
+    def note_producer(
+        self, segment: Segment, header: BatchHeader, marker: EndTransaction | None
+    ) -> None:
+        """Take a new batch of a segment into account, for the producers and the aborted
+        transactions.
+        """
         aborted = self.producers.replay(header, marker)
         if aborted is not None:
             with as_storage_errors(self.directory):
@@ -198,13 +268,16 @@ class Log:
     # -- rolling
 
     def roll(self, base_offset: int, why: Reason, sync: bool = True) -> None:
-        """Close the active segment and begin a new one. The closed one is synced, with the state of its producers."""
+        """Close the active segment and begin a new one. The closed one is synced, with
+        the state of its producers.
+        """
         self.active.seal()
         self.producers.end_offset = base_offset
         self.producers.take_snapshot()
         if sync:
             self._sync()
-        # Last: if the disk is full before, no segment is there that the next append, a smaller one, knows nothing of.
+        # Last: if the disk is full before, no segment is there that the next append, a
+        # smaller one, knows nothing of.
         self.segments.append(self.open_segment(base_offset))
         self.recovery_point = base_offset
         if self.trace:
@@ -212,14 +285,20 @@ class Log:
 
     # -- reading
 
-    def read(self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool = True) -> list[memoryview]:
-        """Whole batches from the one that holds `offset`, below up_to_offset, of one segment; nothing at the end of
-        the log.
+    def read(
+        self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool = True
+    ) -> list[memoryview]:
+        """Whole batches from the one that holds `offset`, below up_to_offset, of one
+        segment; nothing at the end of the log.
 
-        max_bytes: how many; with min_one the first batch is given even if it is larger. Errors: OFFSET_OUT_OF_RANGE.
+        max_bytes: how many; with min_one the first batch is given even if it is larger.
+        Errors: OFFSET_OUT_OF_RANGE.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
-            why = f"offset {offset} is not in {self.log_start_offset} to {self.log_end_offset}"
+            why = (
+                f"offset {offset} is not in {self.log_start_offset} to"
+                f" {self.log_end_offset}"
+            )
             raise KafkaError(Error.OFFSET_OUT_OF_RANGE, why)
         if offset >= up_to_offset:
             return []
@@ -239,69 +318,105 @@ class Log:
         return looked
 
     def has_aborted_from(self, offset: int) -> bool:
-        """Whether a transaction may have been aborted whose marker lies at `offset` or behind it."""
-        return any([segment.aborted.exists for segment in self.segments[self.segment_of(offset) :]])
+        """Whether a transaction may have been aborted whose marker lies at `offset` or
+        behind it.
+        """
+        return any(
+            [
+                segment.aborted.exists
+                for segment in self.segments[self.segment_of(offset) :]
+            ]
+        )
 
     def aborted_transactions(self, offset: int, up_to_offset: int) -> list[Aborted]:
-        """The aborted transactions with records from `offset` on and below another offset, by their first offsets: who
-        reads committed records only drops theirs. up_to_offset: no transaction is open below.
+        """The aborted transactions with records from `offset` on and below another
+        offset, by their first offsets: who reads committed records only drops theirs.
+        up_to_offset: no transaction is open below.
         """
         with as_storage_errors(self.directory):
             later = self.segments[self.segment_of(offset) :]
-            return overlapping([segment.aborted for segment in later], offset, up_to_offset)
+            return overlapping(
+                [segment.aborted for segment in later], offset, up_to_offset
+            )
 
     def segment_of(self, offset: int) -> int:
-        """The number of the segment with the largest base offset up to this one; the newest is asked for most."""
+        """The number of the segment with the largest base offset up to this one; the
+        newest is asked for most.
+        """
         number = len(self.segments) - 1
         while number > 0 and self.segments[number].base_offset > offset:
             number -= 1
         return number
 
-    def offset_for_timestamp(self, timestamp: int, allowance: Allowance | None = None) -> tuple[int, int, int] | None:
-        """(timestamp, offset, leader epoch) of the first record that is as young as `timestamp` or younger; None if
-        there is none. An earlier offset if the search would take more than is allowed: see Segment.find_timestamp.
+    def offset_for_timestamp(
+        self, timestamp: int, allowance: Allowance | None = None
+    ) -> tuple[int, int, int] | None:
+        """(timestamp, offset, leader epoch) of the first record that is as young as
+        `timestamp` or younger; None if there is none. An earlier offset if the search
+        would take more than is allowed: see Segment.find_timestamp.
         """
         with as_storage_errors(self.directory):
             allowance = allowance or Allowance()
             for segment in self.segments:
                 if segment.largest[0] >= timestamp:
-                    found = segment.find_timestamp(timestamp, self.log_start_offset, allowance)
+                    found = segment.find_timestamp(
+                        timestamp, self.log_start_offset, allowance
+                    )
                     if found is not None:
                         return found
         return None
 
-    def max_timestamp(self, allowance: Allowance | None = None) -> tuple[int, int] | None:
-        """(timestamp, offset) of the first record with the largest timestamp (KIP-734); None in a log without
-        records. The last offset of its batch if the search would take more than is allowed.
+    def max_timestamp(
+        self, allowance: Allowance | None = None
+    ) -> tuple[int, int] | None:
+        """(timestamp, offset) of the first record with the largest timestamp (KIP-734);
+        None in a log without records. The last offset of its batch if the search would
+        take more than is allowed.
         """
         with as_storage_errors(self.directory):
             segment = max(self.segments, key=lambda segment: segment.largest[0])
             timestamp, last_offset = segment.largest
-            offset = segment.first_with(timestamp, last_offset, allowance or Allowance()) if timestamp >= 0 else None
+            offset = (
+                segment.first_with(timestamp, last_offset, allowance or Allowance())
+                if timestamp >= 0
+                else None
+            )
             return None if offset is None else (timestamp, offset)
 
     # -- leader epochs
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """OffsetForLeaderEpoch's answer: (largest known epoch up to `epoch`, where it ends); (-1, -1) if unknown."""
+        """OffsetForLeaderEpoch's answer: (largest known epoch up to `epoch`, where it
+        ends); (-1, -1) if unknown.
+        """
         return self.epochs.end_offset(epoch, self.log_end_offset)
 
-    def diverging_epoch(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
-        """Where the log of a reader parts from this one (KIP-595): (epoch, end offset); None if it doesn't.
-        last_fetched_epoch: the leader epoch of the reader's last record.
+    def diverging_epoch(
+        self, last_fetched_epoch: int, fetch_offset: int
+    ) -> tuple[int, int] | None:
+        """Where the log of a reader parts from this one (KIP-595): (epoch, end offset);
+        None if it doesn't. last_fetched_epoch: the leader epoch of the reader's last
+        record.
 
         Errors: OFFSET_OUT_OF_RANGE if the epoch is unknown here.
         """
         epoch, end_offset = self.end_offset_for_epoch(last_fetched_epoch)
         if epoch < 0:
-            raise KafkaError(Error.OFFSET_OUT_OF_RANGE, f"the end of leader epoch {last_fetched_epoch} is not known")
-        return (epoch, end_offset) if epoch < last_fetched_epoch or end_offset < fetch_offset else None
+            raise KafkaError(
+                Error.OFFSET_OUT_OF_RANGE,
+                f"the end of leader epoch {last_fetched_epoch} is not known",
+            )
+        return (
+            (epoch, end_offset)
+            if epoch < last_fetched_epoch or end_offset < fetch_offset
+            else None
+        )
 
     # -- cutting
 
     def truncate_to(self, offset: int) -> None:
-        """Drop all records from `offset` on, and epochs that would begin there. A batch is never cut in two: one that
-        holds the offset goes whole.
+        """Drop all records from `offset` on, and epochs that would begin there. A batch
+        is never cut in two: one that holds the offset goes whole.
         """
         if offset >= self.log_end_offset:
             with as_storage_errors(self.directory):
@@ -323,10 +438,14 @@ class Log:
 
     def damaged_at(self, offset: int) -> None:
         """From this offset on the log isn't what it was."""
-        self.damaged_from = offset if self.damaged_from is None else min(offset, self.damaged_from)
+        self.damaged_from = (
+            offset if self.damaged_from is None else min(offset, self.damaged_from)
+        )
 
     def drop_damaged(self) -> None:
-        """Drop all from the damage on. Headers there can't be believed, so it is cut behind what is whole before it."""
+        """Drop all from the damage on. Headers there can't be believed, so it is cut
+        behind what is whole before it.
+        """
         offset, self.damaged_from = self.damaged_from, None
         assert offset is not None
         if offset <= self.segments[0].base_offset:
@@ -347,7 +466,9 @@ class Log:
             self.active.flush()
             self.epochs.truncate_from_end(0)
             self.producers.reset(offset)
-            self.log_start_offset = self.log_end_offset = self.recovery_point = self.first_dirty_offset = offset
+            self.log_start_offset = self.log_end_offset = self.recovery_point = (
+                self.first_dirty_offset
+            ) = offset
         if self.trace:
             self.tell("LogTruncated", log_end_offset=offset)
 
@@ -358,7 +479,9 @@ class Log:
         del self.segments[first:]
 
     def end_at(self, offset: int) -> None:
-        """Set the log end offset, and forget what checkpoints, epochs and producers say of records behind it."""
+        """Set the log end offset, and forget what checkpoints, epochs and producers say
+        of records behind it.
+        """
         self.log_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
         self.log_start_offset = min(self.log_start_offset, offset)
@@ -371,18 +494,23 @@ class Log:
         self.producers.end_offset = offset
 
     def replay_producers(self, up_to_offset: int) -> Generator[int, None, None]:
-        """The state of the producers before an offset: the newest snapshot, then the headers behind it."""
+        """The state of the producers before an offset: the newest snapshot, then the
+        headers behind it.
+        """
         self.producers.load(up_to_offset, self.log_start_offset)
         for segment in self.segments[self.segment_of(self.producers.end_offset) :]:
             yield from self.producers.replay_segment(segment, up_to_offset)
 
     def keep_snapshots(self) -> None:
         """Delete the snapshots of producers that no segment needs any more."""
-        self.producers.keep_snapshots({segment.base_offset for segment in self.segments}, self.log_end_offset)
+        self.producers.keep_snapshots(
+            {segment.base_offset for segment in self.segments}, self.log_end_offset
+        )
 
     def delete_records(self, offset: int, why: Reason | None = DELETE_RECORDS) -> None:
-        """Move the log start offset up (KIP-107): records before it are gone for readers at once, and whole segments
-        from the disk. why: as the trace tells it, None if it tells nothing.
+        """Move the log start offset up (KIP-107): records before it are gone for
+        readers at once, and whole segments from the disk. why: as the trace tells it,
+        None if it tells nothing.
 
         Errors: OFFSET_OUT_OF_RANGE beyond the log end offset.
         """
@@ -424,14 +552,20 @@ class Log:
             segment.flush()
 
     def close(self) -> None:
-        """A clean stop: everything synced, so that nothing needs to be read at the next start."""
+        """A clean stop: everything synced, so that nothing needs to be read at the next
+        start.
+        """
         with as_storage_errors(self.directory):
             if self.segments:
                 self.active.seal()
                 self.flush()
-                # Of an empty log there is nothing to read at the next start, and thousands of them would be thousands
-                # of syncs (Apache Kafka, too, writes none that says no more than the log's beginning).
-                if self.producers.producers or self.log_end_offset > self.log_start_offset:
+                # Of an empty log there is nothing to read at the next start, and
+                # thousands of them would be thousands of syncs (Apache Kafka, too,
+                # writes none that says no more than the log's beginning).
+                if (
+                    self.producers.producers
+                    or self.log_end_offset > self.log_start_offset
+                ):
                     self.producers.take_snapshot()
             for segment in self.segments:
                 segment.close()
@@ -442,5 +576,9 @@ class Log:
             for segment in self.segments:
                 segment.close()
             self.segments = []
-            # Renamed first, so that a crash in between leaves no half of it under its name.
-            yield from data_folder.remove(self.disk, data_folder.rename(self.disk, self.directory, data_folder.DELETE))
+            # Renamed first, so that a crash in between leaves no half of it under its
+            # name.
+            yield from data_folder.remove(
+                self.disk,
+                data_folder.rename(self.disk, self.directory, data_folder.DELETE),
+            )

@@ -1,23 +1,30 @@
-"""A log remembers its idempotent producers, so that a retried batch is written once (KIP-98, KIP-360).
+"""A log remembers its idempotent producers, so that a retried batch is written once
+(KIP-98, KIP-360).
 
-A producer numbers the records it sends to a partition: each batch carries producer id, epoch and base sequence. The
-log keeps, for each producer id, the epoch and the last five batches (five, because a producer has at most five
-requests in flight):
+A producer numbers the records it sends to a partition: each batch carries producer id,
+epoch and base sequence. The log keeps, for each producer id, the epoch and the last
+five batches (five, because a producer has at most five requests in flight):
 
-- a batch with the sequence numbers of one of the five was written before, and is answered with the offset it got then;
-- the next batch must begin with the sequence number after the last one's; with any other, records were lost on the
-  way: OUT_OF_ORDER_SEQUENCE_NUMBER;
-- a batch of an older epoch comes from a producer that was replaced: INVALID_PRODUCER_EPOCH;
+- a batch with the sequence numbers of one of the five was written before, and is
+  answered with the offset it got then;
+- the next batch must begin with the sequence number after the last one's; with any
+  other, records were lost on the way: OUT_OF_ORDER_SEQUENCE_NUMBER;
+- a batch of an older epoch comes from a producer that was replaced:
+  INVALID_PRODUCER_EPOCH;
 - a batch of a newer epoch begins at 0 again;
-- a producer that the log doesn't know, perhaps because retention deleted what it wrote, may begin with any number.
+- a producer that the log doesn't know, perhaps because retention deleted what it wrote,
+  may begin with any number.
 
-Transactions. The first batch of a producer with the transactional bit opens one here, the marker that the transaction
-coordinator writes ends it. Until then, and until the high watermark has passed the marker, its first offset is
-unstable: read_committed consumers stop there. A marker, too, is refused if its epoch is older than the producer's, or
-its coordinator's epoch older than one that was seen: TRANSACTION_COORDINATOR_FENCED.
+Transactions. The first batch of a producer with the transactional bit opens one here,
+the marker that the transaction coordinator writes ends it. Until then, and until the
+high watermark has passed the marker, its first offset is unstable: read_committed
+consumers stop there. A marker, too, is refused if its epoch is older than the
+producer's, or its coordinator's epoch older than one that was seen:
+TRANSACTION_COORDINATOR_FENCED.
 
-All this follows from the log itself. So that a restart needn't read the whole log for it, a snapshot is written when
-a segment is closed and at a clean stop: `00000000000000000042.snapshot` is the state before offset 42.
+All this follows from the log itself. So that a restart needn't read the whole log for
+it, a snapshot is written when a segment is closed and at a clean stop:
+`00000000000000000042.snapshot` is the state before offset 42.
 """
 
 import struct
@@ -43,12 +50,15 @@ SNAPSHOT = ".snapshot"
 _VERSION = 1
 _HEAD = struct.Struct(">hI")  # version, CRC-32C of what follows
 _COUNT = struct.Struct(">i")
-# producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, transaction's first offset
+# producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator
+# epoch, transaction's first offset
 _ENTRY = struct.Struct(">qhiqiqiq")
 
 
 class Appended(NamedTuple):
-    """Where an append put its records. offset_of_max_timestamp: the last offset of the batch that has it."""
+    """Where an append put its records. offset_of_max_timestamp: the last offset of the
+    batch that has it.
+    """
 
     base_offset: int
     last_offset: int
@@ -58,8 +68,9 @@ class Appended(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """What ends a transaction in one partition. coordinator_epoch: of the coordinator that decided.
-    transaction_version: 2 where each transaction has an epoch of its own (KIP-890).
+    """What ends a transaction in one partition. coordinator_epoch: of the coordinator
+    that decided. transaction_version: 2 where each transaction has an epoch of its own
+    (KIP-890).
     """
 
     producer_id: int
@@ -101,7 +112,9 @@ class Producer:
 
 
 class Guard:
-    """While whoever asks a coordinator holds it, a marker of this producer doesn't go unnoticed (KIP-890)."""
+    """While whoever asks a coordinator holds it, a marker of this producer doesn't go
+    unnoticed (KIP-890).
+    """
 
 
 class ProducerState:
@@ -113,16 +126,21 @@ class ProducerState:
         self._disk = disk
         self._directory = directory
         self._snapshots: list[int] = []  # their offsets, ascending
-        self._ongoing: dict[int, None] = {}  # producer ids with an open transaction, by its first offset
-        self._decided: deque[tuple[int, int]] = deque()  # (marker's offset, first offset), not replicated yet
-        self._guards: weakref.WeakValueDictionary[int, Guard] = weakref.WeakValueDictionary()
+        # producer ids with an open transaction, by its first offset
+        self._ongoing: dict[int, None] = {}
+        # (marker's offset, first offset), not replicated yet
+        self._decided: deque[tuple[int, int]] = deque()
+        self._guards: weakref.WeakValueDictionary[int, Guard] = (
+            weakref.WeakValueDictionary()
+        )
 
     # -- one batch
 
     def check(self, header: BatchHeader) -> Appended | None:
-        """Check a producer's batch before it is appended. Returns where it was appended if it was before; None if it
-        comes next. Errors: OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH; INVALID_TXN_STATE for a batch without
-        the transactional bit while a transaction is open.
+        """Check a producer's batch before it is appended. Returns where it was appended
+        if it was before; None if it comes next. Errors: OUT_OF_ORDER_SEQUENCE_NUMBER,
+        INVALID_PRODUCER_EPOCH; INVALID_TXN_STATE for a batch without the transactional
+        bit while a transaction is open.
         """
         producer = self.producers.get(header.producer_id)
         if producer is None:
@@ -133,22 +151,43 @@ class ProducerState:
         for known in producer.batches if same_epoch else ():
             if known.last_sequence == last and known.first_sequence == first:
                 base_offset = known.last_offset - known.offset_delta
-                return Appended(base_offset, known.last_offset, header.size_bytes, known.timestamp, known.last_offset)
+                return Appended(
+                    base_offset,
+                    known.last_offset,
+                    header.size_bytes,
+                    known.timestamp,
+                    known.last_offset,
+                )
         wanted = (producer.last_sequence + 1) & MAX_SEQUENCE if same_epoch else 0
         if first != wanted:
             after = f"sent sequence number {first} after {producer.last_sequence}"
-            what = after if same_epoch else f"begins epoch {header.producer_epoch} with {first} instead of 0"
-            raise KafkaError(Error.OUT_OF_ORDER_SEQUENCE_NUMBER, f"producer {header.producer_id} {what}")
+            what = (
+                after
+                if same_epoch
+                else f"begins epoch {header.producer_epoch} with {first} instead of 0"
+            )
+            raise KafkaError(
+                Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {header.producer_id} {what}",
+            )
         if header.producer_id in self._ongoing and not header.transactional:
-            what = f"producer {header.producer_id} sent a batch without a transaction, and has one open"
+            what = (
+                f"producer {header.producer_id} sent a batch without a transaction, and"
+                " has one open"
+            )
             raise KafkaError(Error.INVALID_TXN_STATE, what)
         return None
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
-        """Check what a coordinator writes for a producer. Errors: INVALID_PRODUCER_EPOCH."""
+        """Check what a coordinator writes for a producer. Errors:
+        INVALID_PRODUCER_EPOCH.
+        """
         if self.is_stale(producer_id, epoch):
             producer = self.producers[producer_id]
-            what = f"producer {producer_id} sent epoch {epoch}, but {producer.epoch} is in use"
+            what = (
+                f"producer {producer_id} sent epoch {epoch}, but {producer.epoch} is"
+                " in use"
+            )
             raise KafkaError(Error.INVALID_PRODUCER_EPOCH, what)
 
     def is_stale(self, producer_id: int, epoch: int) -> bool:
@@ -157,33 +196,54 @@ class ProducerState:
         return producer is not None and epoch < producer.epoch
 
     def check_marker(self, marker: Marker) -> None:
-        """Check a marker before it is appended. Since transactions v2 its epoch is newer than the one that wrote
-        (KIP-890, KIP-1228); a marker that comes again after its transaction's end may have the same one. It is newer by
-        one at most, as of a coordinator that fences: with any other one the producer would be out for good. (Apache
-        Kafka takes any.)
+        """Check a marker before it is appended. Since transactions v2 its epoch is
+        newer than the one that wrote (KIP-890, KIP-1228); a marker that comes again
+        after its transaction's end may have the same one. It is newer by one at most,
+        as of a coordinator that fences: with any other one the producer would be out
+        for good. (Apache Kafka takes any.)
 
         Errors: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
         """
-        again = marker.producer_id not in self._ongoing or marker.producer_epoch == MAX_EPOCH
+        again = (
+            marker.producer_id not in self._ongoing
+            or marker.producer_epoch == MAX_EPOCH
+        )
         newer_by = 1 if marker.transaction_version >= 2 and not again else 0
         self.check_epoch(marker.producer_id, marker.producer_epoch - newer_by)
         producer = self.producers.get(marker.producer_id)
-        if producer is not None and marker.coordinator_epoch < producer.coordinator_epoch:
-            what = f"coordinator epoch {marker.coordinator_epoch} after {producer.coordinator_epoch}"
+        if (
+            producer is not None
+            and marker.coordinator_epoch < producer.coordinator_epoch
+        ):
+            what = (
+                f"coordinator epoch {marker.coordinator_epoch} after"
+                f" {producer.coordinator_epoch}"
+            )
             raise KafkaError(Error.TRANSACTION_COORDINATOR_FENCED, what)
-        if producer is not None and marker.producer_id in self._ongoing and marker.producer_epoch > producer.epoch + 1:
-            what = f"epoch {marker.producer_epoch} ends a transaction of epoch {producer.epoch}"
+        if (
+            producer is not None
+            and marker.producer_id in self._ongoing
+            and marker.producer_epoch > producer.epoch + 1
+        ):
+            what = (
+                f"epoch {marker.producer_epoch} ends a transaction of epoch"
+                f" {producer.epoch}"
+            )
             raise KafkaError(Error.INVALID_PRODUCER_EPOCH, what)
 
     def forget_coordinator(self, producer_id: int, highest: int) -> None:
-        """The coordinator of a producer's last marker, if its epoch is above the highest that there is: none had it."""
+        """The coordinator of a producer's last marker, if its epoch is above the
+        highest that there is: none had it.
+        """
         producer = self.producers.get(producer_id)
         if producer is not None and producer.coordinator_epoch > highest:
             producer.coordinator_epoch = -1
 
     def is_open(self, producer_id: int, epoch: int) -> bool:
         """Whether a producer has a transaction open here, with this epoch."""
-        return producer_id in self._ongoing and self.producers[producer_id].epoch == epoch
+        return (
+            producer_id in self._ongoing and self.producers[producer_id].epoch == epoch
+        )
 
     def guard(self, producer_id: int) -> Guard:
         """To be held until it is known whether a transaction may begin here."""
@@ -193,9 +253,12 @@ class ProducerState:
         """Whether no marker has come since."""
         return self._guards.get(producer_id) is guard
 
-    def replay(self, header: BatchHeader, marker: EndTransaction | None) -> Aborted | None:
-        """Take a batch of the log into account, in the order of the log. Its leader has checked it. marker: what it
-        holds if it is a control batch. Returns the transaction that it aborts, if that has records here.
+    def replay(
+        self, header: BatchHeader, marker: EndTransaction | None
+    ) -> Aborted | None:
+        """Take a batch of the log into account, in the order of the log. Its leader has
+        checked it. marker: what it holds if it is a control batch. Returns the
+        transaction that it aborts, if that has records here.
         """
         self.end_offset = header.next_offset
         if header.producer_id < 0 or (header.control and marker is None):
@@ -203,7 +266,9 @@ class ProducerState:
         producer = self.producers.get(header.producer_id)
         if producer is None:
             self._make_room()
-            producer = self.producers[header.producer_id] = Producer(header.producer_epoch, header.max_timestamp)
+            producer = self.producers[header.producer_id] = Producer(
+                header.producer_epoch, header.max_timestamp
+            )
         if header.producer_epoch != producer.epoch:
             producer.epoch = header.producer_epoch
             producer.batches = ()
@@ -211,64 +276,101 @@ class ProducerState:
         if marker is not None:
             return self._end(producer, header, marker)
         producer.remember(
-            Batch(header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp)
+            Batch(
+                header.last_sequence,
+                header.last_offset,
+                header.last_offset_delta,
+                header.max_timestamp,
+            )
         )
         if header.transactional and producer.transaction_first_offset is None:
             producer.transaction_first_offset = header.base_offset
             self._ongoing[header.producer_id] = None
         return None
 
-    def _end(self, producer: Producer, header: BatchHeader, marker: EndTransaction) -> Aborted | None:
+    def _end(
+        self, producer: Producer, header: BatchHeader, marker: EndTransaction
+    ) -> Aborted | None:
         self._guards.pop(header.producer_id, None)
         producer.coordinator_epoch = marker.coordinator_epoch
-        first_offset, producer.transaction_first_offset = producer.transaction_first_offset, None
+        first_offset, producer.transaction_first_offset = (
+            producer.transaction_first_offset,
+            None,
+        )
         if first_offset is None:
             return None
         del self._ongoing[header.producer_id]
         self._decided.append((header.base_offset, first_offset))
         next_open = self._first_open()
         stable = header.next_offset if next_open is None else next_open
-        return None if marker.committed else Aborted(header.producer_id, first_offset, header.base_offset, stable)
+        return (
+            None
+            if marker.committed
+            else Aborted(header.producer_id, first_offset, header.base_offset, stable)
+        )
 
     def _first_open(self) -> int | None:
-        return self.producers[next(iter(self._ongoing))].transaction_first_offset if self._ongoing else None
+        return (
+            self.producers[next(iter(self._ongoing))].transaction_first_offset
+            if self._ongoing
+            else None
+        )
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """Where the first transaction begins that is open, or whose marker is not replicated yet. high_watermark: it
-        never goes back.
+        """Where the first transaction begins that is open, or whose marker is not
+        replicated yet. high_watermark: it never goes back.
         """
         if not self._ongoing and not self._decided:
             return None
         while self._decided and self._decided[0][0] < high_watermark:
             self._decided.popleft()
-        offsets = (self._first_open(), *(first_offset for _, first_offset in self._decided))
+        offsets = (
+            self._first_open(),
+            *(first_offset for _, first_offset in self._decided),
+        )
         return min((offset for offset in offsets if offset is not None), default=None)
 
     def replay_segment(self, segment: Segment, up_to_offset: int) -> Iterator[int]:
-        """Take a segment's batches below an offset into account, as far as they were not yet. Yields the bytes read."""
+        """Take a segment's batches below an offset into account, as far as they were
+        not yet. Yields the bytes read.
+        """
         start = self.end_offset
         if start < up_to_offset:
-            for position, header in segment.headers(segment.position_before(start), up_to_offset):
+            for position, header in segment.headers(
+                segment.position_before(start), up_to_offset
+            ):
                 if header.last_offset >= start:
-                    marker = decode_end_transaction(segment.batch(position, header)) if header.control else None
+                    marker = (
+                        decode_end_transaction(segment.batch(position, header))
+                        if header.control
+                        else None
+                    )
                     self.replay(header, marker)
                     yield BATCH_OVERHEAD
             self.end_offset = max(self.end_offset, up_to_offset)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that have been silent since producer.id.expiration.ms, unless a transaction is open."""
+        """Forget producers that have been silent since producer.id.expiration.ms,
+        unless a transaction is open.
+        """
         for producer_id, producer in list(self.producers.items()):
-            if producer_id not in self._ongoing and now_ms - producer.timestamp >= expiration_ms:
+            if (
+                producer_id not in self._ongoing
+                and now_ms - producer.timestamp >= expiration_ms
+            ):
                 del self.producers[producer_id]
 
     def _make_room(self) -> None:
-        """When very many producers are remembered, those that have been silent for longest are forgotten, as if their
-        time were over (Apache Kafka has no such limit). Many at once: to look at all of them takes a while.
+        """When very many producers are remembered, those that have been silent for
+        longest are forgotten, as if their time were over (Apache Kafka has no such
+        limit). Many at once: to look at all of them takes a while.
         """
         if len(self.producers) < MOST_PRODUCERS:
             return
         idle = (each for each in self.producers if each not in self._ongoing)
-        by_silence = sorted(idle, key=lambda producer_id: self.producers[producer_id].timestamp)
+        by_silence = sorted(
+            idle, key=lambda producer_id: self.producers[producer_id].timestamp
+        )
         for producer_id in by_silence[: MOST_PRODUCERS // 10]:
             del self.producers[producer_id]
 
@@ -276,34 +378,52 @@ class ProducerState:
 
     def find_snapshots(self) -> None:
         """Take note of the snapshots in the log's folder."""
-        self._snapshots = sorted(files_in(self._disk, self._directory, SNAPSHOT).values())
+        self._snapshots = sorted(
+            files_in(self._disk, self._directory, SNAPSHOT).values()
+        )
 
     def take_snapshot(self) -> None:
         """Write the state before end_offset, if that isn't on disk yet."""
         if self.end_offset not in self._snapshots:
-            self._disk.write_atomic(self._path(self.end_offset), encode_snapshot(self.producers))
+            self._disk.write_atomic(
+                self._path(self.end_offset), encode_snapshot(self.producers)
+            )
             self._snapshots = sorted([*self._snapshots, self.end_offset])
 
     def load(self, up_to_offset: int, log_start_offset: int) -> None:
-        """Begin with the newest readable snapshot up to an offset, or with nothing: end_offset says how far."""
+        """Begin with the newest readable snapshot up to an offset, or with nothing:
+        end_offset says how far.
+        """
         self._begin(log_start_offset)
         for offset in reversed(self._snapshots):
             if offset <= up_to_offset:
                 try:
-                    self.producers = decode_snapshot(self._disk.read(self._path(offset)))
+                    self.producers = decode_snapshot(
+                        self._disk.read(self._path(offset))
+                    )
                 except (KafkaError, FileNotFoundError):
                     self._remove(offset)
                     continue
                 self.end_offset = max(offset, log_start_offset)
-                firsts = {each: producer.transaction_first_offset for each, producer in self.producers.items()}
-                ongoing = sorted((first, each) for each, first in firsts.items() if first is not None)
+                firsts = {
+                    each: producer.transaction_first_offset
+                    for each, producer in self.producers.items()
+                }
+                ongoing = sorted(
+                    (first, each) for each, first in firsts.items() if first is not None
+                )
                 self._ongoing = {producer_id: None for _, producer_id in ongoing}
                 return
 
     def keep_snapshots(self, base_offsets: set[int], log_end_offset: int) -> None:
-        """Delete those behind the log's end, and those of no segment except for the newest, of a clean stop."""
+        """Delete those behind the log's end, and those of no segment except for the
+        newest, of a clean stop.
+        """
         known = [offset for offset in self._snapshots if offset <= log_end_offset]
-        for offset in set(self._snapshots) - {*known[-1:], *(base_offsets & set(known))}:
+        for offset in set(self._snapshots) - {
+            *known[-1:],
+            *(base_offsets & set(known)),
+        }:
             self._remove(offset)
 
     def reset(self, offset: int) -> None:
@@ -327,17 +447,28 @@ class ProducerState:
 
 
 def encode_snapshot(producers: dict[int, Producer]) -> bytes:
-    """A snapshot file: a row for each remembered batch of a producer, the newest last. Apache Kafka writes the newest
-    only, and of several rows takes the last one. The others are for requests that were not answered before a restart.
+    """A snapshot file: a row for each remembered batch of a producer, the newest last.
+    Apache Kafka writes the newest only, and of several rows takes the last one. The
+    others are for requests that were not answered before a restart.
     """
     content = bytearray()
     for producer_id, producer in producers.items():
-        first_offset = -1 if producer.transaction_first_offset is None else producer.transaction_first_offset
+        first_offset = (
+            -1
+            if producer.transaction_first_offset is None
+            else producer.transaction_first_offset
+        )
         for batch in producer.batches or [Batch(-1, -1, 0, -1)]:
             content += _ENTRY.pack(
-                producer_id, producer.epoch, batch.last_sequence, batch.last_offset, batch.offset_delta,
-                producer.timestamp, producer.coordinator_epoch, first_offset,
-            )  # fmt: skip
+                producer_id,
+                producer.epoch,
+                batch.last_sequence,
+                batch.last_offset,
+                batch.offset_delta,
+                producer.timestamp,
+                producer.coordinator_epoch,
+                first_offset,
+            )
     content[:0] = _COUNT.pack(len(content) // _ENTRY.size)
     return _HEAD.pack(_VERSION, crc32c(content)) + content
 
@@ -349,14 +480,34 @@ def decode_snapshot(data: bytes) -> dict[int, Producer]:
     version, crc = _HEAD.unpack_from(data)
     content = memoryview(data)[_HEAD.size :]
     (count,) = _COUNT.unpack_from(content)
-    if version != _VERSION or crc != crc32c(content) or len(content) != _COUNT.size + count * _ENTRY.size:
+    if (
+        version != _VERSION
+        or crc != crc32c(content)
+        or len(content) != _COUNT.size + count * _ENTRY.size
+    ):
         raise KafkaError(Error.CORRUPT_MESSAGE, "a producer snapshot that is not whole")
     producers: dict[int, Producer] = {}
     for entry in _ENTRY.iter_unpack(content[_COUNT.size :]):
-        producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, first_offset = entry
+        (
+            producer_id,
+            epoch,
+            last_sequence,
+            last_offset,
+            offset_delta,
+            timestamp,
+            coordinator_epoch,
+            first_offset,
+        ) = entry
         opened = first_offset if first_offset >= 0 else None
-        new = Producer(epoch, timestamp, coordinator_epoch=coordinator_epoch, transaction_first_offset=opened)
+        new = Producer(
+            epoch,
+            timestamp,
+            coordinator_epoch=coordinator_epoch,
+            transaction_first_offset=opened,
+        )
         producer = producers.setdefault(producer_id, new)
         if last_offset >= 0:
-            producer.remember(Batch(last_sequence, last_offset, offset_delta, timestamp))
+            producer.remember(
+                Batch(last_sequence, last_offset, offset_delta, timestamp)
+            )
     return producers

@@ -1,11 +1,12 @@
-"""Retention deletes whole segments at the front of a log, never a part of one. A topic that is only compacted loses
-nothing but what lies below its log start offset.
+"""Retention deletes whole segments at the front of a log, never a part of one. A topic
+that is only compacted loses nothing but what lies below its log start offset.
 
-Three reasons, in Kafka's order: the segment lies below the log start offset; the log would still be as large as
-retention.bytes without it; its largest timestamp is older than retention.ms. Only a run of segments from the first on
-can go. If all of them are to go, even the active one, a new segment is rolled first, so that the log keeps its end
-offset. So records live longer than retention.ms says: until their whole segment is that old, and the next pass comes
-(log.retention.check.interval.ms).
+Three reasons, in Kafka's order: the segment lies below the log start offset; the log
+would still be as large as retention.bytes without it; its largest timestamp is older
+than retention.ms. Only a run of segments from the first on can go. If all of them are
+to go, even the active one, a new segment is rolled first, so that the log keeps its end
+offset. So records live longer than retention.ms says: until their whole segment is that
+old, and the next pass comes (log.retention.check.interval.ms).
 """
 
 from collections.abc import Callable
@@ -31,7 +32,11 @@ def clean_up(log: "Log", now_ms: int) -> None:
 def delete_below_start(log: "Log") -> None:
     """Delete segments whose records all lie before the log start offset."""
     start = log.log_start_offset
-    _delete(log, lambda _, end: end <= start, Reason("log_start_offset", "its records lie before the log start offset"))
+    _delete(
+        log,
+        lambda _, end: end <= start,
+        Reason("log_start_offset", "its records lie before the log start offset"),
+    )
 
 
 def _delete_by_size(log: "Log", limit: int) -> None:
@@ -42,7 +47,11 @@ def _delete_by_size(log: "Log", limit: int) -> None:
         surplus -= segment.size
         return surplus >= 0
 
-    _delete(log, fits_into_surplus, Reason("retention_bytes", f"the log is larger than retention.bytes ({limit})"))
+    _delete(
+        log,
+        fits_into_surplus,
+        Reason("retention_bytes", f"the log is larger than retention.bytes ({limit})"),
+    )
 
 
 def _delete_by_age(log: "Log", limit: int, now_ms: int) -> None:
@@ -52,11 +61,19 @@ def _delete_by_age(log: "Log", limit: int, now_ms: int) -> None:
         segment.check_largest()  # a damaged time index makes no record old
         return now_ms - _youngest_ms(segment, now_ms) > limit
 
-    _delete(log, old, Reason("retention_ms", f"all its records are older than retention.ms ({limit})"))
+    _delete(
+        log,
+        old,
+        Reason(
+            "retention_ms", f"all its records are older than retention.ms ({limit})"
+        ),
+    )
 
 
 def _youngest_ms(segment: "Segment", now_ms: int) -> int:
-    """The largest timestamp; without one, the time of the last append as far as this process knows it."""
+    """The largest timestamp; without one, the time of the last append as far as this
+    process knows it.
+    """
     timestamp = segment.largest[0]
     if timestamp >= 0:
         return timestamp
@@ -65,8 +82,12 @@ def _youngest_ms(segment: "Segment", now_ms: int) -> int:
     return segment.appended_ms
 
 
-def _delete(log: "Log", deletable: "Callable[[Segment, int], bool]", why: Reason) -> None:
-    """Delete segments from the first on while deletable(segment, its end) holds. An empty active segment stays."""
+def _delete(
+    log: "Log", deletable: "Callable[[Segment, int], bool]", why: Reason
+) -> None:
+    """Delete segments from the first on while deletable(segment, its end) holds. An
+    empty active segment stays.
+    """
     count = 0
     for segment, end in with_ends(log.segments):
         if (segment is log.active and not segment.size) or not deletable(segment, end):
@@ -75,15 +96,26 @@ def _delete(log: "Log", deletable: "Callable[[Segment, int], bool]", why: Reason
     if not count:
         return
     if count == len(log.segments):
-        log.roll(log.log_end_offset, Reason("all_are_deleted", "all older segments are to be deleted"), sync=False)
+        log.roll(
+            log.log_end_offset,
+            Reason("all_are_deleted", "all older segments are to be deleted"),
+            sync=False,
+        )
     gone, log.segments = log.segments[:count], log.segments[count:]
     if log.segments[0] is log.active:
-        log.active.flush()  # else a power loss could take the only file that still knows where the log was
+        # else a power loss could take the only file that still knows where the log was
+        log.active.flush()
     start = log.segments[0].base_offset
     log.move_start(start, why)
     for segment, end in with_ends(gone, start):
         size_bytes = segment.size
         segment.remove()
         if log.trace:
-            log.tell("SegmentDeleted", base_offset=segment.base_offset, next_offset=end, size_bytes=size_bytes, why=why)
+            log.tell(
+                "SegmentDeleted",
+                base_offset=segment.base_offset,
+                next_offset=end,
+                size_bytes=size_bytes,
+                why=why,
+            )
     log.keep_snapshots()

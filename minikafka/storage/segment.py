@@ -1,9 +1,11 @@
-"""A segment: a run of a log's batches in one file, and the two indexes that find a place in it.
+"""A segment: a run of a log's batches in one file, and the two indexes that find a
+place in it.
 
-`00000000000000000042.log` begins at offset 42, its base offset, and holds record batches one behind the other, just
-as they travel. Only the newest segment of a log is written to; a closed one never changes again. The indexes are
-sparse (see index.py), so a search ends with reading batch headers until the one that is wanted. A third one, of aborted
-transactions, is there if the segment has a marker that aborts one.
+`00000000000000000042.log` begins at offset 42, its base offset, and holds record
+batches one behind the other, just as they travel. Only the newest segment of a log is
+written to; a closed one never changes again. The indexes are sparse (see index.py), so
+a search ends with reading batch headers until the one that is wanted. A third one, of
+aborted transactions, is there if the segment has a marker that aborts one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,11 +13,24 @@ from struct import Struct
 
 from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk
-from minikafka.storage.index import OFFSET_ENTRY, TIME_ENTRY, Entry, Index, TransactionIndex
+from minikafka.storage.index import (
+    OFFSET_ENTRY,
+    TIME_ENTRY,
+    Entry,
+    Index,
+    TransactionIndex,
+)
 from minikafka.trace import Reason
 from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.primitives import Buffer
-from minikafka.wire.records import BATCH_OVERHEAD, LOG_OVERHEAD, BatchHeader, batches, moments, read_header
+from minikafka.wire.records import (
+    BATCH_OVERHEAD,
+    LOG_OVERHEAD,
+    BatchHeader,
+    batches,
+    moments,
+    read_header,
+)
 from minikafka.wire.unpacking import Allowance, TooMuchToDecode
 
 MAX_OFFSET = 2**63 - 1
@@ -24,10 +39,12 @@ LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".tx
 INDEXES = (INDEX, TIME_INDEX, TRANSACTION_INDEX)
 FILES = (LOG, *INDEXES)
 
-_HEADER_COST = 3  # reading a batch's header takes about as long as looking at so many records
+# reading a batch's header takes about as long as looking at so many records
+_HEADER_COST = 3
 _SCAN_BYTES = 8192  # a search reads headers in pieces of two index intervals
 _REMEMBERED_READS = 8
-_PLACE = Struct(">qi11xi")  # of a batch's header: base offset, batch length, last offset delta
+# of a batch's header: base offset, batch length, last offset delta
+_PLACE = Struct(">qi11xi")
 
 
 def file_name(offset: int, suffix: str) -> str:
@@ -36,31 +53,53 @@ def file_name(offset: int, suffix: str) -> str:
 
 
 def files_in(disk: Disk, directory: str, *endings: str) -> dict[str, int]:
-    """The files of a log with one of these endings, and the offsets in their names. Names that are none of ours don't
-    count.
+    """The files of a log with one of these endings, and the offsets in their names.
+    Names that are none of ours don't count.
     """
-    stems = {name: name.partition(".")[0] for name in disk.listdir(directory) if name.endswith(endings)}
-    return {name: int(stem) for name, stem in stems.items() if len(stem) == 20 and stem.isascii() and stem.isdigit()}
+    stems = {
+        name: name.partition(".")[0]
+        for name in disk.listdir(directory)
+        if name.endswith(endings)
+    }
+    return {
+        name: int(stem)
+        for name, stem in stems.items()
+        if len(stem) == 20 and stem.isascii() and stem.isdigit()
+    }
 
 
-def with_ends(segments: "Sequence[Segment]", end: int = MAX_OFFSET) -> "Iterator[tuple[Segment, int]]":
-    """Neighbours, each with its end: where the next one begins, or for the last one `end`."""
-    return zip(segments, [*(segment.base_offset for segment in segments[1:]), end], strict=True)
+def with_ends(
+    segments: "Sequence[Segment]", end: int = MAX_OFFSET
+) -> "Iterator[tuple[Segment, int]]":
+    """Neighbours, each with its end: where the next one begins, or for the last one
+    `end`.
+    """
+    return zip(
+        segments, [*(segment.base_offset for segment in segments[1:]), end], strict=True
+    )
 
 
 class Segment:
     """One segment. A search may need the disk; appending needs one write.
 
-    suffix: behind the names of the files, while the segment is no part of its log (compaction.py).
+    suffix: behind the names of the files, while the segment is no part of its log
+    (compaction.py).
     """
 
     def __init__(
-        self, disk: Disk, directory: str, base_offset: int, index_interval_bytes: int, suffix: str = ""
+        self,
+        disk: Disk,
+        directory: str,
+        base_offset: int,
+        index_interval_bytes: int,
+        suffix: str = "",
     ) -> None:
         self.base_offset = base_offset
-        self.max_offset = base_offset + MAX_RELATIVE_OFFSET  # the largest that its indexes can hold
+        # the largest that its indexes can hold
+        self.max_offset = base_offset + MAX_RELATIVE_OFFSET
         self.index_interval_bytes = index_interval_bytes
-        self.appended_ms: int | None = None  # wall clock of the last append; None until it is known
+        # wall clock of the last append; None until it is known
+        self.appended_ms: int | None = None
         self._disk = disk
         self._directory = directory
         self._suffix = suffix
@@ -72,7 +111,8 @@ class Segment:
         self._first_timestamp: int | None = None
         self._largest: tuple[int, int] | None = None
         self._bytes_since_index_entry = 0
-        self._next_reads: dict[int, int] = {}  # where the last reads ended: offset -> position
+        # where the last reads ended: offset -> position
+        self._next_reads: dict[int, int] = {}
 
     def path(self, kind: str) -> str:
         """The path of one of its FILES."""
@@ -85,19 +125,32 @@ class Segment:
 
     @property
     def largest(self) -> tuple[int, int]:
-        """(largest timestamp, last offset of the first batch that has it); (-1, base offset) without any timestamp."""
+        """(largest timestamp, last offset of the first batch that has it); (-1, base
+        offset) without any timestamp.
+        """
         if self._largest is None:
             entry = self.time_index.last
-            self._largest = (entry.key, self.base_offset + entry.value) if entry else (-1, self.base_offset)
+            self._largest = (
+                (entry.key, self.base_offset + entry.value)
+                if entry
+                else (-1, self.base_offset)
+            )
         return self._largest
 
     def check_largest(self) -> None:
-        """Check the largest timestamp, which the time index gives, with the log. If it is wrong, look for it there."""
+        """Check the largest timestamp, which the time index gives, with the log. If it
+        is wrong, look for it there.
+        """
         timestamp, offset = self.largest
         try:
             found = self.locate(offset)
-            if found is None or (found[1].last_offset, found[1].max_timestamp) != (offset, timestamp):
-                headers = [header for _, header in self.headers(0) if header.records_count]
+            if found is None or (found[1].last_offset, found[1].max_timestamp) != (
+                offset,
+                timestamp,
+            ):
+                headers = [
+                    header for _, header in self.headers(0) if header.records_count
+                ]
                 newest = max(headers, key=lambda header: header.max_timestamp)
                 self._largest = newest.max_timestamp, newest.last_offset
         except (KafkaError, ValueError):  # the log can't tell, or has no records
@@ -105,17 +158,25 @@ class Segment:
 
     @property
     def first_timestamp(self) -> int:
-        """The largest timestamp of the first batch, from which segment.ms counts; -1 if there is none."""
+        """The largest timestamp of the first batch, from which segment.ms counts; -1 if
+        there is none.
+        """
         if self._first_timestamp is None:
             if not self.size:
                 return -1
-            self._first_timestamp = read_header(self.log.pread(BATCH_OVERHEAD, 0)).max_timestamp
+            self._first_timestamp = read_header(
+                self.log.pread(BATCH_OVERHEAD, 0)
+            ).max_timestamp
         return self._first_timestamp
 
     # -- writing
 
-    def append(self, batches: Buffer, headers: Sequence[BatchHeader], now_ms: int | None) -> None:
-        """Append whole batches. headers: theirs, with the final offsets. Errors: OSError, and nothing is appended."""
+    def append(
+        self, batches: Buffer, headers: Sequence[BatchHeader], now_ms: int | None
+    ) -> None:
+        """Append whole batches. headers: theirs, with the final offsets. Errors:
+        OSError, and nothing is appended.
+        """
         position = self.log.size
         self.log.append([batches])
         self.appended_ms = now_ms
@@ -124,7 +185,9 @@ class Segment:
             position += header.size_bytes
 
     def note(self, position: int, header: BatchHeader) -> None:
-        """Take the batch at `position` into account: the largest timestamp, and an index entry if one is due."""
+        """Take the batch at `position` into account: the largest timestamp, and an
+        index entry if one is due.
+        """
         last_offset = header.last_offset
         if position == 0:
             self._first_timestamp = header.max_timestamp
@@ -143,32 +206,58 @@ class Segment:
             self.time_index.append(timestamp, offset - self.base_offset)
 
     def reason_to_close(
-        self, config: LogConfig, size_bytes: int, headers: Sequence[BatchHeader], now_ms: int | None
+        self,
+        config: LogConfig,
+        size_bytes: int,
+        headers: Sequence[BatchHeader],
+        now_ms: int | None,
     ) -> Reason | None:
-        """Why a new segment has to be begun for these batches; None if they may be appended here.
+        """Why a new segment has to be begun for these batches; None if they may be
+        appended here.
 
-        Age is measured in record timestamps, from the segment's first batch to the new ones: a quiet partition isn't
-        rolled by time alone.
+        Age is measured in record timestamps, from the segment's first batch to the new
+        ones: a quiet partition isn't rolled by time alone.
         """
         if not self.size:
             return None
         if self.size + size_bytes > config.segment_bytes:
-            return Reason("segment_bytes", f"it would become larger than segment.bytes ({config.segment_bytes})")
+            return Reason(
+                "segment_bytes",
+                f"it would become larger than segment.bytes ({config.segment_bytes})",
+            )
         newest = max([header.max_timestamp for header in headers])
         first = self.first_timestamp
-        age_ms = newest - first if first >= 0 else (now_ms or 0) - (self.appended_ms or now_ms or 0)
+        age_ms = (
+            newest - first
+            if first >= 0
+            else (now_ms or 0) - (self.appended_ms or now_ms or 0)
+        )
         if age_ms > config.max_segment_ms:
-            limit = "segment.ms" if config.max_segment_ms == config.segment_ms else "max.compaction.lag.ms"
-            return Reason(limit.replace(".", "_"), f"its first record is older than {limit} ({config.max_segment_ms})")
+            limit = (
+                "segment.ms"
+                if config.max_segment_ms == config.segment_ms
+                else "max.compaction.lag.ms"
+            )
+            return Reason(
+                limit.replace(".", "_"),
+                f"its first record is older than {limit} ({config.max_segment_ms})",
+            )
         if headers[-1].last_offset > self.max_offset:
             return Reason("large_offset", "its indexes can't hold so large an offset")
         most_bytes = config.segment_index_bytes
-        if self.index.size_bytes + 8 > most_bytes or self.time_index.size_bytes + 24 > most_bytes:
-            return Reason("index_full", f"its index is full (segment.index.bytes, {most_bytes})")
+        if (
+            self.index.size_bytes + 8 > most_bytes
+            or self.time_index.size_bytes + 24 > most_bytes
+        ):
+            return Reason(
+                "index_full", f"its index is full (segment.index.bytes, {most_bytes})"
+            )
         return None
 
     def seal(self) -> None:
-        """The segment is closed: its time index ends with its largest timestamp, which retention looks at."""
+        """The segment is closed: its time index ends with its largest timestamp, which
+        retention looks at.
+        """
         self._note_time()
         self.index.write()
         self.time_index.write()
@@ -183,15 +272,18 @@ class Segment:
             file.close()
 
     def remove(self) -> None:
-        """Delete the files, the log last: a crash may leave a log without indexes, which are built anew, but an index
-        without a log means that somebody else removed it.
+        """Delete the files, the log last: a crash may leave a log without indexes,
+        which are built anew, but an index without a log means that somebody else
+        removed it.
         """
         self.close()
         for path in reversed(self._paths()):
             self._disk.remove(path)
 
     def rename(self, suffix: str) -> None:
-        """Give the files another suffix, the log first. The segment has to be opened anew to be used."""
+        """Give the files another suffix, the log first. The segment has to be opened
+        anew to be used.
+        """
         self.close()
         olds = self._paths()
         self._suffix = suffix
@@ -200,7 +292,11 @@ class Segment:
 
     def _paths(self) -> list[str]:
         """Of the files that are there, the log first."""
-        return [self.path(kind) for kind in FILES if kind != TRANSACTION_INDEX or self.aborted.exists]
+        return [
+            self.path(kind)
+            for kind in FILES
+            if kind != TRANSACTION_INDEX or self.aborted.exists
+        ]
 
     def truncate(self, position: int) -> None:
         """Cut off the batches from `position` on."""
@@ -214,7 +310,9 @@ class Segment:
         self.log.truncate(position)
 
     def cut_off(self, offset: int) -> int:
-        """Keep the batches below an offset, whatever lies behind them. Returns where they end."""
+        """Keep the batches below an offset, whatever lies behind them. Returns where
+        they end.
+        """
         position, end = 0, self.base_offset
         try:
             for at, header in self.headers(0):
@@ -231,8 +329,9 @@ class Segment:
         return end
 
     def reindex(self, up_to_offset: int) -> tuple[int, int]:
-        """Cut the indexes off at an offset, and note again the batches between their last entry and that offset.
-        Returns where these end: (position, next offset). Errors: CorruptRecord if the indexes don't fit the log.
+        """Cut the indexes off at an offset, and note again the batches between their
+        last entry and that offset. Returns where these end: (position, next offset).
+        Errors: CorruptRecord if the indexes don't fit the log.
         """
         self.truncate_indexes(up_to_offset)
         position, next_offset = 0, self.base_offset
@@ -255,8 +354,12 @@ class Segment:
 
     # -- reading
 
-    def headers(self, position: int, up_to_offset: int = MAX_OFFSET) -> Iterator[tuple[int, BatchHeader]]:
-        """(position, header) of the batches from a position on and below an offset. No record is read."""
+    def headers(
+        self, position: int, up_to_offset: int = MAX_OFFSET
+    ) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) of the batches from a position on and below an offset. No
+        record is read.
+        """
         piece, start = b"", position
         while position < self.size:
             if position + BATCH_OVERHEAD > start + len(piece):
@@ -269,25 +372,45 @@ class Segment:
                 return
             position += header.size_bytes
 
-    def batches(self, position: int, piece_bytes: int) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """All batches from a position on, read in pieces of about piece_bytes. Errors: CorruptRecord."""
+    def batches(
+        self, position: int, piece_bytes: int
+    ) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """All batches from a position on, read in pieces of about piece_bytes. Errors:
+        CorruptRecord.
+        """
         while position < self.size:
-            size_bytes = read_header(self.log.pread(BATCH_OVERHEAD, position)).size_bytes
+            size_bytes = read_header(
+                self.log.pread(BATCH_OVERHEAD, position)
+            ).size_bytes
             if size_bytes > self.size - position:
-                raise CorruptRecord(f"the batch at position {position} of segment {self.base_offset} is not whole")
-            for header, batch in batches(self.log.pread(max(piece_bytes, size_bytes), position)):
+                raise CorruptRecord(
+                    f"the batch at position {position} of segment {self.base_offset} is"
+                    " not whole"
+                )
+            for header, batch in batches(
+                self.log.pread(max(piece_bytes, size_bytes), position)
+            ):
                 yield header, batch
                 position += header.size_bytes
 
     def position_before(self, offset: int) -> int:
-        """Where to begin reading headers to find the batch that holds this offset. An index entry that the log
-        contradicts counts for nothing: a damaged index makes a search slow, and not wrong.
+        """Where to begin reading headers to find the batch that holds this offset. An
+        index entry that the log contradicts counts for nothing: a damaged index makes a
+        search slow, and not wrong.
         """
         entry = self.index.lookup(offset - self.base_offset)
-        return entry.value if entry and entry.key <= offset - self.base_offset and self._agrees(entry) else 0
+        return (
+            entry.value
+            if entry and entry.key <= offset - self.base_offset and self._agrees(entry)
+            else 0
+        )
 
-    def _tail(self, up_to_offset: int = MAX_OFFSET) -> Iterator[tuple[int, BatchHeader]]:
-        """(position, header) from the last index entry on. Errors: CorruptRecord if the log contradicts the entry."""
+    def _tail(
+        self, up_to_offset: int = MAX_OFFSET
+    ) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) from the last index entry on. Errors: CorruptRecord if the
+        log contradicts the entry.
+        """
         entry = self.index.last
         if entry and not self._agrees(entry):
             raise CorruptRecord("the index does not fit the log")
@@ -304,20 +427,25 @@ class Segment:
         return header.last_offset - self.base_offset == entry.key
 
     def locate(self, offset: int) -> tuple[int, BatchHeader] | None:
-        """Position and header of the first batch that ends at this offset or later; None if all end before."""
+        """Position and header of the first batch that ends at this offset or later;
+        None if all end before.
+        """
         for position, header in self.headers(self.position_before(offset)):
             if header.last_offset >= offset:
                 return position, header
         return None
 
     def next_offset(self) -> int:
-        """The offset behind the last batch: the last index entry is at most an interval away from it. Errors:
-        CorruptRecord if log and indexes don't fit together, as far as their ends tell.
+        """The offset behind the last batch: the last index entry is at most an interval
+        away from it. Errors: CorruptRecord if log and indexes don't fit together, as
+        far as their ends tell.
         """
         end, offset = 0, self.base_offset
         for position, header in self._tail():
             if header.base_offset < offset:
-                raise CorruptRecord(f"offset {header.base_offset} stands where {offset} comes next")
+                raise CorruptRecord(
+                    f"offset {header.base_offset} stands where {offset} comes next"
+                )
             end, offset = position + header.size_bytes, header.next_offset
         if end != self.size:
             raise CorruptRecord("the last batch is not whole")
@@ -329,9 +457,11 @@ class Segment:
     def batch(self, position: int, header: BatchHeader) -> bytes:
         return self.log.pread(header.size_bytes, position)
 
-    def read(self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool) -> memoryview | None:
-        """Whole batches from the one that holds the offset, of at most max_bytes, or one batch if even the first is
-        larger and min_one is set.
+    def read(
+        self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool
+    ) -> memoryview | None:
+        """Whole batches from the one that holds the offset, of at most max_bytes, or
+        one batch if even the first is larger and min_one is set.
 
         None: this segment has no batch that ends at the offset or later.
         """
@@ -345,21 +475,31 @@ class Segment:
         if left <= 0:
             return None
         data = self.log.pread(min(max(max_bytes, BATCH_OVERHEAD), left), position)
-        first_bytes = LOG_OVERHEAD + _PLACE.unpack_from(data)[1] if left >= BATCH_OVERHEAD else 0
+        first_bytes = (
+            LOG_OVERHEAD + _PLACE.unpack_from(data)[1] if left >= BATCH_OVERHEAD else 0
+        )
         if not BATCH_OVERHEAD <= first_bytes <= left:
-            raise CorruptRecord(f"the batch at offset {offset} claims {first_bytes} bytes, and {left} are there")
+            raise CorruptRecord(
+                f"the batch at offset {offset} claims {first_bytes} bytes, and {left}"
+                " are there"
+            )
         if first_bytes > max_bytes:
             if not min_one:
                 return memoryview(b"")
             data = self.log.pread(first_bytes, position)
         return self._whole_batches(data, position, up_to_offset)
 
-    def _whole_batches(self, data: bytes, position: int, up_to_offset: int) -> memoryview:
+    def _whole_batches(
+        self, data: bytes, position: int, up_to_offset: int
+    ) -> memoryview:
         end = next_offset = 0
         while len(data) - end >= BATCH_OVERHEAD:
             base_offset, length, last_offset_delta = _PLACE.unpack_from(data, end)
             next_end = end + LOG_OVERHEAD + length
-            if base_offset >= up_to_offset or not end + BATCH_OVERHEAD <= next_end <= len(data):
+            if (
+                base_offset >= up_to_offset
+                or not end + BATCH_OVERHEAD <= next_end <= len(data)
+            ):
                 break
             end, next_offset = next_end, base_offset + last_offset_delta + 1
         if end:
@@ -368,23 +508,30 @@ class Segment:
             self._next_reads[next_offset] = position + end
         return memoryview(data)[:end]
 
-    def find_timestamp(self, timestamp: int, from_offset: int, allowance: Allowance) -> tuple[int, int, int] | None:
-        """(timestamp, offset, leader epoch) of the first record from an offset on that is as young; None if this
-        segment has none.
+    def find_timestamp(
+        self, timestamp: int, from_offset: int, allowance: Allowance
+    ) -> tuple[int, int, int] | None:
+        """(timestamp, offset, leader epoch) of the first record from an offset on that
+        is as young; None if this segment has none.
 
-        A search that would look at more than is allowed ends early. It then returns the segment's largest timestamp and
-        the offset that it has come to: no record that it should have found lies before.
+        A search that would look at more than is allowed ends early. It then returns the
+        segment's largest timestamp and the offset that it has come to: no record that
+        it should have found lies before.
         """
         time_entry = self.time_index.lookup(timestamp - 1)
         older = self.base_offset + time_entry.value if time_entry else self.base_offset
-        for position, header in self.headers(self.position_before(max(older, from_offset))):
+        for position, header in self.headers(
+            self.position_before(max(older, from_offset))
+        ):
             if header.last_offset < from_offset:
                 continue
             reached = max(from_offset, header.base_offset)
             try:
                 allowance.use(_HEADER_COST)
                 if header.max_timestamp >= timestamp:
-                    for found, offset in moments(self.batch(position, header), allowance):
+                    for found, offset in moments(
+                        self.batch(position, header), allowance
+                    ):
                         if found >= timestamp and offset >= from_offset:
                             return found, offset, header.partition_leader_epoch
                         reached = max(reached, offset)
@@ -392,14 +539,24 @@ class Segment:
                 return self.largest[0], reached, header.partition_leader_epoch
         return None
 
-    def first_with(self, timestamp: int, last_offset: int, allowance: Allowance) -> int | None:
-        """The offset of the first record with this timestamp in the batch that ends at last_offset; None if none has
-        it; last_offset if that would look at more than is allowed.
+    def first_with(
+        self, timestamp: int, last_offset: int, allowance: Allowance
+    ) -> int | None:
+        """The offset of the first record with this timestamp in the batch that ends at
+        last_offset; None if none has it; last_offset if that would look at more than is
+        allowed.
         """
         found = self.locate(last_offset)
         if found is None:
             return None
         try:
-            return next((offset for each, offset in moments(self.batch(*found), allowance) if each == timestamp), None)
+            return next(
+                (
+                    offset
+                    for each, offset in moments(self.batch(*found), allowance)
+                    if each == timestamp
+                ),
+                None,
+            )
         except TooMuchToDecode:
             return last_offset

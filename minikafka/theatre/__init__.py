@@ -1,7 +1,9 @@
-"""The theatre: a trace becomes scenes, and scenes become a page that plays, a static SVG, or a table.
+"""The theatre: a trace becomes scenes, and scenes become a page that plays, a static
+SVG, or a table.
 
-It knows the trace, what is asked about it, and nothing else of minikafka, so that a picture can show a simulation, a
-server, or a recorded file. A new picture is one subclass of play.Story and one of play.Play, and its name in PLAYS.
+It knows the trace, what is asked about it, and nothing else of minikafka, so that a
+picture can show a simulation, a server, or a recorded file. A new picture is one
+subclass of play.Story and one of play.Play, and its name in PLAYS.
 """
 
 from collections.abc import Sequence
@@ -30,21 +32,42 @@ __all__ = ["PLAYS", "Picture", "fitting", "picture"]
 PLAYS: dict[str, type[Play]] = {
     play.story.name: play
     for play in (
-        CommitPlay, LagPlay, LogPlay, MicroBatchPlay, PartitionerPlay, PipelinePlay, QuorumPlay,
-        RebalancePlay, ReplicaSetPlay, SweepPlay, TransactionPlay, WatermarkPlay,
+        CommitPlay,
+        LagPlay,
+        LogPlay,
+        MicroBatchPlay,
+        PartitionerPlay,
+        PipelinePlay,
+        QuorumPlay,
+        RebalancePlay,
+        ReplicaSetPlay,
+        SweepPlay,
+        TransactionPlay,
+        WatermarkPlay,
     )
 }
 
 
-def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, prediction: Any = None, surprise: Any = None,
-            answer: Any = None, **options: Any) -> Picture:  # fmt: skip
-    """The picture called name ("log", "partitioner") of a trace. options: that picture's own, see its file.
+def picture(
+    name: str,
+    trace: Sequence[Event],
+    *,
+    seed: int | None = None,
+    prediction: Any = None,
+    surprise: Any = None,
+    answer: Any = None,
+    **options: Any,
+) -> Picture:
+    """The picture called name ("log", "partitioner") of a trace. options: that
+    picture's own, see its file.
 
-    prediction: anything with question, options and mine; surprise(event) tells where to stop before; answer: what it
-    was, or a function of the trace that computes it.
+    prediction: anything with question, options and mine; surprise(event) tells where to
+    stop before; answer: what it was, or a function of the trace that computes it.
     """
     if name not in PLAYS:
-        raise ValueError(f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}")
+        raise ValueError(
+            f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}"
+        )
     shown = readable(list(trace))
     play, story, events = PLAYS[name].stage(shown, **readable(options))
     scenes = fold(story, events)
@@ -55,9 +78,9 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
 
 
 def fitting(trace: Sequence[Event]) -> str:
-    """The name of the picture that fits what happened: effects outside Kafka show the commit point; a transactional
-    producer its transactions; an election the replicas; records that were only written, over several partitions, the
-    partitioner.
+    """The name of the picture that fits what happened: effects outside Kafka show the
+    commit point; a transactional producer its transactions; an election the replicas;
+    records that were only written, over several partitions, the partitioner.
     """
     kinds = {event.kind for event in trace}
     if "EffectWritten" in kinds:
@@ -66,10 +89,16 @@ def fitting(trace: Sequence[Event]) -> str:
         return "transaction"
     if "RebalanceStarted" in kinds:
         return "rebalance"
-    if any(event.kind == "LeaderElected" and not event.detail["topic"].startswith("__") for event in trace):
+    if any(
+        event.kind == "LeaderElected" and not event.detail["topic"].startswith("__")
+        for event in trace
+    ):
         return "replica-set"
     read = kinds & {"RecordsPolled", "PositionReset", "FetchRefused", "SegmentDeleted"}
     if not read and kinds & {"BatchRetried", "SendFailed"}:
         return "pipeline"
-    spread = any(event.kind == "PartitionChosen" and event.detail["partitions"] > 1 for event in trace)
+    spread = any(
+        event.kind == "PartitionChosen" and event.detail["partitions"] > 1
+        for event in trace
+    )
     return "partitioner" if spread and not read else "log"

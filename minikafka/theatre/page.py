@@ -1,8 +1,9 @@
 """The page: shapes of all steps as data, and the player that moves them.
 
-What a page says of a step is only what differs from the step before, as numbers: [shape, attribute, value, attribute,
-value, ...] a changed shape (-1 names the shape that a new one resembles), then who comes and who goes. Texts and
-colours stand once, in a list. 100 steps in two layouts stay under 120 kB.
+What a page says of a step is only what differs from the step before, as numbers:
+[shape, attribute, value, attribute, value, ...] a changed shape (-1 names the shape
+that a new one resembles), then who comes and who goes. Texts and colours stand once, in
+a list. 100 steps in two layouts stay under 120 kB.
 """
 
 import base64
@@ -18,22 +19,32 @@ from minikafka.theatre.text import escape, script_json
 
 ATTRIBUTES = (*NUMBERS, *WORDS)
 NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
-SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")  # one after the other they are the player
-ABOVE = 150  # units of the page above and below the drawing: controls, title, sentence, foot
+# one after the other they are the player
+SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")
+# units of the page above and below the drawing: controls, title, sentence, foot
+ABOVE = 150
 ASKING = 70  # and of a question
 
 
-def packed(steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]]) -> dict[str, Any]:
+def packed(
+    steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]]
+) -> dict[str, Any]:
     """What the player plays: of each step what differs from the one before."""
     texts: dict[str, int] = {}  # each text once, and where it is in the list
     return {
         "attributes": ATTRIBUTES,
         "numbers": len(NUMBERS),
-        "steps": [{name: each for name, each in step.items() if before.get(name, step) != each}
-                  for before, step in pairwise([{}, *steps])],
+        "steps": [
+            {
+                name: each
+                for name, each in step.items()
+                if before.get(name, step) != each
+            }
+            for before, step in pairwise([{}, *steps])
+        ],
         "layouts": [_layout(drawings, texts) for drawings in layouts],
         "texts": list(texts),
-    }  # fmt: skip
+    }
 
 
 def page(data: dict[str, Any], title: str, corner: str) -> str:
@@ -61,15 +72,24 @@ def script() -> str:
 
 def script_hash() -> str:
     """What the page's policy names: it lets this one script run, and no other."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(f"\n{script()}".encode()).digest()).decode()
+    return (
+        "sha256-"
+        + base64.b64encode(hashlib.sha256(f"\n{script()}".encode()).digest()).decode()
+    )
 
 
 def colours() -> str:
-    """The palette as CSS variables; a theme named on the page wins over the system's."""
-    light, dark = ("".join(f"--{name}:{pair[way]};" for name, pair in PALETTE.items()) for way in (0, 1))
+    """The palette as CSS variables; a theme named on the page wins over the
+    system's.
+    """
+    light, dark = (
+        "".join(f"--{name}:{pair[way]};" for name, pair in PALETTE.items())
+        for way in (0, 1)
+    )
     return (
         f":root{{color-scheme:light;{light}}}\n"
-        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
+        "@media (prefers-color-scheme:dark)"
+        f"{{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
         f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
     )
 
@@ -77,7 +97,9 @@ def colours() -> str:
 def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> dict[str, Any]:
     order = {key: number for number, key in enumerate(_back_to_front(drawings))}
     known: dict[str, Shape] = {}
-    like: dict[str, str] = {}  # the latest new shape of each family: record/0/17 is told as differing from record/0/16
+    # the latest new shape of each family: record/0/17 is told as differing from
+    # record/0/16
+    like: dict[str, str] = {}
     there: set[str] = set()
     steps, lit = [], {}
     for step, drawing in enumerate(drawings):
@@ -88,7 +110,10 @@ def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> dict[str, Any
             change: list[Any] = [order[key]]
             before = known.get(key, {})
             if key not in known:
-                family = "/".join([part for part in key.split("/") if not part.isdigit()] + [shape["kind"]])
+                family = "/".join(
+                    [part for part in key.split("/") if not part.isdigit()]
+                    + [shape["kind"]]
+                )
                 if family in like:
                     before = known[like[family]]
                     change += [-1, order[like[family]]]
@@ -98,16 +123,26 @@ def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> dict[str, Any
                 changes.append(change)
             known[key] = shape
         now = set(drawing.shapes)
-        come, go = sorted(order[key] for key in now - there), sorted(order[key] for key in there - now)
+        come, go = (
+            sorted(order[key] for key in now - there),
+            sorted(order[key] for key in there - now),
+        )
         there = now
         steps.append([changes, come, go])
         if drawing.lit:
-            lit[step] = [sorted(order[key] for key in keys) for keys in (drawing.lit, drawing.outlined)]
+            lit[step] = [
+                sorted(order[key] for key in keys)
+                for keys in (drawing.lit, drawing.outlined)
+            ]
     return {
         "width": drawings[0].width if drawings else 0,
         "height": max((drawing.bottom for drawing in drawings), default=0),
         "shapes": len(order),
-        "lanes": [n for key, n in order.items() if key.startswith("time/") and not key.startswith("time/cursor")],
+        "lanes": [
+            n
+            for key, n in order.items()
+            if key.startswith("time/") and not key.startswith("time/cursor")
+        ],
         "steps": steps,
         "lit": lit,
     }
@@ -120,12 +155,17 @@ def _change(before: Shape, shape: Shape, texts: dict[str, int]) -> list[Any]:
         if before.get(name) != shape.get(name):
             value, number = shape.get(name), NUMBER_OF[name]
             plain = number < len(NUMBERS) or value is None
-            change += [number, value if plain else texts.setdefault(str(value), len(texts))]
+            change += [
+                number,
+                value if plain else texts.setdefault(str(value), len(texts)),
+            ]
     return change
 
 
 def _back_to_front(drawings: Sequence[Drawing]) -> list[str]:
-    """One order of all shapes that ever appear, in which each step's own order is kept as far as one order can."""
+    """One order of all shapes that ever appear, in which each step's own order is kept
+    as far as one order can.
+    """
     order: list[str] = []
     for drawing in drawings:
         where = {key: number for number, key in enumerate(order)}
@@ -137,5 +177,10 @@ def _back_to_front(drawings: Sequence[Drawing]) -> list[str]:
             else:
                 new.setdefault(after, []).append(key)
         if new:
-            order = [key for at, known in enumerate(["", *order], -1) for key in (known, *new.get(at, ())) if key]
+            order = [
+                key
+                for at, known in enumerate(["", *order], -1)
+                for key in (known, *new.get(at, ()))
+                if key
+            ]
     return order

@@ -1,4 +1,6 @@
-"""A picture: a cast and its scenes, to be shown as a page that plays, a static SVG, or a table."""
+"""A picture: a cast and its scenes, to be shown as a page that plays, a static SVG, or
+a table.
+"""
 
 import hashlib
 import json
@@ -19,20 +21,33 @@ class Table(list[tuple[str, str, str]]):
     """The same events as text: time, node and sentence of each."""
 
     def __repr__(self) -> str:
-        widths = [max((len(row[column]) for row in self), default=0) for column in range(2)]
-        return "\n".join(f"{time:>{widths[0]}}  {node:<{widths[1]}}  {sentence}" for time, node, sentence in self)
+        widths = [
+            max((len(row[column]) for row in self), default=0) for column in range(2)
+        ]
+        return "\n".join(
+            f"{time:>{widths[0]}}  {node:<{widths[1]}}  {sentence}"
+            for time, node, sentence in self
+        )
 
 
 class Picture:
     """Shown in a notebook by being a cell's value.
 
-    cast, scenes: JSON values, and all that the play sees of the trace: they are written as JSON and drawn from what is
-    read back. digest: that text in twelve hexadecimal digits, so equal digests are equal pictures. seed: shown in the
-    corner. prediction: already placed among these scenes.
+    cast, scenes: JSON values, and all that the play sees of the trace: they are written
+    as JSON and drawn from what is read back. digest: that text in twelve hexadecimal
+    digits, so equal digests are equal pictures. seed: shown in the corner. prediction:
+    already placed among these scenes.
     """
 
-    def __init__(self, play: type[Play], cast: Cast, scenes: Sequence[Scene], *, seed: int | None = None,
-                 prediction: Prediction | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        play: type[Play],
+        cast: Cast,
+        scenes: Sequence[Scene],
+        *,
+        seed: int | None = None,
+        prediction: Prediction | None = None,
+    ) -> None:
         text = json.dumps([cast, scenes], separators=(",", ":"))
         self.digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         self.cast: Cast
@@ -54,7 +69,9 @@ class Picture:
     def drawings(self, width: int) -> list[Drawing]:
         """The shapes of every step, in one layout."""
         if width not in self._drawings:
-            self._drawings[width] = [self._drawing(step, width) for step in range(len(self.scenes))]
+            self._drawings[width] = [
+                self._drawing(step, width) for step in range(len(self.scenes))
+            ]
         return self._drawings[width]
 
     def _drawing(self, step: int, width: int) -> Drawing:
@@ -63,32 +80,62 @@ class Picture:
         self.play.draw(drawing, self.scenes[: step + 1])
         drawing.light(self.scenes[step].get("light", ()))
         numbers = [scene["number"] for scene in self.scenes]
-        for shape in drawing.shapes.values():  # plays count events; what a page skips shows its effect a step later
+        # plays count events; what a page skips shows its effect a step later
+        for shape in drawing.shapes.values():
             if "of" in shape:
                 shape["of"] = min(bisect_left(numbers, shape["of"]), len(numbers) - 1)
         return drawing
 
     @property
     def crisis_ms(self) -> float | None:
-        """When it comes to a head: the first step that is about something in particular, else the last trouble."""
-        lit = [scene["at"] for scene in self.scenes[:-1] if "light" in scene]  # at the end there may be a summary
+        """When it comes to a head: the first step that is about something in
+        particular, else the last trouble.
+        """
+        # at the end there may be a summary
+        lit = [scene["at"] for scene in self.scenes[:-1] if "light" in scene]
         trouble = [scene["at"] for scene in self.scenes if scene["trouble"]]
         return lit[0] if lit else trouble[-1] if trouble else None
 
     def svg(self, step: int | None = None, width: int = WIDE) -> str:
-        """One step as a static SVG file's text; the last one if none is given, and steps count from 0."""
+        """One step as a static SVG file's text; the last one if none is given, and
+        steps count from 0.
+        """
         if not self.scenes:
-            return svg.svg(Drawing(WIDE), title=self.title, scenario="", sentence=EMPTY, corner="", time="", alt=EMPTY)
-        if step is not None and (type(step) is not int or not -len(self.scenes) <= step < len(self.scenes)):
+            return svg.svg(
+                Drawing(WIDE),
+                title=self.title,
+                scenario="",
+                sentence=EMPTY,
+                corner="",
+                time="",
+                alt=EMPTY,
+            )
+        if step is not None and (
+            type(step) is not int or not -len(self.scenes) <= step < len(self.scenes)
+        ):
             error = ValueError if type(step) is int else TypeError
-            raise error(f"step={step!r}: give a step from 0 to {len(self.scenes) - 1}, or None for the last one")
+            raise error(
+                f"step={step!r}: give a step from 0 to {len(self.scenes) - 1}, or None"
+                " for the last one"
+            )
         scene = self.scenes[-1 if step is None else step]
-        said = {"scenario": self.play.scenario(scene), "sentence": scene["sentence"], "time": scene["time"]}
+        said = {
+            "scenario": self.play.scenario(scene),
+            "sentence": scene["sentence"],
+            "time": scene["time"],
+        }
         alt = f"{scene['sentence']} {self.summary(scene)}."
-        return svg.svg(self._drawing(scene["step"], width), title=self.title, corner=self.corner, alt=alt, **said)
+        return svg.svg(
+            self._drawing(scene["step"], width),
+            title=self.title,
+            corner=self.corner,
+            alt=alt,
+            **said,
+        )
 
     def page(self, at_end: bool = False, at_ms: float | None = None) -> str:
-        """One self-contained HTML page: it plays without a kernel and without the internet.
+        """One self-contained HTML page: it plays without a kernel and without the
+        internet.
 
         It opens at the start, at the end, or at a moment.
         """
@@ -100,27 +147,63 @@ class Picture:
         if not isinstance(at_ms, (int, float, type(None))):
             raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
         if at_ms is not None:
-            begin = max(bisect_right([scene["at"] for scene in self.scenes], at_ms) - 1, 0)
-        packed = page.packed([self._step(scene) for scene in self.scenes], [self.drawings(WIDE), self.drawings(NARROW)])
+            begin = max(
+                bisect_right([scene["at"] for scene in self.scenes], at_ms) - 1, 0
+            )
+        packed = page.packed(
+            [self._step(scene) for scene in self.scenes],
+            [self.drawings(WIDE), self.drawings(NARROW)],
+        )
         asks = {"prediction": self.prediction.to_json() if self.prediction else None}
-        return packed | picked(self, "title", "corner") | asks | {"begin": begin, "whole_s": self.play.whole_s}
+        return (
+            packed
+            | picked(self, "title", "corner")
+            | asks
+            | {
+                "begin": begin,
+                "whole_s": self.play.whole_s,
+            }
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the page as one HTML file, to open in any browser."""
         Path(path).write_text(self.page(), encoding="utf-8", newline="\n")
 
     def table(self) -> Table:
-        return Table([(scene["time"], scene["node"], scene["sentence"]) for scene in self.scenes])
+        return Table(
+            [(scene["time"], scene["node"], scene["sentence"]) for scene in self.scenes]
+        )
 
     def _step(self, scene: Scene) -> dict[str, Any]:
-        as_told = ("number", "of", "at", "time", "node", "sentence", "chapter", "because", "trouble")
-        # The rule under the picture would give a prediction's answer away before that is decided.
-        foot, again = "" if self._asks(scene["step"]) else self.play.foot, self._is_more_of_the_same(scene["step"])
-        drawn = {"scenario": self.play.scenario(scene), "summary": self.summary(scene), "again": again, "foot": foot}
+        as_told = (
+            "number",
+            "of",
+            "at",
+            "time",
+            "node",
+            "sentence",
+            "chapter",
+            "because",
+            "trouble",
+        )
+        # The rule under the picture would give a prediction's answer away before that
+        # is decided.
+        foot, again = (
+            ("" if self._asks(scene["step"]) else self.play.foot),
+            self._is_more_of_the_same(scene["step"]),
+        )
+        drawn = {
+            "scenario": self.play.scenario(scene),
+            "summary": self.summary(scene),
+            "again": again,
+            "foot": foot,
+        }
         return {name: scene[name] for name in as_told} | drawn
 
     def _is_more_of_the_same(self, step: int) -> bool:
-        """Whether it is the third event or a later one of one kind in a row, and nothing to stop at."""
+        """Whether it is the third event or a later one of one kind in a row, and
+        nothing to stop at.
+        """
         row = self.scenes[max(step - 2, 0) : step + 1]
         plain = not (row[-1]["chapter"] or row[-1]["trouble"] or "light" in row[-1])
         return len(row) == 3 and plain and len({scene["kind"] for scene in row}) == 1
@@ -137,24 +220,37 @@ class Picture:
             return f"{self.title}: {EMPTY}"
         asked, lines = self.prediction, [f"at the end: {self.summary(self.scenes[-1])}"]
         if asked and not asked.mine_words:
-            options = "  ".join(f"({number}) {option}" for number, option in enumerate(asked.options, 1))
-            lines = [f"stops at {self.scenes[asked.stop or 0]['time']}: {asked.question}", options]
+            options = "  ".join(
+                f"({number}) {option}" for number, option in enumerate(asked.options, 1)
+            )
+            lines = [
+                f"stops at {self.scenes[asked.stop or 0]['time']}: {asked.question}",
+                options,
+            ]
         elif asked:
             lines += asked.verdict.splitlines()
-        steps = f"{len(self.scenes)} steps, {self.scenes[-1]['time']}, scenes {self.digest}"
+        steps = (
+            f"{len(self.scenes)} steps, {self.scenes[-1]['time']}, scenes {self.digest}"
+        )
         return "\n  ".join([f"{self.title}: {steps}", *lines])
 
     def frame(self, at_end: bool = False, at_ms: float | None = None) -> str:
-        """The page inside an iframe: its keys stay its own, and it plays again when a saved notebook is opened."""
+        """The page inside an iframe: its keys stay its own, and it plays again when a
+        saved notebook is opened.
+        """
         inside = self.page(at_end, at_ms).replace("&", "&amp;").replace("'", "&#39;")
         tallest = max((drawing.bottom for drawing in self.drawings(WIDE)), default=0)
-        height = tallest + page.ABOVE + (page.ASKING if self.prediction else 0)  # before the player measures it
+        # before the player measures it
+        height = tallest + page.ABOVE + (page.ASKING if self.prediction else 0)
         return (
-            f"<iframe title='{escape(self.title)}' style='width:100%;height:{height}px;border:0;display:block' "
-            f"srcdoc='{inside}'></iframe>"
+            f"<iframe title='{escape(self.title)}'"
+            f" style='width:100%;height:{height}px;border:0;display:block'"
+            f" srcdoc='{inside}'></iframe>"
         )
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}
         if self.scenes and not text_only():
             bundle["text/html"] = self.frame()

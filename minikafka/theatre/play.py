@@ -1,11 +1,14 @@
-"""A story folds a trace into scenes; a play draws them. One picture is one subclass of each.
+"""A story folds a trace into scenes; a play draws them. One picture is one subclass of
+each.
 
-Story: `see(event)` keeps its state up to date and returns a Told where the learner should stop and look (None: nothing
-to show; QUIETLY: the change belongs to the scene told last, as a high watermark does that follows an append at once).
-`space()` is then stored as plain JSON, and `cast()` says once who is shown.
+Story: `see(event)` keeps its state up to date and returns a Told where the learner
+should stop and look (None: nothing to show; QUIETLY: the change belongs to the scene
+told last, as a high watermark does that follows an append at once). `space()` is then
+stored as plain JSON, and `cast()` says once who is shown.
 
-Play: it knows the cast and the scenes, as they come back from JSON, and nothing of the story or the trace.
-`draw(drawing, scenes)` gets the scenes up to the cursor and no later one, so it can't show the future.
+Play: it knows the cast and the scenes, as they come back from JSON, and nothing of the
+story or the trace. `draw(drawing, scenes)` gets the scenes up to the cursor and no
+later one, so it can't show the future.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +19,8 @@ from minikafka.theatre.drawing import Drawing
 from minikafka.theatre.lanes import Lanes, Scene, times
 from minikafka.trace import Event
 
-# What a page can hold and a person can follow. Longer traces keep their chapters and troubles, and skip evenly among
-# the rest.
+# What a page can hold and a person can follow. Longer traces keep their chapters and
+# troubles, and skip evenly among the rest.
 MOST_STEPS = 160
 
 Detail = dict[str, Any]
@@ -30,9 +33,10 @@ Handler = Callable[[Event, Detail], "Told | None"]
 class Told:
     """What one event does to the picture.
 
-    because: the id of an event, where the story knows better than the event's own cause. light: keys of shapes that
-    this step is about, each with all beneath it ("member/a"), or what shapes share as `same`: they are outlined, the
-    rest is dimmed, and it is held.
+    because: the id of an event, where the story knows better than the event's own
+    cause. light: keys of shapes that this step is about, each with all beneath it
+    ("member/a"), or what shapes share as `same`: they are outlined, the rest is dimmed,
+    and it is held.
     """
 
     sentence: str
@@ -48,9 +52,11 @@ QUIETLY = Told("")
 
 @dataclass(frozen=True)
 class Says:
-    """How events of one kind are told, as data. In braces: the event's details, its node, what Story.details adds.
+    """How events of one kind are told, as data. In braces: the event's details, its
+    node, what Story.details adds.
 
-    first: a chapter for the first such event only. mark: lane, text, and whether it is trouble.
+    first: a chapter for the first such event only. mark: lane, text, and whether it is
+    trouble.
     """
 
     sentence: str
@@ -60,19 +66,25 @@ class Says:
     mark: tuple[str, str] | tuple[str, str, bool] | None = None
 
 
-# What becomes of a node: kinds of events that most pictures tell, and the state that each leaves.
+# What becomes of a node: kinds of events that most pictures tell, and the state that
+# each leaves.
 LIVES = {
-    "ClientClosed": "closed", "NodeCrashed": "crashed", "NodeStopped": "stopped",
-    "NodeShutDown": "stopped", "NodeFrozen": "frozen",
-    "NodeRestarted": "", "NodeThawed": "",
-}  # fmt: skip
+    "ClientClosed": "closed",
+    "NodeCrashed": "crashed",
+    "NodeStopped": "stopped",
+    "NodeShutDown": "stopped",
+    "NodeFrozen": "frozen",
+    "NodeRestarted": "",
+    "NodeThawed": "",
+}
 
 
 class Story:
     """The base of all folds.
 
-    A story may look at the whole trace when it is made, to choose who is shown and how much room they need; the
-    picture's options are its keyword arguments. live: what the levers of a live run need to know (course/levers.py).
+    A story may look at the whole trace when it is made, to choose who is shown and how
+    much room they need; the picture's options are its keyword arguments. live: what the
+    levers of a live run need to know (course/levers.py).
     """
 
     name = ""  # of the picture
@@ -81,15 +93,21 @@ class Story:
     says: ClassVar[Mapping[str, Says]] = {}  # by kind of event
     most_steps = MOST_STEPS
 
-    def __init__(self, trace: Sequence[Event], *, live: Any = None, **options: Any) -> None:
+    def __init__(
+        self, trace: Sequence[Event], *, live: Any = None, **options: Any
+    ) -> None:
         self.live = live
-        self.requests: dict[Any, Event] = {}  # what brokers may be serving, by connection and correlation id
+        # what brokers may be serving, by connection and correlation id
+        self.requests: dict[Any, Event] = {}
         self.number = 0  # of the event that is being seen, among those that are told
         self.at = 0  # when it happened, in ms
         self.said: set[Any] = set()
-        self.down: dict[str, str] = {}  # node -> what is wrong with it, "" where it is back
+        # node -> what is wrong with it, "" where it is back
+        self.down: dict[str, str] = {}
         if options:
-            raise TypeError(f"the picture {self.name!r} has no option {sorted(options)[0]!r}")
+            raise TypeError(
+                f"the picture {self.name!r} has no option {sorted(options)[0]!r}"
+            )
 
     def see(self, event: Event) -> Told | None:
         """What one event changes."""
@@ -97,11 +115,14 @@ class Story:
         return handler(event, event.detail) if handler else None
 
     def handler(self, event: Event) -> Handler | None:
-        """`_see_<kind>(event, detail)`, if the event is of this story; `_see_life` for what becomes of a node; else
-        `_do_<kind>(event, detail)` changes the state, and the table has the words: none, and it is told QUIETLY.
+        """`_see_<kind>(event, detail)`, if the event is of this story; `_see_life` for
+        what becomes of a node; else `_do_<kind>(event, detail)` changes the state, and
+        the table has the words: none, and it is told QUIETLY.
         """
         found: Handler | None = getattr(self, f"_see_{event.kind}", None)
-        if found is None and (event.kind in self.says or hasattr(self, f"_do_{event.kind}")):
+        if found is None and (
+            event.kind in self.says or hasattr(self, f"_do_{event.kind}")
+        ):
             found = self._see_life if event.kind in LIVES else self._see_plainly
         return found if found is not None and self.is_mine(event) else None
 
@@ -113,9 +134,18 @@ class Story:
         """A node changes its state to LIVES[event.kind]."""
         return self.tell(event)
 
-    def tell(self, event: Event, *, mark: tuple[str, str] | tuple[str, str, bool] | None = None,
-             because: tuple[str, int] | None = None, light: Sequence[str] = (), **names: Any) -> Told:  # fmt: skip
-        """The event in the words that this story has for its kind. mark: where the table can't know it."""
+    def tell(
+        self,
+        event: Event,
+        *,
+        mark: tuple[str, str] | tuple[str, str, bool] | None = None,
+        because: tuple[str, int] | None = None,
+        light: Sequence[str] = (),
+        **names: Any,
+    ) -> Told:
+        """The event in the words that this story has for its kind. mark: where the
+        table can't know it.
+        """
         says, names = self.says[event.kind], self.details(event) | names
         chapter = says.chapter and says.chapter.format_map(names)
         chapter = self.once(says.first.format_map(names)) if says.first else chapter
@@ -123,7 +153,14 @@ class Story:
             lane, words, *trouble = says.mark
             mark = (lane.format_map(names), words.format_map(names), bool(trouble))
         marks = self.mark(*mark) if mark else []
-        return Told(says.sentence.format_map(names), chapter, says.trouble, because, marks, light)
+        return Told(
+            says.sentence.format_map(names),
+            chapter,
+            says.trouble,
+            because,
+            marks,
+            light,
+        )
 
     def details(self, event: Event) -> dict[str, Any]:
         """What the words of a table may name in braces."""
@@ -139,7 +176,11 @@ class Story:
 
     def cast(self) -> Cast:
         """Who is shown, after the last event: plain JSON."""
-        return {"title": self.title} | ({"live": self.live} if self.live else {}) | picked(self, *self.shows)
+        return (
+            {"title": self.title}
+            | ({"live": self.live} if self.live else {})
+            | picked(self, *self.shows)
+        )
 
     @property
     def away(self) -> dict[str, str]:
@@ -151,7 +192,9 @@ class Story:
         return request.node if request else None
 
     def ends(self, last: Scene) -> None:
-        """All is told: the last scene may say what came of it (sentence) and have light."""
+        """All is told: the last scene may say what came of it (sentence) and have
+        light.
+        """
 
     def once(self, what: Any) -> Any:
         """The same (a chapter, say) the first time, then None."""
@@ -165,7 +208,10 @@ class Story:
         return list(light) if self.once(what) else []
 
     def mark(self, lane: str, text: str, trouble: bool = False) -> list[dict[str, Any]]:
-        return [{"lane": lane, "text": text, "of": self.number} | ({"trouble": True} if trouble else {})]
+        return [
+            {"lane": lane, "text": text, "of": self.number}
+            | ({"trouble": True} if trouble else {})
+        ]
 
 
 def picked(source: object, *names: str) -> dict[str, Any]:
@@ -178,7 +224,8 @@ class Play:
 
     story: ClassVar[type[Story]]
     foot = ""  # the rule that the picture shows, one line under it
-    whole_s: ClassVar[float | None] = None  # where time itself is the story: seconds in which all of it plays
+    # where time itself is the story: seconds in which all of it plays
+    whole_s: ClassVar[float | None] = None
 
     def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
         self.cast = cast
@@ -186,8 +233,12 @@ class Play:
         self.rehearse(scenes)
 
     @classmethod
-    def stage(cls, trace: Sequence[Event], **options: Any) -> "tuple[type[Play], Story, Sequence[Event]]":
-        """Who draws, who folds, and what: the trace, unless an option brings another one."""
+    def stage(
+        cls, trace: Sequence[Event], **options: Any
+    ) -> "tuple[type[Play], Story, Sequence[Event]]":
+        """Who draws, who folds, and what: the trace, unless an option brings another
+        one.
+        """
         return cls, cls.story(trace, **options), trace
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
@@ -209,7 +260,8 @@ class Play:
 def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
     """All scenes of a trace, in order, numbered by step."""
     scenes: list[Scene] = []
-    origin = trace[0].at if trace and trace[0].at > 10**11 else 0  # a server's trace counts from the epoch
+    # a server's trace counts from the epoch
+    origin = trace[0].at if trace and trace[0].at > 10**11 else 0
     told_at: dict[tuple[Any, Any], int] = {}
     causes: dict[tuple[Any, Any], tuple[Any, Any] | None] = {}
     for position, event in enumerate(trace):
@@ -225,24 +277,42 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
         if told is None or told is QUIETLY:
             continue
         told_at[event.id] = len(scenes)
-        scenes.append(_scene(len(scenes), position, event, told, event.at - origin, story.space()))
-        scenes[-1]["because"] = _find(told.because or event.cause, told_at, causes, len(scenes) - 1)
+        scenes.append(
+            _scene(len(scenes), position, event, told, event.at - origin, story.space())
+        )
+        scenes[-1]["because"] = _find(
+            told.because or event.cause, told_at, causes, len(scenes) - 1
+        )
     if scenes:
         story.ends(scenes[-1])
-    for scene, time in zip(scenes, times([scene["at"] for scene in scenes]), strict=True):
+    for scene, time in zip(
+        scenes, times([scene["at"] for scene in scenes]), strict=True
+    ):
         scene["of"] = len(scenes)
         scene["time"] = time
     return _thin(scenes, story.most_steps)
 
 
-def _scene(step: int, position: int, event: Event, told: Told, at: int, space: dict[str, Any]) -> Scene:
-    where = {"step": step, "number": step + 1, "position": position, "at": at, "event": list(event.id)}
-    says = picked(event, "kind", "node") | picked(told, "sentence", "chapter", "trouble")
+def _scene(
+    step: int, position: int, event: Event, told: Told, at: int, space: dict[str, Any]
+) -> Scene:
+    where = {
+        "step": step,
+        "number": step + 1,
+        "position": position,
+        "at": at,
+        "event": list(event.id),
+    }
+    says = picked(event, "kind", "node") | picked(
+        told, "sentence", "chapter", "trouble"
+    )
     shows = {"because": None, "marks": told.marks, "space": space}
     return where | says | shows | ({"light": list(told.light)} if told.light else {})
 
 
-def _find(cause: Any, told_at: dict[Any, int], causes: dict[Any, Any], before: int) -> int | None:
+def _find(
+    cause: Any, told_at: dict[Any, int], causes: dict[Any, Any], before: int
+) -> int | None:
     """The step of the nearest told event on the chain of causes."""
     for _ in range(20):
         if cause is None:
@@ -260,17 +330,26 @@ def _thin(scenes: list[Scene], most: int) -> list[Scene]:
     must = [scene["step"] for scene in scenes if scene["chapter"] or scene["trouble"]]
     others = [scene["step"] for scene in scenes if scene["step"] not in must]
     room = max(most - len(must), 2)
-    evenly = [others[i * (len(others) - 1) // (room - 1)] for i in range(room) if others]
+    evenly = [
+        others[i * (len(others) - 1) // (room - 1)] for i in range(room) if others
+    ]
     chosen = {*must[:most], *evenly}
     kept: list[Scene] = []
     marks: list[dict[str, Any]] = []
     renumbered: list[int] = []
-    for scene in scenes:  # a skipped scene leaves its marks to the next one that is shown
+    # a skipped scene leaves its marks to the next one that is shown
+    for scene in scenes:
         marks += scene["marks"]
         renumbered.append(len(kept))
         if scene["step"] in chosen:
-            because = len(kept) if scene["because"] is None else renumbered[scene["because"]]
-            scene |= {"marks": marks, "step": len(kept), "because": because if because < len(kept) else None}
+            because = (
+                len(kept) if scene["because"] is None else renumbered[scene["because"]]
+            )
+            scene |= {
+                "marks": marks,
+                "step": len(kept),
+                "because": because if because < len(kept) else None,
+            }
             kept.append(scene)
             marks = []
     return kept

@@ -1,7 +1,8 @@
-"""What clients, groups and records are named is text, whatever it holds: the one place where it becomes a picture's.
+"""What clients, groups and records are named is text, whatever it holds: the one place
+where it becomes a picture's.
 
-Names come in through readable(): one line, nothing invisible, not too long. They go out through escape() into HTML and
-SVG, and through script_json() into the page's data.
+Names come in through readable(): one line, nothing invisible, not too long. They go out
+through escape() into HTML and SVG, and through script_json() into the page's data.
 """
 
 import html
@@ -14,15 +15,23 @@ from minikafka.trace import Event, printable
 
 MOST = 200  # characters of one name, key or value that a picture holds
 
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, Char: not even escaped
+# XML 1.0, Char: not even escaped
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _HAS_NO_TEXT = (int, bool, float, type(None))
-IN_SCRIPT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")  # may end the script element, or can't be written as UTF-8
+# may end the script element, or can't be written as UTF-8
+IN_SCRIPT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 def readable(value: Any) -> Any:
-    """Events, or any plain data, with every text in them printable. Equal texts stay equal, so joins by name hold."""
+    """Events, or any plain data, with every text in them printable. Equal texts stay
+    equal, so joins by name hold.
+    """
     if isinstance(value, str):
-        return value if len(value) <= MOST and value.isprintable() else printable(value, MOST)
+        return (
+            value
+            if len(value) <= MOST and value.isprintable()
+            else printable(value, MOST)
+        )
     if isinstance(value, Event):
         if all(map(_is_readable, (value.id, value.node, value.cause, value.detail))):
             return value
@@ -37,13 +46,17 @@ def readable(value: Any) -> Any:
 
 
 def _is_readable(value: Any) -> bool:
-    """Whether readable() would leave it as it is. Nothing is made anew: a trace may have 100,000 events and more."""
+    """Whether readable() would leave it as it is. Nothing is made anew: a trace may
+    have 100,000 events and more.
+    """
     kind = type(value)
     if kind is str:
         return len(value) <= MOST and value.isprintable()
     if kind is dict:
         return all(map(_is_readable, value)) and all(map(_is_readable, value.values()))
-    return all(map(_is_readable, value)) if kind in (list, tuple) else kind in _HAS_NO_TEXT
+    return (
+        all(map(_is_readable, value)) if kind in (list, tuple) else kind in _HAS_NO_TEXT
+    )
 
 
 def escape(text: str) -> str:
@@ -83,7 +96,11 @@ def span_of(offsets: Sequence[int]) -> str:
     """offset 4 · offsets 4 to 6"""
     if not offsets:
         return "nothing"
-    return f"offset {offsets[0]}" if len(offsets) == 1 else f"offsets {offsets[0]} to {offsets[-1]}"
+    return (
+        f"offset {offsets[0]}"
+        if len(offsets) == 1
+        else f"offsets {offsets[0]} to {offsets[-1]}"
+    )
 
 
 def dotted(*parts: str) -> str:

@@ -1,9 +1,11 @@
-"""The codecs and the checksum of record batches: gzip by the standard library, snappy, lz4 and zstd by cramjam; CRC-32C
-(Castagnoli), which producer snapshots have too, in C, or else byte by byte.
+"""The codecs and the checksum of record batches: gzip by the standard library, snappy,
+lz4 and zstd by cramjam; CRC-32C (Castagnoli), which producer snapshots have too, in C,
+or else byte by byte.
 
-Two formats have a Kafka history. Snappy: Java's xerial framing (blocks of 32 kB, each with its size) around raw
-snappy; librdkafka sends raw snappy, so both are read. LZ4: the frame format with independent blocks; the Java client
-refuses frames whose blocks depend on each other, which is what cramjam would write, so the frame is written here.
+Two formats have a Kafka history. Snappy: Java's xerial framing (blocks of 32 kB, each
+with its size) around raw snappy; librdkafka sends raw snappy, so both are read. LZ4:
+the frame format with independent blocks; the Java client refuses frames whose blocks
+depend on each other, which is what cramjam would write, so the frame is written here.
 """
 
 import gzip
@@ -24,16 +26,25 @@ try:
 except ImportError:
     cramjam = None
 
-_DAMAGED = (OSError, ValueError, zlib.error, struct.error, *((cramjam.DecompressionError,) if cramjam else ()))
+_DAMAGED = (
+    OSError,
+    ValueError,
+    zlib.error,
+    struct.error,
+    *((cramjam.DecompressionError,) if cramjam else ()),
+)
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")  # by their number in a batch's attributes
+# by their number in a batch's attributes
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
-_SNAPPY_MOST = 64  # bytes that one compressed byte can stand for: a copy of 64 bytes takes two or more
+# bytes that one compressed byte can stand for: a copy of 64 bytes takes two or more
+_SNAPPY_MOST = 64
 
 _XERIAL = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 _XERIAL_MAGIC = _XERIAL[:8]
 _XERIAL_BLOCK = 32 * 1024
-# Magic; version 1, independent blocks; blocks of at most 64 kB; the checksum of those two bytes.
+# Magic; version 1, independent blocks; blocks of at most 64 kB; the checksum of those
+# two bytes.
 _LZ4_FRAME = b"\x04\x22\x4d\x18\x60\x40\x82"
 _LZ4_BLOCK = 64 * 1024
 _LZ4_UNCOMPRESSED = 1 << 31
@@ -41,7 +52,9 @@ _POLYNOMIAL = 0x82F63B78  # of CRC-32C, reflected
 
 
 def compress(codec: str, data: Buffer, level: int | None = None) -> Buffer:
-    """Compress as Kafka's clients do. level: of gzip and zstd (KIP-390); the others have one here."""
+    """Compress as Kafka's clients do. level: of gzip and zstd (KIP-390); the others
+    have one here.
+    """
     if codec == "none":
         return data
     if codec == "gzip":
@@ -53,10 +66,12 @@ def compress(codec: str, data: Buffer, level: int | None = None) -> Buffer:
 
 
 def decompress(codec: str, data: Buffer, wanted: int) -> tuple[bytes, bool]:
-    """The first `wanted` bytes of the content (of snappy, the whole blocks among them), and whether that is all of it.
+    """The first `wanted` bytes of the content (of snappy, the whole blocks among them),
+    and whether that is all of it.
 
-    A batch of 1 MB can unpack to gigabytes, so a caller who wants more begins anew with a larger `wanted`. Errors:
-    CorruptRecord where the beginning is damaged or ends too early.
+    A batch of 1 MB can unpack to gigabytes, so a caller who wants more begins anew with
+    a larger `wanted`. Errors: CorruptRecord where the beginning is damaged or ends too
+    early.
     """
     if codec == "none":
         return bytes(data), True
@@ -68,7 +83,9 @@ def decompress(codec: str, data: Buffer, wanted: int) -> tuple[bytes, bool]:
             return _from_snappy(jam, bytes(data), wanted)
         return _into_room(jam, jam.zstd if codec == "zstd" else jam.lz4, data, wanted)
     except _DAMAGED as error:
-        raise CorruptRecord(f"the records can't be decompressed with {codec}") from error
+        raise CorruptRecord(
+            f"the records can't be decompressed with {codec}"
+        ) from error
 
 
 def _from_gzip(data: Buffer, wanted: int) -> tuple[bytes, bool]:
@@ -80,7 +97,9 @@ def _from_gzip(data: Buffer, wanted: int) -> tuple[bytes, bool]:
 
 
 def _into_room(jam: Any, codec: Any, data: Buffer, wanted: int) -> tuple[bytes, bool]:
-    """Decompress without a stream: cramjam has none, but fills a buffer before it refuses what is too long for it."""
+    """Decompress without a stream: cramjam has none, but fills a buffer before it
+    refuses what is too long for it.
+    """
     room = bytearray(wanted)
     try:
         size, whole = codec.decompress_into(data, room), True
@@ -93,7 +112,10 @@ def _into_room(jam: Any, codec: Any, data: Buffer, wanted: int) -> tuple[bytes, 
 
 def _cramjam(codec: str) -> Any:
     if cramjam is None:
-        raise KafkaError(Error.UNSUPPORTED_COMPRESSION_TYPE, f"{codec} needs the package cramjam: pip install cramjam")
+        raise KafkaError(
+            Error.UNSUPPORTED_COMPRESSION_TYPE,
+            f"{codec} needs the package cramjam: pip install cramjam",
+        )
     return cramjam
 
 
@@ -151,7 +173,9 @@ def _crc_table() -> list[int]:
 
 
 def pure_crc32c(data: Buffer) -> int:
-    """The checksum in plain Python: about 10 MB a second, for a machine without the package."""
+    """The checksum in plain Python: about 10 MB a second, for a machine without the
+    package.
+    """
     table, crc = _crc_table(), 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]

@@ -1,7 +1,9 @@
-"""Kafka's error codes: the code, whether a client may simply try again, and what it means.
+"""Kafka's error codes: the code, whether a client may simply try again, and what it
+means.
 
-Names, codes and messages are those of Apache Kafka 4.3 (https://kafka.apache.org/protocol#protocol_error_codes).
-Retriable is what the Java client takes for retriable: its exception for the code is a RetriableException.
+Names, codes and messages are those of Apache Kafka 4.3
+(https://kafka.apache.org/protocol#protocol_error_codes). Retriable is what the Java
+client takes for retriable: its exception for the code is a RetriableException.
 """
 
 from enum import IntEnum
@@ -25,6 +27,7 @@ class Error(IntEnum):
             member.message = message
             return member
 
+    # fmt: off
     UNKNOWN_SERVER_ERROR = -1, FINAL, "The server experienced an unexpected error when processing the request."
     NONE = 0, FINAL, "No error."
     OFFSET_OUT_OF_RANGE = 1, FINAL, "The requested offset is not within the range of offsets maintained by the server."
@@ -160,18 +163,22 @@ class Error(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, FINAL, "The supplied topology epoch is invalid."
     STREAMS_TOPOLOGY_FENCED = 132, FINAL, "The supplied topology epoch is outdated."
     SHARE_SESSION_LIMIT_REACHED = 133, RETRIABLE, "The limit of share sessions has been reached."
+    # fmt: on
 
 
 MOST_MESSAGE = 1000  # characters
 
 
 class KafkaError(Exception):
-    """A request, or a part of it, is refused with an error code; the message says why in this case."""
+    """A request, or a part of it, is refused with an error code; the message says why
+    in this case.
+    """
 
     def __init__(self, error: Error, message: str | None = None) -> None:
         self.error = error
         self.message = message or error.message
-        if len(self.message) > MOST_MESSAGE:  # it quotes what a client sent, and must fit into an answer
+        # it quotes what a client sent, and must fit into an answer
+        if len(self.message) > MOST_MESSAGE:
             self.message = f"{self.message[:MOST_MESSAGE]}..."
         super().__init__(f"{error.name}: {self.message}")
 

@@ -1,5 +1,6 @@
-"""The records that brokers write for each other: keys and values in Kafka's own logs (__cluster_metadata,
-__consumer_offsets, __transaction_state), and the control batches of any log.
+"""The records that brokers write for each other: keys and values in Kafka's own logs
+(__cluster_metadata, __consumer_offsets, __transaction_state), and the control batches
+of any log.
 """
 
 import struct
@@ -7,12 +8,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minikafka.wire.errors import CorruptRecord
-from minikafka.wire.messages import COORDINATOR_RECORD, RECORD, CoordinatorRecordType, encode_data
-from minikafka.wire.primitives import Buffer, DecodeError, read_unsigned_varint, unsigned_varint
-from minikafka.wire.records import BatchHeader, RawRecord, Record, encode_batch, raw_records
+from minikafka.wire.messages import (
+    COORDINATOR_RECORD,
+    RECORD,
+    CoordinatorRecordType,
+    encode_data,
+)
+from minikafka.wire.primitives import (
+    Buffer,
+    DecodeError,
+    read_unsigned_varint,
+    unsigned_varint,
+)
+from minikafka.wire.records import (
+    BatchHeader,
+    RawRecord,
+    Record,
+    encode_batch,
+    raw_records,
+)
 from minikafka.wire.schema import Body, Message
 
-# Metadata log (KIP-631): no key; frame version, type and version of the record as unsigned varints, the message.
+# Metadata log (KIP-631): no key; frame version, type and version of the record as
+# unsigned varints, the message.
 
 _FRAME_VERSION = 1
 _RECORD_BY_KEY = {record.key: record for record in RECORD.values()}
@@ -21,11 +39,17 @@ _RECORD_BY_KEY = {record.key: record for record in RECORD.values()}
 def encode_record(name: str, version: int, body: Body) -> bytes:
     """The value of a record of the metadata log."""
     kind = RECORD[name]
-    return kind.schema.to_bytes(version, body, b"".join(map(unsigned_varint, (_FRAME_VERSION, kind.key, version))))
+    return kind.schema.to_bytes(
+        version,
+        body,
+        b"".join(map(unsigned_varint, (_FRAME_VERSION, kind.key, version))),
+    )
 
 
 def decode_record(data: Buffer) -> tuple[str, int, Message]:
-    """Name, version and message of a metadata record. DecodeError also for bytes left over, as in Apache Kafka."""
+    """Name, version and message of a metadata record. DecodeError also for bytes left
+    over, as in Apache Kafka.
+    """
     buffer = memoryview(data)
     try:
         frame_version, at = read_unsigned_varint(buffer, 0)
@@ -34,31 +58,47 @@ def decode_record(data: Buffer) -> tuple[str, int, Message]:
     except IndexError:
         raise DecodeError("a metadata record ends within its framing") from None
     kind = _RECORD_BY_KEY.get(key)
-    if frame_version != _FRAME_VERSION or kind is None or version not in kind.schema.versions:
-        raise DecodeError(f"unknown metadata record: frame version {frame_version}, key {key}, version {version}")
+    if (
+        frame_version != _FRAME_VERSION
+        or kind is None
+        or version not in kind.schema.versions
+    ):
+        raise DecodeError(
+            f"unknown metadata record: frame version {frame_version}, key {key},"
+            f" version {version}"
+        )
     message, end = kind.schema.decode(version, buffer, at)
     if end != len(buffer):
         raise DecodeError(f"{len(buffer) - end} bytes follow a {kind.name}")
     return kind.name, version, message
 
 
-# Coordinators' logs. Key: int16 type of the record, the message. Value: int16 version, the message; null deletes.
+# Coordinators' logs. Key: int16 type of the record, the message. Value: int16 version,
+# the message; null deletes.
 
 _INT16 = struct.Struct(">h")
-_LEGACY_OFFSET_COMMIT = 0  # the type of committed offsets of Kafka 0.8; their fields are those of type 1
-_COORDINATOR_RECORD_BY_KEY = {record.key: record for record in COORDINATOR_RECORD.values()}
+# the type of committed offsets of Kafka 0.8; their fields are those of type 1
+_LEGACY_OFFSET_COMMIT = 0
+_COORDINATOR_RECORD_BY_KEY = {
+    record.key: record for record in COORDINATOR_RECORD.values()
+}
 _COORDINATOR_RECORD_BY_KEY[_LEGACY_OFFSET_COMMIT] = COORDINATOR_RECORD["OffsetCommit"]
-_TRANSACTION_RECORD_BY_KEY = {0: COORDINATOR_RECORD["TransactionLog"]}  # in a topic of its own
+# in a topic of its own
+_TRANSACTION_RECORD_BY_KEY = {0: COORDINATOR_RECORD["TransactionLog"]}
 
 
 class UnknownRecord(Exception):
-    """A record of a type that minikafka lacks: another kind of group, or a newer Kafka. Loading a log skips it."""
+    """A record of a type that minikafka lacks: another kind of group, or a newer Kafka.
+    Loading a log skips it.
+    """
 
 
 def encode_coordinator_record(
     name: str, key: Body, value: Body | None, version: int | None = None
 ) -> tuple[bytes, bytes | None]:
-    """Key and value of a coordinator's record; no value: tombstone. version: the value's, else Kafka 4.3's."""
+    """Key and value of a coordinator's record; no value: tombstone. version: the
+    value's, else Kafka 4.3's.
+    """
     kind = COORDINATOR_RECORD[name]
     key_bytes = kind.key_schema.to_bytes(0, key, _INT16.pack(kind.key))
     if value is None:
@@ -66,19 +106,26 @@ def encode_coordinator_record(
     if version is None:
         fields = value.__dict__ if isinstance(value, Message) else value
         expires = name == "OffsetCommit" and fields.get("expire_timestamp", -1) != -1
-        version = 1 if expires else kind.written_version  # no other version can say when the offset expires
+        # no other version can say when the offset expires
+        version = 1 if expires else kind.written_version
     return key_bytes, kind.value_schema.to_bytes(version, value, _INT16.pack(version))
 
 
-def decode_transaction_record(key: Buffer, value: Buffer | None) -> tuple[str, Message, Message | None]:
+def decode_transaction_record(
+    key: Buffer, value: Buffer | None
+) -> tuple[str, Message, Message | None]:
     """As decode_coordinator_record, of __transaction_state."""
     return decode_coordinator_record(key, value, _TRANSACTION_RECORD_BY_KEY)
 
 
 def decode_coordinator_record(
-    key: Buffer, value: Buffer | None, kinds: Mapping[int, CoordinatorRecordType] = _COORDINATOR_RECORD_BY_KEY
+    key: Buffer,
+    value: Buffer | None,
+    kinds: Mapping[int, CoordinatorRecordType] = _COORDINATOR_RECORD_BY_KEY,
 ) -> tuple[str, Message, Message | None]:
-    """Name, key and value of a record of __consumer_offsets. Raises DecodeError or UnknownRecord."""
+    """Name, key and value of a record of __consumer_offsets. Raises DecodeError or
+    UnknownRecord.
+    """
     number, key_view = _prefix(key)
     kind = kinds.get(number)
     if kind is None:
@@ -89,55 +136,93 @@ def decode_coordinator_record(
     version, value_view = _prefix(value)
     if version not in kind.value_schema.versions:
         raise DecodeError(f"{kind.name} has no version {version}")
-    return kind.name, key_message, kind.value_schema.decode(version, value_view, _INT16.size)[0]
+    return (
+        kind.name,
+        key_message,
+        kind.value_schema.decode(version, value_view, _INT16.size)[0],
+    )
 
 
 def _prefix(data: Buffer) -> tuple[int, memoryview]:
     if len(data) < _INT16.size:
-        raise DecodeError(f"{len(data)} bytes are no key or value of a coordinator's record")
+        raise DecodeError(
+            f"{len(data)} bytes are no key or value of a coordinator's record"
+        )
     return _INT16.unpack_from(data)[0], memoryview(data)
 
 
-# Control batches. Each holds one record, which no consumer is shown. Its key says of what kind it is: version int16,
-# type int16. A marker ends a transaction in one partition (KIP-98); a leader of the metadata quorum begins its epoch
-# with a record of its own (KIP-595), and a snapshot has one at its beginning and one at its end (KIP-630).
+# Control batches. Each holds one record, which no consumer is shown. Its key says of
+# what kind it is: version int16, type int16. A marker ends a transaction in one
+# partition (KIP-98); a leader of the metadata quorum begins its epoch with a record of
+# its own (KIP-595), and a snapshot has one at its beginning and one at its end
+# (KIP-630).
 
 ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = range(5)  # types
 
-_KEY, _MARKER = struct.Struct(">hh"), struct.Struct(">hi")  # version, type; version, coordinator epoch
+# version, type; version, coordinator epoch
+_KEY, _MARKER = struct.Struct(">hh"), struct.Struct(">hi")
 
 
-def encode_control_batch(control_type: int, value: bytes, timestamp: int, **fields: Any) -> bytes:
+def encode_control_batch(
+    control_type: int, value: bytes, timestamp: int, **fields: Any
+) -> bytes:
     """A batch with one control record. fields: more of encode_batch's."""
-    return encode_batch([(timestamp, _KEY.pack(0, control_type), value, [])], control=True, **fields)
+    return encode_batch(
+        [(timestamp, _KEY.pack(0, control_type), value, [])], control=True, **fields
+    )
 
 
 def encode_end_transaction(
-    committed: bool, producer_id: int, producer_epoch: int, coordinator_epoch: int, timestamp: int
+    committed: bool,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    timestamp: int,
 ) -> bytes:
-    """The marker that ends a transaction in one partition (KIP-98). Value: version int16, coordinator epoch int32."""
+    """The marker that ends a transaction in one partition (KIP-98). Value: version
+    int16, coordinator epoch int32.
+    """
     return encode_control_batch(
-        COMMIT if committed else ABORT, _MARKER.pack(0, coordinator_epoch), timestamp,
-        producer_id=producer_id, producer_epoch=producer_epoch, transactional=True,
-    )  # fmt: skip
+        COMMIT if committed else ABORT,
+        _MARKER.pack(0, coordinator_epoch),
+        timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+    )
 
 
-def encode_leader_change(leader_id: int, voters: Sequence[int], timestamp: int) -> bytes:
-    """The first batch of a KRaft leader's epoch (KIP-595): LeaderChangeMessage version 0, granted by all voters."""
+def encode_leader_change(
+    leader_id: int, voters: Sequence[int], timestamp: int
+) -> bytes:
+    """The first batch of a KRaft leader's epoch (KIP-595): LeaderChangeMessage version
+    0, granted by all voters.
+    """
     listed = [{"voter_id": voter} for voter in voters]
-    change = {"version": 0, "leader_id": leader_id, "voters": listed, "granting_voters": listed}
-    return encode_control_batch(LEADER_CHANGE, encode_data("LeaderChangeMessage", 0, change), timestamp)
+    change = {
+        "version": 0,
+        "leader_id": leader_id,
+        "voters": listed,
+        "granting_voters": listed,
+    }
+    return encode_control_batch(
+        LEADER_CHANGE, encode_data("LeaderChangeMessage", 0, change), timestamp
+    )
 
 
 class EndTransaction(NamedTuple):
-    """What a marker says. coordinator_epoch: of the transaction coordinator that decided."""
+    """What a marker says. coordinator_epoch: of the transaction coordinator that
+    decided.
+    """
 
     committed: bool
     coordinator_epoch: int
 
 
 def decode_end_transaction(batch: Buffer) -> EndTransaction | None:
-    """The marker in a control batch; None if it is one of another kind, or compaction left only its header."""
+    """The marker in a control batch; None if it is one of another kind, or compaction
+    left only its header.
+    """
     for record in raw_records(batch):
         kind, value = control_type(record), record.value
         if kind in (ABORT, COMMIT) and value is not None and len(value) >= _MARKER.size:
@@ -145,7 +230,9 @@ def decode_end_transaction(batch: Buffer) -> EndTransaction | None:
     return None
 
 
-def markers(batches: Buffer, headers: Iterable[BatchHeader]) -> Iterator[tuple[BatchHeader, EndTransaction | None]]:
+def markers(
+    batches: Buffer, headers: Iterable[BatchHeader]
+) -> Iterator[tuple[BatchHeader, EndTransaction | None]]:
     """Each of these batches, with the marker if it is one."""
     view, at = memoryview(batches), 0
     for header in headers:
@@ -155,7 +242,9 @@ def markers(batches: Buffer, headers: Iterable[BatchHeader]) -> Iterator[tuple[B
 
 
 def control_type(record: Record | RawRecord) -> int:
-    """What a control record is: ABORT, COMMIT, LEADER_CHANGE or a type that later versions added."""
+    """What a control record is: ABORT, COMMIT, LEADER_CHANGE or a type that later
+    versions added.
+    """
     if record.key is None or len(record.key) < _KEY.size:
         raise CorruptRecord("a control record without a type")
     return int(_KEY.unpack_from(record.key)[1])

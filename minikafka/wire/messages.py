@@ -1,8 +1,10 @@
-"""Every message that travels between nodes or lies in an internal log, compiled, and the frames around it.
+"""Every message that travels between nodes or lies in an internal log, compiled, and
+the frames around it.
 
-messages.txt has them all. It is the one place where versions differ; text.py explains its form. The names are those of
-Apache Kafka's own message definitions, so that a search for a field finds its KIP. APIs name the lowest and highest
-version that Apache Kafka 4.3 has; a broker may serve fewer.
+messages.txt has them all. It is the one place where versions differ; text.py explains
+its form. The names are those of Apache Kafka's own message definitions, so that a
+search for a field finds its KIP. APIs name the lowest and highest version that Apache
+Kafka 4.3 has; a broker may serve fewer.
 """
 
 import struct
@@ -40,7 +42,9 @@ class RecordType(NamedTuple):
 
 
 class CoordinatorRecordType(NamedTuple):
-    """A record of a coordinator's log. The key has the record's type in place of a version, and one form only."""
+    """A record of a coordinator's log. The key has the record's type in place of a
+    version, and one form only.
+    """
 
     name: str
     key: int
@@ -60,7 +64,9 @@ class Request(NamedTuple):
 
 
 class UnsupportedVersion(Exception):
-    """A request of an API or version that the schema text does not have, with what its header says nevertheless."""
+    """A request of an API or version that the schema text does not have, with what its
+    header says nevertheless.
+    """
 
     def __init__(self, api_key: int, version: int, correlation_id: int) -> None:
         name = BY_KEY[api_key].name if api_key in BY_KEY else f"API key {api_key}"
@@ -74,15 +80,21 @@ API: dict[str, Api] = {}
 BY_KEY: dict[int, Api] = {}
 RECORD: dict[str, RecordType] = {}
 COORDINATOR_RECORD: dict[str, CoordinatorRecordType] = {}
-DATA: dict[str, Schema] = {}  # bare messages: values of control records, what members of a group tell each other
+# bare messages: values of control records, what members of a group tell each other
+DATA: dict[str, Schema] = {}
 
 
 def _compile(declaration: Declaration) -> None:
     name, attributes = declaration.name, declaration.attributes
     if "key" in attributes:
         key = int(attributes["key"])
-        request, response = declaration.schema("Request"), declaration.schema("Response", 1)
-        API[name] = BY_KEY[key] = Api(name, key, request.versions[0], request.versions[-1], request, response)
+        request, response = (
+            declaration.schema("Request"),
+            declaration.schema("Response", 1),
+        )
+        API[name] = BY_KEY[key] = Api(
+            name, key, request.versions[0], request.versions[-1], request, response
+        )
     elif "record" in attributes:
         RECORD[name] = RecordType(name, int(attributes["record"]), declaration.schema())
     elif "coordinator" in attributes:
@@ -90,7 +102,9 @@ def _compile(declaration: Declaration) -> None:
         value_schema = declaration.schema("Value", 1)
         written = int(attributes.get("written", value_schema.versions[-1]))
         number = int(attributes["coordinator"])
-        COORDINATOR_RECORD[name] = CoordinatorRecordType(name, number, written, key_schema, value_schema)
+        COORDINATOR_RECORD[name] = CoordinatorRecordType(
+            name, number, written, key_schema, value_schema
+        )
     else:
         DATA[name] = declaration.schema()
 
@@ -98,20 +112,30 @@ def _compile(declaration: Declaration) -> None:
 for _declaration in parse(TEXT):
     _compile(_declaration)
 
-# Frames. Each begins with a header; the size in front of it is the affair of whoever owns the socket.
+# Frames. Each begins with a header; the size in front of it is the affair of whoever
+# owns the socket.
 
-_REQUEST_HEADER = struct.Struct(">hhi")  # API key, API version, correlation id; the client id follows
+# API key, API version, correlation id; the client id follows
+_REQUEST_HEADER = struct.Struct(">hhi")
 _RESPONSE_HEADER = struct.Struct(">i")
-_CLIENT_ID = sized("string", flexible=False)  # never compact, so that a broker can read the header of any version
+# never compact, so that a broker can read the header of any version
+_CLIENT_ID = sized("string", flexible=False)
 _VERSION = struct.Struct(">h")
 
-MOST_REQUEST_ITEMS = 10_000  # in all arrays of a request: about what can be answered in 100 ms
+# in all arrays of a request: about what can be answered in 100 ms
+MOST_REQUEST_ITEMS = 10_000
 
 
-def encode_request(api: str, version: int, correlation_id: int, client_id: str | None, body: Body) -> list[Any]:
-    """A request as the parts of a frame, without its size. Record batches are parts of their own, not copied."""
+def encode_request(
+    api: str, version: int, correlation_id: int, client_id: str | None, body: Body
+) -> list[Any]:
+    """A request as the parts of a frame, without its size. Record batches are parts of
+    their own, not copied.
+    """
     kind = API[api]
-    parts: list[Any] = [bytearray(_REQUEST_HEADER.pack(kind.key, version, correlation_id))]
+    parts: list[Any] = [
+        bytearray(_REQUEST_HEADER.pack(kind.key, version, correlation_id))
+    ]
     if client_id is None:
         parts[-1] += _CLIENT_ID.null
     else:
@@ -123,7 +147,8 @@ def encode_request(api: str, version: int, correlation_id: int, client_id: str |
 
 
 def decode_request(frame: Buffer) -> Request:
-    """A request from a frame without its size. Raises UnsupportedVersion, or DecodeError.
+    """A request from a frame without its size. Raises UnsupportedVersion, or
+    DecodeError.
 
     Bytes behind the last field are ignored, as Apache Kafka does.
     """
@@ -146,7 +171,9 @@ def decode_request(frame: Buffer) -> Request:
     return Request(api, version, correlation_id, client_id, body)
 
 
-def encode_response(api: str, version: int, correlation_id: int, body: Body) -> list[Any]:
+def encode_response(
+    api: str, version: int, correlation_id: int, body: Body
+) -> list[Any]:
     """A response as the parts of a frame, without its size."""
     kind = API[api]
     parts: list[Any] = [bytearray(_RESPONSE_HEADER.pack(correlation_id))]
@@ -157,7 +184,9 @@ def encode_response(api: str, version: int, correlation_id: int, body: Body) -> 
 
 
 def decode_response(api: str, version: int, frame: Buffer) -> tuple[int, Message]:
-    """The correlation id and the response; whoever sent the request knows its API and version. Raises DecodeError."""
+    """The correlation id and the response; whoever sent the request knows its API and
+    version. Raises DecodeError.
+    """
     buffer, kind = memoryview(frame), API[api]
     if len(buffer) < _RESPONSE_HEADER.size:
         raise DecodeError(f"a response of {len(buffer)} bytes has no whole header")
@@ -169,7 +198,9 @@ def decode_response(api: str, version: int, frame: Buffer) -> tuple[int, Message
 
 
 def _flexible_response_header(api: Api, version: int) -> bool:
-    """ApiVersions: never, since a client that reads it does not know yet what the broker speaks (KIP-511)."""
+    """ApiVersions: never, since a client that reads it does not know yet what the
+    broker speaks (KIP-511).
+    """
     return api.flexible(version) and api.name != "ApiVersions"
 
 
@@ -202,19 +233,23 @@ def decode_data(name: str, version: int, data: Buffer) -> Message:
 
 
 def encode_versioned(name: str, version: int, body: Body) -> bytes:
-    """A bare message with its version in front: the subscription or assignment of a group's member."""
+    """A bare message with its version in front: the subscription or assignment of a
+    group's member.
+    """
     return DATA[name].to_bytes(version, body, _VERSION.pack(version))
 
 
 def decode_versioned(name: str, data: Buffer) -> Message:
     """The message behind its version. Raises DecodeError.
 
-    A version that came after ours is read as our newest, as Apache Kafka's ConsumerProtocol does: such a message has
-    more fields at its end.
+    A version that came after ours is read as our newest, as Apache Kafka's
+    ConsumerProtocol does: such a message has more fields at its end.
     """
     if len(data) < _VERSION.size:
         raise DecodeError(f"a {name} of {len(data)} bytes has no version")
     (version,) = _VERSION.unpack_from(data)
     if version < 0:
         raise DecodeError(f"{name} has no version {version}")
-    return decode_data(name, min(version, DATA[name].versions[-1]), memoryview(data)[_VERSION.size :])
+    return decode_data(
+        name, min(version, DATA[name].versions[-1]), memoryview(data)[_VERSION.size :]
+    )

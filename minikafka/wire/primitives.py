@@ -1,12 +1,15 @@
-"""A codec for each primitive type of the protocol (https://kafka.apache.org/protocol#protocol_types), and for arrays.
+"""A codec for each primitive type of the protocol
+(https://kafka.apache.org/protocol#protocol_types), and for arrays.
 
-A reader takes a memoryview and a position, and returns the value and the position behind it. A writer takes the parts
-of a frame and a value; the last part is always a bytearray that grows, and record batches become parts of their own,
-so that they are never copied. Numbers seldom come here: schema.py packs a whole run of them at once.
+A reader takes a memoryview and a position, and returns the value and the position
+behind it. A writer takes the parts of a frame and a value; the last part is always a
+bytearray that grows, and record batches become parts of their own, so that they are
+never copied. Numbers seldom come here: schema.py packs a whole run of them at once.
 
-Non-flexible versions write lengths as int16 (strings) or int32 (bytes, records, arrays), and null as -1. Flexible
-versions (KIP-482) write the length plus one as an unsigned varint, and null as 0. Like Apache Kafka, readers take any
-negative length for null and replace malformed UTF-8. Whether null is allowed is for the schema to say.
+Non-flexible versions write lengths as int16 (strings) or int32 (bytes, records,
+arrays), and null as -1. Flexible versions (KIP-482) write the length plus one as an
+unsigned varint, and null as 0. Like Apache Kafka, readers take any negative length for
+null and replace malformed UTF-8. Whether null is allowed is for the schema to say.
 """
 
 import struct
@@ -21,7 +24,9 @@ Writer = Callable[[list[Any], Any], None]
 
 
 class Codec(NamedTuple):
-    """How values of one type are read and written. null: the bytes of a null; a writer is handed none."""
+    """How values of one type are read and written. null: the bytes of a null; a writer
+    is handed none.
+    """
 
     decode: Reader
     encode: Writer
@@ -37,21 +42,31 @@ class Length(NamedTuple):
 
 # Kafka type -> struct code; a run of such fields is packed and unpacked in one call
 FIXED = {
-    "bool": "?", "int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d",
-}  # fmt: skip
+    "bool": "?",
+    "int8": "b",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "float64": "d",
+}
 NULL = -1
 MAX_STRING_BYTES = 0x7FFF  # also in flexible versions, whose lengths could be larger
 _INT8 = struct.Struct(">b")
 
 
 class DecodeError(ValueError):
-    """The bytes are not the expected message: truncated, with a nonsense length, or null where that is not allowed."""
+    """The bytes are not the expected message: truncated, with a nonsense length, or
+    null where that is not allowed.
+    """
 
 
 class ItemBudget:
-    """How many array items and tagged fields one message may still hold. Two bytes on the wire can become 250 bytes of
-    objects in memory, and each item is work, so a frame of 100 MB could fill any machine, or hold up all others for
-    minutes; Apache Kafka has no such limit. Read on one thread only.
+    """How many array items and tagged fields one message may still hold. Two bytes on
+    the wire can become 250 bytes of objects in memory, and each item is work, so a
+    frame of 100 MB could fill any machine, or hold up all others for minutes; Apache
+    Kafka has no such limit. Read on one thread only.
     """
 
     most = left = 0
@@ -69,11 +84,15 @@ budget = ItemBudget()
 
 
 class EncodeError(ValueError):
-    """The values do not fit the message: an unknown field, a wrong type, or a field that the version does not have."""
+    """The values do not fit the message: an unknown field, a wrong type, or a field
+    that the version does not have.
+    """
 
 
 def read_unsigned_varint(buffer: memoryview, at: int) -> tuple[int, int]:
-    """Seven bits a byte, the lowest first; the high bit says that another byte follows. At most five bytes."""
+    """Seven bits a byte, the lowest first; the high bit says that another byte follows.
+    At most five bytes.
+    """
     byte = buffer[at]
     if byte < 0x80:  # nearly always
         return byte, at + 1
@@ -121,7 +140,9 @@ def _number_reader(code: str) -> Reader:
 
 
 _COMPACT = Length(_read_compact, _compact)
-_INT16, _INT32 = (Length(_number_reader(code), struct.Struct(">" + code).pack) for code in "hi")
+_INT16, _INT32 = (
+    Length(_number_reader(code), struct.Struct(">" + code).pack) for code in "hi"
+)
 
 
 def number(code: str) -> Codec:
@@ -135,17 +156,25 @@ def number(code: str) -> Codec:
 
 def _text(view: memoryview) -> str:
     if len(view) > MAX_STRING_BYTES:
-        raise DecodeError(f"a string of {len(view)} bytes: at most {MAX_STRING_BYTES} are allowed")
+        raise DecodeError(
+            f"a string of {len(view)} bytes: at most {MAX_STRING_BYTES} are allowed"
+        )
     text = str(view, "utf-8", "replace")
-    if 3 * len(view) > MAX_STRING_BYTES and len(text.encode()) > MAX_STRING_BYTES:  # each replacement takes 3 bytes
-        raise DecodeError(f"a string of {len(view)} bytes, too many of them malformed: it could not be written again")
+    # each replacement takes 3 bytes
+    if 3 * len(view) > MAX_STRING_BYTES and len(text.encode()) > MAX_STRING_BYTES:
+        raise DecodeError(
+            f"a string of {len(view)} bytes, too many of them malformed: it could not"
+            " be written again"
+        )
     return text
 
 
 def _utf8(text: str) -> bytes:
     data = text.encode()
     if len(data) > MAX_STRING_BYTES:
-        raise EncodeError(f"a string of {len(data)} bytes: at most {MAX_STRING_BYTES} are allowed")
+        raise EncodeError(
+            f"a string of {len(data)} bytes: at most {MAX_STRING_BYTES} are allowed"
+        )
     return data
 
 
@@ -157,8 +186,12 @@ _CONVERTERS: dict[str, tuple[Callable[[memoryview], Any], Callable[[Any], bytes]
 
 
 def sized(kind: str, flexible: bool) -> Codec:
-    """string, bytes or records. Record batches are read as views into the frame: none of them is copied."""
-    read_length, length = _COMPACT if flexible else _INT16 if kind == "string" else _INT32
+    """string, bytes or records. Record batches are read as views into the frame: none
+    of them is copied.
+    """
+    read_length, length = (
+        _COMPACT if flexible else _INT16 if kind == "string" else _INT32
+    )
     from_bytes, to_bytes = _CONVERTERS[kind]
 
     def read(buffer: memoryview, at: int) -> tuple[Any, int]:
@@ -176,7 +209,9 @@ def sized(kind: str, flexible: bool) -> Codec:
         parts[-1] += data
 
     def write_apart(parts: list[Any], value: Any) -> None:
-        """Takes bytes, or a list of bytes (slices of several segments, say), as parts of the frame of their own."""
+        """Takes bytes, or a list of bytes (slices of several segments, say), as parts
+        of the frame of their own.
+        """
         slices = value if isinstance(value, list) else [value]
         parts[-1] += length(sum(map(len, slices)))
         parts.extend(slices)
@@ -202,7 +237,9 @@ UUID = Codec(_read_uuid, _write_uuid)
 
 
 class Encoded(bytes):
-    """A struct, or an array of structs, that was encoded before, for the same version: it is written as it is."""
+    """A struct, or an array of structs, that was encoded before, for the same version:
+    it is written as it is.
+    """
 
 
 def join_array(items: Sequence[Encoded], flexible: bool) -> Encoded:
@@ -212,7 +249,9 @@ def join_array(items: Sequence[Encoded], flexible: bool) -> Encoded:
 
 
 def array(item: Codec, flexible: bool, code: str = "") -> Codec:
-    """code: of numbers (partition indexes, broker ids), which are packed and unpacked in one call."""
+    """code: of numbers (partition indexes, broker ids), which are packed and unpacked
+    in one call.
+    """
     read_length, length = _COMPACT if flexible else _INT32
     read_item, write_item = item.decode, item.encode
     width = struct.calcsize(">" + code) or 1  # the bytes that an item takes, at least
@@ -222,10 +261,16 @@ def array(item: Codec, flexible: bool, code: str = "") -> Codec:
         if count < 0:
             return None, at
         if count * width > len(buffer) - at:
-            raise DecodeError(f"an array of {count} items is announced, {len(buffer) - at} bytes remain")
+            raise DecodeError(
+                f"an array of {count} items is announced, {len(buffer) - at} bytes"
+                " remain"
+            )
         budget.take(count)
         if code:
-            return list(struct.unpack_from(f">{count}{code}", buffer, at)), at + count * width
+            return (
+                list(struct.unpack_from(f">{count}{code}", buffer, at)),
+                at + count * width,
+            )
         items = []
         for _ in range(count):
             value, at = read_item(buffer, at)
@@ -251,7 +296,9 @@ def array(item: Codec, flexible: bool, code: str = "") -> Codec:
 
 
 def nullable_struct(codec: Codec, tagged: bool) -> Codec:
-    """One byte in front says whether the struct is there: 1, or for null -1, or 0 in a tagged field (KIP-893)."""
+    """One byte in front says whether the struct is there: 1, or for null -1, or 0 in a
+    tagged field (KIP-893).
+    """
 
     def read(buffer: memoryview, at: int) -> tuple[Any, int]:
         (present,) = _INT8.unpack_from(buffer, at)
@@ -264,8 +311,9 @@ def nullable_struct(codec: Codec, tagged: bool) -> Codec:
     return Codec(read, write, _INT8.pack(0 if tagged else NULL))
 
 
-# Numbers as they are written in records. A varint puts the sign into the lowest bit (zigzag: 0, -1, 1, -2, ...), then
-# 7 bits into a byte, the lowest first. Keys and values have their length before them as such a number.
+# Numbers as they are written in records. A varint puts the sign into the lowest bit
+# (zigzag: 0, -1, 1, -2, ...), then 7 bits into a byte, the lowest first. Keys and
+# values have their length before them as such a number.
 
 
 def append_varint(data: bytearray, value: int) -> None:
@@ -285,7 +333,9 @@ def varint_size(value: int) -> int:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, position behind it); IndexError where the data ends first. What goes beyond 64 bits is cut off."""
+    """(value, position behind it); IndexError where the data ends first. What goes
+    beyond 64 bits is cut off.
+    """
     byte = data[at]
     at += 1
     if byte <= 0x7F:
@@ -328,4 +378,8 @@ def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 def int64(value: int) -> int:
     """Wrap a number to 64 bits, as Java's arithmetic does with timestamps."""
-    return value if -(1 << 63) <= value < 1 << 63 else (value + (1 << 63)) % (1 << 64) - (1 << 63)
+    return (
+        value
+        if -(1 << 63) <= value < 1 << 63
+        else (value + (1 << 63)) % (1 << 64) - (1 << 63)
+    )

@@ -1,5 +1,5 @@
-"""Record batches, version 2 (KIP-98, KIP-82): what producers send, what lies on disk, what consumers receive. The
-same bytes in all three.
+"""Record batches, version 2 (KIP-98, KIP-82): what producers send, what lies on disk,
+what consumers receive. The same bytes in all three.
 
 A batch is a header of 61 bytes and then its records:
 
@@ -15,15 +15,17 @@ A batch is a header of 61 bytes and then its records:
     producer_id, producer_epoch, base_sequence     int64, int16, int32: -1 without idempotence
     records_count           int32
 
-Compression covers the records and not the header: a broker learns all it needs (offsets, timestamps, sequence
-numbers) without decompressing anything. In a record, timestamps and offsets are small differences to the header's,
-and all numbers are varints (zigzag, 7 bits a byte), so an empty record costs 7 bytes:
+Compression covers the records and not the header: a broker learns all it needs
+(offsets, timestamps, sequence numbers) without decompressing anything. In a record,
+timestamps and offsets are small differences to the header's, and all numbers are
+varints (zigzag, 7 bits a byte), so an empty record costs 7 bytes:
 
     length varint, attributes int8, timestamp delta varint, offset delta varint,
     key length varint, key, value length varint, value                  a length of -1 means null
     headers count varint, and for each: key length varint, key, value length varint, value
 
-A control batch holds one record that no consumer sees; its key says of what kind it is (internal_records.py).
+A control batch holds one record that no consumer sees; its key says of what kind it is
+(internal_records.py).
 """
 
 import struct
@@ -32,7 +34,14 @@ from typing import NamedTuple
 
 from minikafka.wire.compression import CODECS, compress, crc32c
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
-from minikafka.wire.primitives import Buffer, append_bytes, append_varint, int64, read_bytes, read_varint
+from minikafka.wire.primitives import (
+    Buffer,
+    append_bytes,
+    append_varint,
+    int64,
+    read_bytes,
+    read_varint,
+)
 from minikafka.wire.unpacking import Allowance, Place, walk
 
 Headers = list[tuple[str, bytes | None]]
@@ -42,11 +51,24 @@ BATCH_OVERHEAD = 61  # bytes of a batch without records
 LOG_OVERHEAD = 12  # base offset and batch length, which the batch length doesn't count
 MAX_SEQUENCE = 2**31 - 1  # the sequence number after it is 0
 
-COMPRESSION, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40  # attributes
+# attributes
+COMPRESSION, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = (
+    0x07,
+    0x08,
+    0x10,
+    0x20,
+    0x40,
+)
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-MAGIC_AT, _CRC_AT, _AFTER_CRC, _MAX_TIMESTAMP_AT = 16, 17, 21, 35  # positions in the header
-_INT64, _INT32, _UINT32, _INT16 = struct.Struct(">q"), struct.Struct(">i"), struct.Struct(">I"), struct.Struct(">h")
+# positions in the header
+MAGIC_AT, _CRC_AT, _AFTER_CRC, _MAX_TIMESTAMP_AT = 16, 17, 21, 35
+_INT64, _INT32, _UINT32, _INT16 = (
+    struct.Struct(">q"),
+    struct.Struct(">i"),
+    struct.Struct(">I"),
+    struct.Struct(">h"),
+)
 
 
 # -- the header
@@ -83,15 +105,26 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record; numbers wrap to 0 after 2^31 - 1. -1 without idempotence."""
-        return -1 if self.base_sequence < 0 else (self.base_sequence + self.last_offset_delta) & MAX_SEQUENCE
+        """The sequence number of the last record; numbers wrap to 0 after 2^31 - 1. -1
+        without idempotence.
+        """
+        return (
+            -1
+            if self.base_sequence < 0
+            else (self.base_sequence + self.last_offset_delta) & MAX_SEQUENCE
+        )
 
     @property
     def compression(self) -> str:
-        """none, gzip, snappy, lz4 or zstd; UNSUPPORTED_COMPRESSION_TYPE for a number without a name."""
+        """none, gzip, snappy, lz4 or zstd; UNSUPPORTED_COMPRESSION_TYPE for a number
+        without a name.
+        """
         number = self.attributes & COMPRESSION
         if number >= len(CODECS):
-            raise KafkaError(Error.UNSUPPORTED_COMPRESSION_TYPE, f"unknown compression type id {number}")
+            raise KafkaError(
+                Error.UNSUPPORTED_COMPRESSION_TYPE,
+                f"unknown compression type id {number}",
+            )
         return CODECS[number]
 
     @property
@@ -108,13 +141,16 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon(self) -> int | None:
-        """When compaction may drop the batch's tombstones, ms since 1970 (KIP-534). It stands in base_timestamp."""
+        """When compaction may drop the batch's tombstones, ms since 1970 (KIP-534). It
+        stands in base_timestamp.
+        """
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
 def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
-    """The header of the batch that begins at `at`. The batch itself need not be whole. Errors: CorruptRecord if it
-    can't be a header; INVALID_RECORD for the formats before Kafka 0.11 (magic 0 and 1).
+    """The header of the batch that begins at `at`. The batch itself need not be whole.
+    Errors: CorruptRecord if it can't be a header; INVALID_RECORD for the formats before
+    Kafka 0.11 (magic 0 and 1).
     """
     if len(buffer) - at <= MAGIC_AT:
         raise CorruptRecord(f"{len(buffer) - at} bytes are too few for a record batch")
@@ -128,24 +164,35 @@ def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
         raise CorruptRecord(f"{len(buffer) - at} bytes are too few for a record batch")
     header = BatchHeader._make(_HEADER.unpack_from(buffer, at))
     if header.batch_length < BATCH_OVERHEAD - LOG_OVERHEAD:
-        raise CorruptRecord(f"batch length {header.batch_length} is smaller than an empty batch's")
+        raise CorruptRecord(
+            f"batch length {header.batch_length} is smaller than an empty batch's"
+        )
     return header
 
 
 def crc_matches(buffer: Buffer, header: BatchHeader, at: int = 0) -> bool:
-    """Whether the batch at `at`, with this header, is whole and has the content that its CRC-32C was computed for."""
+    """Whether the batch at `at`, with this header, is whole and has the content that
+    its CRC-32C was computed for.
+    """
     end = at + header.size_bytes
-    return end <= len(buffer) and crc32c(memoryview(buffer)[at + _AFTER_CRC : end]) == header.crc
+    return (
+        end <= len(buffer)
+        and crc32c(memoryview(buffer)[at + _AFTER_CRC : end]) == header.crc
+    )
 
 
 def check_crc(buffer: Buffer, header: BatchHeader, at: int = 0) -> None:
     """Errors: CorruptRecord unless crc_matches."""
     if not crc_matches(buffer, header, at):
-        raise CorruptRecord(f"the batch at offset {header.base_offset} does not match its checksum")
+        raise CorruptRecord(
+            f"the batch at offset {header.base_offset} does not match its checksum"
+        )
 
 
 def batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """The whole batches of a buffer, in order, not copied. A torn last one is left out: a fetch may cut it."""
+    """The whole batches of a buffer, in order, not copied. A torn last one is left out:
+    a fetch may cut it.
+    """
     view, at = memoryview(buffer), 0
     while len(view) - at >= BATCH_OVERHEAD:
         header = read_header(view, at)
@@ -157,9 +204,14 @@ def batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
 
 
 def stamp(
-    batch: bytearray | memoryview, base_offset: int, leader_epoch: int, log_append_time_ms: int | None = None
+    batch: bytearray | memoryview,
+    base_offset: int,
+    leader_epoch: int,
+    log_append_time_ms: int | None = None,
 ) -> None:
-    """Write into a batch what only the leader knows. The CRC changes only if the leader sets the time too."""
+    """Write into a batch what only the leader knows. The CRC changes only if the leader
+    sets the time too.
+    """
     _INT64.pack_into(batch, 0, base_offset)
     _INT32.pack_into(batch, LOG_OVERHEAD, leader_epoch)
     if log_append_time_ms is not None:
@@ -171,14 +223,20 @@ def stamp(
 
 def _write_crc(batch: bytearray | memoryview) -> None:
     (batch_length,) = _INT32.unpack_from(batch, 8)
-    _UINT32.pack_into(batch, _CRC_AT, crc32c(memoryview(batch)[_AFTER_CRC : LOG_OVERHEAD + batch_length]))
+    _UINT32.pack_into(
+        batch,
+        _CRC_AT,
+        crc32c(memoryview(batch)[_AFTER_CRC : LOG_OVERHEAD + batch_length]),
+    )
 
 
 # -- the records
 
 
 class Record(NamedTuple):
-    """One record as a consumer sees it. timestamp: ms since 1970. headers: in order, names may repeat (KIP-82)."""
+    """One record as a consumer sees it. timestamp: ms since 1970. headers: in order,
+    names may repeat (KIP-82).
+    """
 
     offset: int
     timestamp: int
@@ -187,7 +245,8 @@ class Record(NamedTuple):
     headers: Headers
 
 
-NewRecord = tuple[int, bytes | None, bytes | None, Sequence[tuple[str, bytes | None]]]  # timestamp, key, value, headers
+# timestamp, key, value, headers
+NewRecord = tuple[int, bytes | None, bytes | None, Sequence[tuple[str, bytes | None]]]
 
 
 def encode_batch(
@@ -204,25 +263,50 @@ def encode_batch(
 ) -> bytes:
     """One batch of (timestamp, key, value, headers), as a producer makes it."""
     assert records, "a producer sends no empty batch"
-    attributes = CODECS.index(compression) | (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
+    attributes = (
+        CODECS.index(compression)
+        | (TRANSACTIONAL if transactional else 0)
+        | (CONTROL if control else 0)
+    )
     max_timestamp = max(record[0] for record in records)
     header = BatchHeader(
-        base_offset, 0, leader_epoch, MAGIC, 0, attributes, len(records) - 1, records[0][0], max_timestamp,
-        producer_id, producer_epoch, base_sequence, len(records),
-    )  # fmt: skip
+        base_offset,
+        0,
+        leader_epoch,
+        MAGIC,
+        0,
+        attributes,
+        len(records) - 1,
+        records[0][0],
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        len(records),
+    )
     return assemble(header, encode_records(header, enumerate(records)))
 
 
-def encode_records(header: BatchHeader, records: Iterable[tuple[int, NewRecord]]) -> bytearray:
+def encode_records(
+    header: BatchHeader, records: Iterable[tuple[int, NewRecord]]
+) -> bytearray:
     """The content of a batch with this header, of (offset delta, record)."""
     content = bytearray()
     for delta, (timestamp, key, value, headers) in records:
-        _append_record(content, timestamp - header.base_timestamp, delta, key, _value_and_headers(value, headers))
+        _append_record(
+            content,
+            timestamp - header.base_timestamp,
+            delta,
+            key,
+            _value_and_headers(value, headers),
+        )
     return content
 
 
 def assemble(header: BatchHeader, content: Buffer, level: int | None = None) -> bytes:
-    """The batch of a header, whose length and CRC don't count, and of its encoded records."""
+    """The batch of a header, whose length and CRC don't count, and of its encoded
+    records.
+    """
     payload = compress(header.compression, content, level) if content else b""
     length = BATCH_OVERHEAD - LOG_OVERHEAD + len(payload)
     batch = bytearray(_HEADER.pack(*header._replace(batch_length=length))) + payload
@@ -233,10 +317,22 @@ def assemble(header: BatchHeader, content: Buffer, level: int | None = None) -> 
 def encode_raw(content: bytearray, header: BatchHeader, record: "RawRecord") -> None:
     """Append a record to the content of the batch that this header is for."""
     timestamp_delta = int64(record.timestamp - header.base_timestamp)
-    _append_record(content, timestamp_delta, record.offset - header.base_offset, record.key, record.rest)
+    _append_record(
+        content,
+        timestamp_delta,
+        record.offset - header.base_offset,
+        record.key,
+        record.rest,
+    )
 
 
-def _append_record(body: bytearray, timestamp_delta: int, offset_delta: int, key: bytes | None, rest: Buffer) -> None:
+def _append_record(
+    body: bytearray,
+    timestamp_delta: int,
+    offset_delta: int,
+    key: bytes | None,
+    rest: Buffer,
+) -> None:
     data = bytearray(1)  # attributes: none are defined
     append_varint(data, timestamp_delta)
     append_varint(data, offset_delta)
@@ -246,7 +342,9 @@ def _append_record(body: bytearray, timestamp_delta: int, offset_delta: int, key
     body += rest
 
 
-def _value_and_headers(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> bytearray:
+def _value_and_headers(
+    value: bytes | None, headers: Sequence[tuple[str, bytes | None]]
+) -> bytearray:
     data = bytearray()
     append_bytes(data, value)
     append_varint(data, len(headers))
@@ -260,7 +358,9 @@ def _value_and_headers(value: bytes | None, headers: Sequence[tuple[str, bytes |
 
 
 class RawRecord(NamedTuple):
-    """A record, decoded as far as a broker looks at it. rest: value and headers, as they are encoded."""
+    """A record, decoded as far as a broker looks at it. rest: value and headers, as
+    they are encoded.
+    """
 
     offset: int
     timestamp: int
@@ -277,18 +377,25 @@ class RawRecord(NamedTuple):
 
 
 def decode_batch(batch: Buffer) -> list[Record]:
-    """All records of one whole batch, those of a control batch too. The CRC is not checked here. Errors: CorruptRecord
-    if the bytes don't hold what the header says; UNSUPPORTED_COMPRESSION_TYPE if the codec is missing; TooMuchToDecode.
+    """All records of one whole batch, those of a control batch too. The CRC is not
+    checked here. Errors: CorruptRecord if the bytes don't hold what the header says;
+    UNSUPPORTED_COMPRESSION_TYPE if the codec is missing; TooMuchToDecode.
     """
     records = []
     try:
         for content, at, end, offset, timestamp in _walk(batch, Allowance()):
             key, at = read_bytes(content, at)
             value, at = read_bytes(content, at)
-            headers = [] if content[at] == 0 and at + 1 == end else _read_headers(content, at, end)
+            headers = (
+                []
+                if content[at] == 0 and at + 1 == end
+                else _read_headers(content, at, end)
+            )
             records.append(Record(offset, timestamp, key, value, headers))
     except (IndexError, UnicodeDecodeError) as error:
-        raise CorruptRecord(f"record {len(records)} of the batch is malformed") from error
+        raise CorruptRecord(
+            f"record {len(records)} of the batch is malformed"
+        ) from error
     return records
 
 
@@ -308,23 +415,34 @@ def _read_headers(content: bytes, at: int, end: int) -> Headers:
     return headers
 
 
-def raw_records(batch: Buffer, allowance: Allowance | None = None) -> Iterator[RawRecord]:
-    """The records of one whole batch, one after the other; little more is decompressed than is asked for. Errors: those
-    of decode_batch, when the wrong record is reached. Headers are not looked at.
+def raw_records(
+    batch: Buffer, allowance: Allowance | None = None
+) -> Iterator[RawRecord]:
+    """The records of one whole batch, one after the other; little more is decompressed
+    than is asked for. Errors: those of decode_batch, when the wrong record is reached.
+    Headers are not looked at.
     """
     for content, at, end, offset, timestamp in _walk(batch, allowance or Allowance()):
         try:
             key, at = read_bytes(content, at)
             length, value_at = read_varint(content, at)
         except IndexError as error:
-            raise CorruptRecord(f"the record at offset {offset} is malformed") from error
+            raise CorruptRecord(
+                f"the record at offset {offset} is malformed"
+            ) from error
         if max(value_at, value_at + length) >= end:
-            raise CorruptRecord(f"the record at offset {offset} is shorter than its fields")
+            raise CorruptRecord(
+                f"the record at offset {offset} is shorter than its fields"
+            )
         yield RawRecord(offset, timestamp, key, content[at:end])
 
 
-def recompressed(batch: Buffer, codec: str, level: int | None, allowance: Allowance) -> bytes:
-    """One whole batch with its records compressed otherwise. Errors: as of raw_records."""
+def recompressed(
+    batch: Buffer, codec: str, level: int | None, allowance: Allowance
+) -> bytes:
+    """One whole batch with its records compressed otherwise. Errors: as of
+    raw_records.
+    """
     header, content = read_header(batch), bytearray()
     for record in raw_records(batch, allowance):
         encode_raw(content, header, record)
@@ -341,5 +459,9 @@ def moments(batch: Buffer, allowance: Allowance) -> Iterator[tuple[int, int]]:
 def _walk(batch: Buffer, allowance: Allowance) -> Iterator[Place]:
     header = read_header(batch)
     if header.size_bytes > len(batch):
-        raise CorruptRecord(f"the batch has {header.size_bytes} bytes, but only {len(batch)} are there")
-    return walk(header, memoryview(batch)[BATCH_OVERHEAD : header.size_bytes], allowance)
+        raise CorruptRecord(
+            f"the batch has {header.size_bytes} bytes, but only {len(batch)} are there"
+        )
+    return walk(
+        header, memoryview(batch)[BATCH_OVERHEAD : header.size_bytes], allowance
+    )

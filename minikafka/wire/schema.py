@@ -1,8 +1,9 @@
-"""Compiles fields (text.py reads them from the schema text) into functions that decode and encode.
+"""Compiles fields (text.py reads them from the schema text) into functions that decode
+and encode.
 
-This module knows the protocol's types, not its APIs. A struct is compiled at the first use of a version. What remains
-at run time is a short list of steps: a run of numbers is one call of struct.unpack, everything else one call of a
-codec of primitives.py.
+This module knows the protocol's types, not its APIs. A struct is compiled at the first
+use of a version. What remains at run time is a short list of steps: a run of numbers is
+one call of struct.unpack, everything else one call of a codec of primitives.py.
 """
 
 import struct as layouts
@@ -26,11 +27,14 @@ from .primitives import (
 )
 
 NO_TAGGED_FIELDS = b"\0"
-MOST_ITEMS = 200_000  # of a message that no client sent: an answer, a record of an internal topic
+# of a message that no client sent: an answer, a record of an internal topic
+MOST_ITEMS = 200_000
 
 
 class Message:
-    """Any struct of the protocol, with its fields as attributes. In a decoded one, absent fields read as defaults."""
+    """Any struct of the protocol, with its fields as attributes. In a decoded one,
+    absent fields read as defaults.
+    """
 
     __slots__ = ("__dict__", "_struct")
     _struct: "Struct | None"
@@ -40,7 +44,11 @@ class Message:
         self.__dict__.update(fields)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or self._struct is None or name not in self._struct.by_attribute:
+        if (
+            name.startswith("_")
+            or self._struct is None
+            or name not in self._struct.by_attribute
+        ):
             raise AttributeError(f"{self._name()} has no field {name}")
         self.__dict__[name] = default = self._struct.by_attribute[name].fresh_default()
         return default
@@ -61,10 +69,14 @@ class Message:
             default = defaults[name].fresh_default() if name in defaults else ...
             return message.__dict__.get(name, default)
 
-        return all(value(self, name) == value(other, name) for name in self.__dict__.keys() | other.__dict__.keys())
+        return all(
+            value(self, name) == value(other, name)
+            for name in self.__dict__.keys() | other.__dict__.keys()
+        )
 
     def __repr__(self) -> str:
-        return f"{self._name()}({', '.join(f'{name}={_brief(value)}' for name, value in self.__dict__.items())})"
+        fields = (f"{name}={_brief(value)}" for name, value in self.__dict__.items())
+        return f"{self._name()}({', '.join(fields)})"
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that are set, nested messages as dicts and records as bytes."""
@@ -78,7 +90,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Message):
         return value.to_dict()
     if isinstance(value, list):
-        return [_plain(item) for item in value] if value and not isinstance(value[0], int | str) else [*value]
+        return (
+            [_plain(item) for item in value]
+            if value and not isinstance(value[0], int | str)
+            else [*value]
+        )
     return bytes(value) if isinstance(value, memoryview) else value
 
 
@@ -87,10 +103,13 @@ def _brief(value: Any) -> str:
 
 
 def nested(
-    parts: Iterable[tuple[Any, Any]], topic: str = "name", partitions: str = "partitions"
+    parts: Iterable[tuple[Any, Any]],
+    topic: str = "name",
+    partitions: str = "partitions",
 ) -> list[dict[str, Any]]:
-    """Messages name a topic once and list its partitions under it; code works with one partition at a time. parts:
-    (topic, one partition's). topic, partitions: what the API calls these two fields. The order stays.
+    """Messages name a topic once and list its partitions under it; code works with one
+    partition at a time. parts: (topic, one partition's). topic, partitions: what the
+    API calls these two fields. The order stays.
     """
     found: dict[Any, list[Any]] = {}
     for name, part in parts:
@@ -114,7 +133,9 @@ class Field:
     struct: "Struct | None"
 
     def fresh_default(self) -> Any:
-        """The default; lists and messages are new each time, since they can be changed."""
+        """The default; lists and messages are new each time, since they can be
+        changed.
+        """
         if self.default is None:
             return None
         if self.array:
@@ -128,7 +149,10 @@ class Field:
             return len(value) == 0
         if self.struct:
             fields = _fields_of(value)
-            return all(self.struct.by_attribute[name].is_default(fields[name]) for name in fields)
+            return all(
+                self.struct.by_attribute[name].is_default(fields[name])
+                for name in fields
+            )
         return bool(value == self.default)
 
 
@@ -162,19 +186,29 @@ class Schema:
         return self.read()
 
     def decode(
-        self, version: int, buffer: memoryview, at: int = 0, most_items: int = MOST_ITEMS
+        self,
+        version: int,
+        buffer: memoryview,
+        at: int = 0,
+        most_items: int = MOST_ITEMS,
     ) -> tuple[Message, int]:
-        """The message and the position behind it. Raises DecodeError; ValueError if there is no such version."""
+        """The message and the position behind it. Raises DecodeError; ValueError if
+        there is no such version.
+        """
         primitives.budget.begin(most_items)
         try:
             return self._codec(version).decode(buffer, at)
         except (layouts.error, IndexError):
-            raise DecodeError(f"{self.name} version {version}: the message ends too early") from None
+            raise DecodeError(
+                f"{self.name} version {version}: the message ends too early"
+            ) from None
         except DecodeError as error:
             raise DecodeError(f"{self.name} version {version}: {error}") from None
 
     def encode(self, version: int, body: Body, parts: list[Any]) -> None:
-        """Appends the message to the parts of a frame, whose last is a bytearray. Missing fields become defaults."""
+        """Appends the message to the parts of a frame, whose last is a bytearray.
+        Missing fields become defaults.
+        """
         self._codec(version).encode(parts, body)
 
     def to_bytes(self, version: int, body: Body, prefix: bytes = b"") -> bytes:
@@ -184,8 +218,8 @@ class Schema:
         return bytes(parts[0])
 
     def encode_item(self, version: int, path: str, item: Mapping[str, Any]) -> Encoded:
-        """One item of an array of this message, to be put into it any number of times. path: to the array, with dots
-        between the fields.
+        """One item of an array of this message, to be put into it any number of times.
+        path: to the array, with dots between the fields.
         """
         struct: Struct | None = self.struct
         for attribute in path.split("."):
@@ -202,7 +236,10 @@ class Schema:
 
     def _codec(self, version: int) -> Codec:
         if version not in self.versions:
-            raise ValueError(f"{self.name} has versions {self.versions[0]} to {self.versions[-1]}, not {version}")
+            raise ValueError(
+                f"{self.name} has versions {self.versions[0]} to {self.versions[-1]},"
+                f" not {version}"
+            )
         return _compiled(self.struct, version, version in self.flexible)
 
 
@@ -217,7 +254,8 @@ def _fields_of(body: Any) -> Mapping[str, Any]:
     return body if isinstance(body, dict) else body.__dict__
 
 
-_Steps = list[tuple[Any, Any, Any, Any]]  # of fields without a tag: what to read or write, and with what
+# of fields without a tag: what to read or write, and with what
+_Steps = list[tuple[Any, Any, Any, Any]]
 _Tagged = list[tuple[Field, Codec]]
 
 
@@ -232,20 +270,35 @@ def _compiled(struct: Struct, version: int, flexible: bool) -> Codec:
         if fixed:
             run = list(group)
             layout = layouts.Struct(">" + "".join(FIXED[f.type] for f in run))
-            reads.append(([f.attribute for f in run], layout.unpack_from, layout.size, False))
-            writes.append(([(f.attribute, f.default) for f in run], None, layout.pack, None))
+            reads.append(
+                ([f.attribute for f in run], layout.unpack_from, layout.size, False)
+            )
+            writes.append(
+                ([(f.attribute, f.default) for f in run], None, layout.pack, None)
+            )
         else:
             for f in group:
                 codec, nullable = _codec(f, version, flexible), version in f.nullable
                 reads.append((f.attribute, codec.decode, 0, nullable))
-                writes.append((f.attribute, f.default, codec.encode, codec.null if nullable else None))
+                writes.append(
+                    (
+                        f.attribute,
+                        f.default,
+                        codec.encode,
+                        codec.null if nullable else None,
+                    )
+                )
     tagged = [(f, _codec(f, version, flexible)) for f in present if f.tag is not None]
     decode = _decoder(struct, version, flexible, reads, tagged)
     return Codec(decode, _encoder(struct, version, flexible, writes, tagged))
 
 
-def _decoder(struct: Struct, version: int, flexible: bool, steps: _Steps, tagged: _Tagged) -> Reader:
-    tags = {f.tag: (f.attribute, codec.decode, version in f.nullable) for f, codec in tagged}
+def _decoder(
+    struct: Struct, version: int, flexible: bool, steps: _Steps, tagged: _Tagged
+) -> Reader:
+    tags = {
+        f.tag: (f.attribute, codec.decode, version in f.nullable) for f, codec in tagged
+    }
 
     def decode(buffer: memoryview, at: int) -> tuple[Message, int]:
         fields: dict[str, Any] = {}
@@ -271,7 +324,10 @@ def _decoder(struct: Struct, version: int, flexible: bool, steps: _Steps, tagged
         tag, at = read_unsigned_varint(buffer, at)
         size, at = read_unsigned_varint(buffer, at)
         if size > len(buffer) - at:
-            raise DecodeError(f"a tagged field of {size} bytes is announced, {len(buffer) - at} remain")
+            raise DecodeError(
+                f"a tagged field of {size} bytes is announced, {len(buffer) - at}"
+                " remain"
+            )
         if tag not in tags:  # from a newer version of Kafka than ours
             return at + size
         name, read, nullable = tags[tag]
@@ -284,7 +340,9 @@ def _decoder(struct: Struct, version: int, flexible: bool, steps: _Steps, tagged
     return decode
 
 
-def _encoder(struct: Struct, version: int, flexible: bool, steps: _Steps, tagged: _Tagged) -> Writer:
+def _encoder(
+    struct: Struct, version: int, flexible: bool, steps: _Steps, tagged: _Tagged
+) -> Writer:
     """A function that writes one struct, given as a Message or a dict."""
     known = {f.attribute for f in struct.fields}
     strict = [f for f in struct.fields if version not in f.versions and not f.ignorable]
@@ -297,28 +355,43 @@ def _encoder(struct: Struct, version: int, flexible: bool, steps: _Steps, tagged
             return
         fields: Mapping[str, Any] = body if type(body) is dict else _fields_of(body)
         if not known.issuperset(fields):
-            raise EncodeError(f"{struct.name} has no field {', '.join(sorted(fields.keys() - known))}")
+            raise EncodeError(
+                f"{struct.name} has no field {', '.join(sorted(fields.keys() - known))}"
+            )
         for f in strict:
             if f.attribute in fields and not f.is_default(fields[f.attribute]):
-                raise EncodeError(f"{struct.name}.{f.name} is set, but version {version} does not have it")
+                raise EncodeError(
+                    f"{struct.name}.{f.name} is set, but version {version} does not"
+                    " have it"
+                )
         name: Any = None
         try:
             for name, default, write, null in steps:
                 if type(name) is list:
-                    parts[-1] += write(*[fields.get(attribute, zero) for attribute, zero in name])
+                    parts[-1] += write(
+                        *[fields.get(attribute, zero) for attribute, zero in name]
+                    )
                 elif (value := fields.get(name, default)) is not None:
                     write(parts, value)
                 elif null is not None:
                     parts[-1] += null
                 else:
-                    raise EncodeError(f"{struct.name}.{name} must not be None in version {version}")
+                    raise EncodeError(
+                        f"{struct.name}.{name} must not be None in version {version}"
+                    )
             if flexible:
                 write_tagged(parts, fields)
         except EncodeError:
             raise
         except (layouts.error, TypeError, ValueError, AttributeError) as error:
-            names = [attribute for attribute, _ in name] if isinstance(name, list) else [name]
-            raise EncodeError(f"{struct.name}.{' or '.join(names)} in version {version}: {error}") from error
+            names = (
+                [attribute for attribute, _ in name]
+                if isinstance(name, list)
+                else [name]
+            )
+            raise EncodeError(
+                f"{struct.name}.{' or '.join(names)} in version {version}: {error}"
+            ) from error
 
     def write_tagged(parts: list[Any], fields: Mapping[str, Any]) -> None:
         if tags.isdisjoint(fields):
@@ -334,8 +407,14 @@ def _encoder(struct: Struct, version: int, flexible: bool, steps: _Steps, tagged
             elif version in f.nullable:
                 payload[0] += codec.null
             else:
-                raise EncodeError(f"{struct.name}.{f.attribute} must not be None in version {version}")
-            set_fields.append(unsigned_varint(f.tag or 0) + unsigned_varint(len(payload[0])) + payload[0])
+                raise EncodeError(
+                    f"{struct.name}.{f.attribute} must not be None in version {version}"
+                )
+            set_fields.append(
+                unsigned_varint(f.tag or 0)
+                + unsigned_varint(len(payload[0]))
+                + payload[0]
+            )
         parts[-1] += unsigned_varint(len(set_fields)) + b"".join(set_fields)
 
     return encode
@@ -349,5 +428,9 @@ def _codec(f: Field, version: int, flexible: bool) -> Codec:
     elif f.type in FIXED:  # in an array, or with a tag
         codec = primitives.number(FIXED[f.type])
     else:
-        codec = primitives.UUID if f.type == "uuid" else primitives.sized(f.type, flexible)
-    return primitives.array(codec, flexible, FIXED.get(f.type, "")) if f.array else codec
+        codec = (
+            primitives.UUID if f.type == "uuid" else primitives.sized(f.type, flexible)
+        )
+    return (
+        primitives.array(codec, flexible, FIXED.get(f.type, "")) if f.array else codec
+    )

@@ -9,14 +9,16 @@ One message a paragraph, one field a line, official names throughout:
       ThrottleTimeMs: int32 1+ ignorable
       ErrorCode: int16
 
-A record of a coordinator's log is written alike: the key, then the value, with `written=` where Kafka writes another
-version than the newest it can read.
+A record of a coordinator's log is written alike: the key, then the value, with
+`written=` where Kafka writes another version than the newest it can read.
 
-`name: type[?] [versions] [=default] [tag=n] [ignorable]`. Without versions a field exists wherever its parent does.
-`[]` before the type makes an array. `?12+` says that null is allowed from version 12 only. A struct's fields are
-indented below its first use; a second use gives its name alone. Without a default a field reads as zero, false,
-empty, or a struct of defaults (records: null). A tagged field (KIP-482) is written only where it differs from its
-default. A field that a version lacks reads as its default; setting it is an error unless it is ignorable.
+`name: type[?] [versions] [=default] [tag=n] [ignorable]`. Without versions a field
+exists wherever its parent does. `[]` before the type makes an array. `?12+` says that
+null is allowed from version 12 only. A struct's fields are indented below its first
+use; a second use gives its name alone. Without a default a field reads as zero, false,
+empty, or a struct of defaults (records: null). A tagged field (KIP-482) is written only
+where it differs from its default. A field that a version lacks reads as its default;
+setting it is an error unless it is ignorable.
 """
 
 import re
@@ -30,22 +32,42 @@ from .schema import Field, Schema, Struct
 
 _LATEST = 0x7FFF  # versions are int16
 _FIELD = re.compile(
-    r"(?P<indent>(?:  )+)(?P<name>\w+): (?P<array>\[\])?(?P<type>\w+)(?P<nullable>\?(?P<since>\d+\+)?)?"
-    r"(?: (?P<versions>\d[\d+-]*))?(?: =(?P<default>\S+))?(?: tag=(?P<tag>\d+))?(?P<ignorable> ignorable)?"
+    r"(?P<indent>(?:  )+)(?P<name>\w+):"
+    r" (?P<array>\[\])?(?P<type>\w+)(?P<nullable>\?(?P<since>\d+\+)?)?"
+    r"(?: (?P<versions>\d[\d+-]*))?(?: =(?P<default>\S+))?(?:"
+    r" tag=(?P<tag>\d+))?(?P<ignorable> ignorable)?"
 )
-_ZERO = {"bool": False, "string": "", "bytes": b"", "uuid": bytes(16), "float64": 0.0, "records": None}
+_ZERO = {
+    "bool": False,
+    "string": "",
+    "bytes": b"",
+    "uuid": bytes(16),
+    "float64": 0.0,
+    "records": None,
+}
 
 
 class Declaration(NamedTuple):
     """One paragraph of the schema text: one struct, or two around the arrow."""
 
     name: str
-    attributes: dict[str, str]  # key=, record= or coordinator=, versions=, flexible=, written=
-    structs: list[Callable[[], Struct]]  # read when first asked for: a program uses few messages
+    # key=, record= or coordinator=, versions=, flexible=, written=
+    attributes: dict[str, str]
+    # read when first asked for: a program uses few messages
+    structs: list[Callable[[], Struct]]
 
     def schema(self, suffix: str = "", part: int = 0) -> Schema:
-        flexible = version_range(self.attributes["flexible"]) if "flexible" in self.attributes else range(0)
-        return Schema(self.name + suffix, version_range(self.attributes["versions"]), flexible, self.structs[part])
+        flexible = (
+            version_range(self.attributes["flexible"])
+            if "flexible" in self.attributes
+            else range(0)
+        )
+        return Schema(
+            self.name + suffix,
+            version_range(self.attributes["versions"]),
+            flexible,
+            self.structs[part],
+        )
 
 
 def version_range(text: str) -> range:
@@ -71,7 +93,9 @@ def _declaration(lines: list[str]) -> Declaration:
         arrow = lines.index("->")
         parts = [lines[1:arrow], lines[arrow + 1 :]]
     present = version_range(versions["versions"])
-    return Declaration(name, versions, [partial(_struct, name, part, present) for part in parts])
+    return Declaration(
+        name, versions, [partial(_struct, name, part, present) for part in parts]
+    )
 
 
 def _struct(name: str, lines: list[str], versions: range) -> Struct:
@@ -79,12 +103,16 @@ def _struct(name: str, lines: list[str], versions: range) -> Struct:
     for line in lines:
         row = _FIELD.fullmatch(line)
         if row is None:
-            raise ValueError(f"{name}: this line of the schema text is not a field: {line!r}")
+            raise ValueError(
+                f"{name}: this line of the schema text is not a field: {line!r}"
+            )
         rows.append(row)
     return Struct(name, _fields(rows, 1, versions, {}))
 
 
-def _fields(rows: list[re.Match[str]], depth: int, versions: range, structs: dict[str, Struct]) -> list[Field]:
+def _fields(
+    rows: list[re.Match[str]], depth: int, versions: range, structs: dict[str, Struct]
+) -> list[Field]:
     """The fields at one depth. What is indented below a field is its struct."""
     starts = [i for i, row in enumerate(rows) if len(row["indent"]) == 2 * depth]
     fields = []
@@ -92,7 +120,9 @@ def _fields(rows: list[re.Match[str]], depth: int, versions: range, structs: dic
         row = rows[start]
         present = version_range(row["versions"]) if row["versions"] else versions
         if end > start + 1:
-            structs[row["type"]] = Struct(row["type"], _fields(rows[start + 1 : end], depth + 1, present, structs))
+            structs[row["type"]] = Struct(
+                row["type"], _fields(rows[start + 1 : end], depth + 1, present, structs)
+            )
         fields.append(_field(row, present, structs.get(row["type"])))
     return fields
 
@@ -127,7 +157,13 @@ def _default(row: re.Match[str], struct: Struct | None) -> Any:
         return {}
     if text is None:
         return _ZERO.get(row["type"], 0)
-    return text == "true" if row["type"] == "bool" else int(text, 0) if row["type"] in FIXED else text
+    return (
+        text == "true"
+        if row["type"] == "bool"
+        else int(text, 0)
+        if row["type"] in FIXED
+        else text
+    )
 
 
 def snake_case(name: str) -> str:

@@ -1,9 +1,11 @@
-"""This module finds the records in a batch, and decodes no more of the batch than is asked for.
+"""This module finds the records in a batch, and decodes no more of the batch than is
+asked for.
 
-Compression covers all records of a batch together, and each record begins with its length: a reader reaches a record
-only through those before it. A broker reads records where it needs keys or timestamps, and any client may have sent
-them: a few bytes can unpack to gigabytes, or to millions of records. So the content is decompressed as far as records
-are asked for, and all of it is counted against an allowance.
+Compression covers all records of a batch together, and each record begins with its
+length: a reader reaches a record only through those before it. A broker reads records
+where it needs keys or timestamps, and any client may have sent them: a few bytes can
+unpack to gigabytes, or to millions of records. So the content is decompressed as far as
+records are asked for, and all of it is counted against an allowance.
 """
 
 from collections.abc import Iterator
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 _SMALLEST_RECORD = 7
 _FEWEST_BYTES = 8192  # an eighth of what is decompressed first
 
-# Where a record is: the batch's content as far as it is decompressed, where in it the record's key begins and where the
-# record ends; and the record's offset and timestamp.
+# Where a record is: the batch's content as far as it is decompressed, where in it the
+# record's key begins and where the record ends; and the record's offset and timestamp.
 Place = tuple[bytes, int, int, int, int]
 
 
@@ -29,14 +31,18 @@ class TooMuchToDecode(KafkaError):
     """A batch holds more than may be decoded of it."""
 
     def __init__(self) -> None:
-        super().__init__(Error.MESSAGE_TOO_LARGE, "the batch holds too many records, or too large ones, to be unpacked")
+        super().__init__(
+            Error.MESSAGE_TOO_LARGE,
+            "the batch holds too many records, or too large ones, to be unpacked",
+        )
 
 
 @dataclass(slots=True)
 class Allowance:
     """How much may be decoded: of one batch, or of all batches that a request is about.
 
-    content_bytes: how many bytes decompression may add. records: how many records may be looked at.
+    content_bytes: how many bytes decompression may add. records: how many records may
+    be looked at.
     """
 
     content_bytes: int = 16 << 20
@@ -48,9 +54,11 @@ class Allowance:
             raise TooMuchToDecode
 
 
-def walk(header: "BatchHeader", packed: memoryview, allowance: Allowance) -> Iterator[Place]:
-    """The records of a batch, one after the other. packed: what follows the header. Errors: CorruptRecord when a record
-    is reached that is wrong; TooMuchToDecode.
+def walk(
+    header: "BatchHeader", packed: memoryview, allowance: Allowance
+) -> Iterator[Place]:
+    """The records of a batch, one after the other. packed: what follows the header.
+    Errors: CorruptRecord when a record is reached that is wrong; TooMuchToDecode.
     """
     if header.records_count * _SMALLEST_RECORD > len(packed) + allowance.content_bytes:
         raise TooMuchToDecode
@@ -60,22 +68,31 @@ def walk(header: "BatchHeader", packed: memoryview, allowance: Allowance) -> Ite
     while left > 0:
         try:
             length, start = read_varint(content, at)
-            timestamp_delta, key_at = read_varint(content, start + 1)  # behind the attributes: none are defined
+            # behind the attributes: none are defined
+            timestamp_delta, key_at = read_varint(content, start + 1)
             offset_delta, key_at = read_varint(content, key_at)
             end = start + length
         except IndexError:
             end = len(content) + 1
         if end > len(content):
             if whole:
-                raise CorruptRecord(f"{left} of {header.records_count} records are not there")
+                raise CorruptRecord(
+                    f"{left} of {header.records_count} records are not there"
+                )
             content, whole = next(unpacked)
             continue
         if key_at >= end or not 0 <= offset_delta <= header.last_offset_delta:
-            raise CorruptRecord(f"record {header.records_count - left} of the batch is malformed")
+            raise CorruptRecord(
+                f"record {header.records_count - left} of the batch is malformed"
+            )
         allowance.records -= 1
         if allowance.records < 0:
             raise TooMuchToDecode
-        timestamp = header.max_timestamp if header.log_append_time else int64(header.base_timestamp + timestamp_delta)
+        timestamp = (
+            header.max_timestamp
+            if header.log_append_time
+            else int64(header.base_timestamp + timestamp_delta)
+        )
         yield content, key_at, end, header.base_offset + offset_delta, timestamp
         at, left = end, left - 1
     if not whole:
@@ -84,12 +101,18 @@ def walk(header: "BatchHeader", packed: memoryview, allowance: Allowance) -> Ite
         raise CorruptRecord(f"{len(content) - at} bytes behind the last record")
 
 
-def _unpack(codec: str, packed: memoryview, allowance: Allowance) -> Iterator[tuple[bytes, bool]]:
-    """The content so far, and whether it is all: each time more, from its beginning. Errors: TooMuchToDecode."""
+def _unpack(
+    codec: str, packed: memoryview, allowance: Allowance
+) -> Iterator[tuple[bytes, bool]]:
+    """The content so far, and whether it is all: each time more, from its beginning.
+    Errors: TooMuchToDecode.
+    """
     most_bytes = len(packed) + allowance.content_bytes
     wanted_bytes = 0
     while wanted_bytes < most_bytes:
-        wanted_bytes = min(8 * max(wanted_bytes, len(packed), _FEWEST_BYTES), most_bytes)
+        wanted_bytes = min(
+            8 * max(wanted_bytes, len(packed), _FEWEST_BYTES), most_bytes
+        )
         content, whole = decompress(codec, packed, wanted_bytes)
         allowance.content_bytes = most_bytes - max(len(packed), len(content))
         yield content, whole

@@ -16,28 +16,43 @@ EXIT_TICKET = (
     Question(
         "log start offset 4, log end offset 16, and audit starts",
         right=2,
-        why="2. Reading removes nothing: audit gets 4 to 15. Offset 16 will be that of the next record.",
+        why=(
+            "2. Reading removes nothing: audit gets 4 to 15. Offset 16 will be that of"
+            " the next record."
+        ),
     ),
     Question(
         "retention.ms is one day, a record is 30 hours old, its segment's newest 20",
         right=3,
-        why="3. Retention deletes whole segments. The record goes when the newest record of its segment is too old.",
+        why=(
+            "3. Retention deletes whole segments. The record goes when the newest"
+            " record of its segment is too old."
+        ),
     ),
     Question(
         "a reader asks for offset 2, and the log starts at 8",
         right=3,
-        why="3. The broker answers OFFSET_OUT_OF_RANGE, and the reader's own auto.offset.reset says where it goes on.",
+        why=(
+            "3. The broker answers OFFSET_OUT_OF_RANGE, and the reader's own"
+            " auto.offset.reset says where it goes on."
+        ),
     ),
     Question(
         "s1 in partition 2, s2 in partition 0, one reader",
         right=1,
-        why="1. Kafka keeps the order within a partition, and promises nothing across partitions.",
+        why=(
+            "1. Kafka keeps the order within a partition, and promises nothing across"
+            " partitions."
+        ),
         lesson="00",
     ),
     Question(
         "the records of some sensors are read out of order since yesterday",
         right=1,
-        why="1. The partition is computed from the key and the number of partitions. A new number moves many keys.",
+        why=(
+            "1. The partition is computed from the key and the number of partitions. A"
+            " new number moves many keys."
+        ),
         lesson="00",
     ),
 )
@@ -47,19 +62,29 @@ EXIT_TICKET = (
 
 
 def exercise_1():
-    """The first offset that can still be read: computed by running it, never typed in."""
+    """The first offset that can still be read: computed by running it, never typed
+    in.
+    """
     truth = log_start_after_ten_days()
     return Exercise(
         name="first_offset",
         takes=whole_number,
         right=f"the log starts at offset {truth} now.",
         hints=(
-            "Write down which offsets share a segment. A new segment begins with the record that comes more than 20 "
-            "hours after the first record of the old one.",
-            "Four records a segment: 0-3, 4-7, 8-11 and so on. A segment may go when its newest record is older than "
-            "72 hours. Which hour was offset 3 written at? Offset 7?",
-            "Record n was written at hour 6n, so segment k ends with the record of hour 6(4k+3). It is hour 256 now: "
-            "which k have 6(4k+3) < 256 - 72?",
+            (
+                "Write down which offsets share a segment. A new segment begins with"
+                " the record that comes more than 20 hours after the first record of"
+                " the old one."
+            ),
+            (
+                "Four records a segment: 0-3, 4-7, 8-11 and so on. A segment may go"
+                " when its newest record is older than 72 hours. Which hour was offset"
+                " 3 written at? Offset 7?"
+            ),
+            (
+                "Record n was written at hour 6n, so segment k ends with the record of"
+                " hour 6(4k+3). It is hour 256 now: which k have 6(4k+3) < 256 - 72?"
+            ),
         ),
         rungs=(
             Rung(
@@ -80,12 +105,21 @@ def not_the_log_start(answer, truth):
     if not 0 <= answer <= LAST:
         return f"there is no offset {answer}: the shop wrote 0 to {LAST}."
     if answer == 31:  # the oldest record younger than 72 h
-        return "31 is the oldest record younger than three days. Retention doesn't look at records, but at segments."
+        return (
+            "31 is the oldest record younger than three days. Retention doesn't look at"
+            " records, but at segments."
+        )
     if answer % 4:
-        return f"offset {answer} is in the middle of a segment. Retention deletes whole segments."
+        return (
+            f"offset {answer} is in the middle of a segment. Retention deletes whole"
+            " segments."
+        )
     if answer == 0:
         return "not 0: segments whose newest record is older than three days are gone."
-    return f"not {answer}. {'Less' if answer > truth else 'More'} is gone: look at the newest record of each segment."
+    return (
+        f"not {answer}. {'Less' if answer > truth else 'More'} is gone: look at the"
+        " newest record of each segment."
+    )
 
 
 @cache
@@ -94,18 +128,26 @@ def log_start_after_ten_days():
     cluster = Cluster(seed=1)
     configs = {"segment.ms": 20 * HOUR * 1000, "retention.ms": 72 * HOUR * 1000}
     cluster.create_topic("orders", partitions=1, configs=configs)
-    producer = cluster.producer(metadata_max_age_ms=24 * HOUR * 1000)  # it asks less often, and the check is faster
+    # it asks less often, and the check is faster
+    producer = cluster.producer(metadata_max_age_ms=24 * HOUR * 1000)
     for number in range(41):
         producer.send("orders", value=f"order {number}")
         cluster.run(seconds=6 * HOUR if number < 40 else 16 * HOUR)
-    return cluster.consumer("orders", auto_offset_reset="earliest").poll(timeout_ms=1000).popitem()[1][0].offset
+    return (
+        cluster.consumer("orders", auto_offset_reset="earliest")
+        .poll(timeout_ms=1000)
+        .popitem()[1][0]
+        .offset
+    )
 
 
 # --- 2: write a piece ---
 
 
 class KafkasLog:
-    """What TinyLog is compared with: Kafka's rules for one partition, without the bytes."""
+    """What TinyLog is compared with: Kafka's rules for one partition, without the
+    bytes.
+    """
 
     def __init__(self, segment_size):
         self.segment_size = segment_size
@@ -126,14 +168,30 @@ class KafkasLog:
     def read(self, offset):
         if not self.start <= offset <= self.end:
             raise IndexError("OFFSET_OUT_OF_RANGE")
-        return [record for segment in self.segments for record in segment if record[0] >= offset]
+        return [
+            record
+            for segment in self.segments
+            for record in segment
+            if record[0] >= offset
+        ]
 
     def delete_older_than(self, timestamp):
-        while self.segments[0] and max(when for _, when, _ in self.segments[0]) < timestamp:
+        while (
+            self.segments[0]
+            and max(when for _, when, _ in self.segments[0]) < timestamp
+        ):
             self.segments = self.segments[1:] or [[]]
 
     def offset_for(self, timestamp):
-        return next((o for segment in self.segments for o, when, _ in segment if when >= timestamp), None)
+        return next(
+            (
+                o
+                for segment in self.segments
+                for o, when, _ in segment
+                if when >= timestamp
+            ),
+            None,
+        )
 
 
 # name of the case: (records a segment holds, calls)
@@ -142,7 +200,10 @@ READ_CASES = {
     "from the middle": (9, [*TWO, ("append", 30, "c"), ("read", 1)]),
     "across segments": (1, [*TWO, ("read", 0)]),
     "twice": (2, [("append", 10, "a"), ("read", 0), ("read", 0)]),
-    "forty records": (3, [*(("append", 10 * number, "z") for number in range(40)), ("read", 37)]),
+    "forty records": (
+        3,
+        [*(("append", 10 * number, "z") for number in range(40)), ("read", 37)],
+    ),
 }
 END_CASES = {
     "an empty log": (2, [("read", 0)]),
@@ -154,21 +215,43 @@ END_CASES = {
 RETENTION_CASES = {
     "nothing to delete": (2, [("delete_older_than", 10), ("append", 10, "a")]),
     "one old segment": (1, [*TWO, ("delete_older_than", 15), ("read", 1)]),
-    "an old record in a young segment": (2, [*TWO, ("delete_older_than", 15), ("read", 0)]),
+    "an old record in a young segment": (
+        2,
+        [*TWO, ("delete_older_than", 15), ("read", 0)],
+    ),
     "a late record at the end of a young segment": (
         2,
-        [("append", 20, "a"), ("append", 10, "b"), ("delete_older_than", 15), ("read", 0)],
+        [
+            ("append", 20, "a"),
+            ("append", 10, "b"),
+            ("delete_older_than", 15),
+            ("read", 0),
+        ],
     ),
     "exactly the limit": (1, [*TWO, ("delete_older_than", 10), ("read", 0)]),
-    "all of it": (2, [*TWO, ("delete_older_than", 99), ("append", 30, "c"), ("read", 2)]),
+    "all of it": (
+        2,
+        [*TWO, ("delete_older_than", 99), ("append", 30, "c"), ("read", 2)],
+    ),
     "an old segment behind a young one": (
         1,
-        [("append", 20, "a"), ("append", 10, "b"), ("delete_older_than", 15), ("read", 0)],
+        [
+            ("append", 20, "a"),
+            ("append", 10, "b"),
+            ("delete_older_than", 15),
+            ("read", 0),
+        ],
     ),
     "a segment after everything was deleted": (
         2,
-        [("append", 10, "a"), ("delete_older_than", 99), ("append", 20, "b"), ("append", 40, "c"),
-         ("delete_older_than", 30), ("read", 1)],
+        [
+            ("append", 10, "a"),
+            ("delete_older_than", 99),
+            ("append", 20, "b"),
+            ("append", 40, "c"),
+            ("delete_older_than", 30),
+            ("read", 1),
+        ],
     ),
     "the deleted": (1, [*TWO, ("delete_older_than", 15), ("read", 0)]),
 }
@@ -178,35 +261,63 @@ TIME_CASES = {
     "younger than all": (2, [("append", 10, "a"), ("offset_for", 11)]),
     "clocks that disagree": (
         4,
-        [("append", 10, "a"), ("append", 30, "b"), ("append", 20, "c"), ("offset_for", 20)],
+        [
+            ("append", 10, "a"),
+            ("append", 30, "b"),
+            ("append", 20, "c"),
+            ("offset_for", 20),
+        ],
     ),
 }
 
 
 def exercise_2():
-    """A log in memory, in four rungs: append and read, the ends, retention, and (stretch) search by time."""
-    common = {"smaller": fewer_steps, "describe": as_calls, "picture": what_kafkas_log_does, "broken": differs}
+    """A log in memory, in four rungs: append and read, the ends, retention, and
+    (stretch) search by time.
+    """
+    common = {
+        "smaller": fewer_steps,
+        "describe": as_calls,
+        "picture": what_kafkas_log_does,
+        "broken": differs,
+    }
     return Exercise(
         name="TinyLog",
         takes=a_class,
         right="your log does what Kafka's does.",
         hints=(
-            "An offset is never used twice. Keep the next one in self.end: the length of a list forgets what is gone.",
-            "The log starts at the first record of self.segments[0]; when that is empty, at self.end. read raises "
-            "IndexError below the start and above self.end; at self.end it returns [].",
-            "Retention: while the first segment has records and the largest timestamp among them is less than the "
-            "limit, drop that segment; when none is left, put an empty one. The offsets go on from self.end.",
+            (
+                "An offset is never used twice. Keep the next one in self.end: the"
+                " length of a list forgets what is gone."
+            ),
+            (
+                "The log starts at the first record of self.segments[0]; when that is"
+                " empty, at self.end. read raises IndexError below the start and above"
+                " self.end; at self.end it returns []."
+            ),
+            (
+                "Retention: while the first segment has records and the largest"
+                " timestamp among them is less than the limit, drop that segment; when"
+                " none is left, put an empty one. The offsets go on from self.end."
+            ),
         ),
         rungs=(
             Rung(
-                holds="offsets rise by one, and read returns everything from an offset on",
+                holds=(
+                    "offsets rise by one, and read returns everything from an offset on"
+                ),
                 cases=READ_CASES,
-                scenario=lambda source: steps(source, ("append", "append", "read"), inside=True),
+                scenario=lambda source: steps(
+                    source, ("append", "append", "read"), inside=True
+                ),
                 needs=("append", "read"),
                 **common,
             ),
             Rung(
-                holds="at the end there is nothing yet, and beyond both ends is out of range",
+                holds=(
+                    "at the end there is nothing yet, and beyond both ends is out of"
+                    " range"
+                ),
                 cases=END_CASES,
                 scenario=lambda source: steps(source, ("append", "append", "read")),
                 **common,
@@ -214,14 +325,18 @@ def exercise_2():
             Rung(
                 holds="retention takes whole segments, oldest first, and offsets go on",
                 cases=RETENTION_CASES,
-                scenario=lambda source: steps(source, ("append", "append", "append", "delete_older_than", "read")),
+                scenario=lambda source: steps(
+                    source, ("append", "append", "append", "delete_older_than", "read")
+                ),
                 needs=("delete_older_than",),
                 **common,
             ),
             Rung(
                 holds="a search by time finds the first record that is not older",
                 cases=TIME_CASES,
-                scenario=lambda source: steps(source, ("append",) * 3 + ("delete_older_than", "offset_for")),
+                scenario=lambda source: steps(
+                    source, ("append",) * 3 + ("delete_older_than", "offset_for")
+                ),
                 needs=("offset_for",),
                 stretch=True,
                 **common,
@@ -231,7 +346,9 @@ def exercise_2():
 
 
 def steps(source, kinds, inside=False):
-    """A random segment size and calls; timestamps mostly rise. inside: reads stay within the log."""
+    """A random segment size and calls; timestamps mostly rise. inside: reads stay
+    within the log.
+    """
     calls = []
     appended = 0
     for _ in range(source.randint(2, 12 if source.random() < 0.9 else 60)):
@@ -241,18 +358,32 @@ def steps(source, kinds, inside=False):
             calls.append(("append", at, "abcdefghijklmnopqrstuvwxyz"[appended % 26]))
             appended += 1
         elif kind == "read":
-            calls.append(("read", source.randint(0, appended) if inside else source.randint(-3, appended + 2)))
+            calls.append(
+                (
+                    "read",
+                    (
+                        source.randint(0, appended)
+                        if inside
+                        else source.randint(-3, appended + 2)
+                    ),
+                )
+            )
         else:
             calls.append((kind, source.randint(0, 10 * appended + 10)))
     return source.randint(1, 4), calls
 
 
 def differs(answer, case):
-    """The first call at which the answer and Kafka's log part; also when the caller changes the lists it gets."""
+    """The first call at which the answer and Kafka's log part; also when the caller
+    changes the lists it gets.
+    """
     parted = parting(answer, case, spoil=False)
     if parted or not parting(answer, case, spoil=True):
         return parted
-    return "read hands out the log's own list: its caller empties the list, and the records are gone from the log."
+    return (
+        "read hands out the log's own list: its caller empties the list, and the"
+        " records are gone from the log."
+    )
 
 
 def parting(answer, case, spoil):
@@ -260,12 +391,21 @@ def parting(answer, case, spoil):
     segment_size, calls = case
     mine, kafkas = answer(segment_size), KafkasLog(segment_size)
     for number, (name, *arguments) in enumerate(calls):
-        expected, found = outcome(kafkas, name, arguments), outcome(mine, name, arguments)
+        expected, found = (
+            outcome(kafkas, name, arguments),
+            outcome(mine, name, arguments),
+        )
         if name == "delete_older_than" and not isinstance(found, OutOfRange):
             found = None  # whatever it returns
         if plain(expected) != plain(found):
-            return f"{call(name, arguments)} {said(found, 'gave', 'raised')}, and Kafka's log {said(expected)}.\n" + (
-                f"before it: {as_calls((segment_size, calls[:number]))}" if number < len(calls) - 1 else ""
+            return (
+                f"{call(name, arguments)} {said(found, 'gave', 'raised')}, and Kafka's"
+                f" log {said(expected)}.\n"
+                + (
+                    f"before it: {as_calls((segment_size, calls[:number]))}"
+                    if number < len(calls) - 1
+                    else ""
+                )
             )
         if spoil and isinstance(found, list):
             found.clear()
@@ -292,7 +432,11 @@ def outcome(log, name, arguments):
 
 
 def said(found, gives="gives", raises="raises"):
-    return f"{raises} {found.name}" if isinstance(found, OutOfRange) else f"{gives} {found!r}"
+    return (
+        f"{raises} {found.name}"
+        if isinstance(found, OutOfRange)
+        else f"{gives} {found!r}"
+    )
 
 
 def fewer_steps(case):
@@ -309,7 +453,12 @@ def call(name, arguments):
 
 def as_calls(case):
     segment_size, calls = case
-    return ", ".join([f"TinyLog({segment_size})", *(call(name, arguments) for name, *arguments in calls)])
+    return ", ".join(
+        [
+            f"TinyLog({segment_size})",
+            *(call(name, arguments) for name, *arguments in calls),
+        ]
+    )
 
 
 WHERE = {"topic": "tiny", "partition": 0}
@@ -321,15 +470,23 @@ def what_kafkas_log_does(_, case):
     segment_size, calls = case
     log, events = KafkasLog(segment_size), []
     trace = Trace("broker 1", [events.append])
-    trace.emit("TopicCreated", topic="tiny", partitions=1, replication_factor=1, configs={})
+    trace.emit(
+        "TopicCreated", topic="tiny", partitions=1, replication_factor=1, configs={}
+    )
     for name, *arguments in calls:
         trace.now += 1000
         before = [segment for segment in log.segments if segment]
         outcome(log, name, arguments)
         if name == "append":
-            append_as_events(trace, log, *arguments, rolled=len(log.segments) > max(1, len(before)))
+            append_as_events(
+                trace, log, *arguments, rolled=len(log.segments) > max(1, len(before))
+            )
         elif name == "delete_older_than":
-            delete_as_events(trace, log, [segment for segment in before if segment not in log.segments])
+            delete_as_events(
+                trace,
+                log,
+                [segment for segment in before if segment not in log.segments],
+            )
     return picture("log", events)
 
 
@@ -339,7 +496,14 @@ def append_as_events(trace, log, timestamp, value, rolled):
         why = Reason("segment_bytes", f"the old one holds {log.segment_size} records")
         trace.emit("SegmentRolled", **WHERE, base_offset=offset, why=why)
     records = [[offset, None, value, timestamp]]
-    trace.emit("RecordsAppended", **WHERE, base_offset=offset, last_offset=offset, size_bytes=SIZE, records=records)
+    trace.emit(
+        "RecordsAppended",
+        **WHERE,
+        base_offset=offset,
+        last_offset=offset,
+        size_bytes=SIZE,
+        records=records,
+    )
     trace.emit("HighWatermarkAdvanced", **WHERE, high_watermark=log.end)
 
 
@@ -348,5 +512,12 @@ def delete_as_events(trace, log, deleted):
         base, after = segment[0][0], segment[-1][0] + 1
         why = Reason("retention_ms", "its newest record is older than the limit")
         size_bytes = SIZE * len(segment)
-        trace.emit("SegmentDeleted", **WHERE, base_offset=base, next_offset=after, size_bytes=size_bytes, why=why)
+        trace.emit(
+            "SegmentDeleted",
+            **WHERE,
+            base_offset=base,
+            next_offset=after,
+            size_bytes=size_bytes,
+            why=why,
+        )
         trace.emit("LogStartOffsetAdvanced", **WHERE, log_start_offset=after, why=why)

@@ -10,35 +10,63 @@ from minikafka.course.judging.checks import Exercise, Rung
 from minikafka.course.judging.checks import number as a_number
 from minikafka.course.lessons import Question
 
-NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "olivia")
+NAMES = (
+    "alice",
+    "bob",
+    "carol",
+    "dave",
+    "erin",
+    "frank",
+    "grace",
+    "heidi",
+    "ivan",
+    "judy",
+    "mallory",
+    "olivia",
+)
 HOT = b"megamart"
 
 EXIT_TICKET = (
     Question(
         "two records with different keys in one topic",
         right=3,
-        why="3. Order holds within a partition. Two keys may share one, or not: their order is kept only if they do.",
+        why=(
+            "3. Order holds within a partition. Two keys may share one, or not: their"
+            " order is kept only if they do."
+        ),
     ),
     Question(
         "100 short records without a key, one after another, three partitions",
         right=1,
-        why="1. The sticky partitioner stays with one partition until batch.size bytes (16 kB) or more went there.",
+        why=(
+            "1. The sticky partitioner stays with one partition until batch.size bytes"
+            " (16 kB) or more went there."
+        ),
     ),
     Question(
         "a topic with keyed records grows from 4 to 5 partitions",
         right=2,
-        why="2. The hash is taken modulo 5 now: about four keys in five go elsewhere. Old records stay where they are.",
+        why=(
+            "2. The hash is taken modulo 5 now: about four keys in five go elsewhere."
+            " Old records stay where they are."
+        ),
     ),
     Question(
         "all readers get a topic's records in one order",
         right=1,
-        why="1. Kafka orders the records of a partition. Between partitions it promises nothing.",
+        why=(
+            "1. Kafka orders the records of a partition. Between partitions it promises"
+            " nothing."
+        ),
         lesson="00",
     ),
     Question(
         "billing needs last week's orders again",
         right=3,
-        why="3. Reading removes nothing: seek sets the position back, as far as retention has left the log.",
+        why=(
+            "3. Reading removes nothing: seek sets the position back, as far as"
+            " retention has left the log."
+        ),
         lesson="01",
     ),
 )
@@ -61,18 +89,28 @@ KEYED = {
 
 
 def exercise_1():
-    """The partitioner in five rungs: one partition for a key; the same elsewhere; Kafka's own; no key; a mistake."""
+    """The partitioner in five rungs: one partition for a key; the same elsewhere;
+    Kafka's own; no key; a mistake.
+    """
     common = {"scenario": a_record, "smaller": simpler, "describe": as_call}
     return Exercise(
         name="my_partition",
         right="your partitioner and Kafka's own agree.",
         hints=(
-            "Three steps: a number from the key's bytes, one that Java doesn't see as negative, an index into "
-            "all_partitions.",
-            "Java has signed numbers only. Kafka doesn't take abs(): it clears the highest bit, the sign, with "
-            "& 0x7fffffff. That comes before the modulo. And without a key?",
-            "For a key: the murmur2 of it, & 0x7fffffff, % len(all_partitions). A record without a key has nothing to "
-            "hash: take any of available. b'' is a key.",
+            (
+                "Three steps: a number from the key's bytes, one that Java doesn't see"
+                " as negative, an index into all_partitions."
+            ),
+            (
+                "Java has signed numbers only. Kafka doesn't take abs(): it clears the"
+                " highest bit, the sign, with & 0x7fffffff. That comes before the"
+                " modulo. And without a key?"
+            ),
+            (
+                "For a key: the murmur2 of it, & 0x7fffffff, % len(all_partitions). A"
+                " record without a key has nothing to hash: take any of available. b''"
+                " is a key."
+            ),
         ),
         rungs=(
             Rung(
@@ -88,7 +126,11 @@ def exercise_1():
             Rung(
                 holds="a key gets the same partition in another process, too",
                 broken=elsewhere_another_partition,
-                cases={"twelve keys in two processes": tuple((name.encode(), [0, 1, 2], [0, 1, 2]) for name in NAMES)},
+                cases={
+                    "twelve keys in two processes": tuple(
+                        (name.encode(), [0, 1, 2], [0, 1, 2]) for name in NAMES
+                    )
+                },
                 describe=lambda records: f"{as_call(records[0])} and the other names",
             ),
             Rung(
@@ -109,7 +151,10 @@ def exercise_1():
                 **{**common, "scenario": lambda source: (None, *a_record(source)[1:])},
             ),
             Rung(
-                holds="a key that is neither bytes nor None is an error, and not taken for no key",
+                holds=(
+                    "a key that is neither bytes nor None is an error, and not taken"
+                    " for no key"
+                ),
                 broken=swallowed,
                 cases={"a number": (7, [0, 1, 2], [0, 1, 2])},
                 describe=as_call,
@@ -122,10 +167,20 @@ def a_record(source):
     """A key, all partitions, and those with a leader."""
     count = source.randint(1, 12)
     partitions = list(range(count))
-    available = [partition for partition in partitions if source.random() < 0.8] or [count - 1]
+    available = [partition for partition in partitions if source.random() < 0.8] or [
+        count - 1
+    ]
     if source.random() < 0.6:
-        return source.choice(NAMES).encode() + str(source.randrange(1000)).encode(), partitions, available
-    return bytes(source.randrange(256) for _ in range(source.randint(0, 9))), partitions, available
+        return (
+            source.choice(NAMES).encode() + str(source.randrange(1000)).encode(),
+            partitions,
+            available,
+        )
+    return (
+        bytes(source.randrange(256) for _ in range(source.randint(0, 9))),
+        partitions,
+        available,
+    )
 
 
 def fewer_partitions(case):
@@ -164,19 +219,25 @@ def not_a_fixed_partition(answer, case):
     for _ in range(8):
         again = answer(key, partitions, available)
         if again != found:
-            return f"the same key went to {found!r} and to {again!r}. Then its records have no order."
+            return (
+                f"the same key went to {found!r} and to {again!r}. Then its records"
+                " have no order."
+            )
     return None
 
 
 def elsewhere_another_partition(answer, records):
     """What can't be tried there is left to the next rung."""
-    for record, there in zip(records, in_another_process(answer, records) or (), strict=False):
+    for record, there in zip(
+        records, in_another_process(answer, records) or (), strict=False
+    ):
         here = answer(*record)
         if there != here:
             return (
-                f"this process sends {record[0]!r} to partition {here!r}, and the same key to partition {there!r} "
-                "when your function runs in another process.\n"
-                "Python salts hash(), and with it the order of a set: each process has other numbers"
+                f"this process sends {record[0]!r} to partition {here!r}, and the same"
+                f" key to partition {there!r} when your function runs in another"
+                " process.\nPython salts hash(), and with it the order of a set: each"
+                " process has other numbers"
             )
     return None
 
@@ -186,14 +247,29 @@ def not_kafkas_partition(answer, case):
     found, truth = answer(key, partitions, available), kafkas(key, len(partitions))
     if found == truth:
         return None
-    line = f"key {key!r} goes to partition {found}, and Kafka's own client sends it to {truth}."
+    line = (
+        f"key {key!r} goes to partition {found}, and Kafka's own client sends it to"
+        f" {truth}."
+    )
     hashed = murmur2(key)
-    if found in (hashed % len(partitions), abs(hashed - 2**32) % len(partitions)) and hashed >= 2**31:
-        why = f"its hash {hashed} has the highest bit set: Java's minus sign. Kafka clears that bit, and takes no abs()"
+    if (
+        found in (hashed % len(partitions), abs(hashed - 2**32) % len(partitions))
+        and hashed >= 2**31
+    ):
+        why = (
+            f"its hash {hashed} has the highest bit set: Java's minus sign. Kafka"
+            " clears that bit, and takes no abs()"
+        )
     elif available != partitions and found in available:
-        why = "a key counts all partitions, also those without a leader now: otherwise it would move when a broker dies"
+        why = (
+            "a key counts all partitions, also those without a leader now: otherwise it"
+            " would move when a broker dies"
+        )
     else:
-        why = f"murmur2 gives {hashed}, and without the sign bit {to_positive(hashed)} % {len(partitions)} is {truth}"
+        why = (
+            f"murmur2 gives {hashed}, and without the sign bit {to_positive(hashed)} %"
+            f" {len(partitions)} is {truth}"
+        )
     return f"{line}\n{why}"
 
 
@@ -202,7 +278,14 @@ def not_available(answer, case):
     found = answer(None, partitions, available)
     if not_a_number(found, partitions):
         return not_a_number(found, partitions)
-    return None if found in available else f"without a key it chose {found}, which has no leader; {available} have one."
+    return (
+        None
+        if found in available
+        else (
+            f"without a key it chose {found}, which has no leader; {available} have"
+            " one."
+        )
+    )
 
 
 def swallowed(answer, case):
@@ -211,15 +294,22 @@ def swallowed(answer, case):
         found = answer(*case)
     except Exception:
         return None
-    return f"the key {case[0]!r} is a mistake, and it went to {found!r} as if there were no key. What hides the error?"
+    return (
+        f"the key {case[0]!r} is a mistake, and it went to {found!r} as if there were"
+        " no key. What hides the error?"
+    )
 
 
 def keyed_records(answer, case):
-    """The key through the answer, then through Kafka's own partitioner, on a real cluster."""
+    """The key through the answer, then through Kafka's own partitioner, on a real
+    cluster.
+    """
     key, partitions, _ = case
     cluster = Cluster(seed=2)
     cluster.create_topic("orders", partitions=len(partitions))
-    cluster.producer(partitioner=answer, client_id="yours").send("orders", key=key, value="by yours")
+    cluster.producer(partitioner=answer, client_id="yours").send(
+        "orders", key=key, value="by yours"
+    )
     cluster.producer(client_id="kafkas").send("orders", key=key, value="by Kafka's own")
     cluster.run(seconds=1)
     return cluster.play("partitioner")
@@ -234,17 +324,37 @@ NEAR_ENOUGH = 30
 
 
 def exercise_2():
-    """How many of a thousand keys move from 5 to 7 partitions; 30 either way is near enough."""
+    """How many of a thousand keys move from 5 to 7 partitions; 30 either way is near
+    enough.
+    """
     return Exercise(
         name="moved",
         takes=a_number,
-        right=f"of 1,000 customers {how_many_move()} go elsewhere. Six in seven: only h % 35 < 5 keeps its place.",
-        hints=(
-            "You may count instead of think: a key moves when its hash % 5 and its hash % 7 differ.",
-            "hash % 5 and hash % 7 repeat together every 35 numbers (their least common multiple). Look at 0 to 34.",
-            "0 to 4 give the same partition in both. Of 5 to 34, does any? So of 35 hashes, how many stay?",
+        right=(
+            f"of 1,000 customers {how_many_move()} go elsewhere. Six in seven: only h %"
+            " 35 < 5 keeps its place."
         ),
-        rungs=(Rung(holds="it is what happens", broken=not_the_count, cases={"1,000 customers": None}),),
+        hints=(
+            (
+                "You may count instead of think: a key moves when its hash % 5 and its"
+                " hash % 7 differ."
+            ),
+            (
+                "hash % 5 and hash % 7 repeat together every 35 numbers (their least"
+                " common multiple). Look at 0 to 34."
+            ),
+            (
+                "0 to 4 give the same partition in both. Of 5 to 34, does any? So of 35"
+                " hashes, how many stay?"
+            ),
+        ),
+        rungs=(
+            Rung(
+                holds="it is what happens",
+                broken=not_the_count,
+                cases={"1,000 customers": None},
+            ),
+        ),
     )
 
 
@@ -255,37 +365,66 @@ def how_many_move():
 
 
 def not_the_count(answer, _):
-    """Near enough is what is near to these thousand, or to what a pencil says of any thousand."""
+    """Near enough is what is near to these thousand, or to what a pencil says of any
+    thousand.
+    """
     if any(abs(answer - truth) <= NEAR_ENOUGH for truth in (how_many_move(), EXPECTED)):
         return None
     if 0 < answer < 1:
-        return f"not {answer}: how many of the 1,000 customers, as a number from 0 to 1000."
+        return (
+            f"not {answer}: how many of the 1,000 customers, as a number from 0 to"
+            " 1000."
+        )
     if abs(1000 - answer - EXPECTED) <= NEAR_ENOUGH:
         return f"not {answer}: that is about how many stay."
     if abs(answer - 1000 * (1 - BEFORE / AFTER)) <= NEAR_ENOUGH:
-        return f"not {answer}: the two new partitions get about that many, and the old ones trade keys too."
-    return f"not {answer}. {'Fewer' if answer > EXPECTED else 'More'} than that go elsewhere."
+        return (
+            f"not {answer}: the two new partitions get about that many, and the old"
+            " ones trade keys too."
+        )
+    return (
+        f"not {answer}. {'Fewer' if answer > EXPECTED else 'More'} than that go"
+        " elsewhere."
+    )
 
 
 # --- 3: write a piece, stretch ---
 
 
 def exercise_3():
-    """One hot key gets the last partition to itself; all others share the rest by Kafka's own hash."""
-    common = {"scenario": a_mixed_record, "smaller": simpler, "describe": lambda case: as_call(case, "route")}
+    """One hot key gets the last partition to itself; all others share the rest by
+    Kafka's own hash.
+    """
+    common = {
+        "scenario": a_mixed_record,
+        "smaller": simpler,
+        "describe": lambda case: as_call(case, "route"),
+    }
     return Exercise(
         name="route",
-        right="megamart has a partition of its own, and everybody else follows Kafka's hash over the rest.",
+        right=(
+            "megamart has a partition of its own, and everybody else follows Kafka's"
+            " hash over the rest."
+        ),
         hints=(
             "Two cases first: is it the hot key, and is there only one partition?",
-            "The others choose among all_partitions[:-1], by the same masked murmur2: modulo one less.",
-            "A record without a key stays away from the last partition too: one of available that isn't it, if any.",
+            (
+                "The others choose among all_partitions[:-1], by the same masked"
+                " murmur2: modulo one less."
+            ),
+            (
+                "A record without a key stays away from the last partition too: one of"
+                " available that isn't it, if any."
+            ),
         ),
         rungs=(
             Rung(
                 holds="the hot key goes to the last partition, always",
                 broken=hot_key_elsewhere,
-                cases={"three partitions": (HOT, [0, 1, 2], [0, 1, 2]), "one partition": (HOT, [0], [0])},
+                cases={
+                    "three partitions": (HOT, [0, 1, 2], [0, 1, 2]),
+                    "one partition": (HOT, [0], [0]),
+                },
                 scenario=lambda source: (HOT, *a_record(source)[1:]),
                 smaller=fewer_partitions,
                 describe=common["describe"],
@@ -308,13 +447,20 @@ def exercise_3():
                 holds="all other keys follow Kafka's hash over the rest",
                 broken=not_kafkas_rest,
                 cases={
-                    "a hash whose highest bit is set": (b"bob", [0, 1, 2, 3], [0, 1, 2, 3]),
+                    "a hash whose highest bit is set": (
+                        b"bob",
+                        [0, 1, 2, 3],
+                        [0, 1, 2, 3],
+                    ),
                     "a partition without a leader": (b"dave", [0, 1, 2, 3], [0, 3]),
                 },
                 **common,
             ),
             Rung(
-                holds="a record without a key goes where a leader is, and to megamart only if there is no other",
+                holds=(
+                    "a record without a key goes where a leader is, and to megamart"
+                    " only if there is no other"
+                ),
                 broken=keyless_astray,
                 cases={
                     "one other has a leader": (None, [0, 1, 2], [1, 2]),
@@ -335,7 +481,10 @@ def hot_key_elsewhere(answer, case):
     found = answer(*case)
     if found == case[1][-1]:
         return None
-    return not_a_number(found, case[1]) or f"megamart went to partition {found}, and its own is {case[1][-1]}."
+    return (
+        not_a_number(found, case[1])
+        or f"megamart went to partition {found}, and its own is {case[1][-1]}."
+    )
 
 
 def company(answer, case):
@@ -347,7 +496,10 @@ def company(answer, case):
     if not_a_number(found, partitions):
         return not_a_number(found, partitions)
     if found == partitions[-1] and not lonely:
-        return f"{'a record without a key' if key is None else repr(key)} went to {found}, and megamart is there."
+        return (
+            f"{'a record without a key' if key is None else repr(key)} went to {found},"
+            " and megamart is there."
+        )
     return None
 
 
@@ -362,4 +514,7 @@ def not_kafkas_rest(answer, case):
     found, truth = answer(key, partitions, available), kafkas(key, len(partitions) - 1)
     if found == truth:
         return None
-    return f"{key!r} went to {found}. Kafka's hash over the first {len(partitions) - 1} partitions gives {truth}."
+    return (
+        f"{key!r} went to {found}. Kafka's hash over the first {len(partitions) - 1}"
+        f" partitions gives {truth}."
+    )

@@ -10,28 +10,45 @@ EXIT_TICKET = (
     Question(
         "acks=all, no idempotence; a request is lost, then the answer to its retry",
         right=2,
-        why="2. The broker never saw the first. It wrote the retry, and the next one again: it can't tell them apart.",
+        why=(
+            "2. The broker never saw the first. It wrote the retry, and the next one"
+            " again: it can't tell them apart."
+        ),
     ),
     Question(
         "acks=0, and a request is lost",
         right=3,
-        why="3. Nobody waits for an answer, so nobody notices: the future was done as soon as the request had left.",
+        why=(
+            "3. Nobody waits for an answer, so nobody notices: the future was done as"
+            " soon as the request had left."
+        ),
     ),
     Question(
-        "an idempotent producer crashes after an acknowledgement; its program sends the order again",
+        "an idempotent producer crashes after an acknowledgement; its program sends the"
+        " order again",
         right=1,
-        why="1. The new producer has another producer id. To the broker its first batch is new, whatever is in it.",
+        why=(
+            "1. The new producer has another producer id. To the broker its first batch"
+            " is new, whatever is in it."
+        ),
     ),
     Question(
         "paid is in the log twice, and a reader has read the first one",
         right=1,
-        why="1. A log holds records, not facts. Kafka compares no values: the second paid is a record like any other.",
+        why=(
+            "1. A log holds records, not facts. Kafka compares no values: the second"
+            " paid is a record like any other."
+        ),
         lesson="01",
     ),
     Question(
-        "created and paid have the same key, and somebody adds a partition between the two",
+        "created and paid have the same key, and somebody adds a partition between"
+        " the two",
         right=2,
-        why="2. The key may belong to another partition now. Idempotence keeps the order within a partition only.",
+        why=(
+            "2. The key may belong to another partition now. Idempotence keeps the"
+            " order within a partition only."
+        ),
         lesson="02",
     ),
 )
@@ -41,18 +58,34 @@ EXIT_TICKET = (
 
 
 def exercise_1():
-    """When batches leave, in three rungs: every record once; none too large; at the right moment."""
-    common = {"scenario": a_stream, "smaller": simpler, "describe": as_call, "picture": in_the_pipeline}
+    """When batches leave, in three rungs: every record once; none too large; at the
+    right moment.
+    """
+    common = {
+        "scenario": a_stream,
+        "smaller": simpler,
+        "describe": as_call,
+        "picture": in_the_pipeline,
+    }
     return Exercise(
         name="my_batches",
         right="your batches leave when Kafka's do.",
         hints=(
-            "Keep one open batch: its records, its bytes, and when it began. Before each record, ask whether the open "
-            "batch has left by then: it leaves linger_ms after its FIRST record.",
-            "Then ask whether the record fits. If not, the open batch is full: it leaves now, at this record's time, "
-            "and the record begins the next one.",
-            "Two things are easily forgotten: a batch that is exactly full leaves at once, and waits for no record "
-            "that doesn't fit; and the batch that is open at the end leaves too, linger_ms after its first record.",
+            (
+                "Keep one open batch: its records, its bytes, and when it began. Before"
+                " each record, ask whether the open batch has left by then: it leaves"
+                " linger_ms after its FIRST record."
+            ),
+            (
+                "Then ask whether the record fits. If not, the open batch is full: it"
+                " leaves now, at this record's time, and the record begins the next"
+                " one."
+            ),
+            (
+                "Two things are easily forgotten: a batch that is exactly full leaves"
+                " at once, and waits for no record that doesn't fit; and the batch that"
+                " is open at the end leaves too, linger_ms after its first record."
+            ),
         ),
         rungs=(
             Rung(
@@ -73,17 +106,31 @@ def exercise_1():
                     "just fits": ([(0, 60), (1, 40)], 100, 5),
                     "one byte too many": ([(0, 60), (1, 41)], 100, 5),
                     "small ones count too": ([(0, 96), (1, 5)], 100, 5),
-                    "a record larger than a batch": ([(0, 10), (1, 150), (2, 10)], 100, 5),
+                    "a record larger than a batch": (
+                        [(0, 10), (1, 150), (2, 10)],
+                        100,
+                        5,
+                    ),
                 },
                 **common,
             ),
             Rung(
-                holds="each batch leaves at the right moment, with as much as it may hold",
+                holds=(
+                    "each batch leaves at the right moment, with as much as it may hold"
+                ),
                 broken=not_kafkas_batches,
                 cases={
                     "one record lingers": ([(0, 10)], 100, 5),
-                    "linger counts from the first record": ([(0, 10), (3, 10), (6, 10)], 100, 5),
-                    "a record at the very moment comes too late": ([(0, 10), (5, 10)], 100, 5),
+                    "linger counts from the first record": (
+                        [(0, 10), (3, 10), (6, 10)],
+                        100,
+                        5,
+                    ),
+                    "a record at the very moment comes too late": (
+                        [(0, 10), (5, 10)],
+                        100,
+                        5,
+                    ),
                     "exactly full": ([(0, 60), (1, 40), (2, 10)], 100, 5),
                     "the next one does not fit": ([(0, 60), (3, 60)], 100, 5),
                     "linger 0": ([(0, 10), (0, 10), (1, 10)], 100, 0),
@@ -97,7 +144,9 @@ def exercise_1():
 
 
 def kafkas_batches(records, batch_size, linger_ms):
-    """As the accumulator does it (tests compare the two): [(when it leaves, [numbers of its records])]."""
+    """As the accumulator does it (tests compare the two): [(when it leaves, [numbers of
+    its records])].
+    """
     batches, numbers, size, began = [], [], 0, 0
     for number, (at_ms, size_bytes) in enumerate(records):
         if numbers and at_ms >= began + linger_ms:
@@ -119,7 +168,9 @@ def kafkas_batches(records, batch_size, linger_ms):
 
 
 def a_stream(source):
-    """Records at rising times, of mixed sizes, and settings that make some batches full and some linger."""
+    """Records at rising times, of mixed sizes, and settings that make some batches full
+    and some linger.
+    """
     at_ms, records = 0, []
     for _ in range(source.randint(1, 14 if source.random() < 0.9 else 60)):
         at_ms += source.choice((0, 0, 1, 2, 3, 8))
@@ -133,9 +184,17 @@ def simpler(case):
         yield records[:number] + records[number + 1 :], batch_size, linger_ms
     for number, (at_ms, size) in enumerate(records):
         if size > 10:
-            yield [*records[:number], (at_ms, 10), *records[number + 1 :]], batch_size, linger_ms
+            yield (
+                [*records[:number], (at_ms, 10), *records[number + 1 :]],
+                batch_size,
+                linger_ms,
+            )
     if records and records[0][0]:
-        yield [(at_ms - records[0][0], size) for at_ms, size in records], batch_size, linger_ms
+        yield (
+            [(at_ms - records[0][0], size) for at_ms, size in records],
+            batch_size,
+            linger_ms,
+        )
 
 
 def as_call(case):
@@ -148,10 +207,26 @@ def found_batches(answer, case):
     records, batch_size, linger_ms = case
     found = plain(answer(records, batch_size, linger_ms))
     if not isinstance(found, list):
-        return [], f"it returned {found!r}, and should return a list of batches: [(leaves_at_ms, [0, 1]), ...]"
+        return (
+            [],
+            (
+                f"it returned {found!r}, and should return a list of batches:"
+                " [(leaves_at_ms, [0, 1]), ...]"
+            ),
+        )
     for batch in found:
-        if not isinstance(batch, list) or len(batch) != 2 or not isinstance(batch[1], list):
-            return [], f"{batch!r} is no batch. A batch is a pair: when it leaves, and the numbers of its records"
+        if (
+            not isinstance(batch, list)
+            or len(batch) != 2
+            or not isinstance(batch[1], list)
+        ):
+            return (
+                [],
+                (
+                    f"{batch!r} is no batch. A batch is a pair: when it leaves, and the"
+                    " numbers of its records"
+                ),
+            )
     return [(leaves_at, numbers) for leaves_at, numbers in found], None
 
 
@@ -180,7 +255,10 @@ def too_large(answer, case):
     for _, numbers in batches:
         size = sum(records[number][1] for number in numbers)
         if size > batch_size and len(numbers) > 1:
-            return f"the batch with the records {numbers} has {size} bytes, and batch_size is {batch_size}."
+            return (
+                f"the batch with the records {numbers} has {size} bytes, and batch_size"
+                f" is {batch_size}."
+            )
     return None
 
 
@@ -193,11 +271,17 @@ def not_kafkas_batches(answer, case):
         if mine == kafkas:
             continue
         if mine[1] == kafkas[1]:
-            line = f"the batch {mine[1]} leaves at {mine[0]!r} ms, and Kafka's at {kafkas[0]} ms."
+            line = (
+                f"the batch {mine[1]} leaves at {mine[0]!r} ms, and Kafka's at"
+                f" {kafkas[0]} ms."
+            )
         else:
             line = f"your batch holds the records {mine[1]}, and Kafka's {kafkas[1]}."
         return f"{line}\n{why_then(case, kafkas)}\nyours:   {batches}\nKafka's: {truth}"
-    return f"Kafka sends {len(truth)} batches, and you {len(batches)}.\nyours:   {batches}\nKafka's: {truth}"
+    return (
+        f"Kafka sends {len(truth)} batches, and you {len(batches)}.\nyours:  "
+        f" {batches}\nKafka's: {truth}"
+    )
 
 
 def why_then(case, batch):
@@ -208,16 +292,26 @@ def why_then(case, batch):
     if size == batch_size:
         return f"with {size} bytes it is full, so it need not linger"
     if leaves_at == began + linger_ms:
-        return f"its first record came at {began} ms, and linger_ms={linger_ms} counts from there"
-    return f"record {numbers[-1] + 1} came at {leaves_at} ms and does not fit, so the batch is full and leaves"
+        return (
+            f"its first record came at {began} ms, and linger_ms={linger_ms} counts"
+            " from there"
+        )
+    return (
+        f"record {numbers[-1] + 1} came at {leaves_at} ms and does not fit, so the"
+        " batch is full and leaves"
+    )
 
 
 def in_the_pipeline(answer, case):
-    """The same stream through a real producer: Kafka's batches. A record's size stands for its value's."""
+    """The same stream through a real producer: Kafka's batches. A record's size stands
+    for its value's.
+    """
     records, batch_size, linger_ms = case
     cluster = Cluster(seed=3)
     cluster.create_topic("orders")
-    shop = cluster.producer(client_id="kafkas", linger_ms=linger_ms, batch_size=61 + batch_size)
+    shop = cluster.producer(
+        client_id="kafkas", linger_ms=linger_ms, batch_size=61 + batch_size
+    )
     now_ms = 0
     for number, (at_ms, size) in enumerate(records):
         cluster.run_ms(at_ms - now_ms)
@@ -238,18 +332,29 @@ SEEDS = range(6)
 
 
 def exercise_2():
-    """Faults that make a producer without idempotence break each of three promises, then with one fault each."""
+    """Faults that make a producer without idempotence break each of three promises,
+    then with one fault each.
+    """
     return Exercise(
         name="plan",
         right="one fault is enough to break each of the three promises.",
         hints=(
-            "Which message has to be lost, so that the broker has the orders and the shop doesn't know it? Which one, "
-            "so that neither has anything?",
-            'A lost answer makes "twice", a lost request "overtaken". For "failed", the log must get the orders, and '
-            "the shop no answer until its delivery_timeout_ms of 120 s is over.",
-            "Count requests from the first Produce on: order 0 is request number 1, the five others are 2 to 6. For "
-            '"failed": Lose(..., answer=True, times=...) loses every answer from the nth on; or Cut from 1000 ms on, '
-            "for more than 120 s, because what was on its way arrives when the cut is over.",
+            (
+                "Which message has to be lost, so that the broker has the orders and"
+                " the shop doesn't know it? Which one, so that neither has anything?"
+            ),
+            (
+                'A lost answer makes "twice", a lost request "overtaken". For "failed",'
+                " the log must get the orders, and the shop no answer until its"
+                " delivery_timeout_ms of 120 s is over."
+            ),
+            (
+                "Count requests from the first Produce on: order 0 is request number 1,"
+                ' the five others are 2 to 6. For "failed": Lose(..., answer=True,'
+                " times=...) loses every answer from the nth on; or Cut from 1000 ms"
+                " on, for more than 120 s, because what was on its way arrives when the"
+                " cut is over."
+            ),
         ),
         call_seconds=4.0,
         rungs=(
@@ -274,20 +379,31 @@ def exercise_2():
 
 
 def six_orders(faults, seed):
-    """The cluster after the story of the exercise, and the orders that the program heard had failed."""
+    """The cluster after the story of the exercise, and the orders that the program
+    heard had failed.
+    """
     cluster = Cluster(seed=seed, faults=faults)
     cluster.create_topic("orders")
     shop = cluster.producer(client_id="shop", enable_idempotence=False, linger_ms=0)
     futures = {0: shop.send("orders", key="alice", value="order 0")}
     cluster.run_ms(max(0, 1000 - cluster.now_ms))  # a fault may have held up the topic
-    futures |= {number: shop.send("orders", key="alice", value=f"order {number}") for number in range(1, 6)}
+    futures |= {
+        number: shop.send("orders", key="alice", value=f"order {number}")
+        for number in range(1, 6)
+    }
     cluster.run(seconds=300)
-    failed = [number for number, future in futures.items() if future.is_done and future.exception is not None]
+    failed = [
+        number
+        for number, future in futures.items()
+        if future.is_done and future.exception is not None
+    ]
     return cluster, failed
 
 
 EXAMPLE = "Delay('shop', 1, extra_ms=50)"
-take_faults = faults_for(EXAMPLE, Lose, Cut, Delay, Crash, Freeze, places=("shop", 1, "broker 1"))
+take_faults = faults_for(
+    EXAMPLE, Lose, Cut, Delay, Crash, Freeze, places=("shop", 1, "broker 1")
+)
 
 
 def faults_of(answer, case):
@@ -296,8 +412,12 @@ def faults_of(answer, case):
     try:
         faults = take_faults(faults)
     except WrongKind as error:
-        raise WrongKind(f"plan({case[0]!r}): {error}".replace(": should", " should")) from None
-    if any(isinstance(fault, (Crash, Freeze)) and fault.node == "shop" for fault in faults):
+        raise WrongKind(
+            f"plan({case[0]!r}): {error}".replace(": should", " should")
+        ) from None
+    if any(
+        isinstance(fault, (Crash, Freeze)) and fault.node == "shop" for fault in faults
+    ):
         raise WrongKind("the shop itself must stay up: break the network, not the shop")
     return faults
 
@@ -306,7 +426,10 @@ def goal_missed(answer, case):
     goal, seed = case
     faults = faults_of(answer, case)
     cluster, failed = six_orders(faults, seed)
-    orders = [int(record.value.decode().removeprefix("order ")) for record in cluster.records("orders")]
+    orders = [
+        int(record.value.decode().removeprefix("order "))
+        for record in cluster.records("orders")
+    ]
     cluster.close()
     if goal == "twice":
         reached = any(orders.count(number) > 1 for number in orders)
@@ -316,8 +439,15 @@ def goal_missed(answer, case):
         reached = any(number in orders for number in failed)
     if reached:
         return None
-    heard = f"The program heard that {failed} failed." if failed else "The program heard of no failure."
-    return f'"{goal}" did not happen.\nwith {faults}, seed {seed}, the log is {" ".join(map(str, orders))}. {heard}'
+    heard = (
+        f"The program heard that {failed} failed."
+        if failed
+        else "The program heard of no failure."
+    )
+    return (
+        f'"{goal}" did not happen.\nwith {faults}, seed {seed}, the log is'
+        f" {' '.join(map(str, orders))}. {heard}"
+    )
 
 
 def too_many(answer, case):

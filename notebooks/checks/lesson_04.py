@@ -4,41 +4,63 @@ from collections import Counter
 from functools import cache
 
 from minikafka.course.judging.checks import Exercise, Rung, faults_for
-from minikafka.course.judging.killed_programs import Moment, around_each_effect, ended_by, run, value_of
+from minikafka.course.judging.killed_programs import (
+    Moment,
+    around_each_effect,
+    ended_by,
+    run,
+    value_of,
+)
 from minikafka.course.lessons import Question
 from minikafka.faults import Crash
 
 SIX = tuple(f"o-{number}" for number in range(6))
-REPEATED = ("o-0", "o-1", "o-0", "o-2", "o-1")  # the shop has sent two of its orders twice
+# the shop has sent two of its orders twice
+REPEATED = ("o-0", "o-1", "o-0", "o-2", "o-1")
 THIRTY = tuple(f"o-{number}" for number in range(30))
 
 EXIT_TICKET = (
     Question(
         "billing has processed record 41, nothing else is open",
         right=2,
-        why="2. The committed offset is the one to read next: 42. With 41 record 41 comes again.",
+        why=(
+            "2. The committed offset is the one to read next: 42. With 41 record 41"
+            " comes again."
+        ),
     ),
     Question(
         "it commits after each record and is killed",
         right=2,
-        why="2. What is done and not committed yet comes again. Nothing is lost: commit after gives at least once.",
+        why=(
+            "2. What is done and not committed yet comes again. Nothing is lost: commit"
+            " after gives at least once."
+        ),
     ),
     Question(
         "auto-commit, and the program hands its records to other threads",
         right=3,
-        why="3. Either. The next poll commits what the last one handed over, done or not: what was not is lost. What "
-        "is done and not committed yet comes again.",
+        why=(
+            "3. Either. The next poll commits what the last one handed over, done or"
+            " not: what was not is lost. What is done and not committed yet comes"
+            " again."
+        ),
     ),
     Question(
         "committed offset 3, the log starts at 7, latest",
         right=3,
-        why="3. Offset 3 is out of range, so auto_offset_reset decides, and latest skips what is still in the log.",
+        why=(
+            "3. Offset 3 is out of range, so auto_offset_reset decides, and latest"
+            " skips what is still in the log."
+        ),
         lesson="01",
     ),
     Question(
         "a partition was added while billing was off",
         right=1,
-        why="1. An offset belongs to one partition. The group has committed none for the new one.",
+        why=(
+            "1. An offset belongs to one partition. The group has committed none for"
+            " the new one."
+        ),
         lesson="02",
     ),
 )
@@ -48,22 +70,36 @@ EXIT_TICKET = (
 
 
 def exercise_1():
-    """At least once and deduplicated: a consumer whose payments are right whatever call it is killed at."""
+    """At least once and deduplicated: a consumer whose payments are right whatever call
+    it is killed at.
+    """
     common = {"smaller": fewer, "describe": as_schedule, "picture": as_picture}
     return Exercise(
         name="pay",
         right="every order is paid once, whenever your program is killed.",
         hints=(
-            "Two things can be done with a record: writing it to payments, committing. Which order repeats, which "
-            "loses? Repeating can be mended afterwards.",
-            "After a crash the record comes again. Only payments remembers what was before the crash: ask it, not a "
-            "variable of yours.",
-            "For each record: is record.key in payments already? If not, payments.add(record, record.value). In both "
-            "cases commit then, and only then. An error of add is best left alone: the program ends, and starts again.",
+            (
+                "Two things can be done with a record: writing it to payments,"
+                " committing. Which order repeats, which loses? Repeating can be mended"
+                " afterwards."
+            ),
+            (
+                "After a crash the record comes again. Only payments remembers what was"
+                " before the crash: ask it, not a variable of yours."
+            ),
+            (
+                "For each record: is record.key in payments already? If not,"
+                " payments.add(record, record.value). In both cases commit then, and"
+                " only then. An error of add is best left alone: the program ends, and"
+                " starts again."
+            ),
         ),
         rungs=(
             Rung(
-                holds="without a crash every order is written as it is, and the group's lag is 0",
+                holds=(
+                    "without a crash every order is written as it is, and the group's"
+                    " lag is 0"
+                ),
                 broken=not_all_paid,
                 cases={
                     "six orders": (SIX, ()),
@@ -76,17 +112,26 @@ def exercise_1():
                 picture=as_picture,
             ),
             Rung(
-                holds="killed before or after any add and any commit, it loses nothing, repeats nothing, and has lag 0",
+                holds=(
+                    "killed before or after any add and any commit, it loses nothing,"
+                    " repeats nothing, and has lag 0"
+                ),
                 broken=not_once,
                 cases=killed_around_each_effect(SIX[:3]),
-                scenario=lambda source: (SIX[: source.randint(1, 4)], some_moments(source)),
+                scenario=lambda source: (
+                    SIX[: source.randint(1, 4)],
+                    some_moments(source),
+                ),
                 scenarios=25,
                 **common,
             ),
             Rung(
                 holds="an order that payments refuses for a moment is paid in the end",
                 broken=not_once,
-                cases={f"add {nth} fails": (SIX[:3], (Moment("in", "add", nth),)) for nth in (1, 2, 3)},
+                cases={
+                    f"add {nth} fails": (SIX[:3], (Moment("in", "add", nth),))
+                    for nth in (1, 2, 3)
+                },
                 **common,
             ),
             Rung(
@@ -105,13 +150,19 @@ def exercise_1():
 
 
 def killed_around_each_effect(orders):
-    return {str(moment): (orders, (moment,)) for moment in around_each_effect(len(orders))}
+    return {
+        str(moment): (orders, (moment,)) for moment in around_each_effect(len(orders))
+    }
 
 
 def some_moments(source):
     """Two or three in a row."""
     return tuple(
-        Moment(source.choice(("before", "after")), source.choice(("add", "commit")), source.randint(1, 3))
+        Moment(
+            source.choice(("before", "after")),
+            source.choice(("add", "commit")),
+            source.randint(1, 3),
+        )
         for _ in range(source.choice((2, 2, 3)))
     )
 
@@ -123,15 +174,31 @@ def fewer(case):
         yield orders, moments[:at] + moments[at + 1 :]
     for count in range(1, len(orders)):
         yield orders[:count], moments
-        yield orders[:count], tuple(moment._replace(nth=min(moment.nth, count)) for moment in moments)
+        yield (
+            orders[:count],
+            tuple(moment._replace(nth=min(moment.nth, count)) for moment in moments),
+        )
     for at, moment in enumerate(moments):
         if moment.nth > 1:
-            yield orders, (*moments[:at], moment._replace(nth=moment.nth - 1), *moments[at + 1 :])
+            yield (
+                orders,
+                (
+                    *moments[:at],
+                    moment._replace(nth=moment.nth - 1),
+                    *moments[at + 1 :],
+                ),
+            )
 
 
 def as_schedule(case):
     orders, moments, *topic = case
-    return ", ".join([f"orders {' '.join(orders) or 'none'}", *map(str, moments), *(f"topic {name}" for name in topic)])
+    return ", ".join(
+        [
+            f"orders {' '.join(orders) or 'none'}",
+            *map(str, moments),
+            *(f"topic {name}" for name in topic),
+        ]
+    )
 
 
 def paid(answer, case):
@@ -156,7 +223,9 @@ def not_once(answer, case):
 
 
 def wrong(found, moments):
-    """Which order went wrong, and what the program was doing when it was killed; the line to paste is the last."""
+    """Which order went wrong, and what the program was doing when it was killed; the
+    line to paste is the last.
+    """
     line = what_is_wrong(found)
     if line is None:
         return None
@@ -165,7 +234,11 @@ def wrong(found, moments):
         for moment, calls in zip(moments, found.lives, strict=False)
         if moment.when != "in"
     ]
-    paste = [f"faults=[{', '.join(crashes)}]"] if crashes and len(crashes) == len(moments) else []
+    paste = (
+        [f"faults=[{', '.join(crashes)}]"]
+        if crashes and len(crashes) == len(moments)
+        else []
+    )
     return "\n".join([line, *ended_by(moments, found.lives), *paste])
 
 
@@ -177,13 +250,26 @@ def what_is_wrong(found):
         over = " The program has ended; a service runs on." if found.ended else ""
         return f"order {found.never[0]} is never written.{over}"
     if found.twice:
-        return f"order {found.twice[0]} is written {Counter(found.written)[found.twice[0]]} times."
+        return (
+            f"order {found.twice[0]} is written"
+            f" {Counter(found.written)[found.twice[0]]} times."
+        )
     for order in found.orders:
         if found.values[order] != value_of(order):
-            return f"order {order} is {value_of(order)}, and payments has {found.values[order]!r}."
+            return (
+                f"order {order} is {value_of(order)}, and payments has"
+                f" {found.values[order]!r}."
+            )
     if (found.committed or 0) != found.end:
-        nothing = "nothing is committed" if found.committed is None else f"the committed offset is {found.committed}"
-        return f"all orders are written, but {nothing}, and the log end offset is {found.end}: a lag stays."
+        nothing = (
+            "nothing is committed"
+            if found.committed is None
+            else f"the committed offset is {found.committed}"
+        )
+        return (
+            f"all orders are written, but {nothing}, and the log end offset is"
+            f" {found.end}: a lag stays."
+        )
     return None
 
 
@@ -202,23 +288,52 @@ def careful(consumer, payments):
 
 
 def exercise_2():
-    """Choose the faults that make careful() skip orders; one crash at the right call is enough, and the first wins."""
+    """Choose the faults that make careful() skip orders; one crash at the right call is
+    enough, and the first wins.
+    """
     return Exercise(
         name="faults",
         takes=faults_for('Crash("careful", call=3)', Crash, places=("careful",)),
-        right=f'one crash and three orders are gone. [Crash("careful", call={shortest().call})] is the shortest.',
+        right=(
+            'one crash and three orders are gone. [Crash("careful",'
+            f" call={shortest().call})] is the shortest."
+        ),
         hints=(
             "When is an order committed and not yet written? That is where to kill it.",
-            "Its calls are poll, commit, then an add for each of three orders, and again from poll. Count from 1; a "
-            "crash at call n comes before n has any effect.",
-            "Between commit and the first add nothing is done and all three are committed. The first call after the "
-            "first commit: which number is it?",
+            (
+                "Its calls are poll, commit, then an add for each of three orders, and"
+                " again from poll. Count from 1; a crash at call n comes before n has"
+                " any effect."
+            ),
+            (
+                "Between commit and the first add nothing is done and all three are"
+                " committed. The first call after the first commit: which number is it?"
+            ),
         ),
         rungs=(
-            Rung(holds="an order is skipped", broken=nothing_skipped, cases={"six orders": None}, picture=broken_run),
-            Rung(holds="by one crash", broken=too_many, cases={"six orders": None}, picture=broken_run),
-            Rung(holds="three orders are", broken=too_little, cases={"six orders": None}, picture=broken_run),
-            Rung(holds="at the earliest call there is", broken=too_late, cases={"six orders": None}),
+            Rung(
+                holds="an order is skipped",
+                broken=nothing_skipped,
+                cases={"six orders": None},
+                picture=broken_run,
+            ),
+            Rung(
+                holds="by one crash",
+                broken=too_many,
+                cases={"six orders": None},
+                picture=broken_run,
+            ),
+            Rung(
+                holds="three orders are",
+                broken=too_little,
+                cases={"six orders": None},
+                picture=broken_run,
+            ),
+            Rung(
+                holds="at the earliest call there is",
+                broken=too_late,
+                cases={"six orders": None},
+            ),
         ),
     )
 
@@ -231,8 +346,11 @@ def calls_of_careful():
 @cache
 def shortest():
     """The first single crash that skips the most orders: tried, not typed in."""
-    crashes = [Crash("careful", call=call) for call in range(1, len(calls_of_careful()) + 1)]
-    return max(crashes, key=lambda crash: len(break_it([crash]).never))  # of equal ones the first
+    crashes = [
+        Crash("careful", call=call) for call in range(1, len(calls_of_careful()) + 1)
+    ]
+    # of equal ones the first
+    return max(crashes, key=lambda crash: len(break_it([crash]).never))
 
 
 def break_it(faults):
@@ -255,8 +373,14 @@ def nothing_skipped(faults, _):
         return None
     first = faults[0].call
     if first > len(found.lives[0]):
-        return f"the program has only {len(calls_of_careful())} calls: it was never killed."
-    why = "nothing was committed that was not written yet; what comes again, it finds in payments."
+        return (
+            f"the program has only {len(calls_of_careful())} calls: it was never"
+            " killed."
+        )
+    why = (
+        "nothing was committed that was not written yet; what comes again, it finds in"
+        " payments."
+    )
     moments = [Moment("before", "call", fault.call) for fault in faults]
     return "\n".join(["all six orders are paid.", why, *ended_by(moments, found.lives)])
 
@@ -265,13 +389,22 @@ def too_many(faults, _):
     if len(faults) == 1:
         return None
     never = len(break_it(faults).never)
-    return f"{never} of 6 orders are skipped, by {len(faults)} crashes. One can skip orders, and the fewest win."
+    return (
+        f"{never} of 6 orders are skipped, by {len(faults)} crashes. One can skip"
+        " orders, and the fewest win."
+    )
 
 
 def too_little(faults, _):
     never, most = len(break_it(faults).never), len(break_it([shortest()]).never)
-    return None if never >= most else f"{never} of 6 orders are skipped. One crash can do more."
+    return (
+        None
+        if never >= most
+        else f"{never} of 6 orders are skipped. One crash can do more."
+    )
 
 
 def too_late(faults, _):
-    return None if faults == [shortest()] else "it works, and there is an earlier moment."
+    return (
+        None if faults == [shortest()] else "it works, and there is an earlier moment."
+    )

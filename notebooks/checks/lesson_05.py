@@ -4,7 +4,11 @@ from functools import cache
 
 from minikafka import Cluster
 from minikafka.coordinators.assignors import Member
-from minikafka.course.experiments.lesson_05_runs import paid_twice, pay_with, signs_of_life
+from minikafka.course.experiments.lesson_05_runs import (
+    paid_twice,
+    pay_with,
+    signs_of_life,
+)
 from minikafka.course.judging.checks import Exercise, Rung, faults_for
 from minikafka.course.judging.group_cases import shares_given, unsteady
 from minikafka.course.lessons import Question
@@ -12,33 +16,49 @@ from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 
 EXIT_TICKET = (
     Question(
-        "6 partitions, a group of 4, the classic protocol: a fifth consumer joins. Who decides what it reads?",
+        "6 partitions, a group of 4, the classic protocol: a fifth consumer joins. Who"
+        " decides what it reads?",
         right=2,
-        why="2. The group leader, one of the members. The coordinator passes the shares on, and checks nothing.",
+        why=(
+            "2. The group leader, one of the members. The coordinator passes the shares"
+            " on, and checks nothing."
+        ),
     ),
     Question(
         "a member is killed with kill -9, with default settings",
         right=3,
-        why="3. A said no goodbye. So its partitions wait until session.timeout.ms, 45 s, has passed without a sign of "
-        "life. Then the others go on at its last commit.",
+        why=(
+            "3. A said no goodbye. So its partitions wait until session.timeout.ms, 45"
+            " s, has passed without a sign of life. Then the others go on at its last"
+            " commit."
+        ),
     ),
     Question(
         "A stands still for 60 s, B takes over, then A goes on",
         right=1,
-        why="1. A's commit: the coordinator no longer knows A. The database doesn't ask the coordinator, so the order "
-        "is paid twice. A group that commits after its work does it at least once.",
+        why=(
+            "1. A's commit: the coordinator no longer knows A. The database doesn't ask"
+            " the coordinator, so the order is paid twice. A group that commits after"
+            " its work does it at least once."
+        ),
     ),
     Question(
-        "half of all orders have the key megamart, and one member can't keep up with these alone",
+        "half of all orders have the key megamart, and one member can't keep up with"
+        " these alone",
         right=3,
-        why="3. Neither. One key has one partition, and a partition has one reader in a group: one member always has "
-        "all of megamart. A finer key helps.",
+        why=(
+            "3. Neither. One key has one partition, and a partition has one reader in a"
+            " group: one member always has all of megamart. A finer key helps."
+        ),
         lesson="02",
     ),
     Question(
-        "a new group with auto_offset_reset=\"latest\"",
+        'a new group with auto_offset_reset="latest"',
         right=2,
-        why="2. Five. A group without an offset begins where auto.offset.reset says: latest is the end of the log.",
+        why=(
+            "2. Five. A group without an offset begins where auto.offset.reset says:"
+            " latest is the end of the log."
+        ),
         lesson="01",
     ),
 )
@@ -48,28 +68,57 @@ EXIT_TICKET = (
 
 def exercise_1():
     """An assignor in four rungs: one owner; all partitions; balanced; steady."""
-    common = {"scenario": a_group, "smaller": smaller, "describe": as_call, "picture": in_a_group}
+    common = {
+        "scenario": a_group,
+        "smaller": smaller,
+        "describe": as_call,
+        "picture": in_a_group,
+    }
     return Exercise(
         name="my_assignor",
-        right="each partition has one owner, none is left out, and the members share them evenly.",
+        right=(
+            "each partition has one owner, none is left out, and the members share them"
+            " evenly."
+        ),
         hints=(
-            "Go topic by topic. Who reads this topic at all? Only those may get one of its partitions.",
-            "Members of one topic in a list; partition 0 to the first, 1 to the second, and round again with %. Or in "
-            "blocks: divmod(how many partitions, how many members) says how long, and how many get one more.",
-            "for topic, count in partitions.items(): readers = sorted(members whose .topics hold the topic); skip a "
-            "topic without readers; then each partition p in range(count) goes to one of readers, by p.",
+            (
+                "Go topic by topic. Who reads this topic at all? Only those may get one"
+                " of its partitions."
+            ),
+            (
+                "Members of one topic in a list; partition 0 to the first, 1 to the"
+                " second, and round again with %. Or in blocks: divmod(how many"
+                " partitions, how many members) says how long, and how many get one"
+                " more."
+            ),
+            (
+                "for topic, count in partitions.items(): readers = sorted(members whose"
+                " .topics hold the topic); skip a topic without readers; then each"
+                " partition p in range(count) goes to one of readers, by p."
+            ),
         ),
         rungs=(
             Rung(
-                holds="no partition has two owners, and all go to members that read their topic",
+                holds=(
+                    "no partition has two owners, and all go to members that read their"
+                    " topic"
+                ),
                 broken=not_one_owner,
                 cases={
                     "one member": group({"A": "orders"}, orders=3),
                     "two members": group({"A": "orders", "B": "orders"}, orders=4),
-                    "more members than partitions": group({"A": "orders", "B": "orders", "C": "orders"}, orders=2),
-                    "a topic that only one reads": group({"A": "orders", "B": "orders payments"}, orders=1, payments=2),
-                    "a topic that isn't there yet": group({"A": "orders refunds"}, orders=1),
-                    "a dozen members": group(dict.fromkeys("ABCDEFGHIJKL", "orders"), orders=14),
+                    "more members than partitions": group(
+                        {"A": "orders", "B": "orders", "C": "orders"}, orders=2
+                    ),
+                    "a topic that only one reads": group(
+                        {"A": "orders", "B": "orders payments"}, orders=1, payments=2
+                    ),
+                    "a topic that isn't there yet": group(
+                        {"A": "orders refunds"}, orders=1
+                    ),
+                    "a dozen members": group(
+                        dict.fromkeys("ABCDEFGHIJKL", "orders"), orders=14
+                    ),
                 },
                 **common,
             ),
@@ -78,20 +127,33 @@ def exercise_1():
                 broken=left_out,
                 cases={
                     "one member": group({"A": "orders"}, orders=3),
-                    "5 partitions for 2": group({"A": "orders", "B": "orders"}, orders=5),
-                    "a topic that only one reads": group({"A": "orders", "B": "orders payments"}, orders=1, payments=2),
-                    "each its own topic": group({"A": "orders", "B": "payments"}, orders=2, payments=2),
+                    "5 partitions for 2": group(
+                        {"A": "orders", "B": "orders"}, orders=5
+                    ),
+                    "a topic that only one reads": group(
+                        {"A": "orders", "B": "orders payments"}, orders=1, payments=2
+                    ),
+                    "each its own topic": group(
+                        {"A": "orders", "B": "payments"}, orders=2, payments=2
+                    ),
                 },
                 **common,
             ),
             Rung(
-                holds="no member has two partitions more than another who could have one of them",
+                holds=(
+                    "no member has two partitions more than another who could have one"
+                    " of them"
+                ),
                 broken=not_balanced,
                 cases={
                     "4 for 2": group({"A": "orders", "B": "orders"}, orders=4),
-                    "4 for 3": group({"A": "orders", "B": "orders", "C": "orders"}, orders=4),
+                    "4 for 3": group(
+                        {"A": "orders", "B": "orders", "C": "orders"}, orders=4
+                    ),
                     "two topics, one of them read by two": group(
-                        {"A": "orders", "B": "orders payments", "C": "orders payments"}, orders=4, payments=4
+                        {"A": "orders", "B": "orders payments", "C": "orders payments"},
+                        orders=4,
+                        payments=4,
                     ),
                 },
                 **common,
@@ -103,36 +165,56 @@ def exercise_1():
 
 def steady(common):
     return Rung(
-        holds="the same group gets the same answer, in whatever order its members stand",
-        broken=lambda answer, case: unsteady(lambda *given: shares_of(answer, given), case, True),
+        holds=(
+            "the same group gets the same answer, in whatever order its members stand"
+        ),
+        broken=lambda answer, case: unsteady(
+            lambda *given: shares_of(answer, given), case, True
+        ),
         cases={
             "3 for 2": group({"A": "orders", "B": "orders"}, orders=3),
-            "two topics": group({"A": "orders payments", "B": "orders payments"}, orders=1, payments=1),
+            "two topics": group(
+                {"A": "orders payments", "B": "orders payments"}, orders=1, payments=1
+            ),
         },
         **common,
     )
 
 
 def group(readers, **partitions):
-    """({member: Member}, {topic: number of partitions}); readers: {member: its topics, with spaces between}."""
-    return {name: Member(tuple(topics.split())) for name, topics in readers.items()}, partitions
+    """({member: Member}, {topic: number of partitions}); readers: {member: its topics,
+    with spaces between}.
+    """
+    return {
+        name: Member(tuple(topics.split())) for name, topics in readers.items()
+    }, partitions
 
 
 NAMES = "ABCDEFGHIJKL"
 
 
 def a_group(source):
-    """Up to five members, now and then twelve, up to three topics; most groups read the same topics, some don't."""
-    names = source.sample(list(NAMES), source.randint(1, 5 if source.random() < 0.9 else len(NAMES)))
+    """Up to five members, now and then twelve, up to three topics; most groups read the
+    same topics, some don't.
+    """
+    names = source.sample(
+        list(NAMES), source.randint(1, 5 if source.random() < 0.9 else len(NAMES))
+    )
     topics = ["orders", "payments", "shipments"][: source.choice((1, 1, 1, 2, 2, 3))]
     partitions = {topic: source.randint(1, 7) for topic in topics}
     alike = source.random() < 0.6
     members = {}
     for name in names:
-        some = topics if alike else [topic for topic in topics if source.random() < 0.7] or topics[:1]
+        some = (
+            topics
+            if alike
+            else [topic for topic in topics if source.random() < 0.7] or topics[:1]
+        )
         members[name] = Member(tuple(some))
     wanted = {topic for member in members.values() for topic in member.topics}
-    return members, {topic: count for topic, count in partitions.items() if topic in wanted}
+    return members, {
+        topic: count for topic, count in partitions.items() if topic in wanted
+    }
 
 
 def smaller(case):
@@ -142,11 +224,24 @@ def smaller(case):
         if len(members) > 1:
             rest = {other: member for other, member in members.items() if other != name}
             wanted = {topic for member in rest.values() for topic in member.topics}
-            yield rest, {topic: count for topic, count in partitions.items() if topic in wanted}
+            yield (
+                rest,
+                {
+                    topic: count
+                    for topic, count in partitions.items()
+                    if topic in wanted
+                },
+            )
     for topic in partitions:
-        rest = {name: Member(tuple(t for t in member.topics if t != topic)) for name, member in members.items()}
+        rest = {
+            name: Member(tuple(t for t in member.topics if t != topic))
+            for name, member in members.items()
+        }
         if all(member.topics for member in rest.values()):
-            yield rest, {other: count for other, count in partitions.items() if other != topic}
+            yield (
+                rest,
+                {other: count for other, count in partitions.items() if other != topic},
+            )
     for topic, count in partitions.items():
         for fewer in range(1, count):
             yield members, partitions | {topic: fewer}
@@ -156,7 +251,9 @@ def smaller(case):
 
 def as_call(case):
     members, partitions = case
-    shown = ", ".join(f"{name!r}: Member({member.topics!r})" for name, member in members.items())
+    shown = ", ".join(
+        f"{name!r}: Member({member.topics!r})" for name, member in members.items()
+    )
     return f"my_assignor({{{shown}}}, {partitions!r})"
 
 
@@ -172,15 +269,29 @@ def not_one_owner(answer, case):
         for topic, number in share:
             where = f"{topic}-{number}"
             if topic not in partitions or number not in range(partitions[topic]):
-                has = f"{topic} has the partitions {list(range(partitions.get(topic, 0)))}"
-                return f"it gave {where} to {name}, and there is no such partition.\n{has}"
+                has = (
+                    f"{topic} has the partitions"
+                    f" {list(range(partitions.get(topic, 0)))}"
+                )
+                return (
+                    f"it gave {where} to {name}, and there is no such partition.\n{has}"
+                )
             if topic not in members[name].topics:
-                return f"it gave {where} to {name}, and {name} doesn't read {topic}. Nobody would see those records."
+                return (
+                    f"it gave {where} to {name}, and {name} doesn't read {topic}."
+                    " Nobody would see those records."
+                )
             if (topic, number) in owner:
                 if owner[topic, number] == name:
                     return f"it gave {where} to {name} twice."
-                words = "Kafka doesn't notice: both would read it, and each record would be done twice."
-                return f"two members own {where}: {owner[topic, number]} and {name}.\n{words}"
+                words = (
+                    "Kafka doesn't notice: both would read it, and each record would be"
+                    " done twice."
+                )
+                return (
+                    f"two members own {where}: {owner[topic, number]} and"
+                    f" {name}.\n{words}"
+                )
             owner[topic, number] = name
     return None
 
@@ -189,7 +300,9 @@ def left_out(answer, case):
     members, partitions = case
     shares = shares_of(answer, case)
     given = {partition for share in shares.values() for partition in share}
-    for topic in dict.fromkeys(topic for member in members.values() for topic in member.topics):
+    for topic in dict.fromkeys(
+        topic for member in members.values() for topic in member.topics
+    ):
         for number in range(partitions.get(topic, 0)):
             if (topic, number) not in given:
                 words = "Kafka doesn't notice: its records would wait for ever."
@@ -208,14 +321,20 @@ def not_balanced(answer, case):
         }
         most, least = max(counts, key=counts.get), min(counts, key=counts.get)
         if counts[most] > counts[least] + 1 and not balanced_in_all(members, shares):
-            return f"{most} has {counts[most]} partitions of {topic}, and {least} has {counts[least]}."
+            return (
+                f"{most} has {counts[most]} partitions of {topic}, and {least} has"
+                f" {counts[least]}."
+            )
     return None
 
 
 def balanced_in_all(members, shares):
-    """As sticky has it, whatever the topics: nobody has two more than somebody who could have one of them."""
+    """As sticky has it, whatever the topics: nobody has two more than somebody who
+    could have one of them.
+    """
     return not any(
-        len(shares[rich]) > len(shares[poor]) + 1 and any(topic in members[poor].topics for topic, _ in shares[rich])
+        len(shares[rich]) > len(shares[poor]) + 1
+        and any(topic in members[poor].topics for topic, _ in shares[rich])
         for rich in shares
         for poor in shares
     )
@@ -275,21 +394,44 @@ def exercise_2():
     return Exercise(
         name="faults",
         takes=take_faults,
-        right="a member stood still for less than its session time-out, was thought dead, and paid all the same. The "
-        "clock had started before the freeze, at its last sign of life.",
+        right=(
+            "a member stood still for less than its session time-out, was thought dead,"
+            " and paid all the same. The clock had started before the freeze, at its"
+            " last sign of life."
+        ),
         hints=(
-            "The member has to sleep until the coordinator gives up on it. What does the coordinator count from?",
-            "From the last sign of life that arrived, a heartbeat or a commit. How old is that at the moment of your "
-            "freeze? What is left of 45,000 ms is what you need.",
-            "Look at the signs of life that the cell above prints: between which two is the longest pause? Freeze just "
-            "before the second of them, for 45,000 ms less the pause, and some 50 ms more.",
+            (
+                "The member has to sleep until the coordinator gives up on it. What"
+                " does the coordinator count from?"
+            ),
+            (
+                "From the last sign of life that arrived, a heartbeat or a commit. How"
+                " old is that at the moment of your freeze? What is left of 45,000 ms"
+                " is what you need."
+            ),
+            (
+                "Look at the signs of life that the cell above prints: between which"
+                " two is the longest pause? Freeze just before the second of them, for"
+                " 45,000 ms less the pause, and some 50 ms more."
+            ),
         ),
         rungs=(
-            Rung(holds="an order is paid twice", broken=nothing_twice, cases={"this schedule": None}, picture=played),
             Rung(
-                holds="by one Freeze, shorter than the session time-out", broken=too_much, cases={"this schedule": None}
+                holds="an order is paid twice",
+                broken=nothing_twice,
+                cases={"this schedule": None},
+                picture=played,
             ),
-            Rung(holds=f"shorter than {LIMIT_MS:,} ms", broken=too_long, cases={"this schedule": None}),
+            Rung(
+                holds="by one Freeze, shorter than the session time-out",
+                broken=too_much,
+                cases={"this schedule": None},
+            ),
+            Rung(
+                holds=f"shorter than {LIMIT_MS:,} ms",
+                broken=too_long,
+                cases={"this schedule": None},
+            ),
         ),
     )
 
@@ -304,8 +446,14 @@ def played(faults, _):
 
 
 def last_sign(name, at_ms):
-    """(when, what) of this member's last sign of life before that moment, with no fault at all; None if none was."""
-    sent = [(when_ms, what) for when_ms, what in signs_of_life(untouched().trace, name) if when_ms <= at_ms]
+    """(when, what) of this member's last sign of life before that moment, with no fault
+    at all; None if none was.
+    """
+    sent = [
+        (when_ms, what)
+        for when_ms, what in signs_of_life(untouched().trace, name)
+        if when_ms <= at_ms
+    ]
     return sent[-1] if sent else None
 
 
@@ -313,8 +461,15 @@ def nothing_twice(faults, _):
     if not faults:
         return "no fault, and every order is paid once. Put a Freeze into the list."
     for fault in faults:
-        if isinstance(fault, (Freeze, Crash)) and fault.at_ms is not None and not FIRST_MS <= fault.at_ms < LAST_MS:
-            return f"at_ms={fault.at_ms} is not within the run, in which both consumers are there: {WITHIN}."
+        if (
+            isinstance(fault, (Freeze, Crash))
+            and fault.at_ms is not None
+            and not FIRST_MS <= fault.at_ms < LAST_MS
+        ):
+            return (
+                f"at_ms={fault.at_ms} is not within the run, in which both consumers"
+                f" are there: {WITHIN}."
+            )
     cluster = pay_with(careful, faults)
     if paid_twice(cluster.trace):
         return None
@@ -331,11 +486,20 @@ def why_not(fault, cluster):
     """Why this freeze made nobody pay twice."""
     sign, woke = last_sign(fault.node, fault.at_ms), fault.at_ms + fault.for_ms
     if sign is None:
-        return [f"{fault.node} had given no sign of life as a member by {fault.at_ms} ms."]
+        return [
+            f"{fault.node} had given no sign of life as a member by {fault.at_ms} ms."
+        ]
     if woke > cluster.now_ms:
-        return [f"{fault.node} is still frozen when the run ends, at {cluster.now_ms} ms."]
-    words = f"its last {sign[1]} before the freeze went out at {sign[0]} ms, and it woke up at {woke} ms"
-    return [f"{words}, {woke - sign[0]} ms later. The session time-out is {SESSION_MS} ms."]
+        return [
+            f"{fault.node} is still frozen when the run ends, at {cluster.now_ms} ms."
+        ]
+    words = (
+        f"its last {sign[1]} before the freeze went out at {sign[0]} ms, and it woke up"
+        f" at {woke} ms"
+    )
+    return [
+        f"{words}, {woke - sign[0]} ms later. The session time-out is {SESSION_MS} ms."
+    ]
 
 
 def too_much(faults, _):
@@ -343,11 +507,20 @@ def too_much(faults, _):
         return f"{len(faults)} faults. One is enough."
     (fault,) = faults
     if isinstance(fault, Freeze) and fault.node not in MEMBERS:
-        return f"{fault.node!r} frozen does it. Here a consumer is asked for, and it stays alive."
+        return (
+            f"{fault.node!r} frozen does it. Here a consumer is asked for, and it stays"
+            " alive."
+        )
     if not isinstance(fault, Freeze):
-        return f"a {type(fault).__name__} does it, and shows another hole (lesson 04). Here a Freeze is asked for."
+        return (
+            f"a {type(fault).__name__} does it, and shows another hole (lesson 04)."
+            " Here a Freeze is asked for."
+        )
     if fault.for_ms >= SESSION_MS:
-        return f"a freeze of {fault.for_ms} ms does it. It can be shorter than the session time-out of {SESSION_MS} ms."
+        return (
+            f"a freeze of {fault.for_ms} ms does it. It can be shorter than the session"
+            f" time-out of {SESSION_MS} ms."
+        )
     return None
 
 
@@ -357,6 +530,7 @@ def too_long(faults, _):
         return None
     when, what = last_sign(fault.node, fault.at_ms)
     return (
-        f"a freeze of {fault.for_ms} ms does it, and a shorter one can.\n"
-        f"when it began, the last {what} was {fault.at_ms - when} ms old. An older one leaves less to wait for."
+        f"a freeze of {fault.for_ms} ms does it, and a shorter one can.\nwhen it began,"
+        f" the last {what} was {fault.at_ms - when} ms old. An older one leaves less to"
+        " wait for."
     )

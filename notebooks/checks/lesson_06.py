@@ -26,30 +26,45 @@ EXIT_TICKET = (
     Question(
         "eager, three members, one of them still at work for 20 s when a fourth joins",
         right=3,
-        why="3. The quick members give everything back at their next heartbeat and wait in JoinGroup for the slow one.",
+        why=(
+            "3. The quick members give everything back at their next heartbeat and wait"
+            " in JoinGroup for the slow one."
+        ),
     ),
     Question(
         "a static member is closed, and back after 10 s",
         right=1,
-        why="1. It keeps its place until its session is over. Nothing moves, and for 10 s nobody reads its share.",
+        why=(
+            "1. It keeps its place until its session is over. Nothing moves, and for 10"
+            " s nobody reads its share."
+        ),
     ),
     Question(
-        "KIP-848: D joins, and one of C's partitions must move; B is at work for four minutes",
+        "KIP-848: D joins, and one of C's partitions must move; B is at work for four"
+        " minutes",
         right=2,
-        why="2. C hears by heartbeat what to give back, then D what it gets. B has nothing to do with it, and nobody "
-        "joins a second time.",
+        why=(
+            "2. C hears by heartbeat what to give back, then D what it gets. B has"
+            " nothing to do with it, and nobody joins a second time."
+        ),
     ),
     Question(
         "C has done orders 0 to 9 of P5 and committed offset 6; then P5 goes to D",
         right=1,
-        why="1. D goes on at the committed offset. What C has done and not committed is done again.",
+        why=(
+            "1. D goes on at the committed offset. What C has done and not committed is"
+            " done again."
+        ),
         lesson="04",
     ),
     Question(
         "a member hangs in one order for ever",
         right=3,
-        why="3. Heartbeats come from a thread of its own and say that all is well. Only poll shows that the program "
-        "goes on. When it stays away for so long, the client leaves by itself.",
+        why=(
+            "3. Heartbeats come from a thread of its own and say that all is well. Only"
+            " poll shows that the program goes on. When it stays away for so long, the"
+            " client leaves by itself."
+        ),
         lesson="05",
     ),
 )
@@ -59,7 +74,9 @@ EXIT_TICKET = (
 
 
 def exercise_1():
-    """The two-phase revoke: what may be handed out of a target while some of it still has another owner."""
+    """The two-phase revoke: what may be handed out of a target while some of it still
+    has another owner.
+    """
     common = {
         "smaller": smaller_target,
         "describe": as_target,
@@ -71,7 +88,10 @@ def exercise_1():
             "one has left": (group(A=(0,), B=()), to(A=[0], B=[1])),
             "nothing moves": (group(A=(0,), B=(1,)), to(A=[0], B=[1])),
             "the same number in two topics": (
-                {name: member(BOTH, [part]) for name, part in zip("AB", TWINS, strict=True)},
+                {
+                    name: member(BOTH, [part])
+                    for name, part in zip("AB", TWINS, strict=True)
+                },
                 dict(zip("AB", map(list, zip(TWINS, strict=True)), strict=True)),
             ),
             "one of two twins moves": (
@@ -85,16 +105,37 @@ def exercise_1():
         right="no partition ever has two owners, and what stays is read all the time.",
         call_seconds=4.0,  # a wrong answer is played on a cluster
         hints=(
-            "A partition of the target is in one of three states: its new member has it already, somebody else has it, "
-            "nobody has it. In which of them may it be given?",
-            "Build a dict first: partition -> who has it now, from the members' owned. Members who left are not in it.",
-            "Keep a partition in a share when owner.get(partition, name) == name: it is this member's, or nobody's. "
-            "Leave it out otherwise. You need not tell its owner anything: what is not in its share, it gives back.",
+            (
+                "A partition of the target is in one of three states: its new member"
+                " has it already, somebody else has it, nobody has it. In which of them"
+                " may it be given?"
+            ),
+            (
+                "Build a dict first: partition -> who has it now, from the members'"
+                " owned. Members who left are not in it."
+            ),
+            (
+                "Keep a partition in a share when owner.get(partition, name) == name:"
+                " it is this member's, or nobody's. Leave it out otherwise. You need"
+                " not tell its owner anything: what is not in its share, it gives back."
+            ),
         ),
         rungs=(
-            Rung(holds="no partition is given away while another member has it", broken=two_owners, **common),
-            Rung(holds="whoever keeps a partition keeps it without a break", broken=a_break, **common),
-            Rung(holds="after the second rebalance all is where it should be", broken=never_there, **common),
+            Rung(
+                holds="no partition is given away while another member has it",
+                broken=two_owners,
+                **common,
+            ),
+            Rung(
+                holds="whoever keeps a partition keeps it without a break",
+                broken=a_break,
+                **common,
+            ),
+            Rung(
+                holds="after the second rebalance all is where it should be",
+                broken=never_there,
+                **common,
+            ),
         ),
     )
 
@@ -105,7 +146,10 @@ TWINS = (("orders", 0), ("refunds", 0))
 
 def to(**numbers):
     """A target: who should get which partitions of orders."""
-    return {name: [("orders", number) for number in share] for name, share in numbers.items()}
+    return {
+        name: [("orders", number) for number in share]
+        for name, share in numbers.items()
+    }
 
 
 def a_target(source):
@@ -113,7 +157,11 @@ def a_target(source):
     target = {name: [] for name in members}
     for topic, count in partitions.items():
         for number in range(count):
-            stays = owner_of(members).get((topic, number)) if source.random() < 0.5 else None
+            stays = (
+                owner_of(members).get((topic, number))
+                if source.random() < 0.5
+                else None
+            )
             target[stays or source.choice(list(members))].append((topic, number))
     return members, target
 
@@ -128,14 +176,20 @@ def smaller_target(case):
         yield with_names(case, {other: other for other in every if other != part})
     tidy = {}
     for topic in sorted({topic for topic, _ in every}):
-        tidy |= {part: (topic, at) for at, part in enumerate(part for part in every if part[0] == topic)}
+        tidy |= {
+            part: (topic, at)
+            for at, part in enumerate(part for part in every if part[0] == topic)
+        }
     if tidy != {part: part for part in every}:
         yield with_names(case, tidy)
     if len({topic for topic, _ in every}) > 1:
         yield with_names(case, {part: ("orders", at) for at, part in enumerate(every)})
     for name in members:
         if not members[name].owned and not target[name]:
-            yield tuple({other: value for other, value in each.items() if other != name} for each in case)
+            yield tuple(
+                {other: value for other, value in each.items() if other != name}
+                for each in case
+            )
 
 
 def with_names(case, new):
@@ -143,8 +197,14 @@ def with_names(case, new):
     members, target = case
     topics = tuple(sorted({topic for topic, _ in new.values()})) or ("orders",)
     return (
-        {name: member(topics, [new[part] for part in each.owned if part in new]) for name, each in members.items()},
-        {name: [new[part] for part in share if part in new] for name, share in target.items()},
+        {
+            name: member(topics, [new[part] for part in each.owned if part in new])
+            for name, each in members.items()
+        },
+        {
+            name: [new[part] for part in share if part in new]
+            for name, share in target.items()
+        },
     )
 
 
@@ -158,7 +218,10 @@ def handed(answer, members, target):
     for name, share in found.items():
         for part in share:
             if part not in target[name] and part not in members[name].owned:
-                raise WrongKind(f"it gave {listed([part])} to {name}, who neither has it nor should get it.")
+                raise WrongKind(
+                    f"it gave {listed([part])} to {name}, who neither has it nor should"
+                    " get it."
+                )
     return found
 
 
@@ -167,19 +230,30 @@ def two_owners(answer, case):
     found = handed(answer, members, target)
     for name, share in found.items():
         for part in share:
-            others = [other for other, member in members.items() if other != name and part in member.owned]
+            others = [
+                other
+                for other, member in members.items()
+                if other != name and part in member.owned
+            ]
             if others:
-                return f"{seen(answer, case) or f'{listed([part])} has two owners, {others[0]} and {name}.'}\n" + (
-                    f"you gave {listed([part])} to {name} before {others[0]} had given it up"
+                return (
+                    f"{seen(answer, case) or f'{listed([part])} has two owners, {others[0]} and {name}.'}\n"
+                    + f"you gave {listed([part])} to {name} before {others[0]} had"
+                    " given it up"
                 )
     return None
 
 
 def seen(answer, case):
     """What the detectors see when the case is played on a cluster."""
-    found = {each.name: each for each in group_anomalies(play_cluster(answer, case).trace)}
+    found = {
+        each.name: each for each in group_anomalies(play_cluster(answer, case).trace)
+    }
     if "two owners" in found:
-        return f"two owners: {found['two owners'].what} at {found['two owners'].at / 1000:.2f} s."
+        return (
+            f"two owners: {found['two owners'].what} at"
+            f" {found['two owners'].at / 1000:.2f} s."
+        )
     return None
 
 
@@ -190,8 +264,9 @@ def a_break(answer, case):
         for part in target[name]:
             if part in each.owned and part not in found[name]:
                 return (
-                    f"{name} has {listed([part])} and should keep it, and it was left out of its share.\n"
-                    f"what is not in its share a member gives back: then nobody reads it for a while"
+                    f"{name} has {listed([part])} and should keep it, and it was left"
+                    " out of its share.\nwhat is not in its share a member gives back:"
+                    " then nobody reads it for a while"
                 )
     return None
 
@@ -200,13 +275,23 @@ def never_there(answer, case):
     members, target = case
     for _ in range(2):
         found = handed(answer, members, target)
-        members = {name: member._replace(owned=tuple(found[name])) for name, member in members.items()}
+        members = {
+            name: member._replace(owned=tuple(found[name]))
+            for name, member in members.items()
+        }
     for name, share in target.items():
         for part in share:
             if part not in found[name]:
                 keeper = next((other for other in found if part in found[other]), None)
-                why = f"{keeper} was never told to give it up" if keeper else "it was free, and nobody got it"
-                return f"{listed([part])} never arrives at {name}: {why}.\nafter two rebalances: {shares(found)}"
+                why = (
+                    f"{keeper} was never told to give it up"
+                    if keeper
+                    else "it was free, and nobody got it"
+                )
+                return (
+                    f"{listed([part])} never arrives at {name}: {why}.\nafter two"
+                    f" rebalances: {shares(found)}"
+                )
     return None
 
 
@@ -215,7 +300,9 @@ def play_cluster(answer, case):
     partitions = {"orders": 1}
     for topic, number in [part for share in target.values() for part in share]:
         partitions[topic] = max(partitions.get(topic, 0), number + 1)
-    return on_a_cluster(lambda found, _: answer(target, found), members, partitions, cooperative=True)
+    return on_a_cluster(
+        lambda found, _: answer(target, found), members, partitions, cooperative=True
+    )
 
 
 def play_hand_over(answer, case):
@@ -227,19 +314,33 @@ def play_hand_over(answer, case):
 
 def exercise_2():
     """A sticky assignor in four rungs: one owner, balanced, fewest moves, steady."""
-    common = {"smaller": smaller_group, "describe": as_group, "picture": play_assignment}
+    common = {
+        "smaller": smaller_group,
+        "describe": as_group,
+        "picture": play_assignment,
+    }
     return Exercise(
         name="my_sticky",
         right="one owner each, equal shares, and nothing moves that could stay.",
         hints=(
-            "Three steps. Who keeps what it had (of two who say so, the later generation)? What is free then? Who gets "
-            "it? Begin with nobody keeping anything: then it is round robin, and the first two rungs hold.",
-            "Nobody may keep more than a fair share: total // members, and total % members of them one more. Who may "
-            "keep that one more, so that less moves? And is a partition that somebody had still there?",
-            "Begin with a dict: partition -> who had it, filled in the order of generations, so that the latest stays. "
-            "Then keep: go through the members, those who had most first; each keeps its first `fair` partitions, and "
-            "one more as long as there are extra ones left. Then give each free partition to min(shares, key=...), "
-            "whoever has least.",
+            (
+                "Three steps. Who keeps what it had (of two who say so, the later"
+                " generation)? What is free then? Who gets it? Begin with nobody"
+                " keeping anything: then it is round robin, and the first two rungs"
+                " hold."
+            ),
+            (
+                "Nobody may keep more than a fair share: total // members, and total %"
+                " members of them one more. Who may keep that one more, so that less"
+                " moves? And is a partition that somebody had still there?"
+            ),
+            (
+                "Begin with a dict: partition -> who had it, filled in the order of"
+                " generations, so that the latest stays. Then keep: go through the"
+                " members, those who had most first; each keeps its first `fair`"
+                " partitions, and one more as long as there are extra ones left. Then"
+                " give each free partition to min(shares, key=...), whoever has least."
+            ),
         ),
         rungs=(
             Rung(
@@ -247,10 +348,19 @@ def exercise_2():
                 broken=not_one_owner,
                 cases={
                     "a new group": (group(A=(), B=()), {"orders": 3}),
-                    "more members than partitions": (group(A=(0,), B=(1,), C=()), {"orders": 2}),
+                    "more members than partitions": (
+                        group(A=(0,), B=(1,), C=()),
+                        {"orders": 2},
+                    ),
                     "one has left": (group(A=(0,), B=(1,)), {"orders": 3}),
-                    "a partition that is gone": (group(A=(0, 2), B=(1,)), {"orders": 2}),
-                    "two say it was theirs": (stale(group(A=(0,), B=(0, 1)), "A"), {"orders": 2}),
+                    "a partition that is gone": (
+                        group(A=(0, 2), B=(1,)),
+                        {"orders": 2},
+                    ),
+                    "two say it was theirs": (
+                        stale(group(A=(0,), B=(0, 1)), "A"),
+                        {"orders": 2},
+                    ),
                 },
                 scenario=a_group_with_quarrels,
                 **common,
@@ -272,10 +382,19 @@ def exercise_2():
                 cases={
                     "nothing has changed": (group(A=(1,), B=(0,)), {"orders": 2}),
                     "one joins": (group(A=(0, 1), B=(2, 3), C=()), {"orders": 4}),
-                    "who may keep one more": (group(A=(0,), B=(1, 2, 3)), {"orders": 5}),
+                    "who may keep one more": (
+                        group(A=(0,), B=(1, 2, 3)),
+                        {"orders": 5},
+                    ),
                     "one has left": (group(A=(0, 3), B=(1, 4)), {"orders": 6}),
-                    "A missed a rebalance": (stale(group(A=(0,), B=(0,)), "A"), {"orders": 2}),
-                    "B missed a rebalance": (stale(group(A=(0,), B=(0,)), "B"), {"orders": 2}),
+                    "A missed a rebalance": (
+                        stale(group(A=(0,), B=(0,)), "A"),
+                        {"orders": 2},
+                    ),
+                    "B missed a rebalance": (
+                        stale(group(A=(0,), B=(0,)), "B"),
+                        {"orders": 2},
+                    ),
                 },
                 scenario=a_group_with_quarrels,
                 **common,
@@ -288,7 +407,9 @@ def exercise_2():
 def steady(common):
     return Rung(
         holds="the same group gets the same answer",
-        broken=lambda answer, case: unsteady(lambda *given: shares_of(answer, given), case),
+        broken=lambda answer, case: unsteady(
+            lambda *given: shares_of(answer, given), case
+        ),
         cases={"two topics": (group(A=(), B=(), C=()), {"orders": 2, "refunds": 3})},
         scenario=a_group_with_quarrels,
         **common,
@@ -307,18 +428,36 @@ def shares_of(answer, case):
 def not_one_owner(answer, case):
     _, partitions = case
     found = shares_of(answer, case)
-    every = {(topic, number) for topic, count in partitions.items() for number in range(count)}
+    every = {
+        (topic, number)
+        for topic, count in partitions.items()
+        for number in range(count)
+    }
     taken = {}
     for name, share in found.items():
         for part in share:
             if part not in every:
-                return f"it gave {listed([part])} to {name}, and there is no such partition now.\n{gave(found)}"
+                return (
+                    f"it gave {listed([part])} to {name}, and there is no such"
+                    f" partition now.\n{gave(found)}"
+                )
             if part in taken:
-                twice = f"{taken[part]} and {name}" if taken[part] != name else f"{name} twice"
-                return f"it gave {listed([part])} to {twice}. Then its records are done twice.\n{gave(found)}"
+                twice = (
+                    f"{taken[part]} and {name}"
+                    if taken[part] != name
+                    else f"{name} twice"
+                )
+                return (
+                    f"it gave {listed([part])} to {twice}. Then its records are done"
+                    f" twice.\n{gave(found)}"
+                )
             taken[part] = name
     missing = every - set(taken)
-    return f"nobody got {listed(missing)}. Its records wait for ever.\n{gave(found)}" if missing else None
+    return (
+        f"nobody got {listed(missing)}. Its records wait for ever.\n{gave(found)}"
+        if missing
+        else None
+    )
 
 
 def gave(found):
@@ -327,10 +466,16 @@ def gave(found):
 
 def not_balanced(answer, case):
     found = shares_of(answer, case)
-    most, least = max(found, key=lambda name: len(found[name])), min(found, key=lambda name: len(found[name]))
+    most, least = (
+        max(found, key=lambda name: len(found[name])),
+        min(found, key=lambda name: len(found[name])),
+    )
     if len(found[most]) - len(found[least]) < 2:
         return None
-    return f"{most} got {len(found[most])} partitions and {least} only {len(found[least])}.\n{gave(found)}"
+    return (
+        f"{most} got {len(found[most])} partitions and {least} only"
+        f" {len(found[least])}.\n{gave(found)}"
+    )
 
 
 def moves_too_many(answer, case):
@@ -343,8 +488,13 @@ def moves_too_many(answer, case):
     if len(moved) <= fewest:
         return None
     enough = f"{fewest or 'none'} would do" if fewest != 1 else "one would do"
-    went = ", ".join(f"{listed([part])} from {before[part]} to {now[part]}" for part in moved)
-    return f"it moved {len(moved)} partition{'s' * (len(moved) != 1)}, and {enough}.\nmoved: {went}\n{gave(found)}"
+    went = ", ".join(
+        f"{listed([part])} from {before[part]} to {now[part]}" for part in moved
+    )
+    return (
+        f"it moved {len(moved)} partition{'s' * (len(moved) != 1)}, and"
+        f" {enough}.\nmoved: {went}\n{gave(found)}"
+    )
 
 
 def play_assignment(answer, case):

@@ -14,37 +14,50 @@ EXIT_TICKET = (
     Question(
         "a lag of 5,000",
         right=3,
-        why="3. That is all that a lag says. How late the group is, only timestamps say. And "
-        "nobody but the program knows what it has done since its last commit.",
+        why=(
+            "3. That is all that a lag says. How late the group is, only timestamps"
+            " say. And nobody but the program knows what it has done since its last"
+            " commit."
+        ),
     ),
     Question(
         "a group of 6 reads 12 partitions, and gets one member more",
         right=2,
-        why="2. With 7 members somebody still has two partitions, and is done last. With 12 each has one.",
+        why=(
+            "2. With 7 members somebody still has two partitions, and is done last."
+            " With 12 each has one."
+        ),
     ),
     Question(
         "a member works all the time, and its group's committed offset doesn't move",
         right=1,
-        why="1. The work between two polls takes too long: when the member polls, it is out of the group. It may not "
-        "commit, and gets the same records again.",
+        why=(
+            "1. The work between two polls takes too long: when the member polls, it is"
+            " out of the group. It may not commit, and gets the same records again."
+        ),
     ),
     Question(
         "lag 0, and records in another thread",
         right=3,
-        why="3. Auto-commit commits what poll has handed over, when the next poll comes. What the thread has done by "
-        "then, Kafka doesn't know.",
+        why=(
+            "3. Auto-commit commits what poll has handed over, when the next poll"
+            " comes. What the thread has done by then, Kafka doesn't know."
+        ),
         lesson="04",
     ),
     Question(
         "the lag of a member that was killed",
         right=1,
-        why="1. A broken connection tells the coordinator nothing. It waits for the session timeout, and nobody reads "
-        "these partitions meanwhile.",
+        why=(
+            "1. A broken connection tells the coordinator nothing. It waits for the"
+            " session timeout, and nobody reads these partitions meanwhile."
+        ),
         lesson="05",
     ),
 )
 
-# A case is what the learner's function is given: rate, backlog, recover_s, processing_ms, partitions.
+# A case is what the learner's function is given: rate, backlog, recover_s,
+# processing_ms, partitions.
 NAMES = ("rate", "backlog", "recover_s", "processing_ms", "partitions")
 RATE, BACKLOG, RECOVER_S, PROCESSING_MS, PARTITIONS = range(5)
 
@@ -75,43 +88,80 @@ TIGHT = {
 
 
 def exercise_1():
-    """How many members a group needs, in four rungs: to keep up; to catch up; what can't be done; no more than that."""
+    """How many members a group needs, in four rungs: to keep up; to catch up; what
+    can't be done; no more than that.
+    """
     common = {"smaller": smaller, "describe": as_call, "picture": on_a_cluster}
     return Exercise(
         name="members_needed",
         right="so many keep up and catch up, and one member less would not.",
         hints=(
-            "The member with the most partitions decides: it is done last. How many does it have, if partitions are "
-            "dealt out as evenly as possible? And how many orders are that, until recover_s is over?",
-            "Until then backlog + rate * recover_s orders have to be done, the same share of them in each partition. "
-            "Of how many partitions can one member do that in recover_s seconds?",
-            "Try it: for members in range(1, partitions + 1), the busiest has -(-partitions // members) partitions "
-            "(rounded up). Is its work, in ms, within recover_s * 1000? The first number that fits is the answer. And "
-            "if none does?",
+            (
+                "The member with the most partitions decides: it is done last. How many"
+                " does it have, if partitions are dealt out as evenly as possible? And"
+                " how many orders are that, until recover_s is over?"
+            ),
+            (
+                "Until then backlog + rate * recover_s orders have to be done, the same"
+                " share of them in each partition. Of how many partitions can one"
+                " member do that in recover_s seconds?"
+            ),
+            (
+                "Try it: for members in range(1, partitions + 1), the busiest has"
+                " -(-partitions // members) partitions (rounded up). Is its work, in"
+                " ms, within recover_s * 1000? The first number that fits is the"
+                " answer. And if none does?"
+            ),
         ),
         rungs=(
-            Rung("with so many members no partition falls behind", too_few, STEADY, a_steady_day, **common),
+            Rung(
+                "with so many members no partition falls behind",
+                too_few,
+                STEADY,
+                a_steady_day,
+                **common,
+            ),
             Rung(
                 "a backlog is done in time, and what comes in meanwhile as well",
-                too_few, TO_CATCH_UP, an_outage, **common,
+                too_few,
+                TO_CATCH_UP,
+                an_outage,
+                **common,
             ),
             Rung(
                 "it says None when a member for each partition isn't enough",
-                not_none, NOT_TO_BE_DONE, too_much, **common,
+                not_none,
+                NOT_TO_BE_DONE,
+                too_much,
+                **common,
             ),
-            Rung("with one member less it would not work", too_many, TIGHT, an_outage, **common),
+            Rung(
+                "with one member less it would not work",
+                too_many,
+                TIGHT,
+                an_outage,
+                **common,
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def busiest(members, partitions):
-    """How many partitions the member with the most has, when they are dealt out evenly."""
+    """How many partitions the member with the most has, when they are dealt out
+    evenly.
+    """
     return -(-partitions // members)
 
 
 def work_ms(case, members):
-    """What the busiest member has to do until recover_s is over, times the number of partitions: a whole number."""
-    return busiest(members, case[PARTITIONS]) * (case[BACKLOG] + case[RATE] * case[RECOVER_S]) * case[PROCESSING_MS]
+    """What the busiest member has to do until recover_s is over, times the number of
+    partitions: a whole number.
+    """
+    return (
+        busiest(members, case[PARTITIONS])
+        * (case[BACKLOG] + case[RATE] * case[RECOVER_S])
+        * case[PROCESSING_MS]
+    )
 
 
 def is_enough(case, members):
@@ -120,24 +170,48 @@ def is_enough(case, members):
 
 def fewest(case):
     """The right answer."""
-    return next((members for members in range(1, case[PARTITIONS] + 1) if is_enough(case, members)), None)
+    return next(
+        (
+            members
+            for members in range(1, case[PARTITIONS] + 1)
+            if is_enough(case, members)
+        ),
+        None,
+    )
 
 
 def is_close(case):
-    """Whether some number of members is within a thousandth of just enough: rounding must not decide."""
+    """Whether some number of members is within a thousandth of just enough: rounding
+    must not decide.
+    """
     room = case[RECOVER_S] * 1000 * case[PARTITIONS]
-    return any(abs(work_ms(case, members) - room) * 1000 < room for members in range(1, case[PARTITIONS] + 1))
+    return any(
+        abs(work_ms(case, members) - room) * 1000 < room
+        for members in range(1, case[PARTITIONS] + 1)
+    )
 
 
 def drawn(source, load, quiet):
-    """A case in which the work is about `load` times what all partitions' members can do."""
+    """A case in which the work is about `load` times what all partitions' members can
+    do.
+    """
     while True:
-        partitions = source.choice((1, 2, 3, 4, 5, 6, 8, 10, 12, source.randint(13, 300)))
-        processing_ms = source.choice((20, 50, 100, 200, 250, 1000, source.randint(1, 9000)))
+        partitions = source.choice(
+            (1, 2, 3, 4, 5, 6, 8, 10, 12, source.randint(13, 300))
+        )
+        processing_ms = source.choice(
+            (20, 50, 100, 200, 250, 1000, source.randint(1, 9000))
+        )
         recover_s = source.choice((60, 120, 300, 600, source.randint(10, 100_000)))
         orders = round(recover_s * 1000 / processing_ms * partitions * load)
         backlog = 0 if quiet else source.randrange(orders + 1)
-        case = (orders - backlog) // recover_s, backlog, recover_s, processing_ms, partitions
+        case = (
+            (orders - backlog) // recover_s,
+            backlog,
+            recover_s,
+            processing_ms,
+            partitions,
+        )
         if not is_close(case) and case[RATE] + case[BACKLOG] > 0:
             return case
 
@@ -162,17 +236,33 @@ def smaller(case):
     """Fewer partitions with less to do, less backlog, rounder numbers."""
     rate, backlog, recover_s, processing_ms, partitions = case
     candidates = [
-        (rate * few // partitions, backlog * few // partitions, recover_s, processing_ms, few)
+        (
+            rate * few // partitions,
+            backlog * few // partitions,
+            recover_s,
+            processing_ms,
+            few,
+        )
         for few in range(1, partitions)
     ]
     candidates += [(rate, 0, recover_s, processing_ms, partitions)] if backlog else []
     if (recover_s, processing_ms) != (60, 100):
         scale = processing_ms / 100
         at_rate = round(rate * scale)
-        candidates.append((at_rate, round(backlog * scale * 60 / recover_s), 60, 100, partitions))
-    candidates += [(rate, backlog // 100 * 100, recover_s, processing_ms, partitions)] if backlog % 100 else []
+        candidates.append(
+            (at_rate, round(backlog * scale * 60 / recover_s), 60, 100, partitions)
+        )
+    candidates += (
+        [(rate, backlog // 100 * 100, recover_s, processing_ms, partitions)]
+        if backlog % 100
+        else []
+    )
     for candidate in candidates:
-        if candidate != case and candidate[RATE] + candidate[BACKLOG] > 0 and not is_close(candidate):
+        if (
+            candidate != case
+            and candidate[RATE] + candidate[BACKLOG] > 0
+            and not is_close(candidate)
+        ):
             yield candidate
 
 
@@ -186,7 +276,13 @@ def answer_to(answer, case):
     if found is None:
         return None, f"it returned None, and {members_do(right)} it." if right else None
     if isinstance(found, float) and math.isfinite(found) and found == int(found):
-        return None, f"it returned {found!r}. Members are a whole number: int(...) makes it one."
+        return (
+            None,
+            (
+                f"it returned {found!r}. Members are a whole number: int(...) makes it"
+                " one."
+            ),
+        )
     if isinstance(found, bool) or not isinstance(found, numbers.Integral):
         return None, f"it returned {found!r}. Members are a whole number, or None."
     if found < 1:
@@ -206,12 +302,15 @@ def too_few(answer, case):
     most = busiest(found, partitions)
     comes, does = rate * most / partitions, 1000 / processing_ms
     left = (work_ms(case, found) / partitions - recover_s * 1000) / processing_ms
-    waiting = f" {backlog * most / partitions:,.0f} wait there at first," if backlog else ""
+    waiting = (
+        f" {backlog * most / partitions:,.0f} wait there at first," if backlog else ""
+    )
     return (
-        f"{found} member{'s are' if found > 1 else ' is'} not enough: after {recover_s} s about {left:,.0f} orders "
-        f"still wait in one member's partitions.\n"
-        f"with {found} for {partitions} partition{'s' * (partitions > 1)} somebody has {most} of them:{waiting} "
-        f"{comes:.3g} orders a second come in, and a member does {does:.3g} a second"
+        f"{found} member{'s are' if found > 1 else ' is'} not enough: after {recover_s}"
+        f" s about {left:,.0f} orders still wait in one member's partitions.\nwith"
+        f" {found} for {partitions} partition{'s' * (partitions > 1)} somebody has"
+        f" {most} of them:{waiting} {comes:.3g} orders a second come in, and a member"
+        f" does {does:.3g} a second"
     )
 
 
@@ -223,8 +322,9 @@ def not_none(answer, case):
     share = (case[BACKLOG] + case[RATE] * case[RECOVER_S]) / case[PARTITIONS]
     can = case[RECOVER_S] * 1000 / case[PROCESSING_MS]
     return (
-        f"it returned {found}, and no number of members is enough.{more} The answer is None: more partitions first.\n"
-        f"until {case[RECOVER_S]} s are over, one partition alone has {share:,.0f} orders, and a member does {can:,.0f}"
+        f"it returned {found}, and no number of members is enough.{more} The answer is"
+        f" None: more partitions first.\nuntil {case[RECOVER_S]} s are over, one"
+        f" partition alone has {share:,.0f} orders, and a member does {can:,.0f}"
     )
 
 
@@ -237,9 +337,15 @@ def too_many(answer, case):
         why = f"{found - case[PARTITIONS]} of {found} have no partition"
     elif busiest(found, case[PARTITIONS]) == busiest(right, case[PARTITIONS]):
         most = busiest(found, case[PARTITIONS])
-        why = f"with {right} as with {found} the busiest has {most} of the {case[PARTITIONS]} partitions"
+        why = (
+            f"with {right} as with {found} the busiest has {most} of the"
+            f" {case[PARTITIONS]} partitions"
+        )
     else:
-        why = f"with {right} the busiest has {busiest(right, case[PARTITIONS])} partitions, and can do that in time"
+        why = (
+            f"with {right} the busiest has {busiest(right, case[PARTITIONS])}"
+            " partitions, and can do that in time"
+        )
     return f"it returned {found}, and {members_do(right)} it as well.\n{why}"
 
 
@@ -252,12 +358,16 @@ def on_a_cluster(answer, case):
     if backlog + rate * recover_s > ORDERS_IN_A_PICTURE:
         return None
     found = answer(*case)
-    members = min(found if isinstance(found, int) and found >= 1 else partitions, partitions + 1)
+    members = min(
+        found if isinstance(found, int) and found >= 1 else partitions, partitions + 1
+    )
     return at_work(case, members).play("lag")
 
 
 def at_work(case, members):
-    """A cluster on which the case has been run with so many members, until recover_s is over."""
+    """A cluster on which the case has been run with so many members, until recover_s is
+    over.
+    """
     rate, backlog, recover_s, processing_ms, partitions = case
     cluster = Cluster(seed=7)
     cluster.create_topic("orders", partitions=partitions)
@@ -267,7 +377,8 @@ def at_work(case, members):
     at_once = max(1, 1000 // processing_ms)  # about a second's work
     names = [f"billing {number + 1}" for number in range(members)]
     start(cluster, *names, processing_ms=processing_ms, max_poll_records=at_once)
-    cluster.run(seconds=6 if members > 1 else 3)  # a new group waits before it begins, once more if others join
+    # a new group waits before it begins, once more if others join
+    cluster.run(seconds=6 if members > 1 else 3)
     cluster.start(sell, cluster, shop, rate, 1)
     cluster.run(seconds=recover_s)
     cluster.close()
@@ -280,23 +391,43 @@ def at_work(case, members):
 A_MINUTE = (4, 4, 7)
 A_MEMBER_DOES = 10
 MINUTES_OFF = 15
-EXPECTED = max(MINUTES_OFF * rate / (A_MEMBER_DOES - rate) for rate in A_MINUTE)  # with a pencil
+# with a pencil
+EXPECTED = max(MINUTES_OFF * rate / (A_MEMBER_DOES - rate) for rate in A_MINUTE)
 NEAR_ENOUGH = 2
 
 
 def exercise_2():
-    """When the lag is zero again after an outage; two minutes either way are near enough."""
+    """When the lag is zero again after an outage; two minutes either way are near
+    enough.
+    """
     return Exercise(
         name="minutes",
         takes=a_number,
-        right="the fullest partition decides. 15 * 7 orders wait there, and every minute only 10 - 7 fewer.",
-        hints=(
-            "Each partition has a member of its own, and a member of another one can't help. So: three sums, not one.",
-            "While the old orders are done new ones come in. What is left of a member's ten a minute for the old ones?",
-            "Waiting at first: 15 times the partition's rate. Fewer every minute: 10 less the partition's rate. Which "
-            "of the three takes longest?",
+        right=(
+            "the fullest partition decides. 15 * 7 orders wait there, and every minute"
+            " only 10 - 7 fewer."
         ),
-        rungs=(Rung(holds="it is what happens", broken=not_the_minutes, cases={"15 minutes off": None}),),
+        hints=(
+            (
+                "Each partition has a member of its own, and a member of another one"
+                " can't help. So: three sums, not one."
+            ),
+            (
+                "While the old orders are done new ones come in. What is left of a"
+                " member's ten a minute for the old ones?"
+            ),
+            (
+                "Waiting at first: 15 times the partition's rate. Fewer every minute:"
+                " 10 less the partition's rate. Which of the three takes longest?"
+            ),
+        ),
+        rungs=(
+            Rung(
+                holds="it is what happens",
+                broken=not_the_minutes,
+                cases={"15 minutes off": None},
+            ),
+        ),
         call_seconds=10.0,  # the first time it runs the cluster
     )
 
@@ -307,11 +438,22 @@ def not_the_minutes(answer, _):
         return None
     said = f"not {answer:g}."
     if abs(answer - MINUTES_OFF * A_MINUTE[0] / (A_MEMBER_DOES - A_MINUTE[0])) <= 0.3:
-        return f"{said} That is when partitions 0 and 1 are done. The lag of partition 2 isn't zero yet."
-    if abs(answer - MINUTES_OFF * sum(A_MINUTE) / (3 * A_MEMBER_DOES - sum(A_MINUTE))) <= 2:
-        return f"{said} That would be so if the three could share all orders. Each reads its own partition."
+        return (
+            f"{said} That is when partitions 0 and 1 are done. The lag of partition 2"
+            " isn't zero yet."
+        )
+    if (
+        abs(answer - MINUTES_OFF * sum(A_MINUTE) / (3 * A_MEMBER_DOES - sum(A_MINUTE)))
+        <= 2
+    ):
+        return (
+            f"{said} That would be so if the three could share all orders. Each reads"
+            " its own partition."
+        )
     if abs(answer - MINUTES_OFF * max(A_MINUTE) / A_MEMBER_DOES) <= 1:
-        return f"{said} In that time the old orders would be done, if no new ones came in."
+        return (
+            f"{said} In that time the old orders would be done, if no new ones came in."
+        )
     if abs(answer - (truth + MINUTES_OFF)) <= 2:
         return f"{said} Count from the moment when the members are back."
     return f"{said} It takes {'less' if answer > truth else 'longer'}."
@@ -319,13 +461,22 @@ def not_the_minutes(answer, _):
 
 @cache
 def minutes_until_zero():
-    """Run on a cluster: minutes from the members' return until all orders that are there are done."""
+    """Run on a cluster: minutes from the members' return until all orders that are
+    there are done.
+    """
     cluster = Cluster(seed=8)
     cluster.create_topic("orders", partitions=len(A_MINUTE))
     shop = cluster.producer(client_id="shop")
-    # Long waits for what isn't there yet: fewer requests to simulate, and the same minutes.
+    # Long waits for what isn't there yet: fewer requests to simulate, and the same
+    # minutes.
     waits = {"fetch_max_wait_ms": 20_000, "heartbeat_interval_ms": 10_000}
-    members = start(cluster, *"ABC", processing_ms=60_000 // A_MEMBER_DOES, max_poll_records=10, **waits)
+    members = start(
+        cluster,
+        *"ABC",
+        processing_ms=60_000 // A_MEMBER_DOES,
+        max_poll_records=10,
+        **waits,
+    )
     cluster.run(seconds=5)
     for number, rate in enumerate(A_MINUTE):
         cluster.start(sell_evenly, cluster, shop, number, rate)
@@ -348,7 +499,9 @@ def sell_evenly(cluster, shop, partition, a_minute):
 
 
 def first_time_at_zero(trace, since_ms):
-    """When, after that time, no order of any partition was left to do for the first time since the outage."""
+    """When, after that time, no order of any partition was left to do for the first
+    time since the outage.
+    """
     ends, done, zero = {}, {}, {}
     for event in trace:
         detail = event.detail
@@ -358,6 +511,9 @@ def first_time_at_zero(trace, since_ms):
             ends[detail["partition"]] = detail["last_offset"] + 1
         elif event.kind == "RecordsProcessed":
             done[detail["partition"]] = detail["offsets"][1] + 1
-            if event.at > since_ms and done[detail["partition"]] == ends[detail["partition"]]:
+            if (
+                event.at > since_ms
+                and done[detail["partition"]] == ends[detail["partition"]]
+            ):
                 zero.setdefault(detail["partition"], event.at)
     return max(zero.values())

@@ -8,30 +8,47 @@ from minikafka.faults import Crash, Cut, Delay, Freeze
 
 EXIT_TICKET = (
     Question(
-        "three replicas in sync, min.insync.replicas=2, acks=all: how many must have a record before the ack",
+        "three replicas in sync, min.insync.replicas=2, acks=all: how many must have a"
+        " record before the ack",
         right=3,
-        why="3. acks=all waits for the whole ISR. min.insync.replicas only says how small the ISR may be.",
+        why=(
+            "3. acks=all waits for the whole ISR. min.insync.replicas only says how"
+            " small the ISR may be."
+        ),
     ),
     Question(
         "the ISR is below min.insync.replicas: which request does the leader refuse",
         right=1,
-        why="1. acks=1 is written, and read later, when enough replicas are in sync again. Fetches are answered.",
+        why=(
+            "1. acks=1 is written, and read later, when enough replicas are in sync"
+            " again. Fetches are answered."
+        ),
     ),
     Question(
-        "Replicas: 4,5,6  Isr: 4  Elr: 6  with min.insync.replicas=2: what is true of broker 5",
+        "Replicas: 4,5,6  Isr: 4  Elr: 6  with min.insync.replicas=2: what is true of"
+        " broker 5",
         right=2,
-        why="2. When 5 left, 4 and 6 were still two, so the high watermark went on without 5.",
+        why=(
+            "2. When 5 left, 4 and 6 were still two, so the high watermark went on"
+            " without 5."
+        ),
     ),
     Question(
         "acks=1, no crash: the request is lost on its way",
         right=1,
-        why="1. The producer hears nothing, and sends the record again. Only acks=0 doesn't notice.",
+        why=(
+            "1. The producer hears nothing, and sends the record again. Only acks=0"
+            " doesn't notice."
+        ),
         lesson="03",
     ),
     Question(
         "a consumer is killed; who reads its partition next, and when",
         right=2,
-        why="2. Replicas don't change who reads. The coordinator waits for a sign of life, as with one broker.",
+        why=(
+            "2. Replicas don't change who reads. The coordinator waits for a sign of"
+            " life, as with one broker."
+        ),
         lesson="05",
     ),
 )
@@ -45,15 +62,40 @@ LAG_MS = 30_000
 IN_SYNC = {
     "nobody has fetched": ([(0, "append", 2)], [2, 3], 1, LAG_MS),
     "one of two has it": ([(0, "append", 2), (5, "fetch", 2, 2)], [2, 3], 1, LAG_MS),
-    "both have some": ([(0, "append", 5), (5, "fetch", 2, 5), (6, "fetch", 3, 3)], [2, 3], 2, LAG_MS),
+    "both have some": (
+        [(0, "append", 5), (5, "fetch", 2, 5), (6, "fetch", 3, 3)],
+        [2, 3],
+        2,
+        LAG_MS,
+    ),
     "no followers": ([(0, "append", 3)], [], 1, LAG_MS),
 }
 LEAVING = {
-    "behind for too long": ([(0, "append", 2), (5, "fetch", 2, 2), (30_001, "look")], [2, 3], 1, LAG_MS),
-    "behind for exactly so long": ([(0, "append", 2), (5, "fetch", 2, 2), (30_000, "look")], [2, 3], 1, LAG_MS),
-    "silent, but nothing is missing": ([(0, "append", 1), (5, "fetch", 2, 1), (90_000, "look")], [2], 1, LAG_MS),
+    "behind for too long": (
+        [(0, "append", 2), (5, "fetch", 2, 2), (30_001, "look")],
+        [2, 3],
+        1,
+        LAG_MS,
+    ),
+    "behind for exactly so long": (
+        [(0, "append", 2), (5, "fetch", 2, 2), (30_000, "look")],
+        [2, 3],
+        1,
+        LAG_MS,
+    ),
+    "silent, but nothing is missing": (
+        [(0, "append", 1), (5, "fetch", 2, 1), (90_000, "look")],
+        [2],
+        1,
+        LAG_MS,
+    ),
     "it fetches all the time, and is never at the end": (
-        [(0, "append", 9), (9_000, "fetch", 2, 3), (29_000, "fetch", 2, 6), (31_000, "look")],
+        [
+            (0, "append", 9),
+            (9_000, "fetch", 2, 3),
+            (29_000, "fetch", 2, 6),
+            (31_000, "look"),
+        ],
         [2],
         1,
         LAG_MS,
@@ -61,31 +103,62 @@ LEAVING = {
 }
 RETURNING = {
     "back at the high watermark": (
-        [(0, "append", 2), (30_001, "look"), (40_000, "fetch", 2, 2), (50_000, "append", 1)],
+        [
+            (0, "append", 2),
+            (30_001, "look"),
+            (40_000, "fetch", 2, 2),
+            (50_000, "append", 1),
+        ],
         [2],
         1,
         LAG_MS,
     ),
-    "fetching, and not there yet": ([(0, "append", 4), (30_001, "look"), (40_000, "fetch", 2, 3)], [2], 1, LAG_MS),
-    "too few: it stands still": ([(0, "append", 2), (30_001, "look"), (31_000, "append", 1)], [2], 2, LAG_MS),
-    "a topic with fewer replicas than it asks for": ([(0, "append", 2), (5, "fetch", 2, 1)], [2], 3, LAG_MS),
+    "fetching, and not there yet": (
+        [(0, "append", 4), (30_001, "look"), (40_000, "fetch", 2, 3)],
+        [2],
+        1,
+        LAG_MS,
+    ),
+    "too few: it stands still": (
+        [(0, "append", 2), (30_001, "look"), (31_000, "append", 1)],
+        [2],
+        2,
+        LAG_MS,
+    ),
+    "a topic with fewer replicas than it asks for": (
+        [(0, "append", 2), (5, "fetch", 2, 1)],
+        [2],
+        3,
+        LAG_MS,
+    ),
 }
 
 
 def exercise_1():
-    """What a leader knows of its followers, in three rungs: all in sync; who leaves; who comes back, and too few."""
+    """What a leader knows of its followers, in three rungs: all in sync; who leaves;
+    who comes back, and too few.
+    """
     common = {"broken": differs, "smaller": simpler, "describe": as_call}
     return Exercise(
         name="my_leader",
         right="your leader counts as Kafka's does.",
         hints=(
-            "Keep four things from step to step: the log end offset, each follower's offset, when each follower was "
-            "last caught up, and the ISR. After every step work out the high watermark from them.",
-            "A follower is caught up at a fetch that asks for the log end offset. At a look it leaves if its offset is "
-            "smaller than the log end offset AND it was last caught up more than lag_time_max_ms ago.",
-            "Two things are easily forgotten: the leader is one of the ISR, so its own log end offset counts, too; and "
-            "the high watermark stays where it is while the ISR has fewer members than min_insync_replicas, or than "
-            "there are replicas, if these are fewer.",
+            (
+                "Keep four things from step to step: the log end offset, each"
+                " follower's offset, when each follower was last caught up, and the"
+                " ISR. After every step work out the high watermark from them."
+            ),
+            (
+                "A follower is caught up at a fetch that asks for the log end offset."
+                " At a look it leaves if its offset is smaller than the log end offset"
+                " AND it was last caught up more than lag_time_max_ms ago."
+            ),
+            (
+                "Two things are easily forgotten: the leader is one of the ISR, so its"
+                " own log end offset counts, too; and the high watermark stays where it"
+                " is while the ISR has fewer members than min_insync_replicas, or than"
+                " there are replicas, if these are fewer."
+            ),
         ),
         rungs=(
             Rung(
@@ -96,12 +169,17 @@ def exercise_1():
             ),
             Rung(
                 holds="who leaves the ISR, and what counts without it",
-                scenario=lambda source: a_history(source, most_min_insync_replicas=1, returns=False),
+                scenario=lambda source: a_history(
+                    source, most_min_insync_replicas=1, returns=False
+                ),
                 cases=LEAVING,
                 **common,
             ),
             Rung(
-                holds="who comes back, and that nothing new counts while too few are in sync",
+                holds=(
+                    "who comes back, and that nothing new counts while too few are in"
+                    " sync"
+                ),
                 scenario=a_history,
                 cases=RETURNING,
                 **common,
@@ -113,7 +191,11 @@ def exercise_1():
 def kafkas_leader(history, followers, min_insync_replicas, lag_time_max_ms):
     """(high watermark, ISR) after each step. The leader is broker 1."""
     end, high_watermark, found = 0, 0, []
-    isr, ends, caught_up_ms = {1, *followers}, dict.fromkeys(followers, 0), dict.fromkeys(followers, 0)
+    isr, ends, caught_up_ms = (
+        {1, *followers},
+        dict.fromkeys(followers, 0),
+        dict.fromkeys(followers, 0),
+    )
     needed = min(min_insync_replicas, 1 + len(followers))
     for at_ms, what, *more in history:
         if what == "append":
@@ -126,9 +208,10 @@ def kafkas_leader(history, followers, min_insync_replicas, lag_time_max_ms):
                 isr.add(broker)
         else:
             isr -= {
-                broker for broker in followers
+                broker
+                for broker in followers
                 if ends[broker] < end and at_ms - caught_up_ms[broker] > lag_time_max_ms
-            }  # fmt: skip
+            }
         if len(isr) >= needed:
             agreed = min([end, *(ends[broker] for broker in isr if broker != 1)])
             high_watermark = max(high_watermark, agreed)
@@ -137,33 +220,49 @@ def kafkas_leader(history, followers, min_insync_replicas, lag_time_max_ms):
 
 
 def a_history(source, looks=True, most_min_insync_replicas=3, returns=True):
-    """Appends, fetches and looks at rising times. returns: followers that left may come back."""
+    """Appends, fetches and looks at rising times. returns: followers that left may come
+    back.
+    """
     followers = list(range(2, source.randint(3, 5) if looks else 4))
     needed = source.randint(1, most_min_insync_replicas)
     ends, left, silent = dict.fromkeys(followers, 0), set(), source.choice(followers)
     at_ms, end, history = 0, 0, []
     for _ in range(source.randint(3, 14 if source.random() < 0.9 else 50)):
-        at_ms += source.choice((1, 500, 9_000, 15_000, 30_000) if looks else (1, 5, 500))
-        kind = source.choice(("append", "fetch", "fetch", "look") if looks else ("append", "fetch", "fetch"))
+        at_ms += source.choice(
+            (1, 500, 9_000, 15_000, 30_000) if looks else (1, 5, 500)
+        )
+        kind = source.choice(
+            ("append", "fetch", "fetch", "look")
+            if looks
+            else ("append", "fetch", "fetch")
+        )
         broker = source.choice(followers)
-        if kind == "fetch" and (broker in left or (looks and broker == silent and source.random() < 0.6)):
+        if kind == "fetch" and (
+            broker in left or (looks and broker == silent and source.random() < 0.6)
+        ):
             kind = "look"
         if kind == "append":
             count = source.randint(1, 4)
             end += count
             history.append((at_ms, "append", count))
         elif kind == "fetch":
-            ends[broker] = end if source.random() < 0.5 else source.randint(ends[broker], end)
+            ends[broker] = (
+                end if source.random() < 0.5 else source.randint(ends[broker], end)
+            )
             history.append((at_ms, "fetch", broker, ends[broker]))
         else:
             history.append((at_ms, "look"))
             if not returns:
-                left = set(followers) - set(kafkas_leader(history, followers, needed, LAG_MS)[-1][1])
+                left = set(followers) - set(
+                    kafkas_leader(history, followers, needed, LAG_MS)[-1][1]
+                )
     return history, followers, needed, LAG_MS
 
 
 def simpler(case):
-    """Without one step, where the fetches that are left ask for no offset that isn't there."""
+    """Without one step, where the fetches that are left ask for no offset that isn't
+    there.
+    """
     history, *more = case
     for number in range(len(history)):
         shorter = history[:number] + history[number + 1 :]
@@ -182,7 +281,10 @@ def is_possible(history):
 
 def as_call(case):
     history, followers, needed, lag_ms = case
-    return f"my_leader({history}, followers={followers}, min_insync_replicas={needed}, lag_time_max_ms={lag_ms})"
+    return (
+        f"my_leader({history}, followers={followers}, min_insync_replicas={needed},"
+        f" lag_time_max_ms={lag_ms})"
+    )
 
 
 def differs(answer, case):
@@ -190,15 +292,31 @@ def differs(answer, case):
     found = plain(answer(history, followers, needed, lag_ms))
     truth = kafkas_leader(*case)
     if not isinstance(found, list) or len(found) != len(history):
-        return f"it returned {found!r}, and should return a list with a pair for each of the {len(history)} steps"
+        return (
+            f"it returned {found!r}, and should return a list with a pair for each of"
+            f" the {len(history)} steps"
+        )
     for number, (mine, kafkas) in enumerate(zip(found, truth, strict=True)):
-        if not isinstance(mine, list) or len(mine) != 2 or not isinstance(mine[1], list | set | frozenset):
-            return f"{mine!r} is no pair. A pair is the high watermark, and the brokers of the ISR: (2, [1, 2, 3])"
+        if (
+            not isinstance(mine, list)
+            or len(mine) != 2
+            or not isinstance(mine[1], list | set | frozenset)
+        ):
+            return (
+                f"{mine!r} is no pair. A pair is the high watermark, and the brokers of"
+                " the ISR: (2, [1, 2, 3])"
+            )
         step = f"after step {number + 1}, {history[number]}, "
         if set(mine[1]) != set(kafkas[1]) or len(mine[1]) != len(kafkas[1]):
-            return f"{step}your ISR is {sorted(mine[1], key=str)}, and Kafka's {kafkas[1]}."
+            return (
+                f"{step}your ISR is {sorted(mine[1], key=str)}, and Kafka's"
+                f" {kafkas[1]}."
+            )
         if isinstance(mine[0], bool) or mine[0] != kafkas[0]:
-            return f"{step}your high watermark is {mine[0]!r}, and Kafka's {kafkas[0]}.\n{why(case, number, kafkas)}"
+            return (
+                f"{step}your high watermark is {mine[0]!r}, and Kafka's"
+                f" {kafkas[0]}.\n{why(case, number, kafkas)}"
+            )
     return None
 
 
@@ -207,17 +325,27 @@ def why(case, number, kafkas):
     history, followers, needed, _ = case
     seen = history[: number + 1]
     end = sum(more[0] for _, what, *more in seen if what == "append")
-    ends = {1: end} | dict.fromkeys(followers, 0) | {more[0]: more[1] for _, what, *more in seen if what == "fetch"}
+    ends = (
+        {1: end}
+        | dict.fromkeys(followers, 0)
+        | {more[0]: more[1] for _, what, *more in seen if what == "fetch"}
+    )
     needed = min(needed, 1 + len(followers))
     if len(kafkas[1]) < needed:
-        return f"the ISR {kafkas[1]} has fewer than {needed} members, so nothing new counts"
-    shown = ", ".join(f"broker {broker} has all before {ends[broker]}" for broker in kafkas[1])
+        return (
+            f"the ISR {kafkas[1]} has fewer than {needed} members, so nothing new"
+            " counts"
+        )
+    shown = ", ".join(
+        f"broker {broker} has all before {ends[broker]}" for broker in kafkas[1]
+    )
     return f"in the ISR {kafkas[1]}: {shown}"
 
 
 # --- 2: break a protocol ---
 
-SEEDS = (0, 2, 16, 17, 18)  # with each of them broker 1 leads, and 2 and 3 follow; the controllers differ
+# with each of them broker 1 leads, and 2 and 3 follow; the controllers differ
+SEEDS = (0, 2, 16, 17, 18)
 EXAMPLE = "Freeze(3, at_ms=5005, for_ms=3000)"
 PLACES = (1, 2, 3, "broker 1", "broker 2", "broker 3")
 take_faults = faults_for(EXAMPLE, Crash, Freeze, Cut, Delay, places=PLACES)
@@ -232,18 +360,30 @@ def no_call(answer):
 
 
 def exercise_2():
-    """The fewest faults after which an order is gone that was acknowledged with acks=1."""
+    """The fewest faults after which an order is gone that was acknowledged with
+    acks=1.
+    """
     return Exercise(
         name="plan",
         takes=no_call,
         right="two faults, and an order that the shop believes to be safe is gone.",
         hints=(
-            "Somebody has to die who alone has a record. Who is that, and what must the others not have done before?",
-            "The leader has to die. Its followers fetch within a few ms, so something has to keep them from it. Must "
-            "it be all of them? Who leads next?",
-            "Next leads the first of Replicas that is in the ISR: broker 2, whatever broker 3 has. So 2 must not fetch "
-            "any more when the orders come, and 1 must die when it has acknowledged one. The first record may still "
-            "leave with the answer to a fetch that waits at the leader; the second doesn't.",
+            (
+                "Somebody has to die who alone has a record. Who is that, and what must"
+                " the others not have done before?"
+            ),
+            (
+                "The leader has to die. Its followers fetch within a few ms, so"
+                " something has to keep them from it. Must it be all of them? Who leads"
+                " next?"
+            ),
+            (
+                "Next leads the first of Replicas that is in the ISR: broker 2,"
+                " whatever broker 3 has. So 2 must not fetch any more when the orders"
+                " come, and 1 must die when it has acknowledged one. The first record"
+                " may still leave with the answer to a fetch that waits at the leader;"
+                " the second doesn't."
+            ),
         ),
         rungs=(
             Rung(
@@ -263,15 +403,24 @@ def exercise_2():
 
 def nothing_lost(faults, seed):
     cluster = lesson_09_runs.five_orders(faults, acks=1, seed=seed)
-    gone, acknowledged = lesson_09_runs.lost(cluster), lesson_09_runs.acknowledged(cluster)
+    gone, acknowledged = (
+        lesson_09_runs.lost(cluster),
+        lesson_09_runs.acknowledged(cluster),
+    )
     cluster.close()
     if gone:
         return None
     if gone is None:
-        return "nobody leads at the end, so nothing is lost yet: who has the records may come back."
+        return (
+            "nobody leads at the end, so nothing is lost yet: who has the records may"
+            " come back."
+        )
     if not acknowledged:
         return "no order was acknowledged, so none could be lost."
-    return f"no acknowledged order is gone.\nacknowledged, and in the log: {', '.join(acknowledged)}"
+    return (
+        "no acknowledged order is gone.\nacknowledged, and in the log:"
+        f" {', '.join(acknowledged)}"
+    )
 
 
 def too_many(faults, _):

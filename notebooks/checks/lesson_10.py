@@ -3,7 +3,12 @@
 from functools import cache
 
 from minikafka.clients.errors import KafkaTimeoutError
-from minikafka.course.experiments.lesson_10_runs import all_in_sync, brokers_with_orders, end_of, has_stopped
+from minikafka.course.experiments.lesson_10_runs import (
+    all_in_sync,
+    brokers_with_orders,
+    end_of,
+    has_stopped,
+)
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
 from minikafka.course.judging.guard import plain
 from minikafka.course.lessons import Question
@@ -12,28 +17,43 @@ EXIT_TICKET = (
     Question(
         "kill -9 of a leader; the operating system closes its connections at once",
         right=3,
-        why="3. Connections break for many reasons. The controller waits until the broker's session is over.",
+        why=(
+            "3. Connections break for many reasons. The controller waits until the"
+            " broker's session is over."
+        ),
     ),
     Question(
         "a producer sends to a broker that led the partition a moment ago",
         right=2,
-        why="2. NOT_LEADER_OR_FOLLOWER says that its metadata are stale. Clients ask anew and try again by themselves.",
+        why=(
+            "2. NOT_LEADER_OR_FOLLOWER says that its metadata are stale. Clients ask"
+            " anew and try again by themselves."
+        ),
     ),
     Question(
         "a leader that was cut off comes back, with a record that nobody else has",
         right=1,
-        why="1. The leader of the newer epoch decides. What the old one wrote alone didn't count, and goes.",
+        why=(
+            "1. The leader of the newer epoch decides. What the old one wrote alone"
+            " didn't count, and goes."
+        ),
     ),
     Question(
         "acks=all, one replica in the ISR, min.insync.replicas=1",
         right=1,
-        why="1. All means all in sync, and that is one. With min.insync.replicas=2 the write would be refused.",
+        why=(
+            "1. All means all in sync, and that is one. With min.insync.replicas=2 the"
+            " write would be refused."
+        ),
         lesson="09",
     ),
     Question(
         "a member of a group dies by kill -9",
         right=2,
-        why="2. As the controller with a broker: the coordinator waits until the session is over.",
+        why=(
+            "2. As the controller with a broker: the coordinator waits until the"
+            " session is over."
+        ),
         lesson="05",
     ),
 )
@@ -43,22 +63,51 @@ EXIT_TICKET = (
 
 
 def exercise_1():
-    """How much of its log a replica keeps, in three rungs: nothing wrong; all that is right; few questions."""
-    common = {"scenario": a_history, "scenarios": 500, "smaller": shorter, "describe": both_logs}
+    """How much of its log a replica keeps, in three rungs: nothing wrong; all that is
+    right; few questions.
+    """
+    common = {
+        "scenario": a_history,
+        "scenarios": 500,
+        "smaller": shorter,
+        "describe": both_logs,
+    }
     return Exercise(
         name="my_keep",
-        right="500 logs that had parted from their leader's became equal to it, and nothing was dropped in vain.",
+        right=(
+            "500 logs that had parted from their leader's became equal to it, and"
+            " nothing was dropped in vain."
+        ),
         hints=(
-            "Begin at the end of your log: its last record has an epoch. Ask the leader where that epoch ends there.",
-            "If the leader knows the epoch, you have the same records of it up to the smaller of the two ends. If it "
-            "answers with a smaller epoch, all your records of larger epochs are wrong.",
-            "After an answer with a smaller epoch you know only what to drop. Drop it: your records of larger epochs, "
-            "and those from the leader's end on. Then your last record has another epoch: ask again, until the answer "
-            "names the epoch that you asked for, or nothing is left.",
+            (
+                "Begin at the end of your log: its last record has an epoch. Ask the"
+                " leader where that epoch ends there."
+            ),
+            (
+                "If the leader knows the epoch, you have the same records of it up to"
+                " the smaller of the two ends. If it answers with a smaller epoch, all"
+                " your records of larger epochs are wrong."
+            ),
+            (
+                "After an answer with a smaller epoch you know only what to drop. Drop"
+                " it: your records of larger epochs, and those from the leader's end"
+                " on. Then your last record has another epoch: ask again, until the"
+                " answer names the epoch that you asked for, or nothing is left."
+            ),
         ),
         rungs=(
-            Rung(holds="nothing stays that the leader doesn't have", broken=keeps_too_much, cases=NAMED, **common),
-            Rung(holds="nothing goes that the leader has", broken=keeps_too_little, cases=NAMED, **common),
+            Rung(
+                holds="nothing stays that the leader doesn't have",
+                broken=keeps_too_much,
+                cases=NAMED,
+                **common,
+            ),
+            Rung(
+                holds="nothing goes that the leader has",
+                broken=keeps_too_little,
+                cases=NAMED,
+                **common,
+            ),
             Rung(
                 holds="each of your epochs is asked for once at most, and no other",
                 broken=asks_too_often,
@@ -69,37 +118,74 @@ def exercise_1():
     )
 
 
-# A case is a history: ("write", n) by the leader; ("copy", replica): it cuts its log rightly and copies the leader's;
-# ("elect", replica): it leads in the next epoch, with what it has. Replicas are 0 to 3, and 0 leads first.
+# A case is a history: ("write", n) by the leader; ("copy", replica): it cuts its log
+# rightly and copies the leader's; ("elect", replica): it leads in the next epoch, with
+# what it has. Replicas are 0 to 3, and 0 leads first.
 REPLICAS = 4
 NAMED = {
     "nothing was ever written": [("elect", 1)],
     "only behind": [("write", 2), ("copy", 1), ("write", 1), ("elect", 0)],
     "equal": [("write", 2), ("copy", 1), ("elect", 0)],
-    "it led, and was cut off": [("write", 1), ("copy", 1), ("write", 2), ("elect", 1), ("write", 1)],
+    "it led, and was cut off": [
+        ("write", 1),
+        ("copy", 1),
+        ("write", 2),
+        ("elect", 1),
+        ("write", 1),
+    ],
     "the leader is shorter": [("write", 1), ("copy", 1), ("write", 3), ("elect", 1)],
     "the leader is empty": [("write", 2), ("elect", 1)],
     "two led, and neither copied": [
-        ("write", 1), ("copy", 1), ("copy", 2), ("elect", 2), ("write", 1), ("elect", 1), ("write", 2), ("elect", 2),
-        ("elect", 1), ("write", 1),
+        ("write", 1),
+        ("copy", 1),
+        ("copy", 2),
+        ("elect", 2),
+        ("write", 1),
+        ("elect", 1),
+        ("write", 2),
+        ("elect", 2),
+        ("elect", 1),
+        ("write", 1),
     ],
     "epochs that the other doesn't know": [
-        ("write", 1), ("copy", 1), ("elect", 0), ("write", 1), ("elect", 1), ("write", 1), ("elect", 0), ("write", 1),
-        ("elect", 1), ("write", 1),
+        ("write", 1),
+        ("copy", 1),
+        ("elect", 0),
+        ("write", 1),
+        ("elect", 1),
+        ("write", 1),
+        ("elect", 0),
+        ("write", 1),
+        ("elect", 1),
+        ("write", 1),
     ],
     "the next leader's only epoch ends within mine": [
-        ("write", 1), ("copy", 1), ("elect", 0), ("write", 2), ("elect", 1), ("write", 1), ("elect", 0), ("write", 2),
-        ("elect", 1), ("write", 2),
+        ("write", 1),
+        ("copy", 1),
+        ("elect", 0),
+        ("write", 2),
+        ("elect", 1),
+        ("write", 1),
+        ("elect", 0),
+        ("write", 2),
+        ("elect", 1),
+        ("write", 2),
     ],
-}  # fmt: skip
+}
 
 
 def a_history(source):
-    """Up to 14 epochs in which leaders write, are copied by some, and are replaced, also by replicas that lack much."""
+    """Up to 14 epochs in which leaders write, are copied by some, and are replaced,
+    also by replicas that lack much.
+    """
     steps = []
     for _ in range(source.randint(1, 14)):
         for _ in range(source.randint(0, 3)):
-            steps.append(("write", source.randint(1, 3)) if source.random() < 0.6 else ("copy", source.randrange(4)))
+            steps.append(
+                ("write", source.randint(1, 3))
+                if source.random() < 0.6
+                else ("copy", source.randrange(4))
+            )
         steps.append(("elect", source.randrange(REPLICAS)))
     return [*steps, ("write", source.randint(1, 3))] if source.random() < 0.5 else steps
 
@@ -113,7 +199,9 @@ def shorter(steps):
 
 
 def played(steps):
-    """(the leader's log, the log of the replica that comes back), as lists of (epoch, value)."""
+    """(the leader's log, the log of the replica that comes back), as lists of (epoch,
+    value).
+    """
     logs = [[] for _ in range(REPLICAS)]
     epoch, leader, written = 0, 0, 0
     for what, which in steps:
@@ -125,7 +213,10 @@ def played(steps):
             epoch, leader = epoch + 1, which
         elif which != leader:
             logs[which] = list(logs[leader])
-    mine = max((replica for replica in range(REPLICAS) if replica != leader), key=lambda each: len(logs[each]))
+    mine = max(
+        (replica for replica in range(REPLICAS) if replica != leader),
+        key=lambda each: len(logs[each]),
+    )
     return logs[leader], logs[mine]
 
 
@@ -141,13 +232,18 @@ def common_length(steps):
 
 
 def kept(answer, steps):
-    """How many records the answer keeps, and what it asked for. Raises WrongKind for what is no number."""
+    """How many records the answer keeps, and what it asked for. Raises WrongKind for
+    what is no number.
+    """
     leaders, mine = played(steps)
     told, asked = end_of(leaders), []
 
     def ask(epoch):
         if isinstance(epoch, bool) or not isinstance(epoch, int):
-            raise WrongKind(f"end_of({short(epoch)}): an epoch is a whole number. log[offset] is (epoch, value)")
+            raise WrongKind(
+                f"end_of({short(epoch)}): an epoch is a whole number. log[offset] is"
+                " (epoch, value)"
+            )
         asked.append(epoch)
         if len(asked) > 1000:
             raise WrongKind("it has asked the leader 1,000 times, and goes on")
@@ -155,7 +251,10 @@ def kept(answer, steps):
 
     found = plain(answer(mine, ask))
     if isinstance(found, bool) or not isinstance(found, int):
-        raise WrongKind(f"it returned {short(found)}, and should return how many records stay: a whole number")
+        raise WrongKind(
+            f"it returned {short(found)}, and should return how many records stay: a"
+            " whole number"
+        )
     if not 0 <= found <= len(mine):
         raise WrongKind(f"it keeps {found} of {len(mine)} records: that can't be")
     return found, asked
@@ -168,7 +267,10 @@ def keeps_too_much(answer, steps):
     if found <= same:
         return None
     there = f"has {leaders[same]} there" if same < len(leaders) else "has nothing there"
-    return f"it keeps {mine[same]} at offset {same}, and the leader {there}.\n{answers(leaders, asked)}"
+    return (
+        f"it keeps {mine[same]} at offset {same}, and the leader"
+        f" {there}.\n{answers(leaders, asked)}"
+    )
 
 
 def keeps_too_little(answer, steps):
@@ -176,7 +278,10 @@ def keeps_too_little(answer, steps):
     found, asked = kept(answer, steps)
     if found >= common_length(steps):
         return None
-    return f"it drops {mine[found]} at offset {found}, and the leader has the same there.\n{answers(leaders, asked)}"
+    return (
+        f"it drops {mine[found]} at offset {found}, and the leader has the same"
+        f" there.\n{answers(leaders, asked)}"
+    )
 
 
 def asks_too_often(answer, steps):
@@ -184,7 +289,10 @@ def asks_too_often(answer, steps):
     _, asked = kept(answer, steps)
     foreign = [epoch for epoch in asked if epoch not in {each for each, _ in mine}]
     if foreign:
-        return f"it asks for epoch {foreign[0]}, of which this log has no record.\n{answers(leaders, asked)}"
+        return (
+            f"it asks for epoch {foreign[0]}, of which this log has no"
+            f" record.\n{answers(leaders, asked)}"
+        )
     if len(asked) > len(set(asked)):
         return f"it asks for one epoch twice.\n{answers(leaders, asked)}"
     return None
@@ -192,13 +300,16 @@ def asks_too_often(answer, steps):
 
 def answers(leaders, asked):
     told = end_of(leaders)
-    return "you asked " + (", ".join(f"end_of({epoch}) = {told(epoch)}" for epoch in asked) or "nothing")
+    return "you asked " + (
+        ", ".join(f"end_of({epoch}) = {told(epoch)}" for epoch in asked) or "nothing"
+    )
 
 
 # --- 2: a rolling restart, judged by the simulator ---
 
 EVERY_S, LONGEST_S, MOST_S = 1, 2.0, 15  # MOST_S: one ("wait", seconds)
-CASES = ((4, 2), (2, 3), (5, 45))  # seed: another broker is the controller each time; seconds until one is up
+# seed: another broker is the controller each time; seconds until one is up
+CASES = ((4, 2), (2, 3), (5, 45))
 STEPS = 'a step is ("stop", 2), ("start", 2), ("in sync",) or ("wait", seconds)'
 
 
@@ -208,17 +319,37 @@ def exercise_2():
     common = {"cases": cases, "describe": as_call}
     return Exercise(
         name="my_restart",
-        right="each broker was restarted, no order had to wait, and the controller moved once.",
+        right=(
+            "each broker was restarted, no order had to wait, and the controller moved"
+            " once."
+        ),
         hints=(
-            "One broker at a time: stop it, start it. Then, before you touch the next, something must be true of it.",
-            "How long a broker needs until it has caught up depends on what it missed. Don't guess seconds.",
-            'Between two brokers stands ("in sync",). And the order matters: when the active controller stops, another '
-            "is elected. If that one is stopped later, there is a second election. Who has to be last?",
+            (
+                "One broker at a time: stop it, start it. Then, before you touch the"
+                " next, something must be true of it."
+            ),
+            (
+                "How long a broker needs until it has caught up depends on what it"
+                " missed. Don't guess seconds."
+            ),
+            (
+                'Between two brokers stands ("in sync",). And the order matters: when'
+                " the active controller stops, another is elected. If that one is"
+                " stopped later, there is a second election. Who has to be last?"
+            ),
         ),
         call_seconds=4.0,
         rungs=(
-            Rung(holds="each broker is stopped once and started again", broken=not_each_once, **common),
-            Rung(holds="no order waits longer than two seconds", broken=an_order_waits, **common),
+            Rung(
+                holds="each broker is stopped once and started again",
+                broken=not_each_once,
+                **common,
+            ),
+            Rung(
+                holds="no order waits longer than two seconds",
+                broken=an_order_waits,
+                **common,
+            ),
             Rung(holds="all are in sync at the end", broken=not_in_sync, **common),
             Rung(holds="the controller moves once", broken=controller_moves, **common),
         ),
@@ -237,19 +368,33 @@ def controller_of(seed):
 
 
 def controllers(cluster):
-    return [int(event.node.split()[1]) for event in cluster.trace if event.kind == "ControllerElected"]
+    return [
+        int(event.node.split()[1])
+        for event in cluster.trace
+        if event.kind == "ControllerElected"
+    ]
 
 
 def plan_of(answer, case):
     """The plan, as a tuple of steps. Raises WrongKind for what is none."""
     found = plain(answer([1, 2, 3], controller_of(case[0])))
     if not isinstance(found, list):
-        raise WrongKind(f"it returned {short(found)}, and should return a list of steps: {STEPS}")
+        raise WrongKind(
+            f"it returned {short(found)}, and should return a list of steps: {STEPS}"
+        )
     for step in found:
         whole = isinstance(step, list) and step and isinstance(step[0], str)
-        known = whole and {"stop": 2, "start": 2, "in sync": 1, "wait": 2}.get(step[0]) == len(step)
-        if not known or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in step[1:]):
-            raise WrongKind(f"{short(tuple(step) if isinstance(step, list) else step)} is no step: {STEPS}")
+        known = whole and {"stop": 2, "start": 2, "in sync": 1, "wait": 2}.get(
+            step[0]
+        ) == len(step)
+        if not known or not all(
+            isinstance(each, int | float) and not isinstance(each, bool)
+            for each in step[1:]
+        ):
+            raise WrongKind(
+                f"{short(tuple(step) if isinstance(step, list) else step)} is no step:"
+                f" {STEPS}"
+            )
         if step[0] in ("stop", "start") and step[1] not in (1, 2, 3):
             raise WrongKind(f"there is no broker {step[1]}: they are 1, 2 and 3")
         if step[0] == "wait" and not 0 <= step[1] <= MOST_S:
@@ -261,8 +406,9 @@ def plan_of(answer, case):
 
 @cache
 def restarted(plan, seed, start_s):
-    """What the plan did to a cluster that gets an order every half second: (what went wrong with a step, how long each
-    order took in s, how often a controller was elected, whether all are in sync).
+    """What the plan did to a cluster that gets an order every half second: (what went
+    wrong with a step, how long each order took in s, how often a controller was
+    elected, whether all are in sync).
     """
     with brokers_with_orders(seed, partitions=3) as cluster:
         shop = cluster.producer(client_id="shop")
@@ -283,10 +429,18 @@ def restarted(plan, seed, start_s):
         for step in plan:
             wrong = wrong or carried_out(cluster, step, start_s, down)
         cluster.run(seconds=3)
-        times = [LONGEST_S + 1 if each is None else each for each in list(took.values())[:-1]]
+        times = [
+            LONGEST_S + 1 if each is None else each for each in list(took.values())[:-1]
+        ]
         waiting = took[len(took) - 1] is None
         in_sync = all_in_sync(cluster)
-        return wrong, max(times), waiting and bool(down), len(controllers(cluster)) - before, in_sync
+        return (
+            wrong,
+            max(times),
+            waiting and bool(down),
+            len(controllers(cluster)) - before,
+            in_sync,
+        )
 
 
 def carried_out(cluster, step, start_s, down):
@@ -327,7 +481,9 @@ def not_each_once(answer, case):
         for broker in (1, 2, 3):
             count = plan.count((what, broker))
             if count != 1:
-                return f"broker {broker} gets {count} times a {what}, and should get one."
+                return (
+                    f"broker {broker} gets {count} times a {what}, and should get one."
+                )
     wrong = restarted(plan, *case)[0]
     return f"{wrong}.\nyour plan: {list(plan)}" if wrong else None
 
@@ -337,7 +493,10 @@ def an_order_waits(answer, case):
     _, longest_s, stuck, *_ = restarted(plan, *case)
     if longest_s <= LONGEST_S and not stuck:
         return None
-    return f"an order waits longer than {LONGEST_S:g} s.\nyour plan: {list(plan)}\n{why(plan)}"
+    return (
+        f"an order waits longer than {LONGEST_S:g} s.\nyour plan:"
+        f" {list(plan)}\n{why(plan)}"
+    )
 
 
 def why(plan):
@@ -351,7 +510,10 @@ def why(plan):
     )
     if careful:
         return "two brokers were away at the same time, and min.insync.replicas is 2"
-    return "a broker was stopped before the one that came back was in sync: one was left, and min.insync.replicas is 2"
+    return (
+        "a broker was stopped before the one that came back was in sync: one was left,"
+        " and min.insync.replicas is 2"
+    )
 
 
 def not_in_sync(answer, case):
@@ -367,6 +529,7 @@ def controller_moves(answer, case):
     if elections <= 1:
         return None
     return (
-        f"a controller was elected {elections} times; once is enough.\nyour plan: {list(plan)}\n"
-        f"broker {controller_of(case[0])} was the active controller when the plan began"
+        f"a controller was elected {elections} times; once is enough.\nyour plan:"
+        f" {list(plan)}\nbroker {controller_of(case[0])} was the active controller when"
+        " the plan began"
     )

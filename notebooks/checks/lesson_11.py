@@ -9,29 +9,43 @@ EXIT_TICKET = (
     Question(
         "a broker sends heartbeats; where do they go",
         right=3,
-        why="3. To the active controller only, which remembers when it heard the last one. What it decides from that "
-        "is a record.",
+        why=(
+            "3. To the active controller only, which remembers when it heard the last"
+            " one. What it decides from that is a record."
+        ),
     ),
     Question(
         "four voters: how many may be down",
         right=1,
-        why="1. A majority of four is three. So four voters stand no more than three do.",
+        why=(
+            "1. A majority of four is three. So four voters stand no more than"
+            " three do."
+        ),
     ),
     Question(
         "no majority of the voters: what a running producer and a consumer notice",
         right=1,
-        why="1. Leaders and followers know from the metadata log who they are, and go on. Only decisions wait.",
+        why=(
+            "1. Leaders and followers know from the metadata log who they are, and go"
+            " on. Only decisions wait."
+        ),
     ),
     Question(
         "a dead broker's partitions, after kill -9",
         right=2,
-        why="2. The controller waits for heartbeats until the broker's session is over, 9 s by default.",
+        why=(
+            "2. The controller waits for heartbeats until the broker's session is over,"
+            " 9 s by default."
+        ),
         lesson="10",
     ),
     Question(
         "acks=all waits for",
         right=3,
-        why="3. For the ISR, as long as it is. That is why it matters who may make it shorter.",
+        why=(
+            "3. For the ISR, as long as it is. That is why it matters who may make it"
+            " shorter."
+        ),
         lesson="09",
     ),
 )
@@ -39,7 +53,10 @@ EXIT_TICKET = (
 # --- 1: write a piece ---
 
 STATE = '{"leader": 1, "leader_epoch": 0, "isr": [1, 2]}'
-FORM = f'{{"brokers": {{1: "fenced"}}, "partitions": {{("orders", 0): {STATE}}}}}, filled in'
+FORM = (
+    f'{{"brokers": {{1: "fenced"}}, "partitions": {{("orders", 0): {STATE}}}}},'
+    " filled in"
+)
 NAMES, BROKERS = ("orders", "payments"), (1, 2, 3, 4)
 
 
@@ -50,18 +67,52 @@ def exercise_1():
         name="my_image",
         right="from 1,200 metadata logs your image was the one that every broker has.",
         hints=(
-            "One loop over the records, and a dict for each kind of thing: brokers, names of topics, partitions. A "
-            "record's type says which dict it changes. A type that you don't know changes nothing.",
-            "A PartitionChangeRecord holds only what has changed. What isn't in its fields stays as it was. If leader "
-            "is in it, that is a new leadership, even of the same broker.",
-            "Partitions belong to a topic_id, and not to a name. Keep them by (topic_id, partition_id), and look up "
-            "the names at the end. First all of the snapshot; then the log, while the offset is below high_watermark.",
+            (
+                "One loop over the records, and a dict for each kind of thing: brokers,"
+                " names of topics, partitions. A record's type says which dict it"
+                " changes. A type that you don't know changes nothing."
+            ),
+            (
+                "A PartitionChangeRecord holds only what has changed. What isn't in its"
+                " fields stays as it was. If leader is in it, that is a new leadership,"
+                " even of the same broker."
+            ),
+            (
+                "Partitions belong to a topic_id, and not to a name. Keep them by"
+                " (topic_id, partition_id), and look up the names at the end. First all"
+                " of the snapshot; then the log, while the offset is below"
+                " high_watermark."
+            ),
         ),
         rungs=(
-            Rung("who is fenced, and who isn't", wrong_brokers, NAMED_BROKERS, a_log(brokers_only), **common),
-            Rung("leaders, leader epochs and ISRs", wrong, NAMED_PARTITIONS, a_log(no_removal), **common),
-            Rung("what doesn't count yet is left out", wrong, NAMED_TAILS, a_log(no_removal, tail=True), **common),
-            Rung("snapshots, and what was removed", wrong, NAMED_ENDS, a_log(all_kinds, tail=True, cut=True), **common),
+            Rung(
+                "who is fenced, and who isn't",
+                wrong_brokers,
+                NAMED_BROKERS,
+                a_log(brokers_only),
+                **common,
+            ),
+            Rung(
+                "leaders, leader epochs and ISRs",
+                wrong,
+                NAMED_PARTITIONS,
+                a_log(no_removal),
+                **common,
+            ),
+            Rung(
+                "what doesn't count yet is left out",
+                wrong,
+                NAMED_TAILS,
+                a_log(no_removal, tail=True),
+                **common,
+            ),
+            Rung(
+                "snapshots, and what was removed",
+                wrong,
+                NAMED_ENDS,
+                a_log(all_kinds, tail=True, cut=True),
+                **common,
+            ),
         ),
     )
 
@@ -83,12 +134,22 @@ def topic(topic_id, name):
 
 
 def partition(topic_id, number, isr, epoch=0):
-    fields = {"topic_id": topic_id, "partition_id": number, "leader": isr[0], "leader_epoch": epoch, "isr": list(isr)}
+    fields = {
+        "topic_id": topic_id,
+        "partition_id": number,
+        "leader": isr[0],
+        "leader_epoch": epoch,
+        "isr": list(isr),
+    }
     return "PartitionRecord", fields
 
 
 def change(topic_id, number, **fields):
-    return "PartitionChangeRecord", {"topic_id": topic_id, "partition_id": number, **fields}
+    return "PartitionChangeRecord", {
+        "topic_id": topic_id,
+        "partition_id": number,
+        **fields,
+    }
 
 
 def removed(topic_id):
@@ -100,16 +161,28 @@ def case_of(*changes, snapshot=(), high_watermark=None):
     return list(snapshot), log, len(log) if high_watermark is None else high_watermark
 
 
-CREATED = (registered(1), fencing(1, -1), topic("A", "orders"), partition("A", 0, (1, 2)))
+CREATED = (
+    registered(1),
+    fencing(1, -1),
+    topic("A", "orders"),
+    partition("A", 0, (1, 2)),
+)
 NAMED_BROKERS = {
     "an empty log": case_of(),
     "one comes": case_of(registered(1)),
     "one comes and is unfenced": case_of(registered(1), fencing(1, -1)),
     "one goes silent": case_of(registered(1), fencing(1, -1), fencing(1, 1)),
     "one stops cleanly, and is not fenced yet": case_of(
-        registered(1), fencing(1, -1), ("BrokerRegistrationChangeRecord", {"broker_id": 1, "in_controlled_shutdown": 1})
+        registered(1),
+        fencing(1, -1),
+        (
+            "BrokerRegistrationChangeRecord",
+            {"broker_id": 1, "in_controlled_shutdown": 1},
+        ),
     ),
-    "one comes back": case_of(registered(1), fencing(1, -1), fencing(1, 1), registered(1)),
+    "one comes back": case_of(
+        registered(1), fencing(1, -1), fencing(1, 1), registered(1)
+    ),
     "a record of another kind": case_of(("NoOpRecord", {}), registered(2)),
 }
 NAMED_PARTITIONS = {
@@ -119,25 +192,47 @@ NAMED_PARTITIONS = {
     "only the leader": case_of(*CREATED, change("A", 0, leader=2)),
     "nobody leads": case_of(*CREATED, change("A", 0, leader=-1)),
     "the same leader, elected again": case_of(*CREATED, change("A", 0, leader=1)),
-    "two partitions": case_of(*CREATED, partition("A", 1, (2, 1)), change("A", 1, leader=1)),
+    "two partitions": case_of(
+        *CREATED, partition("A", 1, (2, 1)), change("A", 1, leader=1)
+    ),
 }
 NAMED_TAILS = {
     "nothing counts yet": case_of(*CREATED, high_watermark=0),
-    "the last one doesn't count": case_of(*CREATED, change("A", 0, leader=2), high_watermark=4),
+    "the last one doesn't count": case_of(
+        *CREATED, change("A", 0, leader=2), high_watermark=4
+    ),
     "all counts": case_of(*CREATED, change("A", 0, leader=2)),
 }
 NAMED_ENDS = {
     "a topic is removed": case_of(*CREATED, removed("A")),
     "removed, and made again": case_of(
-        *CREATED, partition("A", 1, (2, 1)), removed("A"), topic("B", "orders"), partition("B", 0, (2,))
+        *CREATED,
+        partition("A", 1, (2, 1)),
+        removed("A"),
+        topic("B", "orders"),
+        partition("B", 0, (2,)),
     ),
-    "a broker is forgotten": case_of(*CREATED, ("UnregisterBrokerRecord", {"broker_id": 1})),
+    "a broker is forgotten": case_of(
+        *CREATED, ("UnregisterBrokerRecord", {"broker_id": 1})
+    ),
     "a snapshot alone": case_of(
-        snapshot=[registered(1, fenced=False), topic("A", "orders"), partition("A", 0, (1,), 7)]
+        snapshot=[
+            registered(1, fenced=False),
+            topic("A", "orders"),
+            partition("A", 0, (1,), 7),
+        ]
     ),
     "a snapshot and the rest": (
-        [registered(1, fenced=False), topic("A", "orders"), partition("A", 0, (1, 2), 7)],
-        [(40, *change("A", 0, leader=2)), (41, *fencing(1, 1)), (42, *change("A", 0, isr=[2]))],
+        [
+            registered(1, fenced=False),
+            topic("A", "orders"),
+            partition("A", 0, (1, 2), 7),
+        ],
+        [
+            (40, *change("A", 0, leader=2)),
+            (41, *fencing(1, 1)),
+            (42, *change("A", 0, isr=[2])),
+        ],
         42,
     ),
 }
@@ -147,14 +242,22 @@ NAMED_ENDS = {
 
 
 def a_log(next_change, tail=False, cut=False):
-    """Makes a scenario: up to 25 changes; the last ones may not count yet, the first ones may be in a snapshot."""
+    """Makes a scenario: up to 25 changes; the last ones may not count yet, the first
+    ones may be in a snapshot.
+    """
 
     def scenario(source):
         changes = []
         for _ in range(source.randint(0, 25)):
             changes += next_change(source, image(changes), changes)
-        high_watermark = source.randint(0, len(changes)) if tail and source.random() < 0.7 else len(changes)
-        begin = source.randint(0, high_watermark) if cut and source.random() < 0.7 else 0
+        high_watermark = (
+            source.randint(0, len(changes))
+            if tail and source.random() < 0.7
+            else len(changes)
+        )
+        begin = (
+            source.randint(0, high_watermark) if cut and source.random() < 0.7 else 0
+        )
         return snapshot_of(changes[:begin]), numbered(*changes)[begin:], high_watermark
 
     return scenario
@@ -169,8 +272,17 @@ def brokers_only(source, now, changes):
     if broker not in now["brokers"] or source.random() < 0.15:
         return [registered(broker)]
     if source.random() < 0.2:
-        return [source.choice([("NoOpRecord", {}), ("BrokerRegistrationChangeRecord", {
-            "broker_id": broker, "in_controlled_shutdown": 1})])]  # fmt: skip
+        return [
+            source.choice(
+                [
+                    ("NoOpRecord", {}),
+                    (
+                        "BrokerRegistrationChangeRecord",
+                        {"broker_id": broker, "in_controlled_shutdown": 1},
+                    ),
+                ]
+            )
+        ]
     return [fencing(broker, source.choice([-1, 1]))]
 
 
@@ -180,7 +292,10 @@ def no_removal(source, now, changes):
     if not now["partitions"] or source.random() < 0.2:
         return a_topic(source, now, changes)
     name, number = source.choice(sorted(now["partitions"]))
-    chosen = {"isr": source.sample(BROKERS, source.randint(1, 3)), "leader": source.choice([-1, *BROKERS])}
+    chosen = {
+        "isr": source.sample(BROKERS, source.randint(1, 3)),
+        "leader": source.choice([-1, *BROKERS]),
+    }
     kept = source.choice([("isr",), ("leader",), ("isr", "leader")])
     return [change(ids(changes)[name], number, **{key: chosen[key] for key in kept})]
 
@@ -189,9 +304,17 @@ def a_topic(source, now, changes):
     missing = [name for name in NAMES if name not in ids(changes)]
     if not missing:
         return [("NoOpRecord", {})]
-    topic_id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[sum(name == "TopicRecord" for name, _ in changes)]
-    replicas = [source.sample(BROKERS, source.randint(1, 3)) for _ in range(source.randint(1, 2))]
-    return [topic(topic_id, source.choice(missing)), *(partition(topic_id, n, isr) for n, isr in enumerate(replicas))]
+    topic_id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[
+        sum(name == "TopicRecord" for name, _ in changes)
+    ]
+    replicas = [
+        source.sample(BROKERS, source.randint(1, 3))
+        for _ in range(source.randint(1, 2))
+    ]
+    return [
+        topic(topic_id, source.choice(missing)),
+        *(partition(topic_id, n, isr) for n, isr in enumerate(replicas)),
+    ]
 
 
 def all_kinds(source, now, changes):
@@ -200,7 +323,11 @@ def all_kinds(source, now, changes):
     if ids(changes) and source.random() < 0.6:
         return [removed(source.choice(sorted(ids(changes).values())))]
     known = sorted(now["brokers"])
-    return [("UnregisterBrokerRecord", {"broker_id": source.choice(known)})] if known else [registered(1)]
+    return (
+        [("UnregisterBrokerRecord", {"broker_id": source.choice(known)})]
+        if known
+        else [registered(1)]
+    )
 
 
 def ids(changes):
@@ -210,17 +337,29 @@ def ids(changes):
         if name == "TopicRecord":
             found[fields["name"]] = fields["topic_id"]
         elif name == "RemoveTopicRecord":
-            found = {each: topic_id for each, topic_id in found.items() if topic_id != fields["topic_id"]}
+            found = {
+                each: topic_id
+                for each, topic_id in found.items()
+                if topic_id != fields["topic_id"]
+            }
     return found
 
 
 def snapshot_of(changes):
     """What these changes come to, as records: as short as can be."""
     now, known = image(changes), ids(changes)
-    found = [registered(broker, fenced=state == "fenced") for broker, state in now["brokers"].items()]
+    found = [
+        registered(broker, fenced=state == "fenced")
+        for broker, state in now["brokers"].items()
+    ]
     found += [topic(topic_id, name) for name, topic_id in known.items()]
     for (name, number), state in now["partitions"].items():
-        found.append(("PartitionRecord", {"topic_id": known[name], "partition_id": number, **state}))
+        found.append(
+            (
+                "PartitionRecord",
+                {"topic_id": known[name], "partition_id": number, **state},
+            )
+        )
     return found
 
 
@@ -232,7 +371,11 @@ def shorter(case):
     for place, (offset, name, _) in enumerate(log):
         if name.endswith("ChangeRecord") or name == "NoOpRecord":
             rest = [(each - 1, *change) for each, *change in log[place + 1 :]]
-            yield snapshot, [*log[:place], *rest], high_watermark - (offset < high_watermark)
+            yield (
+                snapshot,
+                [*log[:place], *rest],
+                high_watermark - (offset < high_watermark),
+            )
 
 
 # -- verdicts
@@ -240,7 +383,10 @@ def shorter(case):
 
 def as_call(case):
     snapshot, log, high_watermark = case
-    return f"my_image(snapshot of {len(snapshot)}, log of {len(log)}, high_watermark={high_watermark})"
+    return (
+        f"my_image(snapshot of {len(snapshot)}, log of {len(log)},"
+        f" high_watermark={high_watermark})"
+    )
 
 
 def given(case):
@@ -248,7 +394,10 @@ def given(case):
     snapshot, log, high_watermark = case
     lines = [f"  snapshot  {name} {fields}" for name, fields in snapshot]
     for offset, name, fields in log:
-        lines.append(f"  {offset:8}  {name} {fields}" + ("" if offset < high_watermark else "   (doesn't count yet)"))
+        lines.append(
+            f"  {offset:8}  {name} {fields}"
+            + ("" if offset < high_watermark else "   (doesn't count yet)")
+        )
     return "\n".join(lines)
 
 
@@ -260,13 +409,22 @@ def found_by(answer, case):
     if not all(isinstance(each, dict) for each in found.values()):
         raise WrongKind(f"brokers and partitions should be dicts: {FORM}")
     for key, state in found["partitions"].items():
-        if not isinstance(state, dict) or set(state) != {"leader", "leader_epoch", "isr"}:
-            raise WrongKind(f"partition {short(key)} is {short(state)}, and should have leader, leader_epoch and isr")
+        if not isinstance(state, dict) or set(state) != {
+            "leader",
+            "leader_epoch",
+            "isr",
+        }:
+            raise WrongKind(
+                f"partition {short(key)} is {short(state)}, and should have leader,"
+                " leader_epoch and isr"
+            )
     return found
 
 
 def wrong_brokers(answer, case):
-    return differs("broker", found_by(answer, case)["brokers"], image_of(*case)["brokers"], case)
+    return differs(
+        "broker", found_by(answer, case)["brokers"], image_of(*case)["brokers"], case
+    )
 
 
 def wrong(answer, case):
@@ -280,7 +438,10 @@ def wrong(answer, case):
     for place, state in right.items():
         for key, value in state.items():
             if mine[place][key] != value:
-                said = f"{place[0]}-{place[1]} has {key} {value}, and your image says {short(mine[place][key])}"
+                said = (
+                    f"{place[0]}-{place[1]} has {key} {value}, and your image says"
+                    f" {short(mine[place][key])}"
+                )
                 return f"{said}.\n{given(case)}"
     return None
 
@@ -292,9 +453,15 @@ def differs(what, mine, right, case):
             return f"{what} {key} is missing in your image.\n{given(case)}"
     for key in mine:
         if key not in right:
-            return f"{what} {short(key)} is in your image, and shouldn't be.\n{given(case)}"
+            return (
+                f"{what} {short(key)} is in your image, and shouldn't"
+                f" be.\n{given(case)}"
+            )
     if what == "broker":
         for key, state in right.items():
             if mine[key] != state:
-                return f"broker {key} is {state}, and your image says {short(mine[key])}.\n{given(case)}"
+                return (
+                    f"broker {key} is {state}, and your image says"
+                    f" {short(mine[key])}.\n{given(case)}"
+                )
     return None

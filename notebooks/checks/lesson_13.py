@@ -9,40 +9,58 @@ EXIT_TICKET = (
     Question(
         "where an aborted record is",
         right=2,
-        why="2. It stays in the log, with its offset, until retention deletes it. Readers of committed records leave "
-        "it out.",
+        why=(
+            "2. It stays in the log, with its offset, until retention deletes it."
+            " Readers of committed records leave it out."
+        ),
     ),
     Question(
         "a plain record behind an open transaction",
         right=3,
-        why="3. The last stable offset is before the open transaction, and a reader of committed records stops there, "
-        "whoever wrote what comes behind.",
+        why=(
+            "3. The last stable offset is before the open transaction, and a reader of"
+            " committed records stops there, whoever wrote what comes behind."
+        ),
     ),
     Question(
         "two processes with one transactional id",
         right=1,
-        why="1. The coordinator gave the second one a larger epoch. Whatever comes with the smaller one is refused.",
+        why=(
+            "1. The coordinator gave the second one a larger epoch. Whatever comes with"
+            " the smaller one is refused."
+        ),
     ),
     Question(
         "a producer is started again and sends its last record again",
         right=2,
-        why="2. A new process has a new producer id, so the broker sees a new record. Sequence numbers are for the "
-        "retries of one producer.",
+        why=(
+            "2. A new process has a new producer id, so the broker sees a new record."
+            " Sequence numbers are for the retries of one producer."
+        ),
         lesson="03",
     ),
     Question(
         "billing has processed record 41 and commits",
         right=2,
-        why="2. The committed offset is the next one to read. In a transaction it is so, too.",
+        why=(
+            "2. The committed offset is the next one to read. In a transaction it is"
+            " so, too."
+        ),
         lesson="04",
     ),
 )
 
 MOST_CALLS = 19  # of a right answer, until all is done
 EACH_ORDER = tuple(order for _, order in ORDERS)
-BUSY = {order: Schedule(busy=(order,)) for order in EACH_ORDER} | {"all": Schedule(busy=EACH_ORDER)}
+BUSY = {order: Schedule(busy=(order,)) for order in EACH_ORDER} | {
+    "all": Schedule(busy=EACH_ORDER)
+}
 KILLED = {f"call {call}": Schedule(kills=(call,)) for call in range(1, MOST_CALLS)}
-LOST = {f"{api} {answer}": Schedule(lost=(api, 1, answer)) for api in APIS for answer in (False, True)}
+LOST = {
+    f"{api} {answer}": Schedule(lost=(api, 1, answer))
+    for api in APIS
+    for answer in (False, True)
+}
 
 
 def exercise_1():
@@ -52,27 +70,57 @@ def exercise_1():
         name="my_bill",
         right="each order has one receipt, whatever fails.",
         hints=(
-            "A batch of orders is one transaction: its receipts, and the offsets behind it. So both count or neither. "
-            "Which call commits offsets within a transaction? orders.commit() is not it.",
-            "TillBusy: nothing of this batch is to count, so abort. But poll has already moved on. Where must reading "
-            "go on, so that the batch comes again?",
-            "init_transactions() once, before the first poll. For each batch: begin_transaction(), a send for each "
-            "order, send_offsets_to_transaction({partition: OffsetAndMetadata(last offset + 1, '')}, "
-            "orders.group_metadata()), commit_transaction(). For TillBusy: abort_transaction(), and seek each "
-            "partition of the batch.",
+            (
+                "A batch of orders is one transaction: its receipts, and the offsets"
+                " behind it. So both count or neither. Which call commits offsets"
+                " within a transaction? orders.commit() is not it."
+            ),
+            (
+                "TillBusy: nothing of this batch is to count, so abort. But poll has"
+                " already moved on. Where must reading go on, so that the batch comes"
+                " again?"
+            ),
+            (
+                "init_transactions() once, before the first poll. For each batch:"
+                " begin_transaction(), a send for each order,"
+                " send_offsets_to_transaction({partition: OffsetAndMetadata(last offset"
+                " + 1, '')}, orders.group_metadata()), commit_transaction(). For"
+                " TillBusy: abort_transaction(), and seek each partition of the batch."
+            ),
         ),
         rungs=(
-            Rung("nothing fails: each order has one receipt, and the lag is 0", wrong, {"nothing fails": Schedule()},
-                 describe=str, picture=as_picture),
+            Rung(
+                "nothing fails: each order has one receipt, and the lag is 0",
+                wrong,
+                {"nothing fails": Schedule()},
+                describe=str,
+                picture=as_picture,
+            ),
             Rung("a busy till: the batch comes again", wrong, BUSY, **common),
-            Rung("killed before any call, and started again", wrong, KILLED, several_kills, 10, **common),
-            Rung("requests and answers that are lost, and all of it at once", wrong, LOST, anything, 30, **common),
+            Rung(
+                "killed before any call, and started again",
+                wrong,
+                KILLED,
+                several_kills,
+                10,
+                **common,
+            ),
+            Rung(
+                "requests and answers that are lost, and all of it at once",
+                wrong,
+                LOST,
+                anything,
+                30,
+                **common,
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def several_kills(source):
-    return Schedule(kills=tuple(source.randint(1, MOST_CALLS) for _ in range(source.randint(2, 3))))
+    return Schedule(
+        kills=tuple(source.randint(1, MOST_CALLS) for _ in range(source.randint(2, 3)))
+    )
 
 
 def anything(source):
@@ -92,7 +140,9 @@ def smaller(case):
             yield case._replace(**{name: each[:at] + each[at + 1 :]})
     for at, call in enumerate(case.kills):
         if call > 1:
-            yield case._replace(kills=(*case.kills[:at], call - 1, *case.kills[at + 1 :]))
+            yield case._replace(
+                kills=(*case.kills[:at], call - 1, *case.kills[at + 1 :])
+            )
 
 
 def run(answer, case):
@@ -108,5 +158,8 @@ def wrong(answer, case):
     found = run(answer, case)
     if found.wrong is None:
         return None
-    lives = [f"life {number}: {' '.join(calls[-6:])}" for number, calls in enumerate(found.calls, 1)]
+    lives = [
+        f"life {number}: {' '.join(calls[-6:])}"
+        for number, calls in enumerate(found.calls, 1)
+    ]
     return "\n".join([found.wrong, *lives])

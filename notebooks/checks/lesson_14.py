@@ -13,20 +13,29 @@ from minikafka.theatre import picture
 
 EXIT_TICKET = (
     Question(
-        "a Kafka transaction is aborted; what the program wrote to a database meanwhile",
+        "a Kafka transaction is aborted; what the program wrote to a database"
+        " meanwhile",
         right=2,
-        why="2. The transaction coordinator knows partitions and offsets of Kafka. It has never heard of the database.",
+        why=(
+            "2. The transaction coordinator knows partitions and offsets of Kafka. It"
+            " has never heard of the database."
+        ),
     ),
     Question(
         "a window of 1,000 ids, and 2,000 records come again",
         right=3,
-        why="3. When the first one comes, its id has been pushed out long ago. It is noted again, and pushes out one "
-        "that would soon have been needed.",
+        why=(
+            "3. When the first one comes, its id has been pushed out long ago. It is"
+            " noted again, and pushes out one that would soon have been needed."
+        ),
     ),
     Question(
         "the relay of an outbox is killed after sending, before it notes that it has",
         right=2,
-        why="2. It sends again: at least once. A new relay is a new producer, which no broker recognises.",
+        why=(
+            "2. It sends again: at least once. A new relay is a new producer, which no"
+            " broker recognises."
+        ),
     ),
     Question(
         "which kind of delivery: work done, then the offset committed",
@@ -37,8 +46,10 @@ EXIT_TICKET = (
     Question(
         "records with one key: their order",
         right=2,
-        why="2. One key goes to one partition, and a partition has an order. Whoever takes a record out and writes it "
-        "again later gives up that order.",
+        why=(
+            "2. One key goes to one partition, and a partition has an order. Whoever"
+            " takes a record out and writes it again later gives up that order."
+        ),
         lesson="02",
     ),
 )
@@ -52,37 +63,76 @@ def exercise_1():
     common = {"smaller": fewer, "describe": as_schedule}
     return Exercise(
         name="my_sink",
-        right="each order counts once, whenever your program is killed, and the notes stay few.",
+        right=(
+            "each order counts once, whenever your program is killed, and the notes"
+            " stay few."
+        ),
         hints=(
-            "What is in one transaction of the database is there together, or not at all. Which two things must never "
-            "be there one without the other?",
-            "One partition's offsets only grow. So one number a partition says of each of its records whether it "
-            "counts already. Topic and partition belong into the note's name.",
-            "For each record: open a transaction; look up the note of its topic and partition; if there is none "
-            "(None, and not 0), or the record's offset is larger, add and note the offset. Afterwards commit.",
+            (
+                "What is in one transaction of the database is there together, or not"
+                " at all. Which two things must never be there one without the other?"
+            ),
+            (
+                "One partition's offsets only grow. So one number a partition says of"
+                " each of its records whether it counts already. Topic and partition"
+                " belong into the note's name."
+            ),
+            (
+                "For each record: open a transaction; look up the note of its topic and"
+                " partition; if there is none (None, and not 0), or the record's offset"
+                " is larger, add and note the offset. Afterwards commit."
+            ),
         ),
         rungs=(
-            Rung("without a crash each order counts once, and Kafka hears of it", wrong, CALM, describe=as_schedule),
-            Rung("killed before or after any call, it loses and repeats nothing", wrong, KILLED, some_deaths, **common),
-            Rung("an add that fails for a moment loses and repeats nothing", wrong, FAILING, **common),
-            Rung("several partitions and topics", wrong, PARTITIONED, several, **common),
-            Rung("its notes are one a partition at most", too_much_noted, LONG, describe=lambda case: "500 orders"),
+            Rung(
+                "without a crash each order counts once, and Kafka hears of it",
+                wrong,
+                CALM,
+                describe=as_schedule,
+            ),
+            Rung(
+                "killed before or after any call, it loses and repeats nothing",
+                wrong,
+                KILLED,
+                some_deaths,
+                **common,
+            ),
+            Rung(
+                "an add that fails for a moment loses and repeats nothing",
+                wrong,
+                FAILING,
+                **common,
+            ),
+            Rung(
+                "several partitions and topics", wrong, PARTITIONED, several, **common
+            ),
+            Rung(
+                "its notes are one a partition at most",
+                too_much_noted,
+                LONG,
+                describe=lambda case: "500 orders",
+            ),
         ),
     )
 
 
-CALLS = ("add", "note", "commits", "commit")  # commits: the end of the database's transaction; commit: the consumer's
+# commits: the end of the database's transaction; commit: the consumer's
+CALLS = ("add", "note", "commits", "commit")
 
 
 def orders(count, *places, gaps=()):
-    """(topic, partition, offset, account, cents), in turns from these places. gaps: offsets that nobody gets."""
+    """(topic, partition, offset, account, cents), in turns from these places. gaps:
+    offsets that nobody gets.
+    """
     places, found = places or (("orders", 0),), []
     ends = Counter()
     for number in range(count):
         place = places[number % len(places)]
         while ends[place] in gaps:
             ends[place] += 1
-        found.append((*place, ends[place], ("alice", "bob")[number // 2 % 2], 100 + number))
+        found.append(
+            (*place, ends[place], ("alice", "bob")[number // 2 % 2], 100 + number)
+        )
         ends[place] += 1
     return tuple(found)
 
@@ -93,7 +143,10 @@ CALM = {
     "no order": ((), ()),
     "five orders": (orders(5), ()),
     "a gap in the offsets": (orders(4, gaps=(0, 2)), ()),
-    "an order of 0 cents": ((("orders", 0, 0, "alice", 0), ("orders", 0, 1, "bob", 7)), ()),
+    "an order of 0 cents": (
+        (("orders", 0, 0, "alice", 0), ("orders", 0, 1, "bob", 7)),
+        (),
+    ),
 }
 KILLED = {
     f"killed {when} {call} {nth}": (orders(3), ((when, call, nth),))
@@ -106,9 +159,17 @@ PARTITIONED = {
     "two partitions": (orders(4, *PLACES[:2]), (("after", "add", 3),)),
     "two topics": (orders(4, PLACES[0], PLACES[2]), (("before", "commit", 2),)),
     "names that look alike": (orders(4, ("orders", 10), ("orders1", 0)), ()),
-    "an order of one partition waits": ((("orders", 1, 4, "alice", 5), ("orders", 0, 2, "alice", 7)), ()),
+    "an order of one partition waits": (
+        (("orders", 1, 4, "alice", 5), ("orders", 0, 2, "alice", 7)),
+        (),
+    ),
 }
-LONG = {"500 orders": (orders(500, *PLACES), (("before", "commit", 200), ("after", "commits", 100)))}
+LONG = {
+    "500 orders": (
+        orders(500, *PLACES),
+        (("before", "commit", 200), ("after", "commits", 100)),
+    )
+}
 
 
 def moments(source):
@@ -138,9 +199,16 @@ def fewer(case):
 
 def as_schedule(case):
     given, deaths = case
-    named = " ".join(f"{topic}-{partition}@{offset}" for topic, partition, offset, *_ in given)
-    ends = [f"add {nth} fails" if when == "in" else f"killed {when} {call} {nth}" for when, call, nth in deaths]
-    return ", ".join([named or "no order", *ends]).replace("commits", "the end of transaction")
+    named = " ".join(
+        f"{topic}-{partition}@{offset}" for topic, partition, offset, *_ in given
+    )
+    ends = [
+        f"add {nth} fails" if when == "in" else f"killed {when} {call} {nth}"
+        for when, call, nth in deaths
+    ]
+    return ", ".join([named or "no order", *ends]).replace(
+        "commits", "the end of transaction"
+    )
 
 
 class Killed(BaseException):
@@ -155,7 +223,12 @@ class Life:
     """Ends at its moment; after that every call ends it again."""
 
     def __init__(self, moment):
-        self.moment, self.count, self.over, self.failed = moment, Counter(), False, False
+        self.moment, self.count, self.over, self.failed = (
+            moment,
+            Counter(),
+            False,
+            False,
+        )
 
     def around(self, name, effect):
         self.alive()
@@ -163,7 +236,9 @@ class Life:
         nth = self.count[name]
         if self.moment == ("in", name, nth):
             self.failed = True
-            raise DatabaseDown("the database is down for a moment, and nothing was added")
+            raise DatabaseDown(
+                "the database is down for a moment, and nothing was added"
+            )
         self.dies(("before", name, nth))
         done = effect()
         self.dies(("after", name, nth))
@@ -180,7 +255,9 @@ class Life:
 
 
 class Database(Accounts):
-    """Tells the life of its calls; it stays when the life is over. most: the most notes that it ever had."""
+    """Tells the life of its calls; it stays when the life is over. most: the most notes
+    that it ever had.
+    """
 
     def __init__(self):
         super().__init__()
@@ -202,11 +279,15 @@ class Database(Accounts):
 
 
 class Consumer:
-    """Hands out each partition from its committed offset on, and ends when there is no more."""
+    """Hands out each partition from its committed offset on, and ends when there is no
+    more.
+    """
 
     def __init__(self, given, committed, life):
         self._committed, self._life, self._position = committed, life, dict(committed)
-        self._left = iter([each for each in given if each[2] >= committed.get(each[:2], 0)])
+        self._left = iter(
+            [each for each in given if each[2] >= committed.get(each[:2], 0)]
+        )
 
     def __iter__(self):
         return self
@@ -215,7 +296,9 @@ class Consumer:
         self._life.alive()
         topic, partition, offset, account, cents = next(self._left)
         self._position[topic, partition] = offset + 1
-        return SimpleNamespace(topic=topic, partition=partition, offset=offset, key=account, value=cents)
+        return SimpleNamespace(
+            topic=topic, partition=partition, offset=offset, key=account, value=cents
+        )
 
     def commit(self):
         self._life.around("commit", lambda: self._committed.update(self._position))
@@ -253,10 +336,16 @@ def wrong(answer, case):
         if found.get(account, 0) != should[account]:
             less = found.get(account, 0) < should[account]
             what = "an order is lost" if less else "an order counts twice"
-            return f"{what}: {account} should have {should[account]} cents, and has {found.get(account, 0)}."
+            return (
+                f"{what}: {account} should have {should[account]} cents, and has"
+                f" {found.get(account, 0)}."
+            )
     for place, end in {each[:2]: each[2] + 1 for each in case[0]}.items():
         if committed.get(place) != end:
-            return f"all orders count, but Kafka has not heard of it: {place[0]}-{place[1]} keeps a lag."
+            return (
+                "all orders count, but Kafka has not heard of it:"
+                f" {place[0]}-{place[1]} keeps a lag."
+            )
     return None
 
 
@@ -265,7 +354,10 @@ def too_much_noted(answer, case):
     most = database.most
     allowed = len({each[:2] for each in case[0]})
     if most > allowed:
-        return f"after 500 orders there are {most} notes, and {allowed} partitions: the notes grow without end."
+        return (
+            f"after 500 orders there are {most} notes, and {allowed} partitions: the"
+            " notes grow without end."
+        )
     return wrong(answer, case)
 
 
@@ -285,7 +377,15 @@ TROUBLE = (
 )
 NO_WAY_OUT = ("no way out", 3)
 OF_THE_PRODUCER = (
-    *("acks", "enable_idempotence", "retries", "linger_ms", "batch_size", "delivery_timeout_ms", "request_timeout_ms"),
+    *(
+        "acks",
+        "enable_idempotence",
+        "retries",
+        "linger_ms",
+        "batch_size",
+        "delivery_timeout_ms",
+        "request_timeout_ms",
+    ),
     "max_in_flight_requests_per_connection",
 )
 OF_THE_TOPIC = ("min.insync.replicas", "unclean.leader.election.enable")
@@ -293,32 +393,63 @@ PAIR = 'a pair, such as ({"linger_ms": 5}, {"min.insync.replicas": 1})'
 
 
 def exercise_2():
-    """Settings of a producer and a topic, judged on days that the learner has not seen."""
+    """Settings of a producer and a topic, judged on days that the learner has not
+    seen.
+    """
     common = {"describe": as_day, "picture": the_day}
     return Exercise(
         name="my_settings",
         takes=settings,
         right="your settings meet all four targets, on every kind of day.",
         hints=(
-            "Four targets, and few settings. Which one decides how long a record waits for others? Which one, how many "
-            "replicas have a record before it is acknowledged? Which one, when the producer gives up? Whatever else "
-            "you set must not be worse than its default.",
-            'acks="all" waits for all that are in sync, and that may be the leader alone: min.insync.replicas says how '
-            "many must be in sync. With as many as there are replicas, one dead broker stops all payments. Leave "
-            "idempotence on, and retries as they are.",
-            "Payments come every 5 ms, and a request leaves each linger_ms + 5 ms or so: that makes the requests a "
-            "second. Word comes some 20 ms after the linger is over. The producer gives up after delivery_timeout_ms, "
-            "which must hold linger_ms + request_timeout_ms (30,000), and be at most 45,000.",
+            (
+                "Four targets, and few settings. Which one decides how long a record"
+                " waits for others? Which one, how many replicas have a record before"
+                " it is acknowledged? Which one, when the producer gives up? Whatever"
+                " else you set must not be worse than its default."
+            ),
+            (
+                'acks="all" waits for all that are in sync, and that may be the leader'
+                " alone: min.insync.replicas says how many must be in sync. With as"
+                " many as there are replicas, one dead broker stops all payments. Leave"
+                " idempotence on, and retries as they are."
+            ),
+            (
+                "Payments come every 5 ms, and a request leaves each linger_ms + 5 ms"
+                " or so: that makes the requests a second. Word comes some 20 ms after"
+                " the linger is over. The producer gives up after delivery_timeout_ms,"
+                " which must hold linger_ms + request_timeout_ms (30,000), and be at"
+                " most 45,000."
+            ),
         ),
         rungs=(
-            Rung(f"a calm day: word after {WORD_MS} ms for 99%, and at most {REQUESTS_PER_S} requests a second",
-                 too_slow, named(CALM_DAYS), describe=as_day),
-            Rung("no acknowledged payment is lost; each is there once, in order", not_kept, named(TROUBLE), **common),
-            Rung("no payment fails while something can be done", fails, named(TROUBLE), **common),
-            Rung(f"there is word on each payment after {LONGEST_MS // 1000} s", no_word,
-                 named((*TROUBLE, NO_WAY_OUT)), **common),
+            Rung(
+                f"a calm day: word after {WORD_MS} ms for 99%, and at most"
+                f" {REQUESTS_PER_S} requests a second",
+                too_slow,
+                named(CALM_DAYS),
+                describe=as_day,
+            ),
+            Rung(
+                "no acknowledged payment is lost; each is there once, in order",
+                not_kept,
+                named(TROUBLE),
+                **common,
+            ),
+            Rung(
+                "no payment fails while something can be done",
+                fails,
+                named(TROUBLE),
+                **common,
+            ),
+            Rung(
+                f"there is word on each payment after {LONGEST_MS // 1000} s",
+                no_word,
+                named((*TROUBLE, NO_WAY_OUT)),
+                **common,
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def named(days):
@@ -326,15 +457,22 @@ def named(days):
 
 
 def settings(answer):
-    """The two dictionaries. Raises WrongKind for what no producer and no topic takes."""
+    """The two dictionaries. Raises WrongKind for what no producer and no topic
+    takes.
+    """
     if isinstance(answer, str) or not isinstance(answer, Sequence) or len(answer) != 2:
         raise WrongKind(f"should be {PAIR}, and this is {short(answer)}.")
-    for given, known, whose in zip(answer, (OF_THE_PRODUCER, OF_THE_TOPIC), ("producer", "topic"), strict=True):
+    for given, known, whose in zip(
+        answer, (OF_THE_PRODUCER, OF_THE_TOPIC), ("producer", "topic"), strict=True
+    ):
         if not isinstance(given, Mapping):
             raise WrongKind(f"should be {PAIR}; the {whose}'s part is {short(given)}.")
         for name, value in given.items():
             if name not in known:
-                raise WrongKind(f"{name!r} is no setting of the {whose} here. Choose from {', '.join(known)}.")
+                raise WrongKind(
+                    f"{name!r} is no setting of the {whose} here. Choose from"
+                    f" {', '.join(known)}."
+                )
             if not isinstance(value, str | int | float | None):
                 raise WrongKind(f"{name}={short(value)} can't be.")
     if refusal := none_possible(*answer):
@@ -348,7 +486,10 @@ def as_day(case):
 
 def the_day(answer, case):
     kind, seed = case
-    return picture("pipeline" if kind == "messages lost" else "replica-set", a_day(*answer, kind, seed).trace)
+    return picture(
+        "pipeline" if kind == "messages lost" else "replica-set",
+        a_day(*answer, kind, seed).trace,
+    )
 
 
 def broke(line, day):
@@ -361,9 +502,15 @@ def too_slow(answer, case):
     waited_ms = day.waited_ms(99)
     if waited_ms is None or waited_ms > WORD_MS:
         took = "more time than the day has" if waited_ms is None else f"{waited_ms} ms"
-        return broke(f"99% had word after {took}, and should have it after {WORD_MS} ms.", day)
+        return broke(
+            f"99% had word after {took}, and should have it after {WORD_MS} ms.", day
+        )
     if day.requests_per_s > REQUESTS_PER_S:
-        return broke(f"{day.requests_per_s:.0f} requests a second, and {REQUESTS_PER_S} are allowed.", day)
+        return broke(
+            f"{day.requests_per_s:.0f} requests a second, and {REQUESTS_PER_S} are"
+            " allowed.",
+            day,
+        )
     return None
 
 
@@ -372,8 +519,16 @@ def not_kept(answer, case):
     if day.there is None:
         return broke("in the end nobody leads orders, and no payment can be read.", day)
     if day.lost:
-        return broke(f"{len(day.lost)} payments were acknowledged and are gone, the first is {day.lost[0]}.", day)
-    line = f"{day.twice[0]} is there twice." if day.twice else f"{day.overtaken} stands behind a later one."
+        return broke(
+            f"{len(day.lost)} payments were acknowledged and are gone, the first is"
+            f" {day.lost[0]}.",
+            day,
+        )
+    line = (
+        f"{day.twice[0]} is there twice."
+        if day.twice
+        else f"{day.overtaken} stands behind a later one."
+    )
     return broke(line, day) if day.twice or day.overtaken else None
 
 
@@ -381,8 +536,18 @@ def fails(answer, case):
     day = a_day(*answer, *case)
     open_still = day.waits.count(None)
     if day.failed:
-        return broke(f"{len(day.failed)} of {len(day.waits)} payments fail, the first is {day.failed[0]}.", day)
-    return broke(f"{open_still} of {len(day.waits)} payments wait, and the day is over.", day) if open_still else None
+        return broke(
+            f"{len(day.failed)} of {len(day.waits)} payments fail, the first is"
+            f" {day.failed[0]}.",
+            day,
+        )
+    return (
+        broke(
+            f"{open_still} of {len(day.waits)} payments wait, and the day is over.", day
+        )
+        if open_still
+        else None
+    )
 
 
 def no_word(answer, case):
@@ -390,5 +555,10 @@ def no_word(answer, case):
     longest_ms = day.waited_ms(100)
     if longest_ms is not None and longest_ms <= LONGEST_MS:
         return None
-    waited = "was none" if longest_ms is None else f"came after {longest_ms / 1000:.1f} s"
-    return broke(f"word on a payment {waited}, and should come after {LONGEST_MS // 1000} s.", day)
+    waited = (
+        "was none" if longest_ms is None else f"came after {longest_ms / 1000:.1f} s"
+    )
+    return broke(
+        f"word on a payment {waited}, and should come after {LONGEST_MS // 1000} s.",
+        day,
+    )

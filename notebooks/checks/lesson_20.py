@@ -1,4 +1,6 @@
-"""Lesson 20, Spark IV: what a right answer does. Exercise 1 runs in a stand-in for Spark's micro-batches."""
+"""Lesson 20, Spark IV: what a right answer does. Exercise 1 runs in a stand-in for
+Spark's micro-batches.
+"""
 
 from collections import Counter, defaultdict
 
@@ -10,31 +12,43 @@ EXIT_TICKET = (
     Question(
         "five timers for one visit",
         right=3,
-        why="3. A timer is a time and a key, and five times are five timers. Nothing replaces the older ones.",
+        why=(
+            "3. A timer is a time and a key, and five times are five timers. Nothing"
+            " replaces the older ones."
+        ),
     ),
     Question(
         "a dict in the processor's __init__",
         right=1,
-        why="1. Each task of each micro-batch unpacks a fresh copy of the processor. Only what the handle gave "
-        "stands in the checkpoint.",
+        why=(
+            "1. Each task of each micro-batch unpacks a fresh copy of the processor."
+            " Only what the handle gave stands in the checkpoint."
+        ),
     ),
     Question(
         "commit(end) of a source that has nothing new to read",
         right=2,
-        why="2. Spark says commit when it plans the next micro-batch. With no next one, the last offsets stay unsaid.",
+        why=(
+            "2. Spark says commit when it plans the next micro-batch. With no next one,"
+            " the last offsets stay unsaid."
+        ),
     ),
     Question(
         "a query that was killed between sink and commit",
         right=1,
-        why="1. The plan stands in the checkpoint without a commit, so Spark runs it again: the same two offsets. "
-        "A source must then give the same records.",
+        why=(
+            "1. The plan stands in the checkpoint without a commit, so Spark runs it"
+            " again: the same two offsets. A source must then give the same records."
+        ),
         lesson="17",
     ),
     Question(
         "a position and a committed offset",
         right=3,
-        why="3. The position is the reader's own, and moves with each record; the committed offset is what a group "
-        "would go on from.",
+        why=(
+            "3. The position is the reader's own, and moves with each record; the"
+            " committed offset is what a group would go on from."
+        ),
         lesson="04",
     ),
 )
@@ -49,33 +63,60 @@ THE_END = ("zzz", 10_000)  # moves the watermark past all others
 
 
 def exercise_1():
-    """Sessions by event time: told once, when no event in time can change them any more."""
+    """Sessions by event time: told once, when no event in time can change them any
+    more.
+    """
     common = {"smaller": fewer_rows, "describe": as_batches}
     return Exercise(
         name="Sessions",
-        right="sessions are told once, when they are over, and nothing of them is kept.",
+        right=(
+            "sessions are told once, when they are over, and nothing of them is kept."
+        ),
         hints=(
-            "State: the times of the user's events that stand in no told session yet, as a list state. "
-            "Each event appends its time, and registers a timer 30 minutes later.",
-            "When a timer goes off, sort the times and cut them where more than 30 minutes lie between two. A piece is "
-            "over when the watermark has reached its last time plus 30 minutes; not every timer ends a session.",
-            "Keep the pieces that are not over: times.clear(), then times.put([(ms,), ...]) of what is open. Yield one "
-            "DataFrame with a row for each piece that is over, and nothing where there is none.",
+            (
+                "State: the times of the user's events that stand in no told session"
+                " yet, as a list state. Each event appends its time, and registers a"
+                " timer 30 minutes later."
+            ),
+            (
+                "When a timer goes off, sort the times and cut them where more than 30"
+                " minutes lie between two. A piece is over when the watermark has"
+                " reached its last time plus 30 minutes; not every timer ends a"
+                " session."
+            ),
+            (
+                "Keep the pieces that are not over: times.clear(), then"
+                " times.put([(ms,), ...]) of what is open. Yield one DataFrame with a"
+                " row for each piece that is over, and nothing where there is none."
+            ),
         ),
         takes=a_class,
         rungs=(
             Rung(
-                holds="a session is told once, as soon as the watermark is 30 minutes past its last event",
+                holds=(
+                    "a session is told once, as soon as the watermark is 30 minutes"
+                    " past its last event"
+                ),
                 broken=not_the_sessions,
                 cases={
                     "one event": [[("wanda", 0)]],
                     "two events": [[("wanda", 0), ("wanda", 20)]],
-                    "a session over two micro-batches": [[("wanda", 0)], [("wanda", 20)]],
+                    "a session over two micro-batches": [
+                        [("wanda", 0)],
+                        [("wanda", 20)],
+                    ],
                     "30 minutes are no gap": [[("wanda", 0), ("wanda", 30)]],
                     "two sessions": [[("wanda", 0)], [("wanda", 31)]],
-                    "two sessions in one micro-batch": [[("wanda", 0), ("wanda", 31), ("wanda", 65)]],
+                    "two sessions in one micro-batch": [
+                        [("wanda", 0), ("wanda", 31), ("wanda", 65)]
+                    ],
                     "two users": [[("wanda", 0), ("bruno", 10)], [("bruno", 35)]],
-                    "over to the minute": [[("wanda", 0)], [("bruno", 39)], [("bruno", 40)], [("bruno", 41)]],
+                    "over to the minute": [
+                        [("wanda", 0)],
+                        [("bruno", 39)],
+                        [("bruno", 40)],
+                        [("bruno", 41)],
+                    ],
                 },
                 scenario=lambda source: a_day(source, late=0),
                 scenarios=60,
@@ -87,7 +128,11 @@ def exercise_1():
                 cases={
                     "out of order in a micro-batch": [[("wanda", 5), ("wanda", 0)]],
                     "out of order over two": [[("wanda", 5)], [("wanda", 0)]],
-                    "an event joins two sessions": [[("wanda", 0), ("bruno", 36)], [("wanda", 34)], [("wanda", 28)]],
+                    "an event joins two sessions": [
+                        [("wanda", 0), ("bruno", 36)],
+                        [("wanda", 34)],
+                        [("wanda", 28)],
+                    ],
                 },
                 scenario=lambda source: a_day(source, late=25),
                 scenarios=60,
@@ -96,7 +141,10 @@ def exercise_1():
             Rung(
                 holds="of what was told nothing stays in the state",
                 broken=something_stays,
-                cases={"one event": [[("wanda", 0)]], "two sessions": [[("wanda", 0)], [("wanda", 60)]]},
+                cases={
+                    "one event": [[("wanda", 0)]],
+                    "two sessions": [[("wanda", 0)], [("wanda", 60)]],
+                },
                 scenario=lambda source: a_day(source, late=25),
                 scenarios=30,
                 **common,
@@ -106,13 +154,20 @@ def exercise_1():
 
 
 def a_day(source, late):
-    """A few micro-batches of (user, minutes after ten). late: so many minutes an event may come out of order."""
+    """A few micro-batches of (user, minutes after ten). late: so many minutes an event
+    may come out of order.
+    """
     now, batches = 0, []
     for _ in range(source.randint(1, 5)):
         batch = []
         for _ in range(source.randint(1, 6)):
             now += source.choice((0, 1, 7, 20, 30, 31, 45))
-            batch.append((source.choice(("wanda", "bruno")), max(0, now - source.randint(0, late))))
+            batch.append(
+                (
+                    source.choice(("wanda", "bruno")),
+                    max(0, now - source.randint(0, late)),
+                )
+            )
         batches.append(batch)
     return batches
 
@@ -123,11 +178,18 @@ def fewer_rows(batches):
             yield batches[:at] + batches[at + 1 :]
         for row in range(len(batch)):
             if len(batch) > 1:
-                yield [*batches[:at], batch[:row] + batch[row + 1 :], *batches[at + 1 :]]
+                yield [
+                    *batches[:at],
+                    batch[:row] + batch[row + 1 :],
+                    *batches[at + 1 :],
+                ]
 
 
 def as_batches(batches):
-    said = (", ".join(f"{user} {clock(minute)}" for user, minute in batch) for batch in batches)
+    said = (
+        ", ".join(f"{user} {clock(minute)}" for user, minute in batch)
+        for batch in batches
+    )
     return f"watermark {DELAY} minutes; micro-batches: {' | '.join(said)}"
 
 
@@ -140,10 +202,17 @@ def in_ms(minute):
 
 
 def given(answer, batches):
-    """(for each micro-batch a Counter of the rows it gave, the store): a last one moves the watermark to the end."""
-    steps = [[(user, in_ms(minute)) for user, minute in batch] for batch in [*batches, [THE_END]]]
+    """(for each micro-batch a Counter of the rows it gave, the store): a last one moves
+    the watermark to the end.
+    """
+    steps = [
+        [(user, in_ms(minute)) for user, minute in batch]
+        for batch in [*batches, [THE_END]]
+    ]
     found, store = run(answer, steps, DELAY * MINUTE_MS)
-    return [Counter(row for frame in frames for row in rows_of(frame)) for frames in found], store
+    return [
+        Counter(row for frame in frames for row in rows_of(frame)) for frames in found
+    ], store
 
 
 def rows_of(frame):
@@ -152,28 +221,43 @@ def rows_of(frame):
     if not isinstance(frame, DataFrame):
         raise WrongKind(f"a processor yields DataFrames, and this is {short(frame)}.")
     if len(frame) and sorted(frame.columns) != sorted(COLUMNS):
-        raise WrongKind(f"the columns are {', '.join(map(str, frame.columns))}; they should be {', '.join(COLUMNS)}.")
+        raise WrongKind(
+            f"the columns are {', '.join(map(str, frame.columns))}; they should be"
+            f" {', '.join(COLUMNS)}."
+        )
     rows = frame.reindex(columns=COLUMNS).itertuples(index=False)
     try:
-        return [(str(user), int(start), int(end), int(events)) for user, start, end, events in rows]
+        return [
+            (str(user), int(start), int(end), int(events))
+            for user, start, end, events in rows
+        ]
     except (TypeError, ValueError):
-        raise WrongKind(f"start_ms, end_ms and events are numbers, and a row is {frame.iloc[0].to_dict()}.") from None
+        raise WrongKind(
+            "start_ms, end_ms and events are numbers, and a row is"
+            f" {frame.iloc[0].to_dict()}."
+        ) from None
 
 
 def truth(batches):
-    """The same for right answers, in minutes: for each micro-batch the sessions that are over after it."""
+    """The same for right answers, in minutes: for each micro-batch the sessions that
+    are over after it.
+    """
     open_times, watermark, told = defaultdict(list), -10_000, []
     for batch in [*batches, [THE_END]]:
         for user, minute in batch:
             if minute > watermark:
                 open_times[user].append(minute)
-        watermark = max(watermark, max((minute for _, minute in batch), default=-10_000) - DELAY)
+        watermark = max(
+            watermark, max((minute for _, minute in batch), default=-10_000) - DELAY
+        )
         told.append(Counter())
         for user, times in open_times.items():
             for piece in pieces(times):
                 if piece[-1] + GAP <= watermark:
                     told[-1][user, in_ms(piece[0]), in_ms(piece[-1]), len(piece)] += 1
-                    open_times[user] = [minute for minute in open_times[user] if minute > piece[-1]]
+                    open_times[user] = [
+                        minute for minute in open_times[user] if minute > piece[-1]
+                    ]
     return told
 
 
@@ -192,15 +276,23 @@ def not_the_sessions(answer, batches):
     right = truth(batches)
     everything = sum(right, Counter())
     for number, (said, due) in enumerate(zip(found, right, strict=True)):
-        where = f"after micro-batch {number + 1}" if number < len(batches) else "in the end"
+        where = (
+            f"after micro-batch {number + 1}" if number < len(batches) else "in the end"
+        )
         for row in said - due:
             if row not in everything:
-                return f"{where} it told {as_row(row)}; the sessions are {all_of(everything)}."
+                return (
+                    f"{where} it told {as_row(row)}; the sessions are"
+                    f" {all_of(everything)}."
+                )
             if row in sum(found[:number], Counter()):
                 return f"{where} it told {as_row(row)} again."
             if due[row]:
                 return f"{where} it told {as_row(row)} {said[row]} times."
-            return f"{where} it told {as_row(row)}, and an event in time could still change that."
+            return (
+                f"{where} it told {as_row(row)}, and an event in time could still"
+                " change that."
+            )
         for row in due - said:
             return f"{where} {as_row(row)} is over, and was not told."
     return None
@@ -225,7 +317,10 @@ def something_stays(answer, batches):
     for name, keys in store.left().items():
         for key in keys:
             if key != (THE_END[0],):
-                return f"all of {key[0]}'s sessions were told, and the state {name} still holds {short(keys[key])}."
+                return (
+                    f"all of {key[0]}'s sessions were told, and the state {name} still"
+                    f" holds {short(keys[key])}."
+                )
     return None
 
 
@@ -239,7 +334,11 @@ def firsts(numbers):
 KNOWN = {
     "five new": ({"orders": {"0": 5}}, {"orders": {"0": 10}}, {"orders": {"0": 0}}),
     "nothing new": ({"orders": {"0": 5}}, {"orders": {"0": 5}}, {"orders": {"0": 5}}),
-    "one of two": ({"orders": {"0": 5, "1": 7}}, {"orders": {"0": 5, "1": 9}}, firsts("01")),
+    "one of two": (
+        {"orders": {"0": 5, "1": 7}},
+        {"orders": {"0": 5, "1": 9}},
+        firsts("01"),
+    ),
     "from 0": ({"orders": {"0": 0}}, {"orders": {"0": 3}}, {"orders": {"0": 0}}),
     "two topics": (
         {"orders": {"0": 5}, "payments": {"0": 1}},
@@ -248,7 +347,11 @@ KNOWN = {
     ),
 }
 NEW = {
-    "partition 1 is new": ({"orders": {"0": 5}}, {"orders": {"0": 5, "1": 7}}, firsts("01")),
+    "partition 1 is new": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 5, "1": 7}},
+        firsts("01"),
+    ),
     "new, and cut already": (
         {"orders": {"0": 5}},
         {"orders": {"0": 5, "1": 7}},
@@ -264,10 +367,26 @@ GONE = {
         {"orders": {"0": 8}},
     ),
     "all deleted": ({"orders": {"0": 5}}, {"orders": {"0": 10}}, {"orders": {"0": 10}}),
-    "shorter than before": ({"orders": {"0": 5}}, {"orders": {"0": 3}}, {"orders": {"0": 0}}),
-    "a partition is gone": ({"orders": {"0": 5, "1": 5}}, {"orders": {"0": 5}}, {"orders": {"0": 0}}),
-    "a topic is gone": ({"orders": {"0": 5}, "payments": {"0": 1}}, {"orders": {"0": 5}}, firsts("0")),
-    "deleted after they were read": ({"orders": {"0": 5}}, {"orders": {"0": 9}}, {"orders": {"0": 5}}),
+    "shorter than before": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 3}},
+        {"orders": {"0": 0}},
+    ),
+    "a partition is gone": (
+        {"orders": {"0": 5, "1": 5}},
+        {"orders": {"0": 5}},
+        {"orders": {"0": 0}},
+    ),
+    "a topic is gone": (
+        {"orders": {"0": 5}, "payments": {"0": 1}},
+        {"orders": {"0": 5}},
+        firsts("0"),
+    ),
+    "deleted after they were read": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 9}},
+        {"orders": {"0": 5}},
+    ),
 }
 
 
@@ -278,12 +397,19 @@ def exercise_2():
         name="plan",
         right="nothing is read twice, nothing is left out, and what is gone is told.",
         hints=(
-            "Go through end: the broker knows all partitions, the checkpoint may not. start.get(topic, {}) has what "
-            "the checkpoint knows of a topic.",
-            "A partition that start doesn't have begins at its first offset. One without anything new gets no range. "
-            "The partitions are text, and a range has a number: int(number).",
-            "Three times DataLoss: a partition of start is not in end; the begin is behind the end; the begin is "
-            "before first.",
+            (
+                "Go through end: the broker knows all partitions, the checkpoint may"
+                " not. start.get(topic, {}) has what the checkpoint knows of a topic."
+            ),
+            (
+                "A partition that start doesn't have begins at its first offset. One"
+                " without anything new gets no range. The partitions are text, and a"
+                " range has a number: int(number)."
+            ),
+            (
+                "Three times DataLoss: a partition of start is not in end; the begin is"
+                " behind the end; the begin is before first."
+            ),
         ),
         rungs=(
             Rung(
@@ -314,7 +440,9 @@ def exercise_2():
 def some_offsets(source, new=0, trouble=False):
     """(start, end, first) of one or two topics."""
     start, end, first = {}, {}, {}
-    for topic in source.sample(("orders", "payments", "shipments"), source.randint(1, 2)):
+    for topic in source.sample(
+        ("orders", "payments", "shipments"), source.randint(1, 2)
+    ):
         known, partitions = {}, source.randint(1, 4)
         start[topic], end[topic], first[topic] = known, {}, {}
         for number in range(partitions + source.randint(0, new)):
@@ -322,7 +450,9 @@ def some_offsets(source, new=0, trouble=False):
             begin = oldest + source.choice((0, source.randrange(50)))
             if number < partitions:
                 known[str(number)] = begin
-            end[topic][str(number)] = begin + source.choice((0, 1, source.randrange(90)))
+            end[topic][str(number)] = begin + source.choice(
+                (0, 1, source.randrange(90))
+            )
             first[topic][str(number)] = oldest
     if trouble and source.random() < 0.5:
         topic = source.choice(sorted(start))
@@ -335,7 +465,10 @@ def fewer_partitions(case):
     for topic in case[1]:
         yield tuple(without(each, topic) for each in case)
         for number in case[1][topic]:
-            yield tuple({**each, topic: without(each[topic], number)} if topic in each else each for each in case)
+            yield tuple(
+                {**each, topic: without(each[topic], number)} if topic in each else each
+                for each in case
+            )
 
 
 def without(mapping, gone):
@@ -349,7 +482,11 @@ def as_offsets(case):
 
 def the_plan(start, end, first):
     """The ranges, sorted; or None where records are gone."""
-    if any(number not in end.get(topic, {}) for topic, numbers in start.items() for number in numbers):
+    if any(
+        number not in end.get(topic, {})
+        for topic, numbers in start.items()
+        for number in numbers
+    ):
         return None
     ranges = []
     for topic, numbers in end.items():
@@ -368,14 +505,28 @@ def not_the_plan(answer, case):
     try:
         found = answer(*case)
     except DataLoss as error:
-        return None if right is None else f"it raised DataLoss: {error}; nothing is gone, and {right} is right."
-    if not isinstance(found, list | tuple) or not all(isinstance(each, list | tuple) for each in found):
-        return f"it returned {short(found)}, and should return a list of (topic, partition, from, up to)."
+        return (
+            None
+            if right is None
+            else f"it raised DataLoss: {error}; nothing is gone, and {right} is right."
+        )
+    if not isinstance(found, list | tuple) or not all(
+        isinstance(each, list | tuple) for each in found
+    ):
+        return (
+            f"it returned {short(found)}, and should return a list of (topic,"
+            " partition, from, up to)."
+        )
     if right is None:
         return f"records are gone, and it returned {found}: it should raise DataLoss."
     ranges = [tuple(each) for each in found]
     if sorted(map(repr, ranges)) == sorted(map(repr, right)):
         return None
-    if sorted(map(str, (tuple(map(str, each)) for each in ranges))) == sorted(str(tuple(map(str, e))) for e in right):
-        return f"the ranges are right, and {ranges[0]} should be {right[0]}: numbers, not text."
+    if sorted(map(str, (tuple(map(str, each)) for each in ranges))) == sorted(
+        str(tuple(map(str, e))) for e in right
+    ):
+        return (
+            f"the ranges are right, and {ranges[0]} should be {right[0]}: numbers, not"
+            " text."
+        )
     return f"it returned {ranges}, and {right} is right."

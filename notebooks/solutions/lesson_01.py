@@ -1,17 +1,21 @@
-"""Lesson 01, the log: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 01, the log: one solution an exercise. Each part replaces the stub in the
+solved edition.
+"""
 
 from minikafka import lesson
 
-# %% exercise 1
-# Four records a segment (hours 0-18, 24-42, ...): record n is written at hour 6n, segment k ends with record 4k+3.
-# At hour 256 everything before hour 184 is too old. Segment 6 ends with record 27, hour 162: gone.
-# Segment 7 ends with record 31, hour 186: stays, and with it 28, 29 and 30, which are older than three days.
+# %% exercise 1 Four records a segment (hours 0-18, 24-42, ...): record n is written at
+# hour 6n, segment k ends with record 4k+3. At hour 256 everything before hour 184 is
+# too old. Segment 6 ends with record 27, hour 162: gone. Segment 7 ends with record 31,
+# hour 186: stays, and with it 28, 29 and 30, which are older than three days.
 first_offset = 28
 
 
 # %% exercise 2
 class TinyLog:
-    """One partition, in memory: a list of segments, oldest first; each is a list of (offset, timestamp, value)."""
+    """One partition, in memory: a list of segments, oldest first; each is a list of
+    (offset, timestamp, value).
+    """
 
     def __init__(self, segment_size):
         self.segment_size = segment_size  # records a segment holds
@@ -28,10 +32,18 @@ class TinyLog:
     def read(self, offset):
         if not self._start() <= offset <= self.end:
             raise IndexError("OFFSET_OUT_OF_RANGE")
-        return [record for segment in self.segments for record in segment if record[0] >= offset]
+        return [
+            record
+            for segment in self.segments
+            for record in segment
+            if record[0] >= offset
+        ]
 
     def delete_older_than(self, timestamp):
-        while self.segments[0] and max(when for _, when, _ in self.segments[0]) < timestamp:
+        while (
+            self.segments[0]
+            and max(when for _, when, _ in self.segments[0]) < timestamp
+        ):
             del self.segments[0]
             if not self.segments:
                 self.segments.append([])  # there is always an active segment
@@ -40,7 +52,8 @@ class TinyLog:
         for segment in self.segments:
             for offset, when, _ in segment:
                 if when >= timestamp:
-                    return offset  # in order of offsets: clocks may disagree, offsets never do
+                    # in order of offsets: clocks may disagree, offsets never do
+                    return offset
         return None
 
     def _start(self):

@@ -1,4 +1,6 @@
-"""Lesson 02, partitions and keys: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 02, partitions and keys: one solution an exercise. Each part replaces the stub
+in the solved edition.
+"""
 
 from minikafka import lesson
 from minikafka.clients.partitioners import murmur2
@@ -9,13 +11,15 @@ def my_partition(key, all_partitions, available):
     """The partition of a key, as the Java client chooses it."""
     if key is None:  # nothing to hash; b"" is a key like any other
         return available[0]
-    positive = murmur2(key) & 0x7FFFFFFF  # without the sign bit; abs() would give other partitions
-    return all_partitions[positive % len(all_partitions)]  # all: a key must not move when a broker dies
+    # without the sign bit; abs() would give other partitions
+    positive = murmur2(key) & 0x7FFFFFFF
+    # all: a key must not move when a broker dies
+    return all_partitions[positive % len(all_partitions)]
 
 
-# %% exercise 2
-# hash % 5 and hash % 7 repeat together every 35 numbers. They agree for 0 to 4 and for no other: 5 of 35 stay, 30 move.
-# (Counting is as good: sum(kafka_partition(k, 5) != kafka_partition(k, 7) for k in keys).)
+# %% exercise 2 hash % 5 and hash % 7 repeat together every 35 numbers. They agree for 0
+# to 4 and for no other: 5 of 35 stay, 30 move. (Counting is as good:
+# sum(kafka_partition(k, 5) != kafka_partition(k, 7) for k in keys).)
 moved = 857
 
 

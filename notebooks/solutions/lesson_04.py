@@ -1,4 +1,6 @@
-"""Lesson 04, offsets and delivery: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 04, offsets and delivery: one solution an exercise. Each part replaces the
+stub in the solved edition.
+"""
 
 from minikafka import lesson
 from minikafka.faults import Crash
@@ -8,13 +10,14 @@ from minikafka.faults import Crash
 def pay(consumer, payments):
     """Write each order of the topic to payments, once."""
     for record in consumer:
-        if record.key not in payments:  # after a crash it comes again, and only the table remembers
+        # after a crash it comes again, and only the table remembers
+        if record.key not in payments:
             payments.add(record, record.value)
         consumer.commit()  # only now: what is committed is done
 
 
-# %% exercise 2
-# Calls: 1 poll, 2 commit, 3 add, 4 add, 5 add, ... On entering call 3 three orders are committed and none is written.
+# %% exercise 2 Calls: 1 poll, 2 commit, 3 add, 4 add, 5 add, ... On entering call 3
+# three orders are committed and none is written.
 faults = [Crash("careful", call=3)]
 
 # %% exit ticket

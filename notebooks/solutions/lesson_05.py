@@ -1,4 +1,6 @@
-"""Lesson 05, consumer groups: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 05, consumer groups: one solution an exercise. Each part replaces the stub in
+the solved edition.
+"""
 
 from minikafka import lesson
 from minikafka.faults import Freeze
@@ -6,10 +8,13 @@ from minikafka.faults import Freeze
 
 # %% exercise 1
 def my_assignor(members, partitions):
-    """Each topic in blocks to those who read it, as Kafka's range does: the first ones get one more if need be."""
+    """Each topic in blocks to those who read it, as Kafka's range does: the first ones
+    get one more if need be.
+    """
     shares = {name: [] for name in members}
     for topic, count in sorted(partitions.items()):
-        readers = sorted(name for name in members if topic in members[name].topics)  # sorted: whoever leads, the same
+        # sorted: whoever leads, the same
+        readers = sorted(name for name in members if topic in members[name].topics)
         start = 0
         for position, name in enumerate(readers):
             end = start + count // len(readers) + (position < count % len(readers))
@@ -18,9 +23,9 @@ def my_assignor(members, partitions):
     return shares
 
 
-# %% exercise 2
-# A's signs of life: a commit at 24.434 s, and the next one at 26.435 s. Just before that one, at 26.400 s, the last is
-# 1.966 s old. 45 s - 1.966 s are left, and a little for the way.
+# %% exercise 2 A's signs of life: a commit at 24.434 s, and the next one at 26.435 s.
+# Just before that one, at 26.400 s, the last is 1.966 s old. 45 s - 1.966 s are left,
+# and a little for the way.
 faults = [Freeze("consumer A", at_ms=26_400, for_ms=43_100)]
 
 

@@ -1,4 +1,6 @@
-"""Lesson 06, rebalancing: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 06, rebalancing: one solution an exercise. Each part replaces the stub in the
+solved edition.
+"""
 
 from minikafka import lesson
 
@@ -6,23 +8,40 @@ from minikafka import lesson
 # %% exercise 1
 def hand_over(target, members):
     """Of the target, what its member has already, and what nobody has."""
-    owner = {partition: name for name, member in members.items() for partition in member.owned}
+    owner = {
+        partition: name
+        for name, member in members.items()
+        for partition in member.owned
+    }
     return {
-        name: [partition for partition in share if owner.get(partition, name) == name] for name, share in target.items()
+        name: [partition for partition in share if owner.get(partition, name) == name]
+        for name, share in target.items()
     }
 
 
 # %% exercise 2
 def my_sticky(members, partitions):
-    """Sticky: everyone keeps what it had, up to a fair share; what is free goes to whoever has least."""
-    every = [(topic, number) for topic, count in partitions.items() for number in range(count)]
+    """Sticky: everyone keeps what it had, up to a fair share; what is free goes to
+    whoever has least.
+    """
+    every = [
+        (topic, number)
+        for topic, count in partitions.items()
+        for number in range(count)
+    ]
     owner = {}
     for name in sorted(members, key=lambda name: members[name].generation):
-        owner.update(dict.fromkeys(members[name].owned, name))  # the latest generation comes last, and counts
-    had = {name: [partition for partition in every if owner.get(partition) == name] for name in members}
-    fair, extra = divmod(len(every), len(members))  # everybody gets `fair`, and `extra` of them one more
+        # the latest generation comes last, and counts
+        owner.update(dict.fromkeys(members[name].owned, name))
+    had = {
+        name: [partition for partition in every if owner.get(partition) == name]
+        for name in members
+    }
+    # everybody gets `fair`, and `extra` of them one more
+    fair, extra = divmod(len(every), len(members))
     shares = {}
-    for name in sorted(members, key=lambda name: -len(had[name])):  # who had most may keep one more
+    # who had most may keep one more
+    for name in sorted(members, key=lambda name: -len(had[name])):
         keeps = fair + (len(had[name]) > fair and extra > 0)
         extra -= keeps > fair
         shares[name] = had[name][:keeps]

@@ -1,4 +1,6 @@
-"""Lesson 09, replication: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 09, replication: one solution an exercise. Each part replaces the stub in the
+solved edition.
+"""
 
 from minikafka import lesson
 from minikafka.faults import Crash, Freeze
@@ -6,7 +8,9 @@ from minikafka.faults import Crash, Freeze
 
 # %% exercise 1
 def my_leader(history, followers, min_insync_replicas, lag_time_max_ms):
-    """(high watermark, ISR) after each step, as a leader sees it. The leader is broker 1."""
+    """(high watermark, ISR) after each step, as a leader sees it. The leader is broker
+    1.
+    """
     log_end_offset, high_watermark = 0, 0
     has = {broker: 0 for broker in followers}  # each has all before this offset
     caught_up_ms = {broker: 0 for broker in followers}
@@ -25,17 +29,23 @@ def my_leader(history, followers, min_insync_replicas, lag_time_max_ms):
         else:  # a look
             for broker in followers:
                 is_behind = has[broker] < log_end_offset
-                if broker in isr and is_behind and at_ms - caught_up_ms[broker] > lag_time_max_ms:
+                if (
+                    broker in isr
+                    and is_behind
+                    and at_ms - caught_up_ms[broker] > lag_time_max_ms
+                ):
                     isr.remove(broker)
         if len(isr) >= needed:  # else it stands still
-            agreed = min([log_end_offset] + [has[broker] for broker in isr if broker != 1])
+            agreed = min(
+                [log_end_offset] + [has[broker] for broker in isr if broker != 1]
+            )
             high_watermark = max(high_watermark, agreed)
         after.append((high_watermark, sorted(isr)))
     return after
 
 
-# %% exercise 2
-# Broker 2 leads next, because it is the second of Replicas. It must not have fetched what broker 1 has acknowledged.
+# %% exercise 2 Broker 2 leads next, because it is the second of Replicas. It must not
+# have fetched what broker 1 has acknowledged.
 plan = [Freeze(2, at_ms=5005, for_ms=3000), Crash(1, at_ms=5030)]
 
 # %% exit ticket

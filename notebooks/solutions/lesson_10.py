@@ -1,4 +1,6 @@
-"""Lesson 10, failover: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 10, failover: one solution an exercise. Each part replaces the stub in the
+solved edition.
+"""
 
 from minikafka import lesson
 

@@ -1,18 +1,26 @@
-"""Lesson 11, the control plane: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 11, the control plane: one solution an exercise. Each part replaces the stub
+in the solved edition.
+"""
 
 from minikafka import lesson
 
 
 # %% exercise 1
 def my_image(snapshot, log, high_watermark):
-    """The cluster as the records say: all of the snapshot, then what counts of the log."""
+    """The cluster as the records say: all of the snapshot, then what counts of the
+    log.
+    """
     brokers, names, partitions = {}, {}, {}
-    committed = [(name, fields) for offset, name, fields in log if offset < high_watermark]
+    committed = [
+        (name, fields) for offset, name, fields in log if offset < high_watermark
+    ]
     for name, fields in [*snapshot, *committed]:
         if name == "RegisterBrokerRecord":
             brokers[fields["broker_id"]] = "fenced" if fields["fenced"] else "unfenced"
         elif name == "BrokerRegistrationChangeRecord" and "fenced" in fields:
-            brokers[fields["broker_id"]] = "fenced" if fields["fenced"] == 1 else "unfenced"
+            brokers[fields["broker_id"]] = (
+                "fenced" if fields["fenced"] == 1 else "unfenced"
+            )
         elif name == "UnregisterBrokerRecord":
             del brokers[fields["broker_id"]]
         elif name == "TopicRecord":
@@ -30,7 +38,11 @@ def my_image(snapshot, log, high_watermark):
             if "isr" in fields:
                 state["isr"] = fields["isr"]
     # Partitions go by topic id: a topic of the same name may be another topic.
-    there = {(names[topic], number): state for (topic, number), state in partitions.items() if topic in names}
+    there = {
+        (names[topic], number): state
+        for (topic, number), state in partitions.items()
+        if topic in names
+    }
     return {"brokers": brokers, "partitions": there}
 
 

@@ -1,4 +1,6 @@
-"""Lesson 13, idempotence and transactions: one solution. Each part replaces the stub in the solved edition."""
+"""Lesson 13, idempotence and transactions: one solution. Each part replaces the stub in
+the solved edition.
+"""
 
 from minikafka import lesson
 from minikafka.clients.structs import OffsetAndMetadata
@@ -8,7 +10,8 @@ from minikafka.course.experiments.lesson_13_runs import TillBusy
 # %% exercise 1
 def my_bill(orders, receipts, till):
     """A batch of orders is one transaction: its receipts, and the offsets behind it."""
-    receipts.init_transactions()  # fences whoever was here before, and waits until what it had open is aborted
+    # fences whoever was here before, and waits until what it had open is aborted
+    receipts.init_transactions()
     while True:
         batch = orders.poll(timeout_ms=1000)
         if not batch:
@@ -17,13 +20,19 @@ def my_bill(orders, receipts, till):
         try:
             for records in batch.values():
                 for record in records:
-                    receipts.send("receipts", key=record.key, value=till.receipt(record.value))
-            done = {partition: OffsetAndMetadata(records[-1].offset + 1, "") for partition, records in batch.items()}
+                    receipts.send(
+                        "receipts", key=record.key, value=till.receipt(record.value)
+                    )
+            done = {
+                partition: OffsetAndMetadata(records[-1].offset + 1, "")
+                for partition, records in batch.items()
+            }
             receipts.send_offsets_to_transaction(done, orders.group_metadata())
             receipts.commit_transaction()
         except TillBusy:
             receipts.abort_transaction()
-            for partition, records in batch.items():  # poll has moved on: back to where the batch began
+            # poll has moved on: back to where the batch began
+            for partition, records in batch.items():
                 orders.seek(partition, records[0].offset)
 
 

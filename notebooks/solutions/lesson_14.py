@@ -1,4 +1,6 @@
-"""Lesson 14, exactly once at the edges: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 14, exactly once at the edges: one solution an exercise. Each part replaces
+the stub in the solved edition.
+"""
 
 from minikafka import lesson
 
@@ -18,10 +20,12 @@ def my_sink(consumer, database):
 
 # %% exercise 2
 my_settings = (
-    # A linger of 20 ms makes 40 to 50 requests a second. After 40 s the shop has word: that outlives the failure of a
-    # broker, and is less than 45 s. acks, retries and idempotence are best left alone.
+    # A linger of 20 ms makes 40 to 50 requests a second. After 40 s the shop has word:
+    # that outlives the failure of a broker, and is less than 45 s. acks, retries and
+    # idempotence are best left alone.
     {"linger_ms": 20, "delivery_timeout_ms": 40_000},
-    {"min.insync.replicas": 2},  # with one broker away payments go on; with two away none is acknowledged
+    # with one broker away payments go on; with two away none is acknowledged
+    {"min.insync.replicas": 2},
 )
 
 

@@ -1,4 +1,6 @@
-"""Lesson 16, a real cluster: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 16, a real cluster: one solution an exercise. Each part replaces the stub in
+the solved edition.
+"""
 
 import json
 
@@ -10,7 +12,9 @@ def health(lines, min_isr):
     """Partition -> its word, from the lines of kafka-topics.sh --describe."""
     found = {}
     for line in lines:
-        columns = dict(column.partition(": ")[::2] for column in line.strip().split("\t"))
+        columns = dict(
+            column.partition(": ")[::2] for column in line.strip().split("\t")
+        )
         if "Partition" not in columns:
             continue  # the line about the topic
         replicas = columns["Replicas"].split(",")

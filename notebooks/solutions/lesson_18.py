@@ -1,4 +1,6 @@
-"""Lesson 18, Spark II: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 18, Spark II: one solution an exercise. Each part replaces the stub in the
+solved edition.
+"""
 
 from pyspark.sql import functions as F
 
@@ -10,7 +12,8 @@ def micro_batches(batches, delay, size):
     """(watermark, dropped, written) of each micro-batch."""
     found, counts, latest, watermark = [], {}, 0, 0
     for rows in batches:
-        closed = watermark  # of the micro-batch before: what it has written is closed to late rows
+        # of the micro-batch before: what it has written is closed to late rows
+        closed = watermark
         watermark = max(watermark, latest - delay)
         dropped = []
         for minute in rows:
@@ -20,7 +23,9 @@ def micro_batches(batches, delay, size):
             else:
                 counts[begin] = counts.get(begin, 0) + 1
         over = sorted(begin for begin in counts if begin + size <= watermark)
-        found.append((watermark, dropped, [(begin, counts.pop(begin)) for begin in over]))
+        found.append(
+            (watermark, dropped, [(begin, counts.pop(begin)) for begin in over])
+        )
         latest = max([latest, *rows])  # for the next micro-batch
     return found
 
@@ -28,8 +33,11 @@ def micro_batches(batches, delay, size):
 # %% exercise 2
 def hourly(orders):
     """Orders and cents of each hour. orders: a stream."""
-    # one watermark for both: an id is remembered for two hours, and an hour stays open for two more
-    once = orders.withWatermark("event_time", "2 hours").dropDuplicatesWithinWatermark(["event_id"])
+    # one watermark for both: an id is remembered for two hours, and an hour stays open
+    # for two more
+    once = orders.withWatermark("event_time", "2 hours").dropDuplicatesWithinWatermark(
+        ["event_id"]
+    )
     hours = once.groupBy(F.window("event_time", "1 hour")).agg(
         F.count("*").alias("orders"), F.sum("cents").alias("cents")
     )

@@ -1,4 +1,6 @@
-"""Lesson 19, Spark III: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 19, Spark III: one solution an exercise. Each part replaces the stub in the
+solved edition.
+"""
 
 from minikafka import lesson
 
@@ -9,9 +11,17 @@ def again(offsets, commits):
     newest = max(offsets, default=None)
     if newest is None or newest in commits:
         return {}
-    before = offsets.get(newest - 1, {})  # none before the first one: it began at the beginning
-    ranges = {partition: (before.get(partition, 0), end) for partition, end in offsets[newest].items()}
-    return {partition: (start, end) for partition, (start, end) in ranges.items() if start < end}
+    # none before the first one: it began at the beginning
+    before = offsets.get(newest - 1, {})
+    ranges = {
+        partition: (before.get(partition, 0), end)
+        for partition, end in offsets[newest].items()
+    }
+    return {
+        partition: (start, end)
+        for partition, (start, end) in ranges.items()
+        if start < end
+    }
 
 
 # %% exercise 2

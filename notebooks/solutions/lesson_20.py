@@ -1,4 +1,6 @@
-"""Lesson 20, Spark IV: one solution an exercise. Each part replaces the stub in the solved edition."""
+"""Lesson 20, Spark IV: one solution an exercise. Each part replaces the stub in the
+solved edition.
+"""
 
 import pandas as pd
 from pyspark.sql.streaming import StatefulProcessor
@@ -11,7 +13,9 @@ GAP_MS = 30 * 60_000
 
 # %% exercise 1
 class Sessions(StatefulProcessor):
-    """One row for each session of a user, when it is over: user_id, start_ms, end_ms, events."""
+    """One row for each session of a user, when it is over: user_id, start_ms, end_ms,
+    events.
+    """
 
     def init(self, handle):
         self.handle = handle
@@ -37,9 +41,12 @@ class Sessions(StatefulProcessor):
         self.times.clear()
         if still_open:
             self.times.put(still_open)
-        if over:  # most timers end nothing: a later event of the session has a timer of its own
+        # most timers end nothing: a later event of the session has a timer of its own
+        if over:
             rows = [(key[0], piece[0], piece[-1], len(piece)) for piece in over]
-            yield pd.DataFrame(rows, columns=["user_id", "start_ms", "end_ms", "events"])
+            yield pd.DataFrame(
+                rows, columns=["user_id", "start_ms", "end_ms", "events"]
+            )
 
 
 # %% exercise 2
@@ -52,9 +59,13 @@ def plan(start, end, first):
     for topic, partitions in end.items():
         for number, stop in partitions.items():
             oldest = first[topic][number]
-            begin = start.get(topic, {}).get(number, oldest)  # not known yet: all that it has
+            # not known yet: all that it has
+            begin = start.get(topic, {}).get(number, oldest)
             if not oldest <= begin <= stop:
-                raise DataLoss(f"{topic}-{number} has offsets {oldest} to {stop}, and we stood at {begin}")
+                raise DataLoss(
+                    f"{topic}-{number} has offsets {oldest} to {stop}, and we stood at"
+                    f" {begin}"
+                )
             if begin < stop:
                 ranges.append((topic, int(number), begin, stop))
     return ranges

@@ -1,11 +1,15 @@
-"""`make bench`: minikafka beside a one-node Apache Kafka, the same clients, in one run, taking turns in who goes first.
+"""`make bench`: minikafka beside a one-node Apache Kafka, the same clients, in one run,
+taking turns in who goes first.
 
-Each figure is the median of all rounds. A ratio above 1 means that minikafka does better (more MB/s, less time, less
-memory); its spread is that of the rounds. Then what has no counterpart: the rebalance of a large simulated group, and
-what a learner feels of a picture. `--only nodes`: three brokers each, and three copies of each record; `--only
-transactions`: transactions on such; `--only partitions`: with 2,000 partitions. What Spark makes of minikafka and of
-the compose file's three Apache Kafkas is measured with `--only pipeline` alone, and the course in a browser with
-`--only site`. With --against, another version of minikafka takes the place of Apache Kafka: what a change costs.
+Each figure is the median of all rounds. A ratio above 1 means that minikafka does
+better (more MB/s, less time, less memory); its spread is that of the rounds. Then what
+has no counterpart: the rebalance of a large simulated group, and what a learner feels
+of a picture. `--only nodes`: three brokers each, and three copies of each record;
+`--only transactions`: transactions on such; `--only partitions`: with 2,000 partitions.
+What Spark makes of minikafka and of the compose file's three Apache Kafkas is measured
+with `--only pipeline` alone, and the course in a browser with `--only site`. With
+--against, another version of minikafka takes the place of Apache Kafka: what a change
+costs.
 """
 
 import argparse
@@ -19,22 +23,49 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from minikafka.course.clusters.jvm_cluster import JvmCluster, NotStarted
-from tests.bench import measures, nodes, partitions, pictures, pipeline, rebalance, site, transactions
+from tests.bench import (
+    measures,
+    nodes,
+    partitions,
+    pictures,
+    pipeline,
+    rebalance,
+    site,
+    transactions,
+)
 from tests.kafka import ApacheKafka, answers, java_missing
 
-MINIKAFKA, APACHE, THREE, OTHER = "minikafka", "Apache Kafka", "Apache Kafka x3", "the other"
+MINIKAFKA, APACHE, THREE, OTHER = (
+    "minikafka",
+    "Apache Kafka",
+    "Apache Kafka x3",
+    "the other",
+)
 
 
 class MiniKafka:
-    """`minikafka serve` on a data directory of its own. checkout: the folder that minikafka/ is in."""
+    """`minikafka serve` on a data directory of its own. checkout: the folder that
+    minikafka/ is in.
+    """
 
     def __init__(self, checkout="."):
         self.checkout = checkout
 
     def start(self):
         self.data = tempfile.TemporaryDirectory(prefix="minikafka-bench-")
-        command = [sys.executable, "-m", "minikafka", "serve", "--port", "0", "--data", self.data.name]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=self.checkout)
+        command = [
+            sys.executable,
+            "-m",
+            "minikafka",
+            "serve",
+            "--port",
+            "0",
+            "--data",
+            self.data.name,
+        ]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, cwd=self.checkout
+        )
         self.bootstrap = self.process.stdout.readline().removeprefix("ready ").strip()
         host, port = self.bootstrap.split(":")
         assert answers(host, int(port))
@@ -48,23 +79,36 @@ class MiniKafka:
 
 
 class Results:
-    """(measure, unit, better) -> broker -> one figure a round. names: of the two brokers, minikafka first."""
+    """(measure, unit, better) -> broker -> one figure a round. names: of the two
+    brokers, minikafka first.
+    """
 
     def __init__(self, names):
         self.names, self.figures = names, {}
 
     def add(self, measure, unit, more_is_better, broker, figure):
-        self.figures.setdefault((measure, unit, more_is_better), {}).setdefault(broker, []).append(figure)
+        self.figures.setdefault((measure, unit, more_is_better), {}).setdefault(
+            broker, []
+        ).append(figure)
         print(f"  {broker:13} {measure}: {figure:.4g} {unit}", flush=True)
 
     def table(self):
         lines = [f"{'':58}{self.names[0]:>12}{self.names[1]:>18}   ratio (spread)"]
         for (measure, unit, more_is_better), by_broker in self.figures.items():
             ours, theirs = (by_broker[name] for name in self.names)
-            ratios = [(a / b if more_is_better else b / a) for a, b in zip(ours, theirs, strict=True)]
+            ratios = [
+                (a / b if more_is_better else b / a)
+                for a, b in zip(ours, theirs, strict=True)
+            ]
             middle = [statistics.median(ours), statistics.median(theirs)]
-            spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-            lines.append(f"{measure + ', ' + unit:58}{middle[0]:>12.4g}{middle[1]:>18.4g}   {spread}")
+            spread = (
+                f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to"
+                f" {max(ratios):.2f})"
+            )
+            lines.append(
+                f"{measure + ', ' + unit:58}{middle[0]:>12.4g}{middle[1]:>18.4g}  "
+                f" {spread}"
+            )
         return "\n".join(lines)
 
 
@@ -74,37 +118,63 @@ def turns(round_number, names):
 
 
 def measure_starts(results, start_again, rounds):
-    """start_again: name -> a broker that is not started yet; Apache Kafka's has a formatted folder."""
+    """start_again: name -> a broker that is not started yet; Apache Kafka's has a
+    formatted folder.
+    """
     for number in range(rounds):
         print(f"start, round {number + 1} of {rounds}", flush=True)
         for name in turns(number, results.names):
             broker = start_again[name]()
             began = time.perf_counter()
             broker.start()
-            results.add("start to first answer", "s", False, name, time.perf_counter() - began)
-            results.add("memory after start", "MB", False, name, measures.resident_megabytes(broker.process.pid))
+            results.add(
+                "start to first answer", "s", False, name, time.perf_counter() - began
+            )
+            results.add(
+                "memory after start",
+                "MB",
+                False,
+                name,
+                measures.resident_megabytes(broker.process.pid),
+            )
             broker.stop()
 
 
 def measure_work(results, brokers, rounds, scale):
-    for number in range(-1, rounds):  # the first one warms up: the virtual machine compiles as it runs
+    # the first one warms up: the virtual machine compiles as it runs
+    for number in range(-1, rounds):
         kept = results if number >= 0 else Results(results.names)
-        print(f"work, round {number + 1} of {rounds}" if number >= 0 else "warming up", flush=True)
-        for size, count in ((100, int(400 * scale) * 1000), (1000, int(160 * scale) * 1000)):
+        print(
+            f"work, round {number + 1} of {rounds}" if number >= 0 else "warming up",
+            flush=True,
+        )
+        for size, count in (
+            (100, int(400 * scale) * 1000),
+            (1000, int(160 * scale) * 1000),
+        ):
             measure_one_size(kept, brokers, turns(number, results.names), size, count)
         for name in turns(number, results.names):
             bootstrap = brokers[name].bootstrap
             topic = measures.new_topic(bootstrap)
-            median, slow = measures.end_to_end_latency(bootstrap, topic, int(1000 * scale))
+            median, slow = measures.end_to_end_latency(
+                bootstrap, topic, int(1000 * scale)
+            )
             kept.add("end-to-end latency, median", "ms", False, name, median)
             kept.add("end-to-end latency, 99 %", "ms", False, name, slow)
-            kept.add("memory after work", "MB", False, name, measures.resident_megabytes(brokers[name].process.pid))
+            kept.add(
+                "memory after work",
+                "MB",
+                False,
+                name,
+                measures.resident_megabytes(brokers[name].process.pid),
+            )
             measures.delete_topic(bootstrap, topic)
 
 
 def measure_one_size(kept, brokers, names, size, count, new_topic=measures.new_topic):
-    """Beside the speed the processor time of broker and client: a busy client may limit it more than a broker. The
-    brokers are measured one right after the other: a machine that is shared has its moods.
+    """Beside the speed the processor time of broker and client: a busy client may limit
+    it more than a broker. The brokers are measured one right after the other: a machine
+    that is shared has its moods.
     """
     topics = {name: new_topic(brokers[name].bootstrap) for name in names}
     for what, measure in (
@@ -121,26 +191,58 @@ def measure_one_size(kept, brokers, names, size, count, new_topic=measures.new_t
             of_client = measures.client_seconds() - of_client
             kept.add(f"{what}, {size} B", "MB/s", True, name, figure)
             for who, seconds in (("broker", of_broker), ("client", of_client)):
-                kept.add(f"{what}, {size} B, {who}", "ms/MB", False, name, seconds * 1000 / (size * count / 1e6))
+                kept.add(
+                    f"{what}, {size} B, {who}",
+                    "ms/MB",
+                    False,
+                    name,
+                    seconds * 1000 / (size * count / 1e6),
+                )
     for name, topic in topics.items():
         measures.delete_topic(brokers[name].bootstrap, topic)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default 5)")
-    quick = "two rounds with a quarter of the records; of the pipeline its smallest size"
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=5,
+        help="how often everything is measured (default 5)",
+    )
+    quick = (
+        "two rounds with a quarter of the records; of the pipeline its smallest size"
+    )
     parser.add_argument("--quick", action="store_true", help=quick)
-    parts = ("brokers", "nodes", "transactions", "partitions", "rebalance", "pictures", "pipeline", "site")
+    parts = (
+        "brokers",
+        "nodes",
+        "transactions",
+        "partitions",
+        "rebalance",
+        "pictures",
+        "pipeline",
+        "site",
+    )
     parser.add_argument("--only", choices=parts, help="one part of it")
     default = " ".join(map(str, pipeline.MILLIONS))
     parser.add_argument(
-        "--rows", metavar="MILLIONS", nargs="+", type=float, default=pipeline.MILLIONS,
+        "--rows",
+        metavar="MILLIONS",
+        nargs="+",
+        type=float,
+        default=pipeline.MILLIONS,
         help=f"of the pipeline: how many million rows a topic has (default {default})",
-    )  # fmt: skip
-    parser.add_argument("--against", metavar="CHECKOUT", type=Path, help="a folder with another version of minikafka")
+    )
+    parser.add_argument(
+        "--against",
+        metavar="CHECKOUT",
+        type=Path,
+        help="a folder with another version of minikafka",
+    )
     args = parser.parse_args()
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program starts from bytecode
+    # an installed program starts from bytecode
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if args.against and not (args.against / "minikafka" / "__main__.py").exists():
         sys.exit(f"bench: there is no minikafka in {args.against}")
     if args.only in (None, "brokers"):
@@ -173,7 +275,10 @@ def compare_brokers(args):
         if args.against:
             brokers = {MINIKAFKA: MiniKafka, OTHER: lambda: MiniKafka(args.against)}
         else:
-            brokers = {MINIKAFKA: MiniKafka, APACHE: lambda: ApacheKafka(data=Path(data))}
+            brokers = {
+                MINIKAFKA: MiniKafka,
+                APACHE: lambda: ApacheKafka(data=Path(data)),
+            }
             with ApacheKafka(data=Path(data)):
                 pass  # formats the folder: that is not counted as a start
         results = Results(list(brokers))
@@ -197,11 +302,34 @@ def compare_nodes(args):
             started[name] = cluster().start()
         for number in range(-1, rounds):
             kept = results if number >= 0 else Results(results.names)
-            print(f"work, round {number + 1} of {rounds}" if number >= 0 else "warming up", flush=True)
-            for size, count in ((100, int(900 * scale) * 1000), (1000, int(160 * scale) * 1000)):
-                measure_one_size(kept, started, turns(number, results.names), size, count, nodes.new_topic)
+            print(
+                (
+                    f"work, round {number + 1} of {rounds}"
+                    if number >= 0
+                    else "warming up"
+                ),
+                flush=True,
+            )
+            for size, count in (
+                (100, int(900 * scale) * 1000),
+                (1000, int(160 * scale) * 1000),
+            ):
+                measure_one_size(
+                    kept,
+                    started,
+                    turns(number, results.names),
+                    size,
+                    count,
+                    nodes.new_topic,
+                )
             for name in results.names:
-                kept.add("memory after work, all three", "MB", False, name, nodes.megabytes(started[name]))
+                kept.add(
+                    "memory after work, all three",
+                    "MB",
+                    False,
+                    name,
+                    nodes.megabytes(started[name]),
+                )
 
 
 def compare_transactions(args):
@@ -214,7 +342,9 @@ def compare_transactions(args):
 
 @contextmanager
 def three_each():
-    """(results, how to make each cluster, those that run); they are stopped in the end and the table is printed."""
+    """(results, how to make each cluster, those that run); they are stopped in the end
+    and the table is printed.
+    """
     missing = java_missing()
     if missing:
         sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
@@ -251,12 +381,18 @@ def compare_pipelines(args):
     missing = java_missing()
     if missing:
         sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
-    other, start_other = (OTHER, lambda: MiniKafka(args.against)) if args.against else (THREE, JvmCluster)
+    other, start_other = (
+        (OTHER, lambda: MiniKafka(args.against))
+        if args.against
+        else (THREE, JvmCluster)
+    )
     results, started = Results([MINIKAFKA, other]), {}
     try:
         for name, broker in ((MINIKAFKA, MiniKafka), (other, start_other)):
             started[name] = broker().start()
-        pipeline.measure(results, started, args.rows, 2 if args.quick else args.rounds, args.quick)
+        pipeline.measure(
+            results, started, args.rows, 2 if args.quick else args.rounds, args.quick
+        )
     except NotStarted as error:
         sys.exit(f"bench: {error}")
     finally:

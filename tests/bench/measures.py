@@ -1,4 +1,6 @@
-"""What is measured: each function does one piece of work against a bootstrap address and returns a number."""
+"""What is measured: each function does one piece of work against a bootstrap address
+and returns a number.
+"""
 
 import os
 import re
@@ -21,19 +23,27 @@ QUIET_PERCENT = 15  # of all processors
 def new_topic(bootstrap, replicas=1, partitions=1, **configs):
     name = fresh_name("bench")
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    admin.create_topics([NewTopic(name, partitions, replicas, config=configs)])[name].result(30)
+    admin.create_topics([NewTopic(name, partitions, replicas, config=configs)])[
+        name
+    ].result(30)
     return name
 
 
 def delete_topic(bootstrap, topic):
-    """So that disks don't fill and nobody cleans up in the middle of the next measure."""
+    """So that disks don't fill and nobody cleans up in the middle of the next
+    measure.
+    """
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     admin.delete_topics([topic])[topic].result(30)
 
 
 def produce_with_librdkafka(bootstrap, topic, size, count):
     """MB/s from the first send to the last acknowledgement, acks=all."""
-    options = {"linger.ms": 5, "queue.buffering.max.messages": 1_000_000, "queue.buffering.max.kbytes": 1 << 20}
+    options = {
+        "linger.ms": 5,
+        "queue.buffering.max.messages": 1_000_000,
+        "queue.buffering.max.kbytes": 1 << 20,
+    }
     producer = Producer({"bootstrap.servers": bootstrap, **options, **QUIET})
     producer.list_topics(topic, timeout=30)
     value = (bytes(range(256)) * (size // 256 + 1))[:size]
@@ -50,7 +60,16 @@ def produce_with_java(bootstrap, topic, size, count):
     """MB/s as ProducerPerformance says (it counts 1 MB as 2**20 bytes)."""
     done = java_tool(
         "org.apache.kafka.tools.ProducerPerformance",
-        *("--topic", topic, "--num-records", str(count), "--record-size", str(size), "--throughput", "-1"),
+        *(
+            "--topic",
+            topic,
+            "--num-records",
+            str(count),
+            "--record-size",
+            str(size),
+            "--throughput",
+            "-1",
+        ),
         *("--producer-props", f"bootstrap.servers={bootstrap}"),
         jvm=("-Xmx512m", "-XX:+UseSerialGC"),
         timeout=300,
@@ -61,7 +80,11 @@ def produce_with_java(bootstrap, topic, size, count):
 
 def consume_with_librdkafka(bootstrap, topic, size, count):
     """MB/s from assign to the last record."""
-    options = {"group.id": "unused", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+    options = {
+        "group.id": "unused",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+    }
     consumer = Consumer({"bootstrap.servers": bootstrap, **options, **QUIET})
     consumer.list_topics(topic, timeout=30)
     began = time.perf_counter()
@@ -77,9 +100,15 @@ def consume_with_librdkafka(bootstrap, topic, size, count):
 
 
 def end_to_end_latency(bootstrap, topic, count):
-    """(median, 99th percentile) in ms from a record's send to its arrival in a consumer, one record at a time."""
+    """(median, 99th percentile) in ms from a record's send to its arrival in a
+    consumer, one record at a time.
+    """
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, **QUIET})
-    options = {"group.id": "unused", "enable.auto.commit": False, "fetch.wait.max.ms": 500}
+    options = {
+        "group.id": "unused",
+        "enable.auto.commit": False,
+        "fetch.wait.max.ms": 500,
+    }
     consumer = Consumer({"bootstrap.servers": bootstrap, **options, **QUIET})
     consumer.assign([TopicPartition(topic, 0, 0)])
     waits = []
@@ -96,20 +125,28 @@ def end_to_end_latency(bootstrap, topic, count):
 
 
 def processor_seconds(broker):
-    """What a broker, or all of a cluster, has used of the processors, in user and kernel mode."""
-    nodes = broker.processes.values() if hasattr(broker, "processes") else [broker.process]
+    """What a broker, or all of a cluster, has used of the processors, in user and
+    kernel mode.
+    """
+    nodes = (
+        broker.processes.values() if hasattr(broker, "processes") else [broker.process]
+    )
     spent = [psutil.Process(node.pid).cpu_times() for node in nodes]
     return sum(each.user + each.system for each in spent)
 
 
 def client_seconds():
-    """What this process, and the clients that it ran as processes, have used of the processors."""
+    """What this process, and the clients that it ran as processes, have used of the
+    processors.
+    """
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def until_quiet():
-    """Nobody is measured beside a virtual machine that still compiles what it ran last."""
+    """Nobody is measured beside a virtual machine that still compiles what it ran
+    last.
+    """
     for _ in range(60):
         if psutil.cpu_percent(0.5) < QUIET_PERCENT:
             return

@@ -1,5 +1,6 @@
-"""Three brokers, three copies of each record, acks=all: `minikafka serve --brokers 3 --processes` beside the compose
-file's three Apache Kafkas on the JVM. A start counts up to the first acknowledged record; formatting folders does not.
+"""Three brokers, three copies of each record, acks=all: `minikafka serve --brokers 3
+--processes` beside the compose file's three Apache Kafkas on the JVM. A start counts up
+to the first acknowledged record; formatting folders does not.
 """
 
 import subprocess
@@ -27,12 +28,23 @@ class MiniNodes:
 
     def start(self):
         self.data = tempfile.TemporaryDirectory(prefix="minikafka-nodes-")
-        command = [sys.executable, "-m", "minikafka", "serve", "--port", "0", "--data", self.data.name]
+        command = [
+            sys.executable,
+            "-m",
+            "minikafka",
+            "serve",
+            "--port",
+            "0",
+            "--data",
+            self.data.name,
+        ]
         command += ["--brokers", "3", "--processes", *self._options]
         self._parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.bootstrap = self._parent.stdout.readline().removeprefix("ready ").strip()
         files = Path(self.data.name).glob("broker-*.pid")
-        self.processes = {file.stem: psutil.Process(int(file.read_text())) for file in files}
+        self.processes = {
+            file.stem: psutil.Process(int(file.read_text())) for file in files
+        }
         return self
 
     def kill(self, broker):
@@ -75,20 +87,33 @@ def measure_starts(results, clusters, rounds):
                 topic = measures.new_topic(cluster.bootstrap, **REPLICATED)
                 acknowledge_one(cluster.bootstrap, topic)
                 seconds = time.perf_counter() - began - cluster.formatting_s
-                results.add("start to first acknowledged record", "s", False, name, seconds)
-                results.add("memory after start, all three", "MB", False, name, megabytes(cluster))
+                results.add(
+                    "start to first acknowledged record", "s", False, name, seconds
+                )
+                results.add(
+                    "memory after start, all three",
+                    "MB",
+                    False,
+                    name,
+                    megabytes(cluster),
+                )
             finally:
                 cluster.stop()
 
 
 def acknowledge_one(bootstrap, topic):
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", **measures.QUIET})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "acks": "all", **measures.QUIET}
+    )
     producer.produce(topic, b"first")
     assert producer.flush(120) == 0
 
 
 def megabytes(cluster):
-    return sum(measures.resident_megabytes(process.pid) for process in cluster.processes.values())
+    return sum(
+        measures.resident_megabytes(process.pid)
+        for process in cluster.processes.values()
+    )
 
 
 def new_topic(bootstrap):

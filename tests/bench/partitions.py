@@ -1,5 +1,6 @@
-"""2,000 partitions with three copies each on three brokers: what they cost while nothing happens, and how long it takes
-until the last of those whose leader was killed has another one.
+"""2,000 partitions with three copies each on three brokers: what they cost while
+nothing happens, and how long it takes until the last of those whose leader was killed
+has another one.
 """
 
 import time
@@ -21,7 +22,9 @@ LOOK_S = 1  # a look that asks the killed broker ends, and the next one asks ano
 def create(bootstrap):
     admin = AdminClient({"bootstrap.servers": bootstrap, **measures.QUIET})
     names = [f"topic-{number}" for number in range(TOPICS)]
-    futures = admin.create_topics([NewTopic(name, EACH, 3) for name in names], operation_timeout=60)
+    futures = admin.create_topics(
+        [NewTopic(name, EACH, 3) for name in names], operation_timeout=60
+    )
     for future in futures.values():
         future.result(PATIENCE_S)
     until(lambda: len(leaders(admin)) == TOPICS * EACH, "all have leaders", PATIENCE_S)
@@ -29,13 +32,23 @@ def create(bootstrap):
 
 
 def leaders(admin):
-    """(topic, partition) -> leader, of those that have one; nothing while nobody answers."""
+    """(topic, partition) -> leader, of those that have one; nothing while nobody
+    answers.
+    """
     try:
         topics = admin.list_topics(timeout=LOOK_S).topics.values()
     except KafkaException:
         return {}
-    found = {(topic.topic, number): one.leader for topic in topics for number, one in topic.partitions.items()}
-    return {at: leader for at, leader in found.items() if leader >= 0 and at[0].startswith("topic-")}
+    found = {
+        (topic.topic, number): one.leader
+        for topic in topics
+        for number, one in topic.partitions.items()
+    }
+    return {
+        at: leader
+        for at, leader in found.items()
+        if leader >= 0 and at[0].startswith("topic-")
+    }
 
 
 def watch(cluster):
@@ -48,7 +61,13 @@ def measure(results, name, cluster):
     """cluster: three brokers, each a process that stays dead when it is killed."""
     began = time.perf_counter()
     admin = create(cluster.bootstrap)
-    results.add("2,000 partitions: until all have leaders", "s", False, name, time.perf_counter() - began)
+    results.add(
+        "2,000 partitions: until all have leaders",
+        "s",
+        False,
+        name,
+        time.perf_counter() - began,
+    )
     watch(cluster)  # replicas come into sync
     before = measures.processor_seconds(cluster)
     watch(cluster)
@@ -59,7 +78,9 @@ def measure(results, name, cluster):
     killed_at = time.perf_counter()
 
     def moved():
-        return sum(leader != KILLED for at, leader in leaders(admin).items() if at in led)
+        return sum(
+            leader != KILLED for at, leader in leaders(admin).items() if at in led
+        )
 
     until(lambda: moved() > 0, "one has a new leader", PATIENCE_S)
     fenced_at = time.perf_counter()

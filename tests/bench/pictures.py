@@ -1,5 +1,6 @@
-"""What a learner feels of a picture: the time from a click on a member's card to the first changed frame, in JupyterLab
-with its kernel, and the frames a second while a large picture moves.
+"""What a learner feels of a picture: the time from a click on a member's card to the
+first changed frame, in JupyterLab with its kernel, and the frames a second while a
+large picture moves.
 """
 
 import statistics
@@ -42,25 +43,34 @@ def table():
         clicks = milliseconds_of_clicks(browser)
         frames = {name: frame_times(browser, each) for name, each in moving().items()}
     lines = [
-        f"click to first changed frame: {statistics.median(clicks):.0f} ms, median of {len(clicks)} "
-        f"({min(clicks):.0f} to {max(clicks):.0f})"
+        f"click to first changed frame: {statistics.median(clicks):.0f} ms, median of"
+        f" {len(clicks)} ({min(clicks):.0f} to {max(clicks):.0f})"
     ]
     for name, times in frames.items():
         middle, slow = statistics.median(times), statistics.quantiles(times, n=20)[-1]
-        lines.append(f"a frame of {name}: {middle:.1f} ms median, {slow:.1f} ms at 95 %, "
-                     f"{1000 / statistics.mean(times):.0f} a second")  # fmt: skip
+        lines.append(
+            f"a frame of {name}: {middle:.1f} ms median, {slow:.1f} ms at 95 %, "
+            f"{1000 / statistics.mean(times):.0f} a second"
+        )
     return "\n".join(lines)
 
 
 def moving():
-    """Two groups beside each other; and the lesson picture with the most shapes, which is one of lesson 07."""
-    traces = [demo.rebalance(protocol, "A freezes", seed=7) for protocol in ("range", "cooperative-sticky")]
+    """Two groups beside each other; and the lesson picture with the most shapes, which
+    is one of lesson 07.
+    """
+    traces = [
+        demo.rebalance(protocol, "A freezes", seed=7)
+        for protocol in ("range", "cooperative-sticky")
+    ]
     beside = picture("rebalance", traces[0], beside=traces[1], since_ms=demo.SINCE_MS)
     every = [each.picture for each in shown(contents()["07"])]
     largest = max(every, key=lambda each: len(each.drawings(WIDE)[-1].shapes))
     return {
         "two groups that play beside each other": beside,
-        f"the largest picture, {len(largest.drawings(WIDE)[-1].shapes)} shapes": largest,
+        f"the largest picture, {len(largest.drawings(WIDE)[-1].shapes)} shapes": (
+            largest
+        ),
     }
 
 
@@ -68,7 +78,10 @@ def milliseconds_of_clicks(browser):
     """Freeze and undo, by turns."""
     with tempfile.TemporaryDirectory(prefix="minikafka-bench-") as place:
         folder, found = Path(place), []
-        with jupyter_lab(folder) as server, browser.new_context(viewport={"width": 1366, "height": 900}) as context:
+        with (
+            jupyter_lab(folder) as server,
+            browser.new_context(viewport={"width": 1366, "height": 900}) as context,
+        ):
             lesson = Lesson(context.new_page(), server, a_group_with_levers(folder))
             lesson.open()
             lesson.run_all()
@@ -78,7 +91,9 @@ def milliseconds_of_clicks(browser):
                 shown.press("Home")
                 for _ in range(8):
                     shown.press("ArrowRight")
-                lever = f"rect[data-act='{'freeze' if number % 2 else 'slow'} consumer A']"
+                lever = (
+                    f"rect[data-act='{'freeze' if number % 2 else 'slow'} consumer A']"
+                )
                 found.append(shown.frame.locator(lever).evaluate(CLICK))
         return found
 

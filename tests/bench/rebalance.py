@@ -1,7 +1,9 @@
-"""How long a rebalance of a large simulated group takes in real time, and how that grows with members and partitions.
+"""How long a rebalance of a large simulated group takes in real time, and how that
+grows with members and partitions.
 
-A stable group of n members gets one more; the time runs until the group is stable with n + 1 and everybody has what
-the coordinator thinks. Clients, network, broker and assignor together: all real frames, in one process.
+A stable group of n members gets one more; the time runs until the group is stable with
+n + 1 and everybody has what the coordinator thinks. Clients, network, broker and
+assignor together: all real frames, in one process.
 """
 
 import statistics
@@ -38,12 +40,16 @@ class Group:
         how = {"group_protocol": "consumer"}
         if self.protocol != "consumer":
             how = {"partition_assignment_strategy": self.protocol}
-        consumer = self.cluster.consumer("orders", group_id="billing", fetch_max_wait_ms=60_000, **how)
+        consumer = self.cluster.consumer(
+            "orders", group_id="billing", fetch_max_wait_ms=60_000, **how
+        )
         self.consumers.append(consumer)
         self.cluster.start(reads, consumer)
 
     def settle(self):
-        """Looked at every 50 virtual ms, so that looking takes no time worth counting."""
+        """Looked at every 50 virtual ms, so that looking takes no time worth
+        counting.
+        """
         while not self.settled():
             assert self.cluster.now_ms < 300_000, "the group never settled"
             self.cluster.run_ms(50)
@@ -74,13 +80,22 @@ def measure():
             group = Group(members, partitions, protocol)
             found[protocol, members, partitions] = seconds = group.rebalance()
             group.cluster.close()
-            print(f"  {protocol:18} {members:4} members {partitions:5} partitions: {seconds:.2f} s", flush=True)
+            print(
+                f"  {protocol:18} {members:4} members {partitions:5} partitions:"
+                f" {seconds:.2f} s",
+                flush=True,
+            )
     return found
 
 
 def table(found):
-    """Time of the largest, and how much it grew from the smallest against how much members x partitions did."""
-    lines = [f"rebalance of {LARGEST[0]} members on {LARGEST[1]} partitions, one more joins (aim: under {AIM_S:g} s)"]
+    """Time of the largest, and how much it grew from the smallest against how much
+    members x partitions did.
+    """
+    lines = [
+        f"rebalance of {LARGEST[0]} members on {LARGEST[1]} partitions, one more joins"
+        f" (aim: under {AIM_S:g} s)"
+    ]
     for protocol in PROTOCOLS:
         largest = found[protocol, *LARGEST]
         by_members = largest / found[protocol, 50, 1000]

@@ -1,5 +1,6 @@
-"""What a learner feels of the course in a browser: seconds until the playground is live after a cold load, and from a
-click on a member's card to the first changed frame; what it loads, and how long the site takes to build.
+"""What a learner feels of the course in a browser: seconds until the playground is live
+after a cold load, and from a click on a member's card to the first changed frame; what
+it loads, and how long the site takes to build.
 
 The browser's processor time stands beside, as that says the same on a busy machine.
 """
@@ -20,7 +21,9 @@ def table():
         folder = Path(root) / SUB_PATH.strip("/")
         began = time.monotonic()
         site.write(folder)
-        built = f"site: {time.monotonic() - began:.0f} s to build, {size(folder):.1f} MB"
+        built = (
+            f"site: {time.monotonic() - began:.0f} s to build, {size(folder):.1f} MB"
+        )
         with served(root) as address, running_chromium() as browser:
             return "\n".join([built, *figures(browser, Tab(browser, address))])
 
@@ -37,18 +40,29 @@ def figures(browser, tab):
         frame.locator("#scrub").press("Home")
         for _ in range(8):
             frame.locator("body").press("ArrowRight")
-        lever = frame.locator(f"#drawing rect[data-act='{'freeze' if number % 2 else 'slow'} consumer A']")
+        lever = frame.locator(
+            f"#drawing rect[data-act='{'freeze' if number % 2 else 'slow'} consumer A']"
+        )
         before = processor_ms(processor)
         found.append(lever.evaluate(CLICK))
         spent.append(processor_ms(processor) - before)
     tab.close()
     return [
-        f"live after a cold load: {live_s:.1f} s and {tab.loaded / MEGABYTE:.1f} MB ({live_ms:.0f} ms of processor)",
-        f"click to first changed frame: {statistics.median(found):.0f} ms, median of {len(found)} "
-        f"({min(found):.0f} to {max(found):.0f}; {statistics.median(spent):.0f} ms of processor)",
+        (
+            f"live after a cold load: {live_s:.1f} s and {tab.loaded / MEGABYTE:.1f} MB"
+            f" ({live_ms:.0f} ms of processor)"
+        ),
+        (
+            f"click to first changed frame: {statistics.median(found):.0f} ms, median"
+            f" of {len(found)} ({min(found):.0f} to {max(found):.0f};"
+            f" {statistics.median(spent):.0f} ms of processor)"
+        ),
     ]
 
 
 def processor_ms(session):
     """Of all of the browser's processes, since it began."""
-    return 1000 * sum(each["cpuTime"] for each in session.send("SystemInfo.getProcessInfo")["processInfo"])
+    return 1000 * sum(
+        each["cpuTime"]
+        for each in session.send("SystemInfo.getProcessInfo")["processInfo"]
+    )

@@ -1,4 +1,6 @@
-"""A broker on a memory disk that is spoken to in real frames, for tests that read as statements."""
+"""A broker on a memory disk that is spoken to in real frames, for tests that read as
+statements.
+"""
 
 from random import Random
 
@@ -22,7 +24,9 @@ class Node:
 
     def __init__(self, disk=None, listeners=None, node_id=1, **properties):
         self.disk = disk or MemoryDisk()
-        self.properties = {name.replace("_", "."): str(value) for name, value in properties.items()}
+        self.properties = {
+            name.replace("_", "."): str(value) for name, value in properties.items()
+        }
         self.listeners = [] if listeners is None else listeners
         self.node_id = node_id
         self.now = Now(0, WALL_MS)
@@ -30,7 +34,9 @@ class Node:
 
     def new_broker(self):
         trace = Trace(f"broker {self.node_id}", self.listeners)
-        config = BrokerConfig({"PLAINTEXT": ("localhost", 9092)}, self.properties, self.peers)
+        config = BrokerConfig(
+            {"PLAINTEXT": ("localhost", 9092)}, self.properties, self.peers
+        )
         return Broker(self.node_id, config, self.disk, Random(7), trace)
 
     def start(self):
@@ -51,9 +57,17 @@ class Node:
         self.start()
 
     def elect(self, topic):
-        """The controller elects this node again as leader of partition 0: a new leader epoch."""
-        fields = {"partition_id": 0, "topic_id": self.broker.image.topics[topic].topic_id, "leader": self.node_id}
-        self.broker.quorum.append([MetadataRecord("PartitionChangeRecord", 2, fields)], self.now)
+        """The controller elects this node again as leader of partition 0: a new leader
+        epoch.
+        """
+        fields = {
+            "partition_id": 0,
+            "topic_id": self.broker.image.topics[topic].topic_id,
+            "leader": self.node_id,
+        }
+        self.broker.quorum.append(
+            [MetadataRecord("PartitionChangeRecord", 2, fields)], self.now
+        )
         self.broker.tick(self.now)
 
     def pass_time(self, ms):
@@ -65,11 +79,15 @@ class Node:
         self._go_to(end)
 
     def _go_to(self, monotonic_ms):
-        self.now = Now(monotonic_ms, self.now.wall_ms + monotonic_ms - self.now.monotonic_ms)
+        self.now = Now(
+            monotonic_ms, self.now.wall_ms + monotonic_ms - self.now.monotonic_ms
+        )
         self.broker.tick(self.now)
 
     def send(self, api, version, connection="client", **body):
-        """Put a request in; the answer, if there is one yet, can be taken with `answer`."""
+        """Put a request in; the answer, if there is one yet, can be taken with
+        `answer`.
+        """
         frame = b"".join(messages.encode_request(api, version, 5, "test", body))
         self.asked = api, version
         self.broker.receive(connection, bytearray(frame), self.now)
@@ -80,7 +98,9 @@ class Node:
         return items
 
     def answer(self, api=None, version=None):
-        """The one answer that is out, decoded; None where a request is still parked or was done without one."""
+        """The one answer that is out, decoded; None where a request is still parked or
+        was done without one.
+        """
         items = self.out()
         assert len(items) <= 1, items
         if not items or isinstance(items[0], Done):
@@ -99,14 +119,18 @@ class Node:
 
     def call(self, api, version, **body):
         self.send(api, version, **body)
-        while self.broker.quorum.is_handing_on:  # a decision of many records takes some turns
+        # a decision of many records takes some turns
+        while self.broker.quorum.is_handing_on:
             self.broker.tick(self.now)
         return self.answer()
 
     # -- shorthands
 
     def create_topic(self, name, partitions=1, **configs):
-        listed = [{"name": key.replace("_", "."), "value": str(value)} for key, value in configs.items()]
+        listed = [
+            {"name": key.replace("_", "."), "value": str(value)}
+            for key, value in configs.items()
+        ]
         topic = {
             "name": name,
             "num_partitions": partitions,
@@ -116,24 +140,52 @@ class Node:
         }
         return self.call("CreateTopics", 7, topics=[topic], timeout_ms=1000).topics[0]
 
-    def produce(self, topic, *values, partition=0, acks=-1, version=9, batch=None, **of_batch):
-        """Values as one batch; a (timestamp, value) pair sets the time. The partition's answer, or None for acks=0."""
+    def produce(
+        self, topic, *values, partition=0, acks=-1, version=9, batch=None, **of_batch
+    ):
+        """Values as one batch; a (timestamp, value) pair sets the time. The partition's
+        answer, or None for acks=0.
+        """
         if batch is None:
             records = [(self.now.wall_ms, None, value.encode(), []) for value in values]
             batch = encode_batch(records, **of_batch)
         data = {"index": partition, "records": batch}
-        body = {"acks": acks, "timeout_ms": 1000, "topic_data": [{"name": topic, "partition_data": [data]}]}
+        body = {
+            "acks": acks,
+            "timeout_ms": 1000,
+            "topic_data": [{"name": topic, "partition_data": [data]}],
+        }
         answer = self.call("Produce", version, **body)
         return answer and answer.responses[0].partition_responses[0]
 
-    def fetch(self, topic, offset=0, partition=0, version=12, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, **more):
+    def fetch(
+        self,
+        topic,
+        offset=0,
+        partition=0,
+        version=12,
+        max_wait_ms=0,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        **more,
+    ):
         """The partition's answer (None while parked)."""
-        self.send_fetch(topic, offset, partition, version, max_wait_ms, min_bytes, max_bytes, **more)
+        self.send_fetch(
+            topic, offset, partition, version, max_wait_ms, min_bytes, max_bytes, **more
+        )
         answer = self.answer()
         return answer and answer.responses[0].partitions[0]
 
     def send_fetch(
-        self, topic, offset=0, partition=0, version=12, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, **more
+        self,
+        topic,
+        offset=0,
+        partition=0,
+        version=12,
+        max_wait_ms=0,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        **more,
     ):
         asked = {
             "partition": partition,
@@ -142,8 +194,17 @@ class Node:
             "current_leader_epoch": -1,
         }
         asked |= {"last_fetched_epoch": -1, "log_start_offset": -1}
-        body = {"max_wait_ms": max_wait_ms, "min_bytes": min_bytes, "max_bytes": max_bytes, "session_epoch": -1}
-        self.send("Fetch", version, **(body | {"topics": [{"topic": topic, "partitions": [asked]}]} | more))
+        body = {
+            "max_wait_ms": max_wait_ms,
+            "min_bytes": min_bytes,
+            "max_bytes": max_bytes,
+            "session_epoch": -1,
+        }
+        self.send(
+            "Fetch",
+            version,
+            **(body | {"topics": [{"topic": topic, "partitions": [asked]}]} | more),
+        )
 
     def values(self, topic, offset=0, **how):
         return values(self.fetch(topic, offset, **how))
@@ -151,4 +212,8 @@ class Node:
 
 def values(partition):
     """The values in a partition's answer, as text."""
-    return [record.value.decode() for _, batch in batches(partition.records) for record in decode_batch(batch)]
+    return [
+        record.value.decode()
+        for _, batch in batches(partition.records)
+        for record in decode_batch(batch)
+    ]

@@ -1,5 +1,5 @@
-"""What a node believes of what comes in where nodes listen to each other: nothing is stored before it was checked
-(KIP-595, KIP-630, KIP-631, KIP-497).
+"""What a node believes of what comes in where nodes listen to each other: nothing is
+stored before it was checked (KIP-595, KIP-630, KIP-631, KIP-497).
 """
 
 import pytest
@@ -13,7 +13,12 @@ from minikafka.cluster.quorum import MOST_OBSERVERS, TOPIC_ID
 from minikafka.cluster.snapshots import encode
 from minikafka.simulation.processes import CONTROLLER_PORT
 from minikafka.wire.errors import Error
-from minikafka.wire.messages import API, decode_response, encode_request, encode_response
+from minikafka.wire.messages import (
+    API,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 from minikafka.wire.primitives import DecodeError
 from tests.simulation.replication_schedules import QUICK
 
@@ -22,7 +27,9 @@ NO_ELECTION_LEADS_TO = (HIGHEST_EPOCH, HIGHEST_EPOCH + 1, 2**31 - 2, 2**31 - 1)
 
 
 class Stranger:
-    """Somebody who reaches the nodes' listener of a cluster, and knows all that one can know."""
+    """Somebody who reaches the nodes' listener of a cluster, and knows all that one can
+    know.
+    """
 
     name, state, silent = "stranger", "up", False
 
@@ -50,7 +57,9 @@ class Stranger:
         version = API[api].max_version if version is None else version
         self.got, network = [], self.cluster._network
         self.asked += 1
-        link = network.connect(self, f"{self.name} #{self.asked}", (f"broker-{node}", CONTROLLER_PORT))
+        link = network.connect(
+            self, f"{self.name} #{self.asked}", (f"broker-{node}", CONTROLLER_PORT)
+        )
         network.request(link, encode_request(api, version, 1, "stranger", body))
         self.cluster.run_until(lambda: bool(self.got))
         network.close(link, by_caller=True)
@@ -62,26 +71,47 @@ class Stranger:
     def lost(self, link):
         self.got.append(None)
 
-    def of_quorum(self, node, api, field="topic_name", number="partition_index", at=0, more=None, **partition):
+    def of_quorum(
+        self,
+        node,
+        api,
+        field="topic_name",
+        number="partition_index",
+        at=0,
+        more=None,
+        **partition,
+    ):
         """The error of a request of the quorum: of the whole, or of its partition."""
-        body = {"cluster_id": self.active.cluster_id, "topics": [{field: METADATA_TOPIC, "partitions": [partition]}]}
+        body = {
+            "cluster_id": self.active.cluster_id,
+            "topics": [{field: METADATA_TOPIC, "partitions": [partition]}],
+        }
         partition[number] = at
         if api in ("Vote", "BeginQuorumEpoch"):
             body["voter_id"] = node
         answer = self.ask(node, api, **body | (more or {}))
-        return Error(answer.error_code or answer.topics[0].partitions[0].error_code).name
+        return Error(
+            answer.error_code or answer.topics[0].partitions[0].error_code
+        ).name
 
     def said(self, node):
         """What a broker says of itself when it registers."""
         fields = self.active.image.brokers[node].fields
-        of = node, b"another run".ljust(16), fields["log_dirs"], self.broker(node).config.advertised
+        of = (
+            node,
+            b"another run".ljust(16),
+            fields["log_dirs"],
+            self.broker(node).config.advertised,
+        )
         asked = controller.registration(*of) | {"cluster_id": self.active.cluster_id}
         return asked | {"previous_broker_epoch": -1}
 
     def registered(self, **changes):
         """The error of a registration."""
         asked = self.said(self.one) | changes
-        return Error(self.ask(self.leader, "BrokerRegistration", **asked).error_code).name
+        return Error(
+            self.ask(self.leader, "BrokerRegistration", **asked).error_code
+        ).name
 
     def takes_a_write(self):
         producer = self.cluster.producer(acks="all")
@@ -101,7 +131,12 @@ def stranger():
 def in_each_form(stranger, epoch, sender):
     """The errors of all requests that name an epoch and a voter."""
     node = stranger.one
-    vote = {"replica_epoch": epoch, "replica_id": sender, "last_offset_epoch": 0, "last_offset": 2**40}
+    vote = {
+        "replica_epoch": epoch,
+        "replica_id": sender,
+        "last_offset_epoch": 0,
+        "last_offset": 2**40,
+    }
     led = {"leader_id": sender, "leader_epoch": epoch}
     return {
         stranger.of_quorum(node, "Vote", pre_vote=False, **vote),
@@ -112,46 +147,91 @@ def in_each_form(stranger, epoch, sender):
 
 
 @pytest.mark.parametrize("epoch", [*NOT_EPOCHS, *NO_ELECTION_LEADS_TO])
-def test_kip_595_an_epoch_that_no_election_leads_to_is_refused_before_it_is_stored(stranger, epoch):
+def test_kip_595_an_epoch_that_no_election_leads_to_is_refused_before_it_is_stored(
+    stranger, epoch
+):
     quorum = stranger.broker(stranger.one).quorum
-    before = quorum.epoch, quorum.leader_id, quorum._disk.read("__cluster_metadata-0/quorum-state")
+    before = (
+        quorum.epoch,
+        quorum.leader_id,
+        quorum._disk.read("__cluster_metadata-0/quorum-state"),
+    )
     wanted = Error.FENCED_LEADER_EPOCH if epoch < 0 else Error.INVALID_REQUEST
     assert in_each_form(stranger, epoch, stranger.other) == {wanted.name}
-    assert (quorum.epoch, quorum.leader_id, quorum._disk.read("__cluster_metadata-0/quorum-state")) == before
+    assert (
+        quorum.epoch,
+        quorum.leader_id,
+        quorum._disk.read("__cluster_metadata-0/quorum-state"),
+    ) == before
     assert stranger.takes_a_write()
 
 
-def test_kip_595_requests_lead_an_epoch_no_further_than_elections_do_however_many_come(stranger):
+def test_kip_595_requests_lead_an_epoch_no_further_than_elections_do_however_many_come(
+    stranger,
+):
     node = stranger.broker(stranger.one)
     latest = node.quorum.replica.log.epochs.latest
-    told = {"replica_id": stranger.other, "last_offset_epoch": 0, "last_offset": 0, "pre_vote": True}
-    assert stranger.of_quorum(stranger.one, "Vote", replica_epoch=latest + MOST_AHEAD, **told) == "NONE"
+    told = {
+        "replica_id": stranger.other,
+        "last_offset_epoch": 0,
+        "last_offset": 0,
+        "pre_vote": True,
+    }
+    assert (
+        stranger.of_quorum(
+            stranger.one, "Vote", replica_epoch=latest + MOST_AHEAD, **told
+        )
+        == "NONE"
+    )
     assert node.quorum.epoch == latest + MOST_AHEAD
     for ahead in (2, MOST_AHEAD):
         epoch = latest + MOST_AHEAD + ahead
-        assert stranger.of_quorum(stranger.one, "Vote", replica_epoch=epoch, **told) == "INVALID_REQUEST"
-    assert stranger.of_quorum(stranger.one, "Vote", replica_epoch=latest + MOST_AHEAD + 1, **told) == "NONE"
-    assert stranger.takes_a_write(), "who stands after all that is one more ahead, and gets their votes"
+        assert (
+            stranger.of_quorum(stranger.one, "Vote", replica_epoch=epoch, **told)
+            == "INVALID_REQUEST"
+        )
+    assert (
+        stranger.of_quorum(
+            stranger.one, "Vote", replica_epoch=latest + MOST_AHEAD + 1, **told
+        )
+        == "NONE"
+    )
+    assert stranger.takes_a_write(), (
+        "who stands after all that is one more ahead, and gets their votes"
+    )
 
 
 @pytest.mark.parametrize("sender", [-1, 0, 4, 2**31 - 1, "itself"])
 def test_kip_595_only_voters_ask_voters(stranger, sender):
     sender = stranger.one if sender == "itself" else sender
-    assert in_each_form(stranger, stranger.epoch + 1, sender) == {"INCONSISTENT_VOTER_SET"}
+    assert in_each_form(stranger, stranger.epoch + 1, sender) == {
+        "INCONSISTENT_VOTER_SET"
+    }
 
 
 def test_kip_595_a_second_leader_of_an_epoch_is_refused_and_stops_nobody(stranger):
     node, epoch = stranger.one, stranger.epoch + 1
-    assert stranger.of_quorum(node, "BeginQuorumEpoch", leader_id=stranger.other, leader_epoch=epoch) == "NONE"
+    assert (
+        stranger.of_quorum(
+            node, "BeginQuorumEpoch", leader_id=stranger.other, leader_epoch=epoch
+        )
+        == "NONE"
+    )
     answers = [
-        stranger.of_quorum(node, "BeginQuorumEpoch", leader_id=stranger.leader, leader_epoch=epoch),
-        stranger.of_quorum(node, "EndQuorumEpoch", leader_id=stranger.leader, leader_epoch=epoch),
+        stranger.of_quorum(
+            node, "BeginQuorumEpoch", leader_id=stranger.leader, leader_epoch=epoch
+        ),
+        stranger.of_quorum(
+            node, "EndQuorumEpoch", leader_id=stranger.leader, leader_epoch=epoch
+        ),
     ]
     assert answers == ["INVALID_REQUEST"] * 2
     assert stranger.takes_a_write(), "the one that was named knows that it doesn't lead"
 
 
-def test_kip_595_who_is_told_of_another_leader_of_its_epoch_by_an_answer_goes_on(stranger):
+def test_kip_595_who_is_told_of_another_leader_of_its_epoch_by_an_answer_goes_on(
+    stranger,
+):
     """A leader keeps leading, a follower following."""
     for node in (stranger.leader, stranger.one):
         election, now = stranger.broker(node).quorum.election, stranger.broker(node).now
@@ -163,48 +243,81 @@ def test_kip_595_who_fell_far_behind_learns_the_epoch_by_asking(stranger):
     """More than a request is believed: it hears of no leader, and asks."""
     stranger.cluster.crash(stranger.one)
     for node in (stranger.leader, stranger.other):
-        stranger.broker(node).quorum.election.learn(100 * MOST_AHEAD, -1, stranger.broker(node).now)
+        stranger.broker(node).quorum.election.learn(
+            100 * MOST_AHEAD, -1, stranger.broker(node).now
+        )
     stranger.cluster.run(seconds=10)
     stranger.cluster.restart(stranger.one)
     stranger.cluster.run(seconds=10)
-    leaders = {(stranger.broker(node).quorum.epoch, stranger.broker(node).quorum.leader_id) for node in (1, 2, 3)}
+    leaders = {
+        (stranger.broker(node).quorum.epoch, stranger.broker(node).quorum.leader_id)
+        for node in (1, 2, 3)
+    }
     [(epoch, leader)] = leaders
     assert epoch > 100 * MOST_AHEAD and leader in (1, 2, 3)
 
 
 def test_kip_595_so_do_two_of_whom_the_third_is_far_ahead(stranger):
-    stranger.broker(stranger.one).quorum.election.learn(100 * MOST_AHEAD, -1, stranger.broker(stranger.one).now)
+    stranger.broker(stranger.one).quorum.election.learn(
+        100 * MOST_AHEAD, -1, stranger.broker(stranger.one).now
+    )
     stranger.cluster.run(seconds=20)
     assert len({stranger.broker(node).quorum.epoch for node in (1, 2, 3)}) == 1
     assert stranger.takes_a_write()
 
 
-@pytest.mark.parametrize("log_end", [(-1, 5), (-2, 0), (0, -1), (2**31 - 1, 0), ("its epoch", 0)])
+@pytest.mark.parametrize(
+    "log_end", [(-1, 5), (-2, 0), (0, -1), (2**31 - 1, 0), ("its epoch", 0)]
+)
 def test_kip_595_a_candidate_has_a_log_that_can_be(stranger, log_end):
     epoch = stranger.epoch + 1
-    last = {"last_offset_epoch": epoch if log_end[0] == "its epoch" else log_end[0], "last_offset": log_end[1]}
+    last = {
+        "last_offset_epoch": epoch if log_end[0] == "its epoch" else log_end[0],
+        "last_offset": log_end[1],
+    }
     asked = {"replica_epoch": epoch, "replica_id": stranger.other, "pre_vote": False}
-    assert stranger.of_quorum(stranger.one, "Vote", **asked, **last) == "INVALID_REQUEST"
+    assert (
+        stranger.of_quorum(stranger.one, "Vote", **asked, **last) == "INVALID_REQUEST"
+    )
 
 
-@pytest.mark.parametrize("api", ["Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot"])
+@pytest.mark.parametrize(
+    "api", ["Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot"]
+)
 @pytest.mark.parametrize("cluster_id", [None, "", "another"])
-def test_kip_595_who_does_not_name_this_cluster_is_of_another(stranger, api, cluster_id):
+def test_kip_595_who_does_not_name_this_cluster_is_of_another(
+    stranger, api, cluster_id
+):
     field = {"field": "name", "number": "partition"} if api == "FetchSnapshot" else {}
-    told = stranger.of_quorum(stranger.one, api, **field, more={"cluster_id": cluster_id})
+    told = stranger.of_quorum(
+        stranger.one, api, **field, more={"cluster_id": cluster_id}
+    )
     assert told == "INCONSISTENT_CLUSTER_ID"
 
 
 @pytest.mark.parametrize("api", ["Vote", "BeginQuorumEpoch"])
-def test_kip_853_what_is_meant_for_another_voter_or_another_directory_is_not_taken(stranger, api):
+def test_kip_853_what_is_meant_for_another_voter_or_another_directory_is_not_taken(
+    stranger, api
+):
     epoch, node = stranger.epoch + 1, stranger.one
     fields = {"leader_id": stranger.other, "leader_epoch": epoch}
     if api == "Vote":
-        fields = {"replica_id": stranger.other, "replica_epoch": epoch, "last_offset_epoch": 0, "last_offset": 0}
+        fields = {
+            "replica_id": stranger.other,
+            "replica_epoch": epoch,
+            "last_offset_epoch": 0,
+            "last_offset": 0,
+        }
     for voter in (-1, stranger.other):
-        assert stranger.of_quorum(node, api, more={"voter_id": voter}, **fields) == "INVALID_VOTER_KEY"
+        assert (
+            stranger.of_quorum(node, api, more={"voter_id": voter}, **fields)
+            == "INVALID_VOTER_KEY"
+        )
     elsewhere = b"another".ljust(16)
-    assert stranger.of_quorum(node, api, voter_directory_id=elsewhere, **fields) == "INVALID_VOTER_KEY"
+    assert (
+        stranger.of_quorum(node, api, voter_directory_id=elsewhere, **fields)
+        == "INVALID_VOTER_KEY"
+    )
     assert stranger.broker(node).quorum.epoch < epoch
     here = stranger.broker(node).control.directory_id
     assert stranger.of_quorum(node, api, voter_directory_id=here, **fields) == "NONE"
@@ -213,22 +326,39 @@ def test_kip_853_what_is_meant_for_another_voter_or_another_directory_is_not_tak
 @pytest.mark.parametrize("partition", [-1, 1, 2**31 - 1])
 def test_kip_595_the_metadata_log_has_one_partition(stranger, partition):
     fields = {"leader_id": stranger.other, "leader_epoch": stranger.epoch + 1}
-    assert stranger.of_quorum(stranger.one, "BeginQuorumEpoch", at=partition, **fields) == "INVALID_REQUEST"
+    assert (
+        stranger.of_quorum(stranger.one, "BeginQuorumEpoch", at=partition, **fields)
+        == "INVALID_REQUEST"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("leaderEpoch", 2**31 - 1), ("leaderEpoch", HIGHEST_EPOCH + 1), ("leaderEpoch", -5), ("votedId", [])],
+    [
+        ("leaderEpoch", 2**31 - 1),
+        ("leaderEpoch", HIGHEST_EPOCH + 1),
+        ("leaderEpoch", -5),
+        ("votedId", []),
+    ],
 )
-def test_kip_595_a_stored_epoch_that_no_election_leads_to_is_named_and_the_node_does_not_start(stranger, name, value):
-    """Older ones stored whatever they were told. Without the file it comes back, and learns from the others."""
+def test_kip_595_a_stored_epoch_that_no_election_leads_to_is_named_and_the_node_does_not_start(
+    stranger, name, value
+):
+    """Older ones stored whatever they were told. Without the file it comes back, and
+    learns from the others.
+    """
     node, path = stranger.one, "__cluster_metadata-0/quorum-state"
     stranger.cluster.crash(node)
     disk = stranger.cluster._brokers[node].disk
-    state = {"leaderId": -1, "leaderEpoch": 3, "votedId": -1, "data_version": 1} | {name: value}
+    state = {"leaderId": -1, "leaderEpoch": 3, "votedId": -1, "data_version": 1} | {
+        name: value
+    }
     disk.write_atomic(path, str(state).replace("'", '"').encode())
     stranger.cluster.restart(node)
-    assert path in stranger.broker(node).stopped and "remove it" in stranger.broker(node).stopped
+    assert (
+        path in stranger.broker(node).stopped
+        and "remove it" in stranger.broker(node).stopped
+    )
     disk.remove(path)
     stranger.cluster.restart(node)
     stranger.cluster.run(seconds=10)
@@ -239,8 +369,15 @@ def test_kip_595_a_stored_leader_that_is_no_voter_is_nobodys(stranger):
     """Nobody listens where it would be asked for records."""
     node, path = stranger.one, "__cluster_metadata-0/quorum-state"
     stranger.cluster.crash(node)
-    state = {"leaderId": 77, "leaderEpoch": stranger.epoch, "votedId": -1, "data_version": 1}
-    stranger.cluster._brokers[node].disk.write_atomic(path, str(state).replace("'", '"').encode())
+    state = {
+        "leaderId": 77,
+        "leaderEpoch": stranger.epoch,
+        "votedId": -1,
+        "data_version": 1,
+    }
+    stranger.cluster._brokers[node].disk.write_atomic(
+        path, str(state).replace("'", '"').encode()
+    )
     stranger.cluster.restart(node)
     stranger.cluster.run(seconds=10)
     assert stranger.broker(node).ready
@@ -251,11 +388,23 @@ def test_kip_595_a_stored_leader_that_is_no_voter_is_nobodys(stranger):
 
 def fetched(stranger, node, replica_id, replica_epoch=-1, **changes):
     """The error of a fetch of the metadata log."""
-    partition = {"partition": 0, "current_leader_epoch": stranger.epoch, "fetch_offset": 0, "partition_max_bytes": 100}
+    partition = {
+        "partition": 0,
+        "current_leader_epoch": stranger.epoch,
+        "fetch_offset": 0,
+        "partition_max_bytes": 100,
+    }
     partition |= {name: changes.pop(name) for name in [*changes] if name in partition}
-    topics = [{"topic_id": changes.pop("topic_id", TOPIC_ID), "partitions": [partition]}]
+    topics = [
+        {"topic_id": changes.pop("topic_id", TOPIC_ID), "partitions": [partition]}
+    ]
     state = {"replica_id": replica_id, "replica_epoch": replica_epoch}
-    body = {"cluster_id": stranger.active.cluster_id, "replica_state": state, "max_wait_ms": 0, "topics": topics}
+    body = {
+        "cluster_id": stranger.active.cluster_id,
+        "replica_state": state,
+        "max_wait_ms": 0,
+        "topics": topics,
+    }
     answer = stranger.ask(node, "Fetch", **body | changes)
     return Error(answer.error_code or answer.responses[0].partitions[0].error_code).name
 
@@ -266,19 +415,34 @@ def test_kip_595_a_follower_is_a_node_and_another_one(stranger):
     assert fetched(stranger, stranger.leader, stranger.one) == "NONE"
 
 
-def test_kip_595_who_follows_the_metadata_log_names_its_cluster_and_the_epoch_and_has_no_session(stranger):
+def test_kip_595_who_follows_the_metadata_log_names_its_cluster_and_the_epoch_and_has_no_session(
+    stranger,
+):
     at = stranger, stranger.leader, stranger.one
-    assert fetched(*at, cluster_id=None) == fetched(*at, cluster_id="another") == "INCONSISTENT_CLUSTER_ID"
+    assert (
+        fetched(*at, cluster_id=None)
+        == fetched(*at, cluster_id="another")
+        == "INCONSISTENT_CLUSTER_ID"
+    )
     assert fetched(*at, session_epoch=0) == "INVALID_REQUEST"
     assert fetched(*at, partition=1) == "UNKNOWN_TOPIC_OR_PARTITION"
-    epochs = [fetched(*at, current_leader_epoch=epoch) for epoch in (-1, stranger.epoch - 1, 2**31 - 1)]
-    assert epochs == ["FENCED_LEADER_EPOCH", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"]
+    epochs = [
+        fetched(*at, current_leader_epoch=epoch)
+        for epoch in (-1, stranger.epoch - 1, 2**31 - 1)
+    ]
+    assert epochs == [
+        "FENCED_LEADER_EPOCH",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+    ]
 
 
 def test_kip_595_what_follows_without_being_known_is_remembered_up_to_a_limit(stranger):
     quorum, now = stranger.active.quorum, stranger.active.now
     for node in range(100, 100 + 2 * MOST_OBSERVERS):
-        quorum.follower_fetched(node, 0, now._replace(monotonic_ms=now.monotonic_ms + node))
+        quorum.follower_fetched(
+            node, 0, now._replace(monotonic_ms=now.monotonic_ms + node)
+        )
     assert min(quorum.observers) == 100 + MOST_OBSERVERS
     assert len(quorum.observers) == MOST_OBSERVERS
 
@@ -290,7 +454,11 @@ def test_kip_903_what_an_older_run_of_a_broker_has_does_not_count(stranger):
     known = stranger.broker(leader).replicas.leader("orders", 0).followers[follower]
     stranger.takes_a_write()
     was = known.log_end_offset
-    at = {"topic_id": topic.topic_id, "current_leader_epoch": topic.partitions[0].leader_epoch, "fetch_offset": 0}
+    at = {
+        "topic_id": topic.topic_id,
+        "current_leader_epoch": topic.partitions[0].leader_epoch,
+        "fetch_offset": 0,
+    }
     epoch = stranger.active.image.brokers[follower].broker_epoch
     assert was and fetched(stranger, leader, follower, epoch - 1, **at) == "NONE"
     assert known.log_end_offset == was
@@ -305,12 +473,20 @@ def test_kip_630_a_piece_of_a_snapshot_begins_within_it(stranger):
     of = quorum.snapshots.newest
 
     def told(position, replica_id=stranger.one, **more):
-        asked = {"current_leader_epoch": stranger.epoch, "snapshot_id": of._asdict(), "position": position}
+        asked = {
+            "current_leader_epoch": stranger.epoch,
+            "snapshot_id": of._asdict(),
+            "position": position,
+        }
         more = {"more": {"replica_id": replica_id} | more}
-        return stranger.of_quorum(stranger.leader, "FetchSnapshot", "name", "partition", **more, **asked)
+        return stranger.of_quorum(
+            stranger.leader, "FetchSnapshot", "name", "partition", **more, **asked
+        )
 
     assert told(0) == "NONE"
-    assert {told(position) for position in (-1, -(2**63), 2**63 - 1)} == {"POSITION_OUT_OF_RANGE"}
+    assert {told(position) for position in (-1, -(2**63), 2**63 - 1)} == {
+        "POSITION_OUT_OF_RANGE"
+    }
     assert told(0, max_bytes=-1) == "POSITION_OUT_OF_RANGE"
     assert told(0, replica_id=-5) == "INVALID_REQUEST"
     assert 77 not in quorum.election._heard_ms and told(0, replica_id=77) == "NONE"
@@ -320,13 +496,20 @@ def test_kip_630_a_piece_of_a_snapshot_begins_within_it(stranger):
 # -- brokers
 
 
-def test_kip_631_the_id_of_a_broker_that_lives_is_taken_the_controllers_own_too(stranger):
+def test_kip_631_the_id_of_a_broker_that_lives_is_taken_the_controllers_own_too(
+    stranger,
+):
     for node in (1, 2, 3):
-        answer = stranger.ask(stranger.leader, "BrokerRegistration", **stranger.said(node))
+        answer = stranger.ask(
+            stranger.leader, "BrokerRegistration", **stranger.said(node)
+        )
         assert answer.error_code == Error.DUPLICATE_BROKER_REGISTRATION
     run = stranger.active.image.brokers[stranger.one].incarnation_id
     elsewhere = [{"name": "PLAINTEXT", "host": "elsewhere", "port": 1}]
-    assert stranger.registered(incarnation_id=run, listeners=elsewhere) == "DUPLICATE_BROKER_REGISTRATION"
+    assert (
+        stranger.registered(incarnation_id=run, listeners=elsewhere)
+        == "DUPLICATE_BROKER_REGISTRATION"
+    )
 
 
 def test_kip_631_a_run_that_registers_again_as_it_did_keeps_its_epoch(stranger):
@@ -350,7 +533,11 @@ DIRECTORY = b"a directory".ljust(16)
         {"broker_id": 2**31 - 1},
         {"listeners": []},
         {"listeners": [GOOD, GOOD]},
-        {"listeners": [GOOD] + [GOOD | {"name": f"L{number}"} for number in range(200)]},
+        {
+            "listeners": (
+                [GOOD] + [GOOD | {"name": f"L{number}"} for number in range(200)]
+            )
+        },
         {"listeners": [GOOD | {"name": "ELSEWHERE"}]},
         {"listeners": [GOOD | {"host": ""}]},
         {"listeners": [GOOD | {"host": "x" * 32_000}]},
@@ -362,8 +549,24 @@ DIRECTORY = b"a directory".ljust(16)
         {"log_dirs": [DIRECTORY, DIRECTORY]},
         {"log_dirs": [bytes(15) + b"\1"]},
         {"log_dirs": "another's"},
-        {"features": [{"name": "metadata.version", "min_supported_version": 9, "max_supported_version": 7}]},
-        {"features": [{"name": "x" * 32_000, "min_supported_version": 0, "max_supported_version": 1}]},
+        {
+            "features": [
+                {
+                    "name": "metadata.version",
+                    "min_supported_version": 9,
+                    "max_supported_version": 7,
+                }
+            ]
+        },
+        {
+            "features": [
+                {
+                    "name": "x" * 32_000,
+                    "min_supported_version": 0,
+                    "max_supported_version": 1,
+                }
+            ]
+        },
     ],
     ids=str,
 )
@@ -372,16 +575,24 @@ def test_kip_631_a_broker_that_cannot_be_is_not_registered(stranger, changes):
         stranger.cluster.stop(stranger.one)
         stranger.cluster.run(seconds=5)
     if changes.get("log_dirs") == "another's":
-        changes = {"log_dirs": stranger.active.image.brokers[stranger.other].fields["log_dirs"]}
+        changes = {
+            "log_dirs": stranger.active.image.brokers[stranger.other].fields["log_dirs"]
+        }
     before = dict(stranger.active.image.brokers)
     assert stranger.registered(**changes) == "INVALID_REGISTRATION"
     assert stranger.active.image.brokers == before
 
 
-def test_kip_584_a_broker_that_cannot_do_what_the_cluster_does_is_not_registered(stranger):
+def test_kip_584_a_broker_that_cannot_do_what_the_cluster_does_is_not_registered(
+    stranger,
+):
     stranger.cluster.stop(stranger.one)
     stranger.cluster.run(seconds=5)
-    feature = {"name": "metadata.version", "min_supported_version": 1, "max_supported_version": 7}
+    feature = {
+        "name": "metadata.version",
+        "min_supported_version": 1,
+        "max_supported_version": 7,
+    }
     assert stranger.registered(features=[feature]) == "UNSUPPORTED_VERSION"
     assert stranger.registered() == "NONE"
 
@@ -389,15 +600,33 @@ def test_kip_584_a_broker_that_cannot_do_what_the_cluster_does_is_not_registered
 @pytest.mark.parametrize("offset", [-(2**63), -2, 2**40, 2**63 - 1])
 def test_kip_631_no_broker_has_read_what_the_controller_has_not(stranger, offset):
     known = stranger.active.image.brokers[stranger.one]
-    body = {"broker_id": stranger.one, "broker_epoch": known.broker_epoch, "current_metadata_offset": offset}
-    assert stranger.ask(stranger.leader, "BrokerHeartbeat", **body).error_code == Error.INVALID_REQUEST
+    body = {
+        "broker_id": stranger.one,
+        "broker_epoch": known.broker_epoch,
+        "current_metadata_offset": offset,
+    }
+    assert (
+        stranger.ask(stranger.leader, "BrokerHeartbeat", **body).error_code
+        == Error.INVALID_REQUEST
+    )
 
 
 def test_kip_631_a_broker_whose_wish_to_stop_was_made_up_comes_back(stranger):
-    """What a controller believed once, that a broker leaves, it forgot only at that broker's next start."""
+    """What a controller believed once, that a broker leaves, it forgot only at that
+    broker's next start.
+    """
     known = stranger.active.image.brokers[stranger.one]
-    body = {"broker_id": stranger.one, "broker_epoch": known.broker_epoch, "want_shut_down": True}
-    stranger.ask(stranger.leader, "BrokerHeartbeat", **body, current_metadata_offset=known.broker_epoch)
+    body = {
+        "broker_id": stranger.one,
+        "broker_epoch": known.broker_epoch,
+        "want_shut_down": True,
+    }
+    stranger.ask(
+        stranger.leader,
+        "BrokerHeartbeat",
+        **body,
+        current_metadata_offset=known.broker_epoch,
+    )
     assert not stranger.active.image.brokers[stranger.one].may_lead
     stranger.cluster.run(seconds=5)
     assert stranger.active.image.brokers[stranger.one].may_lead
@@ -408,9 +637,16 @@ def test_kip_497_a_leader_is_in_one_recovery_state_here(stranger):
     topic = stranger.active.image.topics["orders"]
     partition = topic.partitions[0]
     isr = [{"broker_id": node, "broker_epoch": -1} for node in partition.replicas]
-    asked = {"partition_index": 0, "leader_epoch": partition.leader_epoch, "partition_epoch": partition.partition_epoch}
+    asked = {
+        "partition_index": 0,
+        "leader_epoch": partition.leader_epoch,
+        "partition_epoch": partition.partition_epoch,
+    }
     asked |= {"new_isr_with_epochs": isr, "leader_recovery_state": 1}
-    of = {"broker_id": partition.leader, "broker_epoch": stranger.active.image.brokers[partition.leader].broker_epoch}
+    of = {
+        "broker_id": partition.leader,
+        "broker_epoch": stranger.active.image.brokers[partition.leader].broker_epoch,
+    }
     topics = [{"topic_id": topic.topic_id, "partitions": [asked]}]
     answer = stranger.ask(stranger.leader, "AlterPartition", **of, topics=topics)
     assert answer.topics[0].partitions[0].error_code == Error.INVALID_REQUEST
@@ -419,20 +655,33 @@ def test_kip_497_a_leader_is_in_one_recovery_state_here(stranger):
 def test_kip_497_a_partition_that_is_named_twice_changes_once(stranger):
     topic = stranger.active.image.topics["orders"]
     partition = topic.partitions[0]
-    epochs = {"leader_epoch": partition.leader_epoch, "partition_epoch": partition.partition_epoch}
+    epochs = {
+        "leader_epoch": partition.leader_epoch,
+        "partition_epoch": partition.partition_epoch,
+    }
     isr = [{"broker_id": partition.leader, "broker_epoch": -1}]
     asked = {"partition_index": 0, "new_isr_with_epochs": isr} | epochs
-    of = {"broker_id": partition.leader, "broker_epoch": stranger.active.image.brokers[partition.leader].broker_epoch}
+    of = {
+        "broker_id": partition.leader,
+        "broker_epoch": stranger.active.image.brokers[partition.leader].broker_epoch,
+    }
     topics = [{"topic_id": topic.topic_id, "partitions": [asked, asked]}]
     answer = stranger.ask(stranger.leader, "AlterPartition", **of, topics=topics)
-    assert [part.error_code for part in answer.topics[0].partitions] == [Error.NONE, Error.INVALID_REQUEST]
+    assert [part.error_code for part in answer.topics[0].partitions] == [
+        Error.NONE,
+        Error.INVALID_REQUEST,
+    ]
 
 
 # -- transactions
 
 
-def test_kip_98_a_coordinator_epoch_that_no_coordinator_has_come_to_ends_no_transaction(stranger):
-    """2^31-1 was kept, and the coordinator of that producer could end none of its transactions any more."""
+def test_kip_98_a_coordinator_epoch_that_no_coordinator_has_come_to_ends_no_transaction(
+    stranger,
+):
+    """2^31-1 was kept, and the coordinator of that producer could end none of its
+    transactions any more.
+    """
     producer = stranger.cluster.producer(transactional_id="t")
     producer.init_transactions()
     producer.begin_transaction()
@@ -445,8 +694,15 @@ def test_kip_98_a_coordinator_epoch_that_no_coordinator_has_come_to_ends_no_tran
     [producer_id] = state._ongoing
 
     def marked(epoch, producer_epoch):
-        marker = {"producer_id": producer_id, "producer_epoch": producer_epoch, "transaction_result": False}
-        marker |= {"coordinator_epoch": epoch, "topics": [{"name": "orders", "partition_indexes": [0]}]}
+        marker = {
+            "producer_id": producer_id,
+            "producer_epoch": producer_epoch,
+            "transaction_result": False,
+        }
+        marker |= {
+            "coordinator_epoch": epoch,
+            "topics": [{"name": "orders", "partition_indexes": [0]}],
+        }
         answer = stranger.ask(leader, "WriteTxnMarkers", 1, markers=[marker])
         return Error(answer.markers[0].topics[0].partitions[0].error_code).name
 
@@ -463,36 +719,83 @@ def test_kip_98_a_coordinator_epoch_that_no_coordinator_has_come_to_ends_no_tran
 
 
 def answers(stranger):
-    """For each API whose answers are checked: a request, and an honest answer as fields."""
-    epoch, leader = stranger.epoch, {"leader_id": stranger.leader, "leader_epoch": stranger.epoch}
-    of_quorum = {}, {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0} | leader]}]}
+    """For each API whose answers are checked: a request, and an honest answer as
+    fields.
+    """
+    epoch, leader = (
+        stranger.epoch,
+        {
+            "leader_id": stranger.leader,
+            "leader_epoch": stranger.epoch,
+        },
+    )
+    of_quorum = (
+        {},
+        {
+            "topics": [
+                {
+                    "topic_name": METADATA_TOPIC,
+                    "partitions": [{"partition_index": 0} | leader],
+                }
+            ]
+        },
+    )
     snapshot = {"end_offset": 5, "epoch": epoch}
     piece = {"partition": 0, "snapshot_id": snapshot, "position": 10}
-    told = {"index": 0, "snapshot_id": snapshot, "position": 10, "size": 14, "unaligned_records": b"abcd"}
-    part = {"partition_index": 0, "high_watermark": 5, "log_start_offset": 0, "records": b"", "current_leader": leader}
+    told = {
+        "index": 0,
+        "snapshot_id": snapshot,
+        "position": 10,
+        "size": 14,
+        "unaligned_records": b"abcd",
+    }
+    part = {
+        "partition_index": 0,
+        "high_watermark": 5,
+        "log_start_offset": 0,
+        "records": b"",
+        "current_leader": leader,
+    }
     block = {"producer_id_start": 1000, "producer_id_len": 1000}
     named = {"name": "orders", "partitions": [{"partition_index": 0}]}
-    verdict = {"name": "orders", "results_by_partition": [{"partition_index": 0, "partition_error_code": 0}]}
+    verdict = {
+        "name": "orders",
+        "results_by_partition": [{"partition_index": 0, "partition_error_code": 0}],
+    }
     join = {"transactional_id": "t", "topics": [{"name": "orders", "partitions": [0]}]}
-    marked = {"producer_id": 7, "topics": [{"name": "orders", "partitions": [{"partition_index": 0, "error_code": 0}]}]}
+    marked = {
+        "producer_id": 7,
+        "topics": [
+            {"name": "orders", "partitions": [{"partition_index": 0, "error_code": 0}]}
+        ],
+    }
     return {
         "Vote": of_quorum,
         "BeginQuorumEpoch": of_quorum,
         "EndQuorumEpoch": of_quorum,
         "FetchSnapshot": (
-            {"topics": [{"partitions": [piece]}]}, {"topics": [{"name": METADATA_TOPIC, "partitions": [told]}]},
+            {"topics": [{"partitions": [piece]}]},
+            {"topics": [{"name": METADATA_TOPIC, "partitions": [told]}]},
         ),
-        "Fetch": ({"topics": [{"topic_id": TOPIC_ID}]}, {"responses": [{"topic_id": TOPIC_ID, "partitions": [part]}]}),
+        "Fetch": (
+            {"topics": [{"topic_id": TOPIC_ID}]},
+            {"responses": [{"topic_id": TOPIC_ID, "partitions": [part]}]},
+        ),
         "ListOffsets": (
-            {"topics": [named]}, {"topics": [named | {"partitions": [{"partition_index": 0, "offset": 3}]}]},
+            {"topics": [named]},
+            {"topics": [named | {"partitions": [{"partition_index": 0, "offset": 3}]}]},
         ),
         "AddPartitionsToTxn": (
             {"transactions": [join]},
-            {"results_by_transaction": [{"transactional_id": "t", "topic_results": [verdict]}]},
+            {
+                "results_by_transaction": [
+                    {"transactional_id": "t", "topic_results": [verdict]}
+                ]
+            },
         ),
         "WriteTxnMarkers": ({"markers": [{"producer_id": 7}]}, {"markers": [marked]}),
         "AllocateProducerIds": ({}, block),
-    }  # fmt: skip
+    }
 
 
 NONSENSE = {
@@ -522,13 +825,20 @@ def spoiled(fields, name, value):
         return [spoiled(each, name, value) for each in fields]
     if not isinstance(fields, dict):
         return fields
-    return {key: value if key == name else spoiled(each, name, value) for key, each in fields.items()}
+    return {
+        key: value if key == name else spoiled(each, name, value)
+        for key, each in fields.items()
+    }
 
 
 @pytest.mark.parametrize("api", CHECKS)
 def test_what_nobody_in_his_right_mind_answers_is_no_answer(stranger, api):
-    """Any field of an honest answer, with any nonsense; and one of another number of partitions."""
-    version = {"Fetch": 18, "Vote": 2, "ListOffsets": 7, "AddPartitionsToTxn": 5}.get(api, API[api].max_version)
+    """Any field of an honest answer, with any nonsense; and one of another number of
+    partitions.
+    """
+    version = {"Fetch": 18, "Vote": 2, "ListOffsets": 7, "AddPartitionsToTxn": 5}.get(
+        api, API[api].max_version
+    )
     asked, honest = answers(stranger)[api]
 
     def check(fields):
@@ -546,7 +856,9 @@ def test_what_nobody_in_his_right_mind_answers_is_no_answer(stranger, api):
                 count += 1
     if api != "AllocateProducerIds":
         for many in (0, 2):
-            [field] = [name for name, value in honest.items() if isinstance(value, list)]
+            [field] = [
+                name for name, value in honest.items() if isinstance(value, list)
+            ]
             with pytest.raises(DecodeError):
                 check({field: honest[field] * many})
             count += 1
@@ -554,13 +866,21 @@ def test_what_nobody_in_his_right_mind_answers_is_no_answer(stranger, api):
 
 
 def test_a_nonsense_answer_fails_its_request_and_closes_the_connection(stranger):
-    """The shell hears DecodeError, says so in a line, closes, and tells of the failure; the node goes on."""
+    """The shell hears DecodeError, says so in a line, closes, and tells of the failure;
+    the node goes on.
+    """
     broker, heard = stranger.broker(stranger.one), []
     at = stranger.other, "votes"
     body = {"cluster_id": broker.cluster_id, "topics": []}
-    broker.peers.ask(*at, "Vote", 2, body, lambda reply, now: heard.append(reply), broker.now)
+    broker.peers.ask(
+        *at, "Vote", 2, body, lambda reply, now: heard.append(reply), broker.now
+    )
     correlation_id = broker.outbox.pop().correlation_id
-    told = {"partition_index": 0, "leader_id": stranger.leader, "leader_epoch": 2**31 - 1}
+    told = {
+        "partition_index": 0,
+        "leader_id": stranger.leader,
+        "leader_epoch": 2**31 - 1,
+    }
     fields = {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [told]}]}
     frame = bytearray().join(encode_response("Vote", 2, correlation_id, fields))
     with pytest.raises(DecodeError, match="no election leads to"):
@@ -579,7 +899,11 @@ def test_kip_630_a_leaders_snapshot_that_is_none_takes_no_logs_place(stranger, d
     quorum._save_snapshot(stranger.active.now)
     of, follower = quorum.snapshots.newest, stranger.broker(stranger.one).quorum
     of = of._replace(end_offset=of.end_offset + 1000)
-    data = quorum._disk.read(quorum.snapshots.newest.path)[:-5] if damage == "cut" else of_nobody()
+    data = (
+        quorum._disk.read(quorum.snapshots.newest.path)[:-5]
+        if damage == "cut"
+        else of_nobody()
+    )
     before = follower.end_offset, follower.snapshots.ids
     with pytest.raises(DecodeError, match="no snapshot"):
         follower._take_snapshot(of, data, stranger.broker(stranger.one).now)

@@ -1,4 +1,6 @@
-"""A node listens before its logs are recovered, and refuses per API what it can't do yet."""
+"""A node listens before its logs are recovered, and refuses per API what it can't do
+yet.
+"""
 
 import pytest
 
@@ -47,13 +49,19 @@ def test_a_partition_that_is_still_being_recovered_has_no_leader_here_yet(node):
 
 
 def test_what_is_known_of_the_cluster_is_told_at_once(node):
-    assert [topic.name for topic in node.call("Metadata", 8, topics=None).topics] == ["orders", "others"]
+    assert [topic.name for topic in node.call("Metadata", 8, topics=None).topics] == [
+        "orders",
+        "others",
+    ]
     assert node.call("ApiVersions", 0).error_code == Error.NONE
 
 
 def test_groups_have_no_coordinator_yet(node):
     node.call("FindCoordinator", 3, key="g", key_type=0)
-    assert node.call("OffsetFetch", 5, group_id="g", topics=[]).error_code == Error.NOT_COORDINATOR
+    assert (
+        node.call("OffsetFetch", 5, group_id="g", topics=[]).error_code
+        == Error.NOT_COORDINATOR
+    )
 
 
 def test_kip_631_a_broker_in_recovery_is_fenced_and_gets_no_new_partitions(node):
@@ -76,7 +84,15 @@ def test_a_topic_deleted_during_recovery_is_gone(node):
 
 
 def test_after_an_unclean_stop_the_last_leader_leads_again_in_a_new_epoch(node):
-    """KIP-966: it may have lost records, so it left the ISR, and is the best there is."""
+    """KIP-966: it may have lost records, so it left the ISR, and is the best there
+    is.
+    """
     node.recover()
-    partition = node.call("Metadata", 8, topics=[{"name": "orders"}]).topics[0].partitions[0]
-    assert (partition.leader_id, partition.leader_epoch, list(partition.isr_nodes)) == (1, 2, [1])
+    partition = (
+        node.call("Metadata", 8, topics=[{"name": "orders"}]).topics[0].partitions[0]
+    )
+    assert (partition.leader_id, partition.leader_epoch, list(partition.isr_nodes)) == (
+        1,
+        2,
+        [1],
+    )

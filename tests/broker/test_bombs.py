@@ -1,5 +1,6 @@
-"""No batch, however made, blocks or stops a node: what it decodes is bounded wherever it decodes. Work is counted in
-records looked at and bytes decompressed; time is not measured here (tests/soak/bombs.py does).
+"""No batch, however made, blocks or stops a node: what it decodes is bounded wherever
+it decodes. Work is counted in records looked at and bytes decompressed; time is not
+measured here (tests/soak/bombs.py does).
 """
 
 import pytest
@@ -20,13 +21,21 @@ CONTENT_BYTES = 16 << 20  # that a request may make the node decompress
 # Without compression what is large is as large on the wire.
 LARGE = ("five million tiny records", "one huge value", "seven million headers")
 ALL = pytest.mark.parametrize(
-    ("what", "codec"), [(what, codec) for what in BOMBS for codec in CODECS if codec != "none" or what not in LARGE]
+    ("what", "codec"),
+    [
+        (what, codec)
+        for what in BOMBS
+        for codec in CODECS
+        if codec != "none" or what not in LARGE
+    ],
 )
 TOO_MUCH, WRONG = Error.MESSAGE_TOO_LARGE, Error.INVALID_RECORD
 
 
 class Work:
-    """What was decoded since `reset`: records looked at, bytes decompressed, and the most at once."""
+    """What was decoded since `reset`: records looked at, bytes decompressed, and the
+    most at once.
+    """
 
     def __init__(self, monkeypatch):
         self.reset()
@@ -52,7 +61,11 @@ class Work:
     def was_bounded(self, most_records, packed):
         """A content that has to grow is decompressed anew, from its beginning."""
         most_bytes = len(packed) + CONTENT_BYTES
-        return self.records <= most_records and self.most_bytes <= most_bytes and self.content_bytes <= 3 * most_bytes
+        return (
+            self.records <= most_records
+            and self.most_bytes <= most_bytes
+            and self.content_bytes <= 3 * most_bytes
+        )
 
 
 @pytest.fixture
@@ -73,8 +86,13 @@ def topic(node, **configs):
 
 def offset(node, timestamp):
     partitions = [{"partition_index": 0, "timestamp": timestamp}]
-    answer = node.call("ListOffsets", 7, replica_id=-1, isolation_level=0,
-                       topics=[{"name": "bombs", "partitions": partitions}])  # fmt: skip
+    answer = node.call(
+        "ListOffsets",
+        7,
+        replica_id=-1,
+        isolation_level=0,
+        topics=[{"name": "bombs", "partitions": partitions}],
+    )
     return answer.topics[0].partitions[0]
 
 
@@ -84,7 +102,8 @@ def test_a_compacted_topic_looks_at_no_more_than_a_request_may_bring(what, codec
     topic(node, cleanup_policy="compact")
     packed = bomb(what, codec)
     answer = node.produce("bombs", batch=packed)
-    if what in ("seven million headers", "headers that are not there"):  # nobody looks at headers
+    # nobody looks at headers
+    if what in ("seven million headers", "headers that are not there"):
         assert answer.error_code == Error.NONE
     else:
         assert answer.error_code in (TOO_MUCH, WRONG, Error.INVALID_TIMESTAMP)
@@ -108,7 +127,9 @@ def test_list_offsets_looks_at_no_more_than_a_request_may(what, codec, work):
 
 
 @ALL
-def test_a_topic_that_is_compacted_later_is_compacted_in_slices_or_set_aside(what, codec, work):
+def test_a_topic_that_is_compacted_later_is_compacted_in_slices_or_set_aside(
+    what, codec, work
+):
     node = Node()
     topic(node, internal_segment_bytes=64 << 20)
     node.create_topic("others", cleanup_policy="compact", internal_segment_bytes=300)
@@ -127,10 +148,16 @@ def test_a_topic_that_is_compacted_later_is_compacted_in_slices_or_set_aside(wha
         node.pass_time(1 if node.broker.replicas._cleaner.busy else 5_000)
         notices += [effect for effect in node.out() if isinstance(effect, Notice)]
         most = max(most, work.records)
-        if len(notices) + (log.first_dirty_offset > 0) and not node.broker.replicas._cleaner.busy:
+        if (
+            len(notices) + (log.first_dirty_offset > 0)
+            and not node.broker.replicas._cleaner.busy
+        ):
             break
     assert len(notices) + (log.first_dirty_offset > 0) == 1
-    assert all(notice.line.startswith("bombs-0 is not compacted any more: ") for notice in notices)
+    assert all(
+        notice.line.startswith("bombs-0 is not compacted any more: ")
+        for notice in notices
+    )
     assert most <= 4000
     node.pass_time(60_000)
     others = node.broker.replicas.replicas["others", 0].log
@@ -159,17 +186,34 @@ def test_one_request_may_bring_so_many_records_for_all_its_partitions_together(w
     work.reset()
     packed = bytes(batch(b"".join(map(record, range(10_000))), 10_000, "zstd"))
     data = [{"index": index, "records": packed} for index in range(30)]
-    answer = node.call("Produce", 9, acks=-1, timeout_ms=1000, topic_data=[{"name": "bombs", "partition_data": data}])
-    errors = [partition.error_code for partition in answer.responses[0].partition_responses]
+    answer = node.call(
+        "Produce",
+        9,
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[{"name": "bombs", "partition_data": data}],
+    )
+    errors = [
+        partition.error_code for partition in answer.responses[0].partition_responses
+    ]
     assert errors == [Error.NONE] * 5 + [Error.MESSAGE_TOO_LARGE] * 25
     assert work.records == produce.MAX_RECORDS
 
 
-def test_a_search_that_looks_at_too_much_answers_with_an_offset_that_is_not_too_late(work):
+def test_a_search_that_looks_at_too_much_answers_with_an_offset_that_is_not_too_late(
+    work,
+):
     """Headers that promise more than there is lead from batch to batch."""
     node = Node()
     topic(node)
-    lie = bytes(batch(b"".join(map(record, range(20_000))), 20_000, "zstd", max_timestamp=NOW_MS + 1))
+    lie = bytes(
+        batch(
+            b"".join(map(record, range(20_000))),
+            20_000,
+            "zstd",
+            max_timestamp=NOW_MS + 1,
+        )
+    )
     for _ in range(20):
         assert node.produce("bombs", batch=lie).error_code == Error.NONE
     node.produce("bombs", batch=encode_batch([(NOW_MS + 1, b"k", b"here", [])]))
@@ -186,17 +230,25 @@ def test_a_search_walks_over_a_bounded_number_of_headers():
     led = node.broker.replicas.leader("bombs", 0)
     for timestamp, count in ((2, 1), (1, 60_000), (3, 1)):
         written = bytearray(encode_batch([(timestamp, None, b"", [])]) * count)
-        led.append(written, [header for header, _ in records.batches(written)], node.now)
+        led.append(
+            written, [header for header, _ in records.batches(written)], node.now
+        )
     assert 0 < offset(node, 3).offset <= 60_001
 
 
 def test_a_timestamp_beyond_64_bits_wraps_as_in_apache_kafka_and_is_compacted():
     node = Node()
     node.create_topic("bombs", cleanup_policy="compact", internal_segment_bytes=200)
-    minute = batch(record(timestamp_delta=-(1 << 63)), base_timestamp=60_000 - (1 << 63), max_timestamp=60_000)
+    minute = batch(
+        record(timestamp_delta=-(1 << 63)),
+        base_timestamp=60_000 - (1 << 63),
+        max_timestamp=60_000,
+    )
     beyond = batch(record(timestamp_delta=1), base_timestamp=2**63 - 1)
     assert node.produce("bombs", batch=bytes(minute)).error_code == Error.NONE
-    assert node.produce("bombs", batch=bytes(beyond)).error_code == Error.INVALID_TIMESTAMP
+    assert (
+        node.produce("bombs", batch=bytes(beyond)).error_code == Error.INVALID_TIMESTAMP
+    )
     for number in range(10):
         node.produce("bombs", batch=encode_batch([(NOW_MS, b"k", b"%d" % number, [])]))
     node.pass_time(60_000)
@@ -211,7 +263,10 @@ def test_groups_are_loaded_in_slices_of_what_was_compressed(codec, work):
     node.call("FindCoordinator", 4, key_type=0, coordinator_keys=["billing"])
     node.pass_time(1000)
     key, _ = encode_coordinator_record("GroupMetadata", {"group": "billing"}, None)
-    tombstones = [record(number, key=b"%c" % (2 * len(key)) + key, value=b"\1") for number in range(150_000)]
+    tombstones = [
+        record(number, key=b"%c" % (2 * len(key)) + key, value=b"\1")
+        for number in range(150_000)
+    ]
     log = node.broker.replicas.replicas["__consumer_offsets", 0].log
     log.append(batch(b"".join(tombstones), 150_000, codec), 0, node.now)
     node.broker.stop(node.now)

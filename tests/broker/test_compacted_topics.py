@@ -1,4 +1,6 @@
-"""A compacted topic on a whole node: its configs, what it refuses, and the cleaner that works between requests."""
+"""A compacted topic on a whole node: its configs, what it refuses, and the cleaner that
+works between requests.
+"""
 
 import pytest
 
@@ -12,7 +14,10 @@ SMALL = {"cleanup_policy": "compact", "internal_segment_bytes": 300}
 
 def put(node, topic, *pairs, **fields):
     """(key, value) pairs as one batch; the partition's answer."""
-    records = [(node.now.wall_ms, key and key.encode(), value and value.encode(), []) for key, value in pairs]
+    records = [
+        (node.now.wall_ms, key and key.encode(), value and value.encode(), [])
+        for key, value in pairs
+    ]
     return node.produce(topic, batch=encode_batch(records, **fields))
 
 
@@ -21,7 +26,10 @@ def table(node, topic, **how):
     found, position = [], 0
     while (data := node.fetch(topic, position, **how).records) and len(data):
         for header, one in batches(data):
-            found += [(record.offset, record.key.decode(), record.value) for record in decode_batch(one)]
+            found += [
+                (record.offset, record.key.decode(), record.value)
+                for record in decode_batch(one)
+            ]
             position = header.next_offset
     return found
 
@@ -47,7 +55,11 @@ def half_compacted():
 
 
 def leftovers(node):
-    return [name for name in node.disk.listdir("prices-0") if name.endswith((".cleaned", ".swap"))]
+    return [
+        name
+        for name in node.disk.listdir("prices-0")
+        if name.endswith((".cleaned", ".swap"))
+    ]
 
 
 def log_of(node):
@@ -62,8 +74,14 @@ def test_after_log_cleaner_backoff_ms_only_the_latest_of_each_key_is_left_below_
     active = log_of(node).active.base_offset
     closed = [entry for entry in found if entry[0] < active]
     assert len({key for _, key, _ in closed}) == len(closed) <= 3
-    assert [offset for offset, _, _ in found] == sorted({offset for offset, _, _ in found})
-    assert {key: value for _, key, value in found} == {"key 0": b"value 39", "key 1": b"value 37", "key 2": b"value 38"}
+    assert [offset for offset, _, _ in found] == sorted(
+        {offset for offset, _, _ in found}
+    )
+    assert {key: value for _, key, value in found} == {
+        "key 0": b"value 39",
+        "key 1": b"value 37",
+        "key 2": b"value 38",
+    }
 
 
 def test_a_record_without_key_is_refused_and_blamed():
@@ -72,11 +90,16 @@ def test_a_record_without_key_is_refused_and_blamed():
     answer = put(node, "prices", ("a", "1"), (None, "2"), (None, "3"))
     assert answer.error_code == Error.INVALID_RECORD
     assert [error.batch_index for error in answer.record_errors] == [1, 2]
-    why = "Compacted topic cannot accept message without key in topic partition prices-0"
+    why = (
+        "Compacted topic cannot accept message without key in topic partition prices-0"
+    )
     assert {error.batch_index_error_message for error in answer.record_errors} == {why}
-    assert answer.error_message == (
-        "One or more records have been rejected due to 2 record errors in total, and only showing the first three "
-        f"errors at most: [RecordError(batchIndex=1, message='{why}'), RecordError(batchIndex=2, message='{why}')]"
+    assert (
+        answer.error_message
+        == "One or more records have been rejected due to 2 record errors in total,"
+        " and only showing the first three errors at most:"
+        f" [RecordError(batchIndex=1, message='{why}'), RecordError(batchIndex=2,"
+        f" message='{why}')]"
     )
     assert put(node, "prices", ("a", "1")).base_offset == 0
 
@@ -96,15 +119,24 @@ def test_a_topic_becomes_compacted_when_its_policy_is_altered():
     node.pass_time(20_000)
     assert len(table(node, "prices")) == 20
     change = {"name": "cleanup.policy", "config_operation": 0, "value": "compact"}
-    node.call("IncrementalAlterConfigs", 1, resources=[
-        {"resource_type": 2, "resource_name": "prices", "configs": [change]}], validate_only=False)  # fmt: skip
+    node.call(
+        "IncrementalAlterConfigs",
+        1,
+        resources=[
+            {"resource_type": 2, "resource_name": "prices", "configs": [change]}
+        ],
+        validate_only=False,
+    )
     node.pass_time(15_000)
     assert table(node, "prices")[0][0] == log_of(node).active.base_offset - 1
 
 
 def test_compact_and_delete_together_do_both():
     node = Node()
-    node.create_topic("prices", **SMALL | {"cleanup_policy": "compact,delete", "retention_ms": 3_600_000})
+    node.create_topic(
+        "prices",
+        **SMALL | {"cleanup_policy": "compact,delete", "retention_ms": 3_600_000},
+    )
     for number in range(20):
         put(node, "prices", ("a", str(number)))
     node.pass_time(20_000)
@@ -125,7 +157,9 @@ def test_the_cleaner_offset_checkpoint_survives_a_restart(clean):
     node = filled()
     node.pass_time(15_000)
     first_dirty = log_of(node).first_dirty_offset
-    assert checkpoints.read_offsets(node.disk, "cleaner-offset-checkpoint") == {("prices", 0): first_dirty}
+    assert checkpoints.read_offsets(node.disk, "cleaner-offset-checkpoint") == {
+        ("prices", 0): first_dirty
+    }
     before = table(node, "prices")
     node.restart(clean)
     log = log_of(node)
@@ -148,9 +182,15 @@ def test_a_topic_deleted_while_it_is_being_compacted_goes_whole():
     node.create_topic("prices", **SMALL)
     put(node, "prices", ("a", "1"))
     node.pass_time(60_000)
-    assert [name for name in node.disk.listdir("") if name.startswith("prices")] == ["prices-0"]
-    assert not [name for name in node.disk.listdir("prices-0") if not name.startswith("0" * 20)
-                and name not in ("leader-epoch-checkpoint", "partition.metadata")]  # fmt: skip
+    assert [name for name in node.disk.listdir("") if name.startswith("prices")] == [
+        "prices-0"
+    ]
+    assert not [
+        name
+        for name in node.disk.listdir("prices-0")
+        if not name.startswith("0" * 20)
+        and name not in ("leader-epoch-checkpoint", "partition.metadata")
+    ]
     assert table(node, "prices") == [(0, "a", b"1")]
 
 
@@ -174,7 +214,8 @@ def test_a_batch_that_cannot_be_read_is_left_alone_and_said_once():
     node.pass_time(60_000)
     assert node.broker.stopped is None
     assert [str(event)[9:] for event in events if event.kind == "CompactionFailed"] == [
-        " broker 1: prices-0 is not compacted any more: the batch at offset 3 does not match its checksum"
+        " broker 1: prices-0 is not compacted any more: the batch at offset 3 does not"
+        " match its checksum"
     ]
     assert node.disk.read("prices-0/00000000000000000000.log") == before
 
@@ -189,7 +230,10 @@ def test_a_batch_that_cannot_be_read_is_left_alone_and_said_once():
         (
             "cleanup.policy",
             "delete,burn",
-            "Invalid value burn for configuration cleanup.policy: String must be one of: compact, delete",
+            (
+                "Invalid value burn for configuration cleanup.policy: String must be"
+                " one of: compact, delete"
+            ),
         ),
     ],
 )
@@ -208,6 +252,10 @@ def test_without_any_policy_nothing_is_compacted_and_nothing_is_deleted():
 
 
 def test_the_lags_must_not_contradict_each_other():
-    answer = Node().create_topic("prices", min_compaction_lag_ms=10, max_compaction_lag_ms=5)
+    answer = Node().create_topic(
+        "prices", min_compaction_lag_ms=10, max_compaction_lag_ms=5
+    )
     assert answer.error_code == Error.INVALID_CONFIG
-    assert "min.compaction.lag.ms (10) > max.compaction.lag.ms (5)" in answer.error_message
+    assert (
+        "min.compaction.lag.ms (10) > max.compaction.lag.ms (5)" in answer.error_message
+    )

@@ -16,7 +16,8 @@ def node():
 
 def fetch(node, session_id, epoch, *partitions, forgotten=(), version=11):
     asked = [
-        {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1000} for number, offset in partitions
+        {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1000}
+        for number, offset in partitions
     ]
     body = {
         "max_wait_ms": 0,
@@ -24,13 +25,19 @@ def fetch(node, session_id, epoch, *partitions, forgotten=(), version=11):
         "session_id": session_id,
         "session_epoch": epoch,
         "topics": [{"topic": "orders", "partitions": asked}] if asked else [],
-        "forgotten_topics_data": [{"topic": "orders", "partitions": list(forgotten)}] if forgotten else [],
+        "forgotten_topics_data": (
+            [{"topic": "orders", "partitions": list(forgotten)}] if forgotten else []
+        ),
     }
     return node.call("Fetch", version, **body)
 
 
 def shown(answer):
-    return [partition.partition_index for topic in answer.responses for partition in topic.partitions]
+    return [
+        partition.partition_index
+        for topic in answer.responses
+        for partition in topic.partitions
+    ]
 
 
 def test_kip_227_the_first_answer_is_full_and_later_ones_hold_only_news(node):
@@ -68,16 +75,30 @@ def test_kip_227_a_wrong_epoch_or_an_unknown_session_is_refused(node):
 
 
 @pytest.mark.parametrize(("opened", "continued"), [(12, 13), (13, 12)])
-def test_kip_516_a_session_goes_on_with_names_or_with_ids_as_it_began(node, opened, continued):
+def test_kip_516_a_session_goes_on_with_names_or_with_ids_as_it_began(
+    node, opened, continued
+):
     session = fetch(node, 0, 0, version=opened).session_id
-    assert fetch(node, session, 1, version=continued).error_code == Error.FETCH_SESSION_TOPIC_ID_ERROR
+    assert (
+        fetch(node, session, 1, version=continued).error_code
+        == Error.FETCH_SESSION_TOPIC_ID_ERROR
+    )
     assert fetch(node, session, 1, version=opened).error_code == Error.NONE
 
 
-def test_kip_595_a_session_that_goes_on_in_an_older_version_hears_of_no_diverging_epoch(node):
-    partition = {"partition": 0, "fetch_offset": 5, "last_fetched_epoch": 0, "partition_max_bytes": 1000}
+def test_kip_595_a_session_that_goes_on_in_an_older_version_hears_of_no_diverging_epoch(
+    node,
+):
+    partition = {
+        "partition": 0,
+        "fetch_offset": 5,
+        "last_fetched_epoch": 0,
+        "partition_max_bytes": 1000,
+    }
     topics = [{"topic": "orders", "partitions": [partition]}]
-    opened = node.call("Fetch", 12, max_wait_ms=0, min_bytes=0, session_epoch=0, topics=topics)
+    opened = node.call(
+        "Fetch", 12, max_wait_ms=0, min_bytes=0, session_epoch=0, topics=topics
+    )
     assert opened.responses[0].partitions[0].diverging_epoch.end_offset == 0
     [goes_on] = fetch(node, opened.session_id, 1).responses
     assert goes_on.partitions[0].error_code == Error.OFFSET_OUT_OF_RANGE
@@ -99,10 +120,23 @@ def test_kip_227_with_no_free_slot_a_client_goes_on_without_a_session():
 
 
 def test_kip_392_an_answer_that_sends_the_consumer_to_another_replica_is_never_left_out():
-    """It has no records, and marks that were told before; a consumer that doesn't get it asks again at once."""
+    """It has no records, and marks that were told before; a consumer that doesn't get
+    it asks again at once.
+    """
     session, key = Session(1, 1, 0, by_id=False), ("orders", 0)
-    answer = {"error_code": Error.NONE, "high_watermark": 7, "log_start_offset": 0, "records": b""}
+    answer = {
+        "error_code": Error.NONE,
+        "high_watermark": 7,
+        "log_start_offset": 0,
+        "records": b"",
+    }
     assert list(news(session, {key: answer}, incremental=False)) == [key]
     assert list(news(session, {key: answer}, incremental=True)) == []
     for _ in range(2):
-        assert list(news(session, {key: {**answer, "preferred_read_replica": 2}}, incremental=True)) == [key]
+        assert list(
+            news(
+                session,
+                {key: {**answer, "preferred_read_replica": 2}},
+                incremental=True,
+            )
+        ) == [key]

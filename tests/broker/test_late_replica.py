@@ -1,8 +1,9 @@
-"""Nothing counts before the others agreed: a second replica, played by the test, that answers late or never.
+"""Nothing counts before the others agreed: a second replica, played by the test, that
+answers late or never.
 
-It is in sync with every partition, and a voter of the metadata quorum; the node under test leads both.
+It is in sync with every partition, and a voter of the metadata quorum; the node under
+test leads both.
 """
-
 
 import pytest
 
@@ -13,16 +14,30 @@ from minikafka.cluster import controller
 from minikafka.cluster.election import LANE
 from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error
-from minikafka.wire.messages import decode_request, encode_request, encode_response, encode_versioned
+from minikafka.wire.messages import (
+    decode_request,
+    encode_request,
+    encode_response,
+    encode_versioned,
+)
 from minikafka.wire.records import encode_batch
 from tests.broker.node import WALL_MS, Node
 
-RANGE = [{"name": "range", "metadata": encode_versioned("ConsumerProtocolSubscription", 1, {"topics": ["orders"]})}]
+RANGE = [
+    {
+        "name": "range",
+        "metadata": encode_versioned(
+            "ConsumerProtocolSubscription", 1, {"topics": ["orders"]}
+        ),
+    }
+]
 SOON_MS = 100
 
 
 class Pair(Node):
-    """Broker 1, for which broker 2 votes, and broker 2, which fetches when the test says so."""
+    """Broker 1, for which broker 2 votes, and broker 2, which fetches when the test
+    says so.
+    """
 
     peers = {1: ("one", 9093), 2: ("two", 9093)}
 
@@ -37,20 +52,40 @@ class Pair(Node):
 
     def vote(self):
         """Broker 2 answers votes, and nothing else."""
-        for item in [item for item in self.out() if isinstance(item, Request) and item.lane == LANE]:
+        for item in [
+            item
+            for item in self.out()
+            if isinstance(item, Request) and item.lane == LANE
+        ]:
             asked = decode_request(bytearray().join(item.frame))
             if asked.api.name == "Vote":
-                partition = {"partition_index": 0, "leader_id": -1, "vote_granted": True}
-                partition["leader_epoch"] = asked.body.topics[0].partitions[0].replica_epoch
-                body = {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [partition]}]}
-                frame = encode_response("Vote", asked.version, asked.correlation_id, body)
+                partition = {
+                    "partition_index": 0,
+                    "leader_id": -1,
+                    "vote_granted": True,
+                }
+                partition["leader_epoch"] = (
+                    asked.body.topics[0].partitions[0].replica_epoch
+                )
+                body = {
+                    "topics": [
+                        {"topic_name": METADATA_TOPIC, "partitions": [partition]}
+                    ]
+                }
+                frame = encode_response(
+                    "Vote", asked.version, asked.correlation_id, body
+                )
                 self.broker.receive_reply(2, LANE, bytearray().join(frame), self.now)
 
     def out(self):
         """What is meant for clients; what broker 2 is asked stays without an answer."""
         items = [item for item in super().out() if not isinstance(item, HangUp)]
         self.requests = [item for item in items if isinstance(item, Request)]
-        return items if not self.broker.quorum.is_leader else [item for item in items if item not in self.requests]
+        return (
+            items
+            if not self.broker.quorum.is_leader
+            else [item for item in items if item not in self.requests]
+        )
 
     def fetch_metadata(self):
         quorum = self.broker.quorum
@@ -81,17 +116,30 @@ def empty():
 
 @pytest.fixture
 def pair(empty):
-    """With topics `orders` and `__consumer_offsets`, one partition each, both brokers in sync."""
+    """With topics `orders` and `__consumer_offsets`, one partition each, both brokers
+    in sync.
+    """
     empty.join()
     broker = empty.broker
-    second = controller.registration(2, b"2" * 16, [b"d" * 16], {"PLAINTEXT": ("two", 9092)})
-    broker.quorum.append(controller.register_broker(second, broker.quorum.end_offset), empty.now)
+    second = controller.registration(
+        2, b"2" * 16, [b"d" * 16], {"PLAINTEXT": ("two", 9092)}
+    )
+    broker.quorum.append(
+        controller.register_broker(second, broker.quorum.end_offset), empty.now
+    )
     empty.fetch_metadata()
-    broker.quorum.append(controller.unfence(broker.image, 2, broker.controller.topic_value), empty.now)
+    broker.quorum.append(
+        controller.unfence(broker.image, 2, broker.controller.topic_value), empty.now
+    )
     empty.fetch_metadata()
     for name in ("orders", OFFSETS_TOPIC):
         placed = [{"partition_index": 0, "broker_ids": [1, 2]}]
-        topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": placed}
+        topic = {
+            "name": name,
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "assignments": placed,
+        }
         empty.send("CreateTopics", 5, topics=[topic], timeout_ms=1000)
         empty.fetch_metadata()
         assert empty.answer().topics[0].error_code == Error.NONE
@@ -120,7 +168,9 @@ def test_acks_1_is_answered_at_once(pair):
     assert produce(pair, acks=1) == (Error.NONE, 0)
 
 
-def test_acks_all_gives_up_after_the_requests_timeout_and_the_records_may_still_come_to_count(pair):
+def test_acks_all_gives_up_after_the_requests_timeout_and_the_records_may_still_come_to_count(
+    pair,
+):
     assert produce(pair) is None
     pair.pass_time(1000)
     answer = pair.answer("Produce", 9).responses[0].partition_responses[0]
@@ -134,13 +184,21 @@ def test_kip_98_a_batch_that_is_there_already_waits_like_a_new_one(pair):
     assert produce(pair, acks=1, **numbered) == (Error.NONE, 0)
     assert produce(pair, **numbered) is None
     pair.fetch_records()
-    assert pair.answer("Produce", 9).responses[0].partition_responses[0].base_offset == 0
+    assert (
+        pair.answer("Produce", 9).responses[0].partition_responses[0].base_offset == 0
+    )
 
 
 def test_a_leader_that_was_replaced_meanwhile_promises_nothing(pair):
     assert produce(pair) is None
-    fields = {"partition_id": 0, "topic_id": pair.broker.image.topics["orders"].topic_id, "leader": 2}
-    pair.broker.quorum.append([controller.MetadataRecord("PartitionChangeRecord", 2, fields)], pair.now)
+    fields = {
+        "partition_id": 0,
+        "topic_id": pair.broker.image.topics["orders"].topic_id,
+        "leader": 2,
+    }
+    pair.broker.quorum.append(
+        [controller.MetadataRecord("PartitionChangeRecord", 2, fields)], pair.now
+    )
     pair.fetch_metadata()
     answer = pair.answer("Produce", 9).responses[0].partition_responses[0]
     assert answer.error_code == Error.NOT_LEADER_OR_FOLLOWER
@@ -159,7 +217,9 @@ def test_consumers_do_not_see_what_does_not_count(pair):
 
 
 class Wire:
-    """A client's frames, numbered by their correlation ids, which a turn lets in; and what became of them."""
+    """A client's frames, numbered by their correlation ids, which a turn lets in; and
+    what became of them.
+    """
 
     def __init__(self, pair):
         self.pair, self.frames, self.heard = pair, [], []
@@ -178,12 +238,20 @@ class Wire:
                 self.turn.gone(effect.connection)
 
     def produce(self, number, value="a", acks=-1, topic="orders"):
-        data = [{"index": 0, "records": encode_batch([(WALL_MS, None, value.encode(), [])])}]
-        body = {"acks": acks, "timeout_ms": 1000, "topic_data": [{"name": topic, "partition_data": data}]}
+        data = [
+            {"index": 0, "records": encode_batch([(WALL_MS, None, value.encode(), [])])}
+        ]
+        body = {
+            "acks": acks,
+            "timeout_ms": 1000,
+            "topic_data": [{"name": topic, "partition_data": data}],
+        }
         self.ask("Produce", 9, number, **body)
 
     def ask(self, api, version, number, **body):
-        self.frames.append(bytearray().join(encode_request(api, version, number, "test", body)))
+        self.frames.append(
+            bytearray().join(encode_request(api, version, number, "test", body))
+        )
 
     def go(self):
         self.turn.admit("client")
@@ -200,7 +268,9 @@ def wire(pair):
     return Wire(pair)
 
 
-def test_requests_in_flight_are_appended_while_the_first_one_waits_to_be_replicated(wire):
+def test_requests_in_flight_are_appended_while_the_first_one_waits_to_be_replicated(
+    wire,
+):
     for number in range(MOST_INSIDE + 2):
         wire.produce(number, str(number))
     assert wire.go() == []
@@ -210,7 +280,9 @@ def test_requests_in_flight_are_appended_while_the_first_one_waits_to_be_replica
     assert wire.appended == MOST_INSIDE + 2
     wire.pair.fetch_records()
     assert wire.go() == list(range(MOST_INSIDE + 2))
-    assert wire.pair.values("orders") == [str(number) for number in range(MOST_INSIDE + 2)]
+    assert wire.pair.values("orders") == [
+        str(number) for number in range(MOST_INSIDE + 2)
+    ]
 
 
 def test_what_is_done_early_is_answered_in_its_turn(wire):
@@ -218,7 +290,9 @@ def test_what_is_done_early_is_answered_in_its_turn(wire):
     wire.produce(2, acks=1)
     wire.produce(3)
     assert wire.go() == []
-    assert wire.appended == 2, "who was answered early waits before another one comes in"
+    assert wire.appended == 2, (
+        "who was answered early waits before another one comes in"
+    )
     wire.pair.fetch_records()
     assert wire.go() == [1, 2]
     assert wire.appended == 3
@@ -227,9 +301,23 @@ def test_what_is_done_early_is_answered_in_its_turn(wire):
 
 
 def test_a_request_that_waits_for_something_else_lets_nobody_in(wire):
-    partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20, "current_leader_epoch": -1}
+    partition = {
+        "partition": 0,
+        "fetch_offset": 0,
+        "partition_max_bytes": 1 << 20,
+        "current_leader_epoch": -1,
+    }
     topics = [{"topic": "orders", "partitions": [partition]}]
-    wire.ask("Fetch", 11, 1, max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, session_epoch=-1, topics=topics)
+    wire.ask(
+        "Fetch",
+        11,
+        1,
+        max_wait_ms=500,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        session_epoch=-1,
+        topics=topics,
+    )
     wire.produce(2)
     assert wire.go() == []
     assert wire.appended == 0
@@ -267,7 +355,9 @@ def test_nobody_waits_for_a_producer_that_hangs_up_with_requests_in_flight(wire)
     assert wire.go() == []
 
 
-def test_a_bug_in_one_of_the_requests_in_flight_closes_the_connection_at_once(wire, monkeypatch):
+def test_a_bug_in_one_of_the_requests_in_flight_closes_the_connection_at_once(
+    wire, monkeypatch
+):
     wire.produce(1)
     wire.go()
 
@@ -284,19 +374,44 @@ def test_a_bug_in_one_of_the_requests_in_flight_closes_the_connection_at_once(wi
 
 
 def commit(pair, offset):
-    topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
-    pair.send("OffsetCommit", 5, group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=topics)
+    topics = [
+        {
+            "name": "orders",
+            "partitions": [{"partition_index": 0, "committed_offset": offset}],
+        }
+    ]
+    pair.send(
+        "OffsetCommit",
+        5,
+        group_id="g",
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        topics=topics,
+    )
 
 
 def test_a_committed_offset_is_not_there_before_it_counts(pair):
     commit(pair, 7)
     assert pair.answer() is None
     pair.connect("other")
-    pair.send("OffsetFetch", 5, connection="other", group_id="g", topics=[{"name": "orders", "partition_indexes": [0]}])
+    pair.send(
+        "OffsetFetch",
+        5,
+        connection="other",
+        group_id="g",
+        topics=[{"name": "orders", "partition_indexes": [0]}],
+    )
     assert pair.answer().topics[0].partitions[0].committed_offset == -1
     pair.fetch_records(OFFSETS_TOPIC)
-    assert pair.answer("OffsetCommit", 5).topics[0].partitions[0].error_code == Error.NONE
-    found = pair.call("OffsetFetch", 5, group_id="g", topics=[{"name": "orders", "partition_indexes": [0]}])
+    assert (
+        pair.answer("OffsetCommit", 5).topics[0].partitions[0].error_code == Error.NONE
+    )
+    found = pair.call(
+        "OffsetFetch",
+        5,
+        group_id="g",
+        topics=[{"name": "orders", "partition_indexes": [0]}],
+    )
     assert found.topics[0].partitions[0].committed_offset == 7
 
 
@@ -311,7 +426,10 @@ def test_a_node_is_ready_only_when_its_registration_is_committed(empty):
 
 
 def new_topic(name):
-    return {"topics": [{"name": name, "num_partitions": 1, "replication_factor": 1}], "timeout_ms": 1000}
+    return {
+        "topics": [{"name": name, "num_partitions": 1, "replication_factor": 1}],
+        "timeout_ms": 1000,
+    }
 
 
 def test_a_topic_is_there_when_its_records_are_committed(pair):
@@ -347,28 +465,55 @@ def test_kip_730_a_producer_id_waits_for_its_block(pair):
     assert pair.answer() is None
     pair.fetch_metadata()
     first = pair.answer().producer_id
-    assert pair.call("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000).producer_id == first + 1
+    assert (
+        pair.call(
+            "InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000
+        ).producer_id
+        == first + 1
+    )
 
 
-def test_kip_730_who_is_not_registered_has_no_producer_id_yet_and_its_client_tries_again(empty):
-    """The controller refuses the broker with STALE_BROKER_EPOCH, of which no client knows."""
+def test_kip_730_who_is_not_registered_has_no_producer_id_yet_and_its_client_tries_again(
+    empty,
+):
+    """The controller refuses the broker with STALE_BROKER_EPOCH, of which no client
+    knows.
+    """
     empty.send("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000)
     empty.fetch_metadata()
     assert not empty.broker.ready
     assert empty.answer().error_code == Error.COORDINATOR_LOAD_IN_PROGRESS
 
 
-def test_kip_966_a_replica_that_left_when_nothing_new_could_count_is_told_to_clients(pair):
+def test_kip_966_a_replica_that_left_when_nothing_new_could_count_is_told_to_clients(
+    pair,
+):
     placed = [{"partition_index": 0, "broker_ids": [1, 2]}]
-    topic = {"name": "safe", "num_partitions": -1, "replication_factor": -1, "assignments": placed}
+    topic = {
+        "name": "safe",
+        "num_partitions": -1,
+        "replication_factor": -1,
+        "assignments": placed,
+    }
     topic["configs"] = [{"name": "min.insync.replicas", "value": "2"}]
     pair.send("CreateTopics", 5, topics=[topic], timeout_ms=1000)
     pair.fetch_metadata()
     assert pair.answer().topics[0].error_code == Error.NONE
-    pair.broker.quorum.append(controller.fence(pair.broker.image, [2], pair.broker.controller.topic_value), pair.now)
+    pair.broker.quorum.append(
+        controller.fence(pair.broker.image, [2], pair.broker.controller.topic_value),
+        pair.now,
+    )
     pair.fetch_metadata()
-    [told] = pair.call("DescribeTopicPartitions", 0, topics=[{"name": "safe"}]).topics[0].partitions
-    assert (told.isr_nodes, told.eligible_leader_replicas, told.last_known_elr) == ([1], [2], [])
+    [told] = (
+        pair.call("DescribeTopicPartitions", 0, topics=[{"name": "safe"}])
+        .topics[0]
+        .partitions
+    )
+    assert (told.isr_nodes, told.eligible_leader_replicas, told.last_known_elr) == (
+        [1],
+        [2],
+        [],
+    )
 
 
 def test_what_a_restart_finds_uncommitted_counts_only_with_the_new_leader_epoch(pair):

@@ -1,5 +1,6 @@
-"""A node with thousands of partitions: no turn of it takes as long as a follower of the metadata quorum waits for its
-leader (KIP-595), and a stop and a start do nothing for each log that it does not need. Work is counted, not time.
+"""A node with thousands of partitions: no turn of it takes as long as a follower of the
+metadata quorum waits for its leader (KIP-595), and a stop and a start do nothing for
+each log that it does not need. Work is counted, not time.
 """
 
 from minikafka.cluster import controller
@@ -34,7 +35,9 @@ def counter(monkeypatch, owner, name):
         calls[0] += 1
         return before(*args, **kwargs)
 
-    monkeypatch.setattr(owner, name, staticmethod(counted) if owner is MetadataRecord else counted)
+    monkeypatch.setattr(
+        owner, name, staticmethod(counted) if owner is MetadataRecord else counted
+    )
     return calls
 
 
@@ -46,10 +49,18 @@ def with_many(disk=None):
     return node
 
 
-def test_a_decision_of_thousands_of_records_is_decoded_in_pieces_and_counts_as_a_whole(monkeypatch):
+def test_a_decision_of_thousands_of_records_is_decoded_in_pieces_and_counts_as_a_whole(
+    monkeypatch,
+):
     node = Node()
     decoded = counter(monkeypatch, MetadataRecord, "decoded")
-    topic = {"name": "many", "num_partitions": MANY, "replication_factor": 1, "assignments": [], "configs": []}
+    topic = {
+        "name": "many",
+        "num_partitions": MANY,
+        "replication_factor": 1,
+        "assignments": [],
+        "configs": [],
+    }
     node.send("CreateTopics", 7, topics=[topic], timeout_ms=1000)
     turns = 1
     while node.broker.quorum.is_handing_on:
@@ -68,8 +79,18 @@ def image_of_many(brokers=(1, 2, 3)):
     """Each partition is on all brokers, and led by each in turn."""
     image = Image()
     for broker in brokers:
-        fields = {"broker_id": broker, "broker_epoch": broker, "end_points": [], "fenced": False}
-        image.apply(broker, MetadataRecord("RegisterBrokerRecord", 3, fields | {"incarnation_id": bytes(16)}))
+        fields = {
+            "broker_id": broker,
+            "broker_epoch": broker,
+            "end_points": [],
+            "fenced": False,
+        }
+        image.apply(
+            broker,
+            MetadataRecord(
+                "RegisterBrokerRecord", 3, fields | {"incarnation_id": bytes(16)}
+            ),
+        )
     topic_id = bytes([7] * 16)
     placement = controller.place(image, MANY, len(brokers), first=0)
     for record in controller.create_topic("many", topic_id, placement, {}):
@@ -82,7 +103,9 @@ def value(topic, name):
 
 
 def decide_until_done(image, decide):
-    """The decisions, one after the other, each in the image before the next; and who leads afterwards."""
+    """The decisions, one after the other, each in the image before the next; and who
+    leads afterwards.
+    """
     decisions = []
     while records := decide():
         assert len(records) <= CHANGES_AT_ONCE + 2
@@ -97,7 +120,10 @@ def test_two_silent_brokers_are_fenced_in_several_decisions_and_never_lead_in_be
     image = image_of_many()
 
     def decide():
-        assert all(partition.leader != 2 or 1 in partition.isr for _, _, partition in image.all_partitions())
+        assert all(
+            partition.leader != 2 or 1 in partition.isr
+            for _, _, partition in image.all_partitions()
+        )
         return [] if image.brokers[1].fenced else controller.fence(image, [1, 2], value)
 
     decisions, leaders = decide_until_done(image, decide)
@@ -108,10 +134,18 @@ def test_two_silent_brokers_are_fenced_in_several_decisions_and_never_lead_in_be
 
 
 def test_a_broker_that_wants_to_stop_hands_over_in_several_decisions():
-    """KIP-112's controlled shutdown: it may go when there is nothing left to hand over."""
+    """KIP-112's controlled shutdown: it may go when there is nothing left to hand
+    over.
+    """
     image = image_of_many()
-    decisions, leaders = decide_until_done(image, lambda: controller.begin_shutdown(image, 1, value))
-    assert [len(names) for names in decisions] == [CHANGES_AT_ONCE + 1, CHANGES_AT_ONCE, MANY - 2 * CHANGES_AT_ONCE]
+    decisions, leaders = decide_until_done(
+        image, lambda: controller.begin_shutdown(image, 1, value)
+    )
+    assert [len(names) for names in decisions] == [
+        CHANGES_AT_ONCE + 1,
+        CHANGES_AT_ONCE,
+        MANY - 2 * CHANGES_AT_ONCE,
+    ]
     assert leaders == {2, 3}
     assert all(1 not in partition.isr for _, _, partition in image.all_partitions())
 
@@ -132,7 +166,9 @@ def test_a_start_opens_so_many_logs_in_one_turn(monkeypatch):
 
 
 def test_logs_without_a_record_cost_nothing_at_a_stop_and_a_start():
-    """A sync for each of thousands of logs took longer than `serve` waits for its brokers to stop."""
+    """A sync for each of thousands of logs took longer than `serve` waits for its
+    brokers to stop.
+    """
     disk = CountingDisk()
     node = with_many(disk)
     disk.written.clear()
@@ -140,5 +176,7 @@ def test_logs_without_a_record_cost_nothing_at_a_stop_and_a_start():
     assert not [path for path in disk.written if path.startswith("many-")]
     assert node.produce("many", "paid", partition=7).error_code == 0
     node.restart(clean=True)
-    assert [path for path in disk.written if path.endswith(f"/{1:020}.snapshot")] == [f"many-7/{1:020}.snapshot"]
+    assert [path for path in disk.written if path.endswith(f"/{1:020}.snapshot")] == [
+        f"many-7/{1:020}.snapshot"
+    ]
     assert node.values("many", partition=7) == ["paid"]

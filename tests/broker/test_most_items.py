@@ -1,5 +1,6 @@
-"""A request with as many items as a node takes holds up everybody else for as long as it is worked on. Work is counted
-in calls of functions, ours and the interpreter's: a million are about a fifth of a second on an idle machine.
+"""A request with as many items as a node takes holds up everybody else for as long as
+it is worked on. Work is counted in calls of functions, ours and the interpreter's: a
+million are about a fifth of a second on an idle machine.
 """
 
 import sys
@@ -42,7 +43,9 @@ def counted():
 
 @pytest.fixture(scope="module")
 def node():
-    """It has 2,000 topics, one of which has 9,990 partitions more, and a group with 900 offsets."""
+    """It has 2,000 topics, one of which has 9,990 partitions more, and a group with 900
+    offsets.
+    """
     node = Node()
     for first in (0, 1000):
         topics = [new_topic(name) for name in TOPICS[first : first + 1000]]
@@ -51,7 +54,9 @@ def node():
     node.call("FindCoordinator", 0, key="g")
     node.pass_time(20_000)
     node.out()
-    committed = [{"partition_index": number, "committed_offset": 1} for number in range(900)]
+    committed = [
+        {"partition_index": number, "committed_offset": 1} for number in range(900)
+    ]
     topics = [{"name": "large", "partitions": committed}]
     group = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": ""}
     answer = node.call("OffsetCommit", 8, **group, topics=topics)
@@ -61,10 +66,20 @@ def node():
 
 def new_topic(name, partitions=1, configs=()):
     how = {"num_partitions": partitions, "replication_factor": 1, "assignments": []}
-    return {"name": name, **how, "configs": [{"name": key, "value": value} for key, value in configs]}
+    return {
+        "name": name,
+        **how,
+        "configs": [{"name": key, "value": value} for key, value in configs],
+    }
 
 
-def of_large(count=N - 1, topic="name", partitions="partitions", number="partition_index", **fields):
+def of_large(
+    count=N - 1,
+    topic="name",
+    partitions="partitions",
+    number="partition_index",
+    **fields,
+):
     """All partitions of the large topic."""
     listed = [{number: each, **fields} if number else each for each in range(count)]
     return [{topic: "large", partitions: listed}]
@@ -72,14 +87,22 @@ def of_large(count=N - 1, topic="name", partitions="partitions", number="partiti
 
 def described(kinds_and_names, keys=None):
     resources = [
-        {"resource_type": kind, "resource_name": name, "configuration_keys": keys} for kind, name in kinds_and_names
+        {"resource_type": kind, "resource_name": name, "configuration_keys": keys}
+        for kind, name in kinds_and_names
     ]
-    return {"resources": resources, "include_synonyms": True, "include_documentation": True}
+    return {
+        "resources": resources,
+        "include_synonyms": True,
+        "include_documentation": True,
+    }
 
 
 def altered(names):
     config = {"name": "retention.ms", "value": "7"}
-    resources = [{"resource_type": TOPIC, "resource_name": name, "configs": [config]} for name in names]
+    resources = [
+        {"resource_type": TOPIC, "resource_name": name, "configs": [config]}
+        for name in names
+    ]
     return {"resources": resources, "validate_only": False}
 
 
@@ -87,51 +110,125 @@ EACH_TOPIC = [(TOPIC, name) for name in TOPICS]
 MOST = {
     # what it does -> API, version, body
     "configs of topics and groups": (
-        "DescribeConfigs", 4, described([*EACH_TOPIC, *((GROUP, name) for name in NAMES[2000:])]),
+        "DescribeConfigs",
+        4,
+        described([*EACH_TOPIC, *((GROUP, name) for name in NAMES[2000:])]),
     ),
-    "one config of each": ("DescribeConfigs", 4, described([(GROUP, name) for name in NAMES[: N // 2]], ["x"])),
-    "one broker's configs again and again": ("DescribeConfigs", 4, described([(BROKER, "1")] * N)),
-    "one topic's configs again and again": ("DescribeConfigs", 4, described([(TOPIC, TOPICS[0])] * N)),
-    "configs of brokers that aren't there": ("DescribeConfigs", 4, described((BROKER, name) for name in NAMES)),
+    "one config of each": (
+        "DescribeConfigs",
+        4,
+        described([(GROUP, name) for name in NAMES[: N // 2]], ["x"]),
+    ),
+    "one broker's configs again and again": (
+        "DescribeConfigs",
+        4,
+        described([(BROKER, "1")] * N),
+    ),
+    "one topic's configs again and again": (
+        "DescribeConfigs",
+        4,
+        described([(TOPIC, TOPICS[0])] * N),
+    ),
+    "configs of brokers that aren't there": (
+        "DescribeConfigs",
+        4,
+        described((BROKER, name) for name in NAMES),
+    ),
     "topics get a config": ("AlterConfigs", 2, altered(TOPICS)),
     "a config for all": (
-        "IncrementalAlterConfigs", 1,
-        {"resources": [{"resource_type": BROKER, "resource_name": "",
-          "configs": [{"name": "log.retention.ms", "config_operation": 0, "value": "9"}]}], "validate_only": False},
+        "IncrementalAlterConfigs",
+        1,
+        {
+            "resources": [
+                {
+                    "resource_type": BROKER,
+                    "resource_name": "",
+                    "configs": [
+                        {
+                            "name": "log.retention.ms",
+                            "config_operation": 0,
+                            "value": "9",
+                        }
+                    ],
+                }
+            ],
+            "validate_only": False,
+        },
     ),
     "all topics": ("Metadata", 12, {"topics": None}),
     "one topic again and again": ("Metadata", 9, {"topics": [{"name": "large"}] * N}),
     "one topic's partitions, again and again": (
-        "DescribeTopicPartitions", 0, {"topics": [{"name": "large"}] * N, "response_partition_limit": 2000},
+        "DescribeTopicPartitions",
+        0,
+        {"topics": [{"name": "large"}] * N, "response_partition_limit": 2000},
     ),
     "sizes": ("DescribeLogDirs", 4, {"topics": of_large(topic="topic", number=None)}),
     "sizes of all": ("DescribeLogDirs", 4, {"topics": None}),
-    "offsets by time": ("ListOffsets", 7, {"replica_id": -1, "topics": of_large(timestamp=1)}),
+    "offsets by time": (
+        "ListOffsets",
+        7,
+        {"replica_id": -1, "topics": of_large(timestamp=1)},
+    ),
     "ends of epochs": (
-        "OffsetForLeaderEpoch", 4,
-        {"replica_id": -1, "topics": of_large(topic="topic", number="partition", leader_epoch=0)},
+        "OffsetForLeaderEpoch",
+        4,
+        {
+            "replica_id": -1,
+            "topics": of_large(topic="topic", number="partition", leader_epoch=0),
+        },
     ),
-    "records to delete": ("DeleteRecords", 2, {"timeout_ms": 1000, "topics": of_large(offset=-1)}),
-    "producers": ("DescribeProducers", 0, {"topics": of_large(partitions="partition_indexes", number=None)}),
+    "records to delete": (
+        "DeleteRecords",
+        2,
+        {"timeout_ms": 1000, "topics": of_large(offset=-1)},
+    ),
+    "producers": (
+        "DescribeProducers",
+        0,
+        {"topics": of_large(partitions="partition_indexes", number=None)},
+    ),
     "elections": (
-        "ElectLeaders", 2,
-        {"election_type": 0, "timeout_ms": 1000, "topic_partitions": of_large(topic="topic", number=None)},
+        "ElectLeaders",
+        2,
+        {
+            "election_type": 0,
+            "timeout_ms": 1000,
+            "topic_partitions": of_large(topic="topic", number=None),
+        },
     ),
-    "one group's offsets again and again": ("OffsetFetch", 8, {"groups": [{"group_id": "g", "topics": None}] * N}),
-    "offsets of groups": ("OffsetFetch", 8, {"groups": [{"group_id": name, "topics": None} for name in NAMES]}),
+    "one group's offsets again and again": (
+        "OffsetFetch",
+        8,
+        {"groups": [{"group_id": "g", "topics": None}] * N},
+    ),
+    "offsets of groups": (
+        "OffsetFetch",
+        8,
+        {"groups": [{"group_id": name, "topics": None} for name in NAMES]},
+    ),
     "groups": ("DescribeGroups", 5, {"groups": NAMES}),
     "one group again and again": ("DescribeGroups", 5, {"groups": ["g"] * N}),
     "groups of the new protocol": ("ConsumerGroupDescribe", 1, {"group_ids": NAMES}),
     "groups to delete": ("DeleteGroups", 2, {"groups_names": NAMES[1:]}),
     "coordinators": ("FindCoordinator", 6, {"key_type": 0, "coordinator_keys": NAMES}),
     "transactions": ("DescribeTransactions", 0, {"transactional_ids": NAMES}),
-    "one transaction again and again": ("DescribeTransactions", 0, {"transactional_ids": ["t"] * N}),
-    "names of passwords": ("DescribeUserScramCredentials", 0, {"users": [{"name": name} for name in NAMES]}),
-}  # fmt: skip
+    "one transaction again and again": (
+        "DescribeTransactions",
+        0,
+        {"transactional_ids": ["t"] * N},
+    ),
+    "names of passwords": (
+        "DescribeUserScramCredentials",
+        0,
+        {"users": [{"name": name} for name in NAMES]},
+    ),
+}
 
 
 def work_of(node, api, version, body):
-    """The calls that a request takes, from its frame to the frame of the answer, which is of a bearable size."""
+    """The calls that a request takes, from its frame to the frame of the answer, which
+    is of a bearable size.
+    """
     frame = bytearray().join(encode_request(api, version, 1, "test", body))
     node.out()
     with counted() as work:
@@ -152,13 +249,25 @@ def test_no_request_however_many_items_it_has_is_long_work(what, node):
 
 def test_configs_of_a_resource_that_is_named_twice_are_refused(node):
     """As IncrementalAlterConfigs refuses them (KIP-339)."""
-    answer = node.call("DescribeConfigs", 4, **described([(TOPIC, "large"), (GROUP, "g"), (TOPIC, "large")]))
-    assert [each.error_code for each in answer.results] == [Error.INVALID_REQUEST, Error.NONE, Error.INVALID_REQUEST]
+    answer = node.call(
+        "DescribeConfigs",
+        4,
+        **described([(TOPIC, "large"), (GROUP, "g"), (TOPIC, "large")]),
+    )
+    assert [each.error_code for each in answer.results] == [
+        Error.INVALID_REQUEST,
+        Error.NONE,
+        Error.INVALID_REQUEST,
+    ]
 
 
 def test_what_the_configs_of_topics_share_is_worked_out_once(node):
-    one, many = (work_of(node, "DescribeConfigs", 4, described(EACH_TOPIC[:count])) for count in (1, 1001))
-    assert (many - one) / 1000 < 250  # calls for the more than thirty configs of a topic
+    one, many = (
+        work_of(node, "DescribeConfigs", 4, described(EACH_TOPIC[:count]))
+        for count in (1, 1001)
+    )
+    # calls for the more than thirty configs of a topic
+    assert (many - one) / 1000 < 250
 
 
 def test_a_config_of_one_topic_touches_no_other(node):
@@ -169,7 +278,9 @@ def test_a_config_of_one_topic_touches_no_other(node):
 
 
 def test_a_request_makes_only_so_many_logs_and_the_others_come_in_the_background():
-    """A topic's leader may not have made the log yet: NOT_LEADER_OR_FOLLOWER, and clients ask again."""
+    """A topic's leader may not have made the log yet: NOT_LEADER_OR_FOLLOWER, and
+    clients ask again.
+    """
     node = Node()
     node.create_topic("new", partitions=1000)
     latest = [{"partition_index": number, "timestamp": -1} for number in range(1000)]

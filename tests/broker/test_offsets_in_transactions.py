@@ -1,4 +1,6 @@
-"""Offsets that a transaction commits (KIP-98, KIP-447): pending until its marker is in the offsets topic."""
+"""Offsets that a transaction commits (KIP-98, KIP-447): pending until its marker is in
+the offsets topic.
+"""
 
 import pytest
 
@@ -22,32 +24,74 @@ class Offsets(Node):
         while self.call("OffsetFetch", 7, group_id="billing", topics=None).error_code:
             self.pass_time(1)
 
-    def pending(self, offset, of=7, epoch=0, partition=0, version=3, topic="orders", group="billing", **member):
-        at = {"partition_index": partition, "committed_offset": offset, "committed_metadata": ""}
+    def pending(
+        self,
+        offset,
+        of=7,
+        epoch=0,
+        partition=0,
+        version=3,
+        topic="orders",
+        group="billing",
+        **member,
+    ):
+        at = {
+            "partition_index": partition,
+            "committed_offset": offset,
+            "committed_metadata": "",
+        }
         topics = [{"name": topic, "partitions": [at]}]
-        who = {"transactional_id": "t", "group_id": group, "producer_id": of, "producer_epoch": epoch}
+        who = {
+            "transactional_id": "t",
+            "group_id": group,
+            "producer_id": of,
+            "producer_epoch": epoch,
+        }
         answer = self.call("TxnOffsetCommit", version, **who, topics=topics, **member)
         return answer.topics[0].partitions[0].error_code
 
     def committed(self, offset, partition=0):
-        at = {"partition_index": partition, "committed_offset": offset, "committed_metadata": ""}
-        answer = self.call("OffsetCommit", 5, group_id="billing", topics=[{"name": "orders", "partitions": [at]}])
+        at = {
+            "partition_index": partition,
+            "committed_offset": offset,
+            "committed_metadata": "",
+        }
+        answer = self.call(
+            "OffsetCommit",
+            5,
+            group_id="billing",
+            topics=[{"name": "orders", "partitions": [at]}],
+        )
         assert answer.topics[0].partitions[0].error_code == Error.NONE
 
     def marker(self, committed, of=7, epoch=0, coordinator_epoch=0, partition=None):
         number = partition_for("billing", 3) if partition is None else partition
         topics = [{"name": OFFSETS, "partition_indexes": [number]}]
-        marker = {"producer_id": of, "producer_epoch": epoch, "transaction_result": committed}
+        marker = {
+            "producer_id": of,
+            "producer_epoch": epoch,
+            "transaction_result": committed,
+        }
         marker |= {"topics": topics, "coordinator_epoch": coordinator_epoch}
-        return self.call("WriteTxnMarkers", 1, markers=[marker]).markers[0].topics[0].partitions[0].error_code
+        return (
+            self.call("WriteTxnMarkers", 1, markers=[marker])
+            .markers[0]
+            .topics[0]
+            .partitions[0]
+            .error_code
+        )
 
     def offset(self, partition=0, stable=False):
         """What OffsetFetch answers: the offset, or the error's name."""
         topics = [{"name": "orders", "partition_indexes": [partition]}]
-        answer = self.call("OffsetFetch", 7, group_id="billing", topics=topics, require_stable=stable)
+        answer = self.call(
+            "OffsetFetch", 7, group_id="billing", topics=topics, require_stable=stable
+        )
         found = answer.topics[0].partitions[0]
         assert found.committed_offset == -1 or not found.error_code
-        return Error(found.error_code).name if found.error_code else found.committed_offset
+        return (
+            Error(found.error_code).name if found.error_code else found.committed_offset
+        )
 
 
 @pytest.fixture
@@ -75,7 +119,9 @@ def test_kip_447_who_asks_for_stable_offsets_is_sent_away_meanwhile(node):
     node.committed(5)
     node.pending(9)
     assert node.offset(stable=True) == "UNSTABLE_OFFSET_COMMIT"
-    assert node.offset(partition=1, stable=True) == -1, "only the partition that the transaction is about"
+    assert node.offset(partition=1, stable=True) == -1, (
+        "only the partition that the transaction is about"
+    )
     node.marker(False)
     assert node.offset(stable=True) == 5
 
@@ -104,7 +150,10 @@ def test_an_older_epoch_of_the_producer_is_fenced(node):
     assert node.marker(True, epoch=2) == Error.INVALID_PRODUCER_EPOCH
     assert node.marker(False, epoch=4, coordinator_epoch=2) == Error.NONE
     assert node.pending(10, epoch=3) == Error.INVALID_PRODUCER_EPOCH
-    assert node.marker(True, epoch=4, coordinator_epoch=1) == Error.TRANSACTION_COORDINATOR_FENCED
+    assert (
+        node.marker(True, epoch=4, coordinator_epoch=1)
+        == Error.TRANSACTION_COORDINATOR_FENCED
+    )
 
 
 @pytest.mark.parametrize("ended", [None, True, False])
@@ -117,21 +166,37 @@ def test_a_restarted_coordinator_knows_what_is_pending(ended, clean):
         node.marker(ended)
     node.restart(clean)
     node.pass_time(1)
-    assert node.offset(stable=True) == {None: "UNSTABLE_OFFSET_COMMIT", True: 9, False: 5}[ended]
+    assert (
+        node.offset(stable=True)
+        == {None: "UNSTABLE_OFFSET_COMMIT", True: 9, False: 5}[ended]
+    )
     if ended is None:
         node.marker(True)
         assert node.offset(stable=True) == 9
 
 
-def test_kip_447_a_producer_may_say_which_member_it_commits_for_and_an_old_one_is_refused(node):
-    asked = {"group_id": "billing", "session_timeout_ms": 6000, "rebalance_timeout_ms": 6000, "member_id": ""}
-    asked |= {"protocol_type": "consumer", "protocols": [{"name": "range", "metadata": b""}]}
+def test_kip_447_a_producer_may_say_which_member_it_commits_for_and_an_old_one_is_refused(
+    node,
+):
+    asked = {
+        "group_id": "billing",
+        "session_timeout_ms": 6000,
+        "rebalance_timeout_ms": 6000,
+        "member_id": "",
+    }
+    asked |= {
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range", "metadata": b""}],
+    }
     node.send("JoinGroup", 3, **asked)
     node.pass_time(5000)
     joined = node.answer()
     member = {"member_id": joined.member_id, "generation_id": joined.generation_id}
     assert node.pending(9, **member) == Error.NONE
-    assert node.pending(9, **member | {"generation_id": joined.generation_id - 1}) == Error.ILLEGAL_GENERATION
+    assert (
+        node.pending(9, **member | {"generation_id": joined.generation_id - 1})
+        == Error.ILLEGAL_GENERATION
+    )
     assert node.pending(9, **member | {"member_id": "gone"}) == Error.UNKNOWN_MEMBER_ID
     assert node.pending(9) == Error.NONE, "who names no member is believed"
     assert node.pending(9, version=2) == Error.NONE
@@ -139,11 +204,20 @@ def test_kip_447_a_producer_may_say_which_member_it_commits_for_and_an_old_one_i
 
 def test_kip_848_members_of_a_consumer_group_are_checked_alike(node):
     epoch = node.call(
-        "ConsumerGroupHeartbeat", 1, group_id="billing", member_id="one", member_epoch=0, rebalance_timeout_ms=6000,
-        subscribed_topic_names=["orders"], topic_partitions=[],
-    ).member_epoch  # fmt: skip
+        "ConsumerGroupHeartbeat",
+        1,
+        group_id="billing",
+        member_id="one",
+        member_epoch=0,
+        rebalance_timeout_ms=6000,
+        subscribed_topic_names=["orders"],
+        topic_partitions=[],
+    ).member_epoch
     assert node.pending(9, member_id="one", generation_id=epoch) == Error.NONE
-    assert node.pending(9, member_id="one", generation_id=epoch + 1) == Error.ILLEGAL_GENERATION
+    assert (
+        node.pending(9, member_id="one", generation_id=epoch + 1)
+        == Error.ILLEGAL_GENERATION
+    )
     assert node.pending(9, member_id="two", generation_id=1) == Error.UNKNOWN_MEMBER_ID
     assert node.pending(9) == Error.NONE
 
@@ -157,7 +231,12 @@ def test_a_generation_of_no_group_is_refused(node):
 def test_kip_496_a_pending_offset_can_be_deleted(node):
     node.pending(9)
     partitions = [{"partition_index": 0}]
-    answer = node.call("OffsetDelete", 0, group_id="billing", topics=[{"name": "orders", "partitions": partitions}])
+    answer = node.call(
+        "OffsetDelete",
+        0,
+        group_id="billing",
+        topics=[{"name": "orders", "partitions": partitions}],
+    )
     assert answer.topics[0].partitions[0].error_code == Error.NONE
     assert node.offset(stable=True) == -1
     node.marker(True)
@@ -166,13 +245,18 @@ def test_kip_496_a_pending_offset_can_be_deleted(node):
 
 def test_a_deleted_group_takes_its_pending_offsets_along(node):
     node.pending(9)
-    assert node.call("DeleteGroups", 2, groups_names=["billing"]).results[0].error_code == Error.NONE
+    assert (
+        node.call("DeleteGroups", 2, groups_names=["billing"]).results[0].error_code
+        == Error.NONE
+    )
     node.marker(True)
     assert node.offset(stable=True) == -1
 
 
 def test_a_group_with_a_pending_offset_does_not_expire():
-    node = Offsets(offsets_retention_minutes=1, offsets_retention_check_interval_ms=1000)
+    node = Offsets(
+        offsets_retention_minutes=1, offsets_retention_check_interval_ms=1000
+    )
     node.committed(5)
     node.pending(9)
     node.pass_time(120_000)

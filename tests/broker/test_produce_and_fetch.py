@@ -40,7 +40,9 @@ def test_acks_0_that_fails_closes_the_connection(node):
         9,
         acks=0,
         timeout_ms=0,
-        topic_data=[{"name": "nowhere", "partition_data": [{"index": 0, "records": b""}]}],
+        topic_data=[
+            {"name": "nowhere", "partition_data": [{"index": 0, "records": b""}]}
+        ],
     )
     assert node.closed()
 
@@ -53,15 +55,22 @@ def test_acks_all_needs_min_insync_replicas_but_never_more_than_there_are(node):
     node.create_topic("careful", min_insync_replicas=2)
     assert node.produce("careful", "a", acks=-1).error_code == Error.NONE
     replica = node.broker.replicas.leader("careful", 0)
-    replica.partition = replace(replica.partition, replicas=(*replica.partition.replicas, 99))
+    replica.partition = replace(
+        replica.partition, replicas=(*replica.partition.replicas, 99)
+    )
     assert node.produce("careful", "a", acks=-1).error_code == Error.NOT_ENOUGH_REPLICAS
     assert node.produce("careful", "a", acks=1).error_code == Error.NONE
 
 
 def test_an_unknown_topic_or_partition_is_its_own_error(node):
     assert node.produce("nowhere", "a").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
-    assert node.produce("orders", "a", partition=7).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
-    assert node.fetch("orders", partition=7).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert (
+        node.produce("orders", "a", partition=7).error_code
+        == Error.UNKNOWN_TOPIC_OR_PARTITION
+    )
+    assert (
+        node.fetch("orders", partition=7).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    )
 
 
 def batch(**header):
@@ -85,34 +94,67 @@ def wrong_crc():
         (two_batches(), Error.INVALID_RECORD),
         (wrong_crc(), Error.CORRUPT_MESSAGE),
         (batch(base_offset=3), Error.INVALID_RECORD),
-        (batch(producer_id=5, producer_epoch=0, base_sequence=-1), Error.INVALID_RECORD),
+        (
+            batch(producer_id=5, producer_epoch=0, base_sequence=-1),
+            Error.INVALID_RECORD,
+        ),
         (encode_control_batch(1, b"\0\0\0\0\0\0", WALL_MS), Error.INVALID_RECORD),
-        (bytearray(encode_batch([(WALL_MS, None, b"a" * 1_100_000, [])])), Error.MESSAGE_TOO_LARGE),
-        (bytearray(encode_batch([(WALL_MS + 3_700_000, None, b"a", [])])), Error.INVALID_TIMESTAMP),
+        (
+            bytearray(encode_batch([(WALL_MS, None, b"a" * 1_100_000, [])])),
+            Error.MESSAGE_TOO_LARGE,
+        ),
+        (
+            bytearray(encode_batch([(WALL_MS + 3_700_000, None, b"a", [])])),
+            Error.INVALID_TIMESTAMP,
+        ),
     ],
-    ids=["empty", "two batches", "wrong crc", "base offset", "sequence", "control", "too large", "future"],
+    ids=[
+        "empty",
+        "two batches",
+        "wrong crc",
+        "base offset",
+        "sequence",
+        "control",
+        "too large",
+        "future",
+    ],
 )
-def test_a_batch_whose_header_is_wrong_is_refused_and_nothing_is_appended(node, records, error):
+def test_a_batch_whose_header_is_wrong_is_refused_and_nothing_is_appended(
+    node, records, error
+):
     assert node.produce("orders", batch=records).error_code == error
     assert node.values("orders") == []
 
 
 def test_kip_110_zstd_needs_produce_7(node):
     records = encode_batch([(WALL_MS, None, b"a", [])], compression="zstd")
-    assert node.produce("orders", batch=records, version=6).error_code == Error.UNSUPPORTED_COMPRESSION_TYPE
+    assert (
+        node.produce("orders", batch=records, version=6).error_code
+        == Error.UNSUPPORTED_COMPRESSION_TYPE
+    )
     assert node.produce("orders", batch=records, version=7).error_code == Error.NONE
 
 
 def test_log_append_time_is_the_brokers_and_told_to_the_producer(node):
     node.create_topic("stamped", message_timestamp_type="LogAppendTime")
     node.pass_time(1234)
-    assert node.produce("stamped", batch=encode_batch([(5, None, b"a", [])])).log_append_time_ms == WALL_MS + 1234
+    assert (
+        node.produce(
+            "stamped", batch=encode_batch([(5, None, b"a", [])])
+        ).log_append_time_ms
+        == WALL_MS + 1234
+    )
     header = read_header(node.fetch("stamped").records)
     assert header.log_append_time and header.max_timestamp == WALL_MS + 1234
 
 
 def test_create_time_is_left_alone(node):
-    assert node.produce("orders", batch=encode_batch([(5, None, b"a", [])])).log_append_time_ms == -1
+    assert (
+        node.produce(
+            "orders", batch=encode_batch([(5, None, b"a", [])])
+        ).log_append_time_ms
+        == -1
+    )
     assert read_header(node.fetch("orders").records).max_timestamp == 5
 
 
@@ -172,7 +214,9 @@ def test_a_waiting_fetch_counts_the_bytes_that_are_there(node):
 def test_a_fetch_that_waits_for_a_deleted_topic_is_told(node):
     node.send_fetch("orders", max_wait_ms=500)
     node.connect("other")
-    node.send("DeleteTopics", 5, connection="other", topic_names=["orders"], timeout_ms=1000)
+    node.send(
+        "DeleteTopics", 5, connection="other", topic_names=["orders"], timeout_ms=1000
+    )
     assert [item.connection for item in node.out()] == ["client", "other"]
 
 
@@ -203,9 +247,13 @@ def test_topics_can_be_fetched_by_id(node):
     topic_id = node.call("Metadata", 12, topics=[{"name": "orders"}]).topics[0].topic_id
     asked = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
     body = {"max_wait_ms": 0, "min_bytes": 1, "session_epoch": -1}
-    answer = node.call("Fetch", 13, **body, topics=[{"topic_id": topic_id, "partitions": [asked]}])
+    answer = node.call(
+        "Fetch", 13, **body, topics=[{"topic_id": topic_id, "partitions": [asked]}]
+    )
     assert values(answer.responses[0].partitions[0]) == ["a"]
-    answer = node.call("Fetch", 13, **body, topics=[{"topic_id": b"x" * 16, "partitions": [asked]}])
+    answer = node.call(
+        "Fetch", 13, **body, topics=[{"topic_id": b"x" * 16, "partitions": [asked]}]
+    )
     assert answer.responses[0].partitions[0].error_code == Error.UNKNOWN_TOPIC_ID
 
 
@@ -215,12 +263,20 @@ def test_topics_can_be_fetched_by_id(node):
 def idempotent(node, value, sequence, producer_id=None, epoch=0):
     if producer_id is None:
         producer_id = node.producer_id
-    return node.produce("orders", value, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
+    return node.produce(
+        "orders",
+        value,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+    )
 
 
 @pytest.fixture
 def numbered(node):
-    node.producer_id = node.call("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000).producer_id
+    node.producer_id = node.call(
+        "InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000
+    ).producer_id
     return node
 
 
@@ -240,7 +296,9 @@ def test_kip_98_a_gap_in_the_sequence_is_refused(numbered):
 def test_kip_98_the_last_five_batches_are_remembered(numbered):
     for sequence in range(7):
         idempotent(numbered, str(sequence), sequence)
-    assert [idempotent(numbered, "x", sequence).base_offset for sequence in range(2, 7)] == [2, 3, 4, 5, 6]
+    assert [
+        idempotent(numbered, "x", sequence).base_offset for sequence in range(2, 7)
+    ] == [2, 3, 4, 5, 6]
     assert idempotent(numbered, "x", 1).error_code != Error.NONE
 
 
@@ -256,14 +314,18 @@ def test_kip_98_sequences_survive_restart_clean_or_not(numbered):
 
 def test_kip_98_an_old_producer_epoch_is_refused(numbered):
     idempotent(numbered, "a", 0, epoch=1)
-    assert idempotent(numbered, "b", 1, epoch=0).error_code == Error.INVALID_PRODUCER_EPOCH
+    assert (
+        idempotent(numbered, "b", 1, epoch=0).error_code == Error.INVALID_PRODUCER_EPOCH
+    )
 
 
 def test_kip_730_no_producer_id_is_given_twice_not_even_after_a_crash(numbered):
     given = {numbered.producer_id}
     for clean in (True, False):
         numbered.restart(clean)
-        new = numbered.call("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000).producer_id
+        new = numbered.call(
+            "InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000
+        ).producer_id
         assert new not in given
         given.add(new)
 
@@ -299,9 +361,18 @@ def test_with_a_listener_an_append_is_told_with_its_cause():
 def produce(node, connection, value):
     records = encode_batch([(WALL_MS, None, value.encode(), [])])
     topic = {"name": "orders", "partition_data": [{"index": 0, "records": records}]}
-    node.send("Produce", 9, connection=connection, acks=1, timeout_ms=100, topic_data=[topic])
+    node.send(
+        "Produce", 9, connection=connection, acks=1, timeout_ms=100, topic_data=[topic]
+    )
 
 
 def fetch_in_epoch(node, epoch):
-    asked = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000, "current_leader_epoch": epoch}
-    return node.fetch("orders", topics=[{"topic": "orders", "partitions": [asked]}]).error_code
+    asked = {
+        "partition": 0,
+        "fetch_offset": 0,
+        "partition_max_bytes": 1000,
+        "current_leader_epoch": epoch,
+    }
+    return node.fetch(
+        "orders", topics=[{"topic": "orders", "partitions": [asked]}]
+    ).error_code

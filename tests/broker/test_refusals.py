@@ -1,4 +1,6 @@
-"""A request that fails as a whole: every version has a field for it, or the connection is closed."""
+"""A request that fails as a whole: every version has a field for it, or the connection
+is closed.
+"""
 
 import pytest
 
@@ -8,15 +10,27 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.messages import decode_response, encode_request
 from tests.broker.node import Node
 
-WHOLE = {key: each for key, each in HANDLERS.items() if not each.of_nodes and each.refuse is None}
-VERSIONS = [(key, version) for key, each in WHOLE.items() for version in range(each.versions[0], each.versions[1] + 1)]
+WHOLE = {
+    key: each
+    for key, each in HANDLERS.items()
+    if not each.of_nodes and each.refuse is None
+}
+VERSIONS = [
+    (key, version)
+    for key, each in WHOLE.items()
+    for version in range(each.versions[0], each.versions[1] + 1)
+]
 
 
 def fails(broker, request, now):
     raise KafkaError(Error.REQUEST_TIMED_OUT)
 
 
-@pytest.mark.parametrize(("key", "version"), VERSIONS, ids=[f"{WHOLE[key].api} {version}" for key, version in VERSIONS])
+@pytest.mark.parametrize(
+    ("key", "version"),
+    VERSIONS,
+    ids=[f"{WHOLE[key].api} {version}" for key, version in VERSIONS],
+)
 def test_every_version_says_that_a_request_failed(monkeypatch, key, version):
     node, api = Node(), WHOLE[key].api
     monkeypatch.setitem(HANDLERS, key, WHOLE[key]._replace(handle=fails))
@@ -24,7 +38,10 @@ def test_every_version_says_that_a_request_failed(monkeypatch, key, version):
     node.broker.receive("client", frame, node.now)
     [effect] = node.broker.outbox
     if isinstance(effect, Close):
-        assert effect.why == f"sent {api} {version}, which failed: {Error.REQUEST_TIMED_OUT.message}"
+        assert (
+            effect.why
+            == f"sent {api} {version}, which failed: {Error.REQUEST_TIMED_OUT.message}"
+        )
     else:
         assert isinstance(effect, Reply)
         _, told = decode_response(api, version, bytearray().join(effect.frame))

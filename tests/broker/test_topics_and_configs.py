@@ -1,4 +1,6 @@
-"""Topics, partitions, configs and the cluster, as clients see them; restarts included."""
+"""Topics, partitions, configs and the cluster, as clients see them; restarts
+included.
+"""
 
 import pytest
 
@@ -15,29 +17,46 @@ def node():
 
 def metadata(node, *names, version=12, create=True):
     topics = None if not names else [{"name": name} for name in names]
-    return node.call("Metadata", version, topics=topics, allow_auto_topic_creation=create)
+    return node.call(
+        "Metadata", version, topics=topics, allow_auto_topic_creation=create
+    )
 
 
 def test_metadata_creates_an_unknown_topic_unless_told_not_to(node):
-    assert metadata(node, "orders", create=False).topics[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert (
+        metadata(node, "orders", create=False).topics[0].error_code
+        == Error.UNKNOWN_TOPIC_OR_PARTITION
+    )
     first = metadata(node, "orders").topics[0]
-    assert first.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION, "it is being made: clients ask again"
+    assert first.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION, (
+        "it is being made: clients ask again"
+    )
     created = metadata(node, "orders").topics[0]
-    assert (created.error_code, len(created.partitions), created.partitions[0].leader_id) == (Error.NONE, 1, 1)
+    assert (
+        created.error_code,
+        len(created.partitions),
+        created.partitions[0].leader_id,
+    ) == (Error.NONE, 1, 1)
     assert metadata(node, "orders", create=False).topics[0].topic_id == created.topic_id
 
 
 def test_auto_creation_can_be_switched_off_and_sized():
     off = Node(auto_create_topics_enable="false")
-    assert metadata(off, "orders").topics[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
-    assert metadata(off, "orders").topics[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION, "nor is it made"
+    assert (
+        metadata(off, "orders").topics[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    )
+    assert (
+        metadata(off, "orders").topics[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    ), "nor is it made"
     large = Node(num_partitions=5)
     metadata(large, "orders")
     assert len(metadata(large, "orders").topics[0].partitions) == 5
 
 
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state"])
-def test_who_asks_for_a_coordinators_topic_gets_it_as_its_coordinator_wants_it(node, topic):
+def test_who_asks_for_a_coordinators_topic_gets_it_as_its_coordinator_wants_it(
+    node, topic
+):
     metadata(node, topic)
     assert len(node.broker.image.topics[topic].partitions) == 50
     assert node.broker.image.config(TOPIC, topic)["cleanup.policy"] == "compact"
@@ -45,7 +64,9 @@ def test_who_asks_for_a_coordinators_topic_gets_it_as_its_coordinator_wants_it(n
 
 def test_metadata_version_0_asks_for_all_topics_with_an_empty_list(node):
     node.create_topic("orders")
-    assert [topic.name for topic in node.call("Metadata", 0, topics=[]).topics] == ["orders"]
+    assert [topic.name for topic in node.call("Metadata", 0, topics=[]).topics] == [
+        "orders"
+    ]
     assert node.call("Metadata", 1, topics=[]).topics == []
 
 
@@ -71,20 +92,49 @@ def test_the_metadata_topic_is_reserved(node):
         ({"num_partitions": 10_001}, Error.POLICY_VIOLATION),
         ({"replication_factor": 2}, Error.INVALID_REPLICATION_FACTOR),
         ({"replication_factor": 0}, Error.INVALID_REPLICATION_FACTOR),
-        ({"configs": [{"name": "retention.ms", "value": "soon"}]}, Error.INVALID_CONFIG),
+        (
+            {"configs": [{"name": "retention.ms", "value": "soon"}]},
+            Error.INVALID_CONFIG,
+        ),
         ({"configs": [{"name": "colour", "value": "blue"}]}, Error.INVALID_CONFIG),
-        ({"configs": [{"name": "segment.bytes", "value": "1000"}]}, Error.INVALID_CONFIG),
-        ({"assignments": [{"partition_index": 0, "broker_ids": [1]}]}, Error.INVALID_REQUEST),
+        (
+            {"configs": [{"name": "segment.bytes", "value": "1000"}]},
+            Error.INVALID_CONFIG,
+        ),
+        (
+            {"assignments": [{"partition_index": 0, "broker_ids": [1]}]},
+            Error.INVALID_REQUEST,
+        ),
     ],
 )
 def test_a_topic_that_cannot_be_created_says_why(node, wish, error):
-    topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []} | wish
-    assert node.call("CreateTopics", 7, topics=[topic], timeout_ms=1000).topics[0].error_code == error
-    assert metadata(node, "orders", create=False).topics[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    topic = {
+        "name": "orders",
+        "num_partitions": 1,
+        "replication_factor": 1,
+        "assignments": [],
+        "configs": [],
+    } | wish
+    assert (
+        node.call("CreateTopics", 7, topics=[topic], timeout_ms=1000)
+        .topics[0]
+        .error_code
+        == error
+    )
+    assert (
+        metadata(node, "orders", create=False).topics[0].error_code
+        == Error.UNKNOWN_TOPIC_OR_PARTITION
+    )
 
 
 def test_minus_one_asks_for_the_brokers_defaults(node):
-    topic = {"name": "orders", "num_partitions": -1, "replication_factor": -1, "assignments": [], "configs": []}
+    topic = {
+        "name": "orders",
+        "num_partitions": -1,
+        "replication_factor": -1,
+        "assignments": [],
+        "configs": [],
+    }
     created = node.call("CreateTopics", 7, topics=[topic], timeout_ms=1000).topics[0]
     assert (created.num_partitions, created.replication_factor) == (1, 1)
 
@@ -92,9 +142,17 @@ def test_minus_one_asks_for_the_brokers_defaults(node):
 def test_validate_only_creates_nothing_and_tells_of_nothing():
     events = []
     node = Node(listeners=[events.append])
-    topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
+    topic = {
+        "name": "orders",
+        "num_partitions": 1,
+        "replication_factor": 1,
+        "assignments": [],
+        "configs": [],
+    }
     assert (
-        node.call("CreateTopics", 7, topics=[topic], validate_only=True, timeout_ms=0).topics[0].error_code
+        node.call("CreateTopics", 7, topics=[topic], validate_only=True, timeout_ms=0)
+        .topics[0]
+        .error_code
         == Error.NONE
     )
     assert metadata(node).topics == []
@@ -108,7 +166,11 @@ def test_a_topic_is_created_once(node):
 
 def grow(node, count):
     topic = {"name": "orders", "count": count, "assignments": None}
-    return node.call("CreatePartitions", 3, topics=[topic], timeout_ms=1000).results[0].error_code
+    return (
+        node.call("CreatePartitions", 3, topics=[topic], timeout_ms=1000)
+        .results[0]
+        .error_code
+    )
 
 
 def test_kip_195_partitions_are_added_and_never_removed(node):
@@ -123,7 +185,9 @@ def test_kip_195_partitions_are_added_and_never_removed(node):
 
 def test_metadata_describes_a_topic_once_until_something_changes(node):
     def partitions():
-        return len(node.call("Metadata", 12, topics=[{"name": "orders"}]).topics[0].partitions)
+        return len(
+            node.call("Metadata", 12, topics=[{"name": "orders"}]).topics[0].partitions
+        )
 
     node.create_topic("orders", partitions=2)
     assert partitions() == 2
@@ -142,16 +206,26 @@ def test_metadata_describes_a_topic_once_until_something_changes(node):
 def test_metadata_reads_the_same_from_what_was_encoded_before(node, version):
     node.create_topic("orders", partitions=2)
     asked = {"topics": [{"name": "orders"}]}
-    first, second = node.call("Metadata", version, **asked), node.call("Metadata", version, **asked)
+    first, second = (
+        node.call("Metadata", version, **asked),
+        node.call("Metadata", version, **asked),
+    )
     assert first == second
     [topic] = first.topics
     assert [each.leader_id for each in topic.partitions] == [1, 1]
 
 
-def test_a_deleted_topic_is_gone_and_a_new_one_of_its_name_is_empty_with_another_id(node):
+def test_a_deleted_topic_is_gone_and_a_new_one_of_its_name_is_empty_with_another_id(
+    node,
+):
     first = node.create_topic("orders")
     node.produce("orders", "a")
-    assert node.call("DeleteTopics", 6, topics=[{"name": "orders"}]).responses[0].error_code == Error.NONE
+    assert (
+        node.call("DeleteTopics", 6, topics=[{"name": "orders"}])
+        .responses[0]
+        .error_code
+        == Error.NONE
+    )
     assert node.fetch("orders").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     second = node.create_topic("orders")
     assert second.topic_id != first.topic_id
@@ -173,8 +247,14 @@ def test_everything_survives_a_restart_and_a_kill(node):
     for clean in (True, False):
         node.restart(clean)
         again = metadata(node)
-        assert (again.cluster_id, again.topics[0].topic_id) == (cluster_id, created.topic_id)
-        assert [partition.leader_id for partition in again.topics[0].partitions] == [1, 1]
+        assert (again.cluster_id, again.topics[0].topic_id) == (
+            cluster_id,
+            created.topic_id,
+        )
+        assert [partition.leader_id for partition in again.topics[0].partitions] == [
+            1,
+            1,
+        ]
         assert configs(node, TOPIC, "orders")["retention.ms"].value == "5000"
         assert node.values("orders", partition=1) == ["a"]
 
@@ -187,23 +267,42 @@ def test_a_data_directory_belongs_to_one_node(node):
 
 
 def configs(node, resource_type, name, version=4, keys=None):
-    resource = {"resource_type": resource_type, "resource_name": name, "configuration_keys": keys}
-    result = node.call("DescribeConfigs", version, resources=[resource], include_synonyms=True).results[0]
+    resource = {
+        "resource_type": resource_type,
+        "resource_name": name,
+        "configuration_keys": keys,
+    }
+    result = node.call(
+        "DescribeConfigs", version, resources=[resource], include_synonyms=True
+    ).results[0]
     if result.error_code:
         return Error(result.error_code)
     return {config.name: config for config in result.configs}
 
 
 def alter(node, resource_type, name, *changes):
-    listed = [{"name": key, "config_operation": operation, "value": value} for key, operation, value in changes]
-    resource = {"resource_type": resource_type, "resource_name": name, "configs": listed}
-    return Error(node.call("IncrementalAlterConfigs", 1, resources=[resource]).responses[0].error_code)
+    listed = [
+        {"name": key, "config_operation": operation, "value": value}
+        for key, operation, value in changes
+    ]
+    resource = {
+        "resource_type": resource_type,
+        "resource_name": name,
+        "configs": listed,
+    }
+    return Error(
+        node.call("IncrementalAlterConfigs", 1, resources=[resource])
+        .responses[0]
+        .error_code
+    )
 
 
 SET, DELETE, APPEND = 0, 1, 2
 
 
-def test_kip_226_a_topics_config_overrides_the_brokers_which_overrides_the_default(node):
+def test_kip_226_a_topics_config_overrides_the_brokers_which_overrides_the_default(
+    node,
+):
     node.create_topic("orders")
     source = lambda: configs(node, TOPIC, "orders")["retention.ms"].config_source  # noqa: E731
     assert source() == 5
@@ -228,14 +327,22 @@ def test_kip_339_a_resource_is_altered_as_a_whole_or_not_at_all(node):
     changes = [("retention.ms", SET, "5000"), ("segment.ms", SET, "never")]
     assert alter(node, TOPIC, "orders", *changes) is Error.INVALID_CONFIG
     assert configs(node, TOPIC, "orders")["retention.ms"].value == "604800000"
-    assert alter(node, TOPIC, "orders", ("retention.ms", APPEND, "1")) is Error.INVALID_CONFIG
-    assert alter(node, TOPIC, "nowhere", ("retention.ms", SET, "1")) is Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert (
+        alter(node, TOPIC, "orders", ("retention.ms", APPEND, "1"))
+        is Error.INVALID_CONFIG
+    )
+    assert (
+        alter(node, TOPIC, "nowhere", ("retention.ms", SET, "1"))
+        is Error.UNKNOWN_TOPIC_OR_PARTITION
+    )
     assert alter(node, TOPIC, "orders", ("colour", SET, "blue")) is Error.INVALID_CONFIG
 
 
 def test_only_the_asked_configs_are_described(node):
     node.create_topic("orders")
-    assert list(configs(node, TOPIC, "orders", keys=["retention.ms"])) == ["retention.ms"]
+    assert list(configs(node, TOPIC, "orders", keys=["retention.ms"])) == [
+        "retention.ms"
+    ]
     assert configs(node, TOPIC, "nowhere") is Error.UNKNOWN_TOPIC_OR_PARTITION
     assert configs(node, BROKER, "7") is Error.INVALID_REQUEST
     assert configs(node, BROKER, "1")["num.partitions"].read_only
@@ -256,10 +363,23 @@ def test_a_changed_retention_is_obeyed(node):
 
 
 def offset(node, timestamp, version=7):
-    partition = {"partition_index": 0, "timestamp": timestamp, "current_leader_epoch": -1}
-    answer = node.call("ListOffsets", version, replica_id=-1, topics=[{"name": "orders", "partitions": [partition]}])
+    partition = {
+        "partition_index": 0,
+        "timestamp": timestamp,
+        "current_leader_epoch": -1,
+    }
+    answer = node.call(
+        "ListOffsets",
+        version,
+        replica_id=-1,
+        topics=[{"name": "orders", "partitions": [partition]}],
+    )
     found = answer.topics[0].partitions[0]
-    return (found.timestamp, found.offset) if not found.error_code else Error(found.error_code)
+    return (
+        (found.timestamp, found.offset)
+        if not found.error_code
+        else Error(found.error_code)
+    )
 
 
 def test_kip_79_offsets_are_found_by_time(node):
@@ -289,8 +409,15 @@ def test_kip_107_deleted_records_are_out_of_range(node):
     node.produce("orders", "a", "b", "c")
 
     def delete(before):
-        topic = {"name": "orders", "partitions": [{"partition_index": 0, "offset": before}]}
-        found = node.call("DeleteRecords", 2, topics=[topic], timeout_ms=100).topics[0].partitions[0]
+        topic = {
+            "name": "orders",
+            "partitions": [{"partition_index": 0, "offset": before}],
+        }
+        found = (
+            node.call("DeleteRecords", 2, topics=[topic], timeout_ms=100)
+            .topics[0]
+            .partitions[0]
+        )
         return Error(found.error_code), found.low_watermark
 
     assert delete(2) == (Error.NONE, 2)
@@ -298,7 +425,8 @@ def test_kip_107_deleted_records_are_out_of_range(node):
     assert offset(node, -2) == (-1, 2)
     assert delete(4) == (Error.OFFSET_OUT_OF_RANGE, -1)
     assert delete(-1) == (Error.NONE, 3)
-    node.pass_time(60_000)  # log start offsets are written once a minute, as in Apache Kafka
+    # log start offsets are written once a minute, as in Apache Kafka
+    node.pass_time(60_000)
     node.restart(clean=False)
     assert offset(node, -2) == (-1, 3)
 
@@ -311,8 +439,18 @@ def test_describe_topic_partitions_goes_page_by_page(node):
     node.create_topic("b", partitions=2)
     seen, cursor = [], None
     while True:
-        answer = node.call("DescribeTopicPartitions", 0, topics=[], response_partition_limit=2, cursor=cursor)
-        seen += [(topic.name, one.partition_index) for topic in answer.topics for one in topic.partitions]
+        answer = node.call(
+            "DescribeTopicPartitions",
+            0,
+            topics=[],
+            response_partition_limit=2,
+            cursor=cursor,
+        )
+        seen += [
+            (topic.name, one.partition_index)
+            for topic in answer.topics
+            for one in topic.partitions
+        ]
         cursor = answer.next_cursor
         if cursor is None:
             break
@@ -321,34 +459,58 @@ def test_describe_topic_partitions_goes_page_by_page(node):
 
 def test_describe_cluster_names_its_brokers(node):
     answer = node.call("DescribeCluster", 2)
-    assert [(one.broker_id, one.host, one.port) for one in answer.brokers] == [(1, "localhost", 9092)]
-    assert node.call("DescribeCluster", 1, endpoint_type=2).error_code == Error.MISMATCHED_ENDPOINT_TYPE
+    assert [(one.broker_id, one.host, one.port) for one in answer.brokers] == [
+        (1, "localhost", 9092)
+    ]
+    assert (
+        node.call("DescribeCluster", 1, endpoint_type=2).error_code
+        == Error.MISMATCHED_ENDPOINT_TYPE
+    )
 
 
 def test_every_group_is_coordinated_by_this_node(node):
     answer = node.call("FindCoordinator", 4, key_type=0, coordinator_keys=["billing"])
-    assert (answer.coordinators[0].error_code, answer.coordinators[0].node_id) == (Error.NONE, 1)
+    assert (answer.coordinators[0].error_code, answer.coordinators[0].node_id) == (
+        Error.NONE,
+        1,
+    )
 
 
 # -- versions
 
 
 def test_kip_35_an_unknown_version_of_api_versions_is_answered_in_version_0(node):
-    node.broker.receive("client", bytearray(b"\0\x12\x03\xe7\0\0\0\x05\xff\xff"), node.now)
+    node.broker.receive(
+        "client", bytearray(b"\0\x12\x03\xe7\0\0\0\x05\xff\xff"), node.now
+    )
     answer = node.answer("ApiVersions", 0)
     assert answer.error_code == Error.UNSUPPORTED_VERSION
-    assert [(key.api_key, key.min_version, key.max_version) for key in answer.api_keys] == [(18, 0, 4)]
+    assert [
+        (key.api_key, key.min_version, key.max_version) for key in answer.api_keys
+    ] == [(18, 0, 4)]
 
 
 def test_an_unknown_version_of_anything_else_closes_the_connection(node):
-    node.broker.receive("client", bytearray(b"\0\x03\x03\xe7\0\0\0\x05\xff\xff"), node.now)
+    node.broker.receive(
+        "client", bytearray(b"\0\x03\x03\xe7\0\0\0\x05\xff\xff"), node.now
+    )
     assert node.closed()
 
 
 def test_kip_511_a_client_must_name_its_software_properly(node):
-    good, bad = {"client_software_version": "1.0"}, {"client_software_name": "my client"}
-    assert node.call("ApiVersions", 3, client_software_name="kafka-python", **good).error_code == Error.NONE
-    assert node.call("ApiVersions", 3, **good, **bad).error_code == Error.INVALID_REQUEST
+    good, bad = (
+        {"client_software_version": "1.0"},
+        {"client_software_name": "my client"},
+    )
+    assert (
+        node.call(
+            "ApiVersions", 3, client_software_name="kafka-python", **good
+        ).error_code
+        == Error.NONE
+    )
+    assert (
+        node.call("ApiVersions", 3, **good, **bad).error_code == Error.INVALID_REQUEST
+    )
 
 
 def test_produce_and_join_group_are_advertised_from_0_for_older_librdkafka(node):
@@ -375,7 +537,11 @@ def test_a_full_disk_stops_the_node_also_when_the_metadata_log_meets_it(node):
     node.disk.capacity_bytes = node.disk.used_bytes + 10
     node.send("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000)
     assert node.answer().error_code == Error.COORDINATOR_LOAD_IN_PROGRESS
-    node.send("CreateTopics", 5, topics=[{"name": "new", "num_partitions": 1, "replication_factor": 1}])
+    node.send(
+        "CreateTopics",
+        5,
+        topics=[{"name": "new", "num_partitions": 1, "replication_factor": 1}],
+    )
     assert node.closed()
     assert "disk" in node.broker.stopped or "space" in node.broker.stopped
 
@@ -385,4 +551,6 @@ def test_a_topic_that_is_created_because_somebody_asked_is_told():
     node = Node(listeners=[events.append])
     metadata(node, "orders")
     metadata(node, "orders")
-    assert [event.detail["topic"] for event in events if event.kind == "TopicCreated"] == ["orders"]
+    assert [
+        event.detail["topic"] for event in events if event.kind == "TopicCreated"
+    ] == ["orders"]

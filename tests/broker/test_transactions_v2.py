@@ -1,11 +1,18 @@
-"""Transactions v2 (KIP-890): brokers ask the coordinator before they append, and each transaction has its own epoch."""
+"""Transactions v2 (KIP-890): brokers ask the coordinator before they append, and each
+transaction has its own epoch.
+"""
 
 from functools import partial
 
 import pytest
 
 from minikafka.clock import Now
-from minikafka.coordinators.transaction_states import LAST_EPOCH, V2, Status, Transaction
+from minikafka.coordinators.transaction_states import (
+    LAST_EPOCH,
+    V2,
+    Status,
+    Transaction,
+)
 from minikafka.coordinators.transactions import Transactions
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -21,12 +28,18 @@ def node():
 
 def end(node, producer, committed):
     """EndTxn of a v2 producer: the id and epoch that it goes on with."""
-    of = {"transactional_id": "pay", "producer_id": producer[0], "producer_epoch": producer[1]}
+    of = {
+        "transactional_id": "pay",
+        "producer_id": producer[0],
+        "producer_epoch": producer[1],
+    }
     return ids(node.call("EndTxn", 5, committed=committed, **of))
 
 
 def send(node, producer, sequence, value, version=12):
-    return node.in_transaction(sequence, value, of=producer[0], epoch=producer[1], version=version).error_code
+    return node.in_transaction(
+        sequence, value, of=producer[0], epoch=producer[1], version=version
+    ).error_code
 
 
 def test_a_partition_joins_with_its_first_batch_and_each_transaction_has_an_epoch(node):
@@ -37,7 +50,9 @@ def test_a_partition_joins_with_its_first_batch_and_each_transaction_has_an_epoc
         assert node.state() == "Ongoing"
         assert end(node, producer, number != 1) == (producer[0], producer[1] + 1)
         late, producer = producer, (producer[0], producer[1] + 1)
-        assert send(node, late, 2, "late") == Error.INVALID_PRODUCER_EPOCH, "the marker has the new epoch"
+        assert send(node, late, 2, "late") == Error.INVALID_PRODUCER_EPOCH, (
+            "the marker has the new epoch"
+        )
     assert node.committed() == ["0", "0, too", "2", "2, too"]
 
 
@@ -46,10 +61,19 @@ def test_an_end_that_comes_again_is_told_the_same_until_the_next_transaction(nod
     send(node, first, 0, "a")
     second = end(node, first, True)
     assert end(node, first, True) == second
-    of = {"transactional_id": "pay", "producer_id": first[0], "producer_epoch": first[1]}
-    assert node.call("EndTxn", 5, committed=False, **of).error_code == Error.INVALID_TXN_STATE
+    of = {
+        "transactional_id": "pay",
+        "producer_id": first[0],
+        "producer_epoch": first[1],
+    }
+    assert (
+        node.call("EndTxn", 5, committed=False, **of).error_code
+        == Error.INVALID_TXN_STATE
+    )
     send(node, second, 0, "b")
-    assert node.call("EndTxn", 5, committed=True, **of).error_code == Error.PRODUCER_FENCED
+    assert (
+        node.call("EndTxn", 5, committed=True, **of).error_code == Error.PRODUCER_FENCED
+    )
     assert node.state() == "Ongoing"
 
 
@@ -57,20 +81,36 @@ def test_an_epoch_that_is_the_last_brings_a_new_producer_id():
     config = {"transactional.id.expiration.ms": 1}
     functions = lambda: V2, lambda *_: None, lambda _: 9, lambda _: True
     transactions = Transactions(config, *functions, Trace("broker 1"))
-    transactions.transactions["pay"] = Transaction("pay", 7, LAST_EPOCH, status=Status.ONGOING)
+    transactions.transactions["pay"] = Transaction(
+        "pay", 7, LAST_EPOCH, status=Status.ONGOING
+    )
     ends = partial(transactions.end, ("pay", 7, LAST_EPOCH), True, V2)
     with pytest.raises(KafkaError, match="CONCURRENT_TRANSACTIONS"):
         ends(-1, ONCE)  # until there is a new id
     ended = ends(8, ONCE)
-    assert (ended.answer["producer_id"], ended.answer["producer_epoch"]) == (8, 0), "which it goes on with"
+    assert (ended.answer["producer_id"], ended.answer["producer_epoch"]) == (
+        8,
+        0,
+    ), "which it goes on with"
     ended.change(ONCE)
     prepared = transactions.transactions["pay"]
-    assert (prepared.producer_id, prepared.producer_epoch, prepared.next_producer_id) == (7, LAST_EPOCH + 1, 8)
+    assert (
+        prepared.producer_id,
+        prepared.producer_epoch,
+        prepared.next_producer_id,
+    ) == (7, LAST_EPOCH + 1, 8)
     transactions.complete(prepared, ONCE).change(ONCE)
     done = transactions.transactions["pay"]
-    assert (done.producer_id, done.producer_epoch, done.previous_producer_id) == (8, 0, 7)
+    assert (done.producer_id, done.producer_epoch, done.previous_producer_id) == (
+        8,
+        0,
+        7,
+    )
     again = ends(-1, ONCE)
-    assert (again.answer["producer_id"], again.answer["producer_epoch"]) == (8, 0) and not again.records
+    assert (again.answer["producer_id"], again.answer["producer_epoch"]) == (
+        8,
+        0,
+    ) and not again.records
 
 
 def test_who_begins_while_markers_are_written_waits_for_them(node, monkeypatch):
@@ -97,10 +137,15 @@ def test_after_a_while_it_hears_so_and_asks_again(node, monkeypatch):
     fields = {"of": producer[0], "epoch": producer[1], "version": 12}
     assert node.in_transaction(0, "b", **fields) is None
     node.pass_time(100)
-    assert node.answer().responses[0].partition_responses[0].error_code == Error.CONCURRENT_TRANSACTIONS
+    assert (
+        node.answer().responses[0].partition_responses[0].error_code
+        == Error.CONCURRENT_TRANSACTIONS
+    )
 
 
 def test_without_a_coordinator_nothing_is_appended(node):
     producer = ids(node.init())
     node.call("DeleteTopics", 5, topic_names=["__transaction_state"], timeout_ms=1000)
-    assert send(node, producer, 0, "a") == Error.NOT_ENOUGH_REPLICAS, "which a producer asks again"
+    assert send(node, producer, 0, "a") == Error.NOT_ENOUGH_REPLICAS, (
+        "which a producer asks again"
+    )

@@ -1,4 +1,6 @@
-"""Before a transaction's first records are written its coordinator is asked whether it is open there (KIP-890)."""
+"""Before a transaction's first records are written its coordinator is asked whether it
+is open there (KIP-890).
+"""
 
 import pytest
 
@@ -9,7 +11,9 @@ from tests.broker.test_transactions_in_a_partition import READ_COMMITTED
 
 
 class Verifying(Coordinator):
-    """A node that asks, as Apache Kafka does by default, and coordinates the group `billing` too."""
+    """A node that asks, as Apache Kafka does by default, and coordinates the group
+    `billing` too.
+    """
 
     def __init__(self):
         super().__init__(offsets_topic_num_partitions=1)
@@ -19,14 +23,22 @@ class Verifying(Coordinator):
             self.pass_time(1)
 
     def append(self, producer, sequence, version=9):
-        answer = self.in_transaction(sequence, "a", of=producer[0], epoch=producer[1], version=version)
+        answer = self.in_transaction(
+            sequence, "a", of=producer[0], epoch=producer[1], version=version
+        )
         return Error(answer.error_code)
 
     def commit_offset(self, producer, version):
         at = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
-        who = {"transactional_id": "pay", "producer_id": producer[0], "producer_epoch": producer[1]}
+        who = {
+            "transactional_id": "pay",
+            "producer_id": producer[0],
+            "producer_epoch": producer[1],
+        }
         topics = [{"name": "orders", "partitions": [at]}]
-        answer = self.call("TxnOffsetCommit", version, group_id="billing", topics=topics, **who)
+        answer = self.call(
+            "TxnOffsetCommit", version, group_id="billing", topics=topics, **who
+        )
         return Error(answer.topics[0].partitions[0].error_code)
 
     def unstable(self):
@@ -38,7 +50,10 @@ def node():
     return Verifying()
 
 
-@pytest.mark.parametrize(("version", "error"), [(9, Error.INVALID_TXN_STATE), (11, Error.TRANSACTION_ABORTABLE)])
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [(9, Error.INVALID_TXN_STATE), (11, Error.TRANSACTION_ABORTABLE)],
+)
 def test_a_partition_that_has_not_joined_takes_no_records(node, version, error):
     producer = ids(node.init())
     assert node.append(producer, 0, version) is error
@@ -59,14 +74,18 @@ def test_a_batch_that_comes_after_the_marker_of_its_transaction_is_refused(node)
     assert node.unstable() == end
 
 
-def test_a_marker_that_comes_while_the_coordinator_is_asked_makes_its_answer_void(node, monkeypatch):
+def test_a_marker_that_comes_while_the_coordinator_is_asked_makes_its_answer_void(
+    node, monkeypatch
+):
     producer = ids(node.init())
     node.add(producer)
     verify = node.broker.ask
 
     def ask(to, lane, api, version, body, then):
         def later(reply, now):
-            node.broker.replicas.leader("orders", 0).append_marker(Marker(*producer, False, 0), now)
+            node.broker.replicas.leader("orders", 0).append_marker(
+                Marker(*producer, False, 0), now
+            )
             then(reply, now)
 
         verify(to, lane, api, version, body, later)
@@ -94,10 +113,19 @@ def test_without_a_coordinator_the_producer_tries_again(node):
     assert node.append(producer, 0) is Error.NOT_ENOUGH_REPLICAS
 
 
-@pytest.mark.parametrize(("version", "error"), [(3, Error.INVALID_TXN_STATE), (4, Error.TRANSACTION_ABORTABLE)])
-def test_offsets_of_a_transaction_that_their_group_has_not_joined_are_refused(node, version, error):
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [(3, Error.INVALID_TXN_STATE), (4, Error.TRANSACTION_ABORTABLE)],
+)
+def test_offsets_of_a_transaction_that_their_group_has_not_joined_are_refused(
+    node, version, error
+):
     producer = ids(node.init())
     assert node.commit_offset(producer, version) is error
-    of = {"transactional_id": "pay", "producer_id": producer[0], "producer_epoch": producer[1]}
+    of = {
+        "transactional_id": "pay",
+        "producer_id": producer[0],
+        "producer_epoch": producer[1],
+    }
     assert node.call("AddOffsetsToTxn", 3, group_id="billing", **of).error_code == 0
     assert node.commit_offset(producer, version) is Error.NONE

@@ -1,4 +1,6 @@
-"""Everything that producers can make grow has an end: what a log remembers of them, transactional ids, expressions."""
+"""Everything that producers can make grow has an end: what a log remembers of them,
+transactional ids, expressions.
+"""
 
 import pytest
 
@@ -17,7 +19,9 @@ def node():
 
 def write(node, producer_id):
     numbers = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
-    return node.produce("orders", batch=encode_batch([(node.now.wall_ms, None, b"a", [])], **numbers)).error_code
+    return node.produce(
+        "orders", batch=encode_batch([(node.now.wall_ms, None, b"a", [])], **numbers)
+    ).error_code
 
 
 def remembered(node):
@@ -25,7 +29,9 @@ def remembered(node):
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_log_remembers_so_many_producers_and_forgets_those_that_are_silent_for_longest(node, restarted, monkeypatch):
+def test_a_log_remembers_so_many_producers_and_forgets_those_that_are_silent_for_longest(
+    node, restarted, monkeypatch
+):
     monkeypatch.setattr("minikafka.storage.producer_state.MOST_PRODUCERS", MOST)
     open_one = ids(node.init())
     node.write(open_one, 0, "open")
@@ -43,22 +49,39 @@ def test_a_log_remembers_so_many_producers_and_forgets_those_that_are_silent_for
 
 
 def init(node, name):
-    return node.call("InitProducerId", 4, transactional_id=name, transaction_timeout_ms=20_000)
+    return node.call(
+        "InitProducerId", 4, transactional_id=name, transaction_timeout_ms=20_000
+    )
 
 
-def test_a_coordinator_keeps_so_many_transactional_ids_and_a_new_one_waits_until_others_expire(node, monkeypatch):
+def test_a_coordinator_keeps_so_many_transactional_ids_and_a_new_one_waits_until_others_expire(
+    node, monkeypatch
+):
     monkeypatch.setattr("minikafka.broker.coordinator.MOST_TRANSACTIONS_BYTES", 20_000)
     producer = ids(node.init())
-    kept = sum(init(node, f"id-{number}").error_code == Error.NONE for number in range(100))
+    kept = sum(
+        init(node, f"id-{number}").error_code == Error.NONE for number in range(100)
+    )
     assert 15 <= kept < 20
     assert init(node, "one more").error_code == Error.POLICY_VIOLATION
     assert init(node, "id-1").error_code == Error.NONE, "it is known"
     node.create_topic("wide", 100)
     topics = [{"name": "wide", "partitions": list(range(100))}]
-    of = {"transactional_id": "pay", "producer_id": producer[0], "producer_epoch": producer[1], "topics": topics}
-    answer = node.call("AddPartitionsToTxn", 3, **{f"v3_and_below_{name}": each for name, each in of.items()})
+    of = {
+        "transactional_id": "pay",
+        "producer_id": producer[0],
+        "producer_epoch": producer[1],
+        "topics": topics,
+    }
+    answer = node.call(
+        "AddPartitionsToTxn",
+        3,
+        **{f"v3_and_below_{name}": each for name, each in of.items()},
+    )
     [topic] = answer.results_by_topic_v3_and_below
-    assert {each.partition_error_code for each in topic.results_by_partition} == {Error.POLICY_VIOLATION}
+    assert {each.partition_error_code for each in topic.results_by_partition} == {
+        Error.POLICY_VIOLATION
+    }
     node.pass_time(61_000)
     assert init(node, "one more").error_code == Error.NONE
 
@@ -66,18 +89,32 @@ def test_a_coordinator_keeps_so_many_transactional_ids_and_a_new_one_waits_until
 def test_what_a_coordinator_keeps_is_counted_the_same_after_it_has_loaded(node):
     node.write(ids(node.init()), 0, "open")
     init(node, "another one")
-    before = sum(shard.state.size_bytes for shard in node.broker.transactions.shards.values())
+    before = sum(
+        shard.state.size_bytes for shard in node.broker.transactions.shards.values()
+    )
     node.restart()
     node.pass_time(10)
-    assert sum(shard.state.size_bytes for shard in node.broker.transactions.shards.values()) == before > 2000
+    assert (
+        sum(
+            shard.state.size_bytes for shard in node.broker.transactions.shards.values()
+        )
+        == before
+        > 2000
+    )
 
 
-def test_expressions_of_list_transactions_are_not_kept_and_very_large_ones_are_refused(node):
+def test_expressions_of_list_transactions_are_not_kept_and_very_large_ones_are_refused(
+    node,
+):
     pytest.importorskip("re2")
     before = subscriptions.compiled.cache_info().currsize
     for number in range(20):
-        answer = node.call("ListTransactions", 2, transactional_id_pattern=f"pay{number}.*")
+        answer = node.call(
+            "ListTransactions", 2, transactional_id_pattern=f"pay{number}.*"
+        )
         assert answer.error_code == Error.NONE
     assert subscriptions.compiled.cache_info().currsize == before
-    answer = node.call("ListTransactions", 2, transactional_id_pattern=r"(\pL{50}){20}" * 20)
+    answer = node.call(
+        "ListTransactions", 2, transactional_id_pattern=r"(\pL{50}){20}" * 20
+    )
     assert answer.error_code == Error.INVALID_REGULAR_EXPRESSION

@@ -1,4 +1,6 @@
-"""JupyterLab as a learner has it: a server on a folder of its own, Chromium, and the pictures inside cells."""
+"""JupyterLab as a learner has it: a server on a folder of its own, Chromium, and the
+pictures inside cells.
+"""
 
 import os
 import shutil
@@ -18,23 +20,51 @@ from tests.clients.brokers import until
 from tests.kafka import ROOT, free_ports
 
 SCREENSHOTS = ROOT / ".cache" / "screenshots"
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(
+    encoding="utf-8"
+)
 RUN_ALL_MS = 120_000
 SETTLING_MS = 5_000  # of a page whose window has another width
 
 
 @contextmanager
 def jupyter_lab(folder: Path) -> Iterator[str]:
-    """JupyterLab on `folder`, as `make lab` starts it, but with its application object in reach of the page."""
+    """JupyterLab on `folder`, as `make lab` starts it, but with its application object
+    in reach of the page.
+    """
     (port,) = free_ports(1)
     home = folder / "home"
-    environment = {name: value for name, value in os.environ.items() if name != "MINIKAFKA_PICTURES"}
-    environment |= {"JUPYTER_TOKEN": "browser-test", "HOME": str(home), "JUPYTER_CONFIG_DIR": str(home / "config")}
-    environment |= {"JUPYTER_DATA_DIR": str(home / "data"), "JUPYTER_RUNTIME_DIR": str(home / "runtime")}
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}"]
-    command += [f"--ServerApp.root_dir={folder}", "--LabApp.expose_app_in_browser=True", "--allow-root"]
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "MINIKAFKA_PICTURES"
+    }
+    environment |= {
+        "JUPYTER_TOKEN": "browser-test",
+        "HOME": str(home),
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+    }
+    environment |= {
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+    ]
+    command += [
+        f"--ServerApp.root_dir={folder}",
+        "--LabApp.expose_app_in_browser=True",
+        "--allow-root",
+    ]
     with (folder / "jupyter.log").open("wb") as log:
-        server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        server = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
     try:
         address = f"http://127.0.0.1:{port}"
         while not answers(f"{address}/api"):
@@ -48,7 +78,8 @@ def jupyter_lab(folder: Path) -> Iterator[str]:
         server.terminate()
         try:
             server.wait(timeout=120)
-        except subprocess.TimeoutExpired:  # a busy machine: what its kernels hold is in the folder, and goes with it
+        except subprocess.TimeoutExpired:
+            # a busy machine: what its kernels hold is in the folder, and goes with it
             server.kill()
             server.wait()
 
@@ -62,79 +93,109 @@ def answers(address: str) -> bool:
 
 
 def learners_folder(folder: Path, number: str) -> str:
-    """my/ with the learner's copy of a lesson, beside notebooks/pictures; returns the copy's path inside the folder."""
+    """my/ with the learner's copy of a lesson, beside notebooks/pictures; returns the
+    copy's path inside the folder.
+    """
     shutil.copytree(ROOT / "notebooks" / "pictures", folder / "notebooks" / "pictures")
     target, _ = editions.write_edition(number, "copy", folder / "my")
     return f"my/{target.name}"
 
 
 class Lesson:
-    """A notebook open in JupyterLab. Nothing here waits for a time, only for a state."""
+    """A notebook open in JupyterLab. Nothing here waits for a time, only for a
+    state.
+    """
 
     def __init__(self, page: Page, server: str, notebook: str) -> None:
-        self.page, self.address = page, f"{server}/lab/tree/{notebook}?token=browser-test"
+        self.page, self.address = (
+            page,
+            f"{server}/lab/tree/{notebook}?token=browser-test",
+        )
 
     def open(self) -> None:
         """Opens the page, until the kernel is idle."""
         self.page.set_default_timeout(RUN_ALL_MS)
         self.page.goto(self.address)
         self.page.wait_for_function(
-            "() => { const panel = window.jupyterapp?.shell.currentWidget;"
-            " return panel?.sessionContext?.session?.kernel?.status === 'idle' && panel.content.widgets.length > 1 }"
+            "() => { const panel = window.jupyterapp?.shell.currentWidget; return"
+            " panel?.sessionContext?.session?.kernel?.status === 'idle' &&"
+            " panel.content.widgets.length > 1 }"
         )
 
     def command(self, name: str, **args: str) -> None:
         """One of JupyterLab's commands, to its end."""
-        call = "([name, args]) => window.jupyterapp.commands.execute(name, args).then(() => null)"
+        call = (
+            "([name, args]) => window.jupyterapp.commands.execute(name, args).then(()"
+            " => null)"
+        )
         self.page.evaluate(call, [name, args])
 
     def run_all(self) -> None:
         self.command("notebook:run-all-cells")
         self.page.wait_for_function(
-            "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+            "() =>"
+            " window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status"
+            " === 'idle'"
         )
 
     def restart_kernel(self) -> None:
         """Through JupyterLab's session, as its menu does after its question."""
-        self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+        self.page.evaluate(
+            "() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()"
+        )
         self.page.wait_for_function(
-            "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+            "() =>"
+            " window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status"
+            " === 'idle'"
         )
 
     def errors(self) -> list[str]:
         """What went wrong in cells, as the notebook's model has it."""
         return self.page.evaluate(
-            "() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells"
-            ".flatMap(cell => cell.outputs ?? []).filter(output => output.output_type === 'error')"
-            ".map(output => `${output.ename}: ${output.evalue}`)"
+            "() =>"
+            " window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells.flatMap(cell"
+            " => cell.outputs ?? []).filter(output => output.output_type ==="
+            " 'error').map(output => `${output.ename}: ${output.evalue}`)"
         )
 
     def cell_count(self) -> int:
-        return self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.length")
+        return self.page.evaluate(
+            "() => window.jupyterapp.shell.currentWidget.content.widgets.length"
+        )
 
     def active_cell(self) -> int:
-        return self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
+        return self.page.evaluate(
+            "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
+        )
 
     def theme(self, name: str) -> None:
         """ "light" or "dark", until the page shows it."""
         self.command("apputils:change-theme", theme=f"JupyterLab {name.title()}")
         light = str(name == "light").lower()
-        self.page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=light)
+        self.page.wait_for_function(
+            "light => document.body.dataset.jpThemeLight === light", arg=light
+        )
 
     def room_for_pictures(self, width: int) -> None:
-        """Makes the window as wide as it must be for a picture of `width` pixels. A page that was still moving when it
-        was measured is measured again.
+        """Makes the window as wide as it must be for a picture of `width` pixels. A
+        page that was still moving when it was measured is measured again.
         """
         until(lambda: self._has_room(width), f"a picture is {width} pixels wide")
 
     def _has_room(self, width: int) -> bool:
         frame = ".jp-OutputArea iframe"
         window = self.page.viewport_size or {"width": 1366}
-        beside = window["width"] - self.page.locator(frame).first.evaluate("frame => frame.clientWidth")
+        beside = window["width"] - self.page.locator(frame).first.evaluate(
+            "frame => frame.clientWidth"
+        )
         self.page.set_viewport_size({"width": width + beside, "height": 900})
-        measured = "([frame, width]) => document.querySelector(frame).clientWidth === width"
+        measured = (
+            "([frame, width]) => document.querySelector(frame).clientWidth === width"
+        )
         try:
-            self.page.wait_for_function(measured, arg=[frame, width], timeout=SETTLING_MS)
+            self.page.wait_for_function(
+                measured, arg=[frame, width], timeout=SETTLING_MS
+            )
         except TimeoutError:
             return False
         return True
@@ -159,12 +220,17 @@ class Picture:
         self.frame.locator(f"#{control}").focus()
 
     def press(self, key: str) -> None:
-        """A key, to whatever has the focus in the picture; a disabled button has lost it to the page."""
+        """A key, to whatever has the focus in the picture; a disabled button has lost
+        it to the page.
+        """
         self.frame.locator(":focus").or_(self.frame.locator("body")).last.press(key)
 
     def overflow(self) -> int:
         """Pixels by which the page is wider than its frame."""
-        return self.frame.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        return self.frame.evaluate(
+            "() => document.documentElement.scrollWidth -"
+            " document.documentElement.clientWidth"
+        )
 
     def click(self, control: str) -> None:
         self.frame.locator(f"#{control}").click()
@@ -190,14 +256,25 @@ class Picture:
         self.frame.locator("#options button").first.click()
 
     def wait_until_past(self, step: int) -> None:
-        self.frame.wait_for_function("step => Number(document.getElementById('scrub').value) > step", arg=step)
+        self.frame.wait_for_function(
+            "step => Number(document.getElementById('scrub').value) > step", arg=step
+        )
 
     def violations(self) -> list[dict[str, Any]]:
         """What axe-core finds, serious or critical, with the elements concerned."""
         self.frame.evaluate(f"{AXE}\n;undefined")
-        found = self.frame.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
-        serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
-        return [{"rule": one["id"], "where": [node["html"][:160] for node in one["nodes"]]} for one in serious]
+        found = self.frame.evaluate(
+            "() => axe.run(document, { resultTypes: ['violations'] })"
+        )
+        serious = [
+            one
+            for one in found["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+        return [
+            {"rule": one["id"], "where": [node["html"][:160] for node in one["nodes"]]}
+            for one in serious
+        ]
 
 
 def screenshot(page: Page, name: str) -> Path:

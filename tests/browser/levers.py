@@ -1,4 +1,6 @@
-"""A notebook of three cells: a group of two members on six partitions, and two of its pictures with levers."""
+"""A notebook of three cells: a group of two members on six partitions, and two of its
+pictures with levers.
+"""
 
 import nbformat
 
@@ -25,11 +27,18 @@ cluster.run(seconds=30)
 """
 SHOW = "levers.rebalance(cluster, since_ms=3000)"
 SHOW_LOG = 'levers.hands(cluster, "log", partitions=[0])'
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+KERNEL = {
+    "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}
+}
 
 
 def a_group_with_levers(folder):
     """Write it; returns its name."""
-    cells = [*map(nbformat.v4.new_code_cell, (RUN, SHOW, SHOW_LOG)), nbformat.v4.new_markdown_cell("After.")]
-    nbformat.write(nbformat.v4.new_notebook(metadata=KERNEL, cells=cells), folder / "levers.ipynb")
+    cells = [
+        *map(nbformat.v4.new_code_cell, (RUN, SHOW, SHOW_LOG)),
+        nbformat.v4.new_markdown_cell("After."),
+    ]
+    nbformat.write(
+        nbformat.v4.new_notebook(metadata=KERNEL, cells=cells), folder / "levers.ipynb"
+    )
     return "levers.ipynb"

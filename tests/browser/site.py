@@ -1,4 +1,6 @@
-"""The site, built once and served from a plain file server under a sub-path; nothing else is reached."""
+"""The site, built once and served from a plain file server under a sub-path; nothing
+else is reached.
+"""
 
 import functools
 import http.server
@@ -19,7 +21,9 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 @contextmanager
 def served(root):
     """The address of the site in root/some/where."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(root)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(root))
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}{SUB_PATH}"
@@ -29,11 +33,15 @@ def served(root):
 
 
 class Tab:
-    """A tab of a new browser profile. outside: what it asked of other hosts, in vain. loaded: bytes from ours."""
+    """A tab of a new browser profile. outside: what it asked of other hosts, in vain.
+    loaded: bytes from ours.
+    """
 
     def __init__(self, browser, address, before=""):
         self.address, self.outside, self.loaded, self.errors = address, [], 0, []
-        self.context = browser.new_context(viewport={"width": 1200, "height": 1000}, reduced_motion="reduce")
+        self.context = browser.new_context(
+            viewport={"width": 1200, "height": 1000}, reduced_motion="reduce"
+        )
         self.context.route(lambda url: not url.startswith(address), self._refuse)
         self.page = self.context.new_page()
         self.page.on("response", self._count)
@@ -42,7 +50,8 @@ class Tab:
             self.page.add_init_script(before)
 
     def _refuse(self, route):
-        if not route.request.url.endswith("/favicon.ico"):  # a browser looks for it by itself
+        # a browser looks for it by itself
+        if not route.request.url.endswith("/favicon.ico"):
             self.outside.append(route.request.url)
         route.abort()
 
@@ -59,11 +68,16 @@ class Tab:
 
 def size(path):
     """MB of all files of a folder."""
-    return sum(each.stat().st_size for each in path.rglob("*") if each.is_file()) / MEGABYTE
+    return (
+        sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+        / MEGABYTE
+    )
 
 
 def playground(tab, link=""):
-    """Its page, when the cluster can be clicked. link: the part of an address that holds a moment."""
+    """Its page, when the cluster can be clicked. link: the part of an address that
+    holds a moment.
+    """
     page = tab.open(f"playground.html{link}")
     page.wait_for_selector("#stage iframe", timeout=240_000)
     page.frame_locator("#stage iframe").locator("#drawing [data-act]").first.wait_for()
@@ -81,32 +95,54 @@ class Notebook:
         self.ready()
 
     def ready(self):
-        there = "window.jupyterapp?.shell.currentWidget?.content?.model?.cells?.length > 1"
+        there = (
+            "window.jupyterapp?.shell.currentWidget?.content?.model?.cells?.length > 1"
+        )
         self.page.wait_for_function(there, timeout=120_000)
         session = "window.jupyterapp.shell.currentWidget.context.sessionContext"
-        self.page.wait_for_function(f"{session}.kernelDisplayStatus === 'idle'", timeout=240_000)
+        self.page.wait_for_function(
+            f"{session}.kernelDisplayStatus === 'idle'", timeout=240_000
+        )
 
     def cell(self, words):
         """The number of the code cell whose source holds these words."""
-        sources = self.page.evaluate(f"() => {{ {self.APP} return book.model.sharedModel.cells.map(c => c.source); }}")
-        types = self.page.evaluate(f"() => {{ {self.APP} return book.model.sharedModel.cells.map(c => c.cell_type); }}")
-        return next(n for n, text in enumerate(sources) if words in text and types[n] == "code")
+        sources = self.page.evaluate(
+            f"() => {{ {self.APP} return book.model.sharedModel.cells.map(c =>"
+            " c.source); }"
+        )
+        types = self.page.evaluate(
+            f"() => {{ {self.APP} return book.model.sharedModel.cells.map(c =>"
+            " c.cell_type); }"
+        )
+        return next(
+            n for n, text in enumerate(sources) if words in text and types[n] == "code"
+        )
 
     def source(self, number):
-        return self.page.evaluate(f"n => {{ {self.APP} return book.model.sharedModel.cells[n].source; }}", number)
+        return self.page.evaluate(
+            f"n => {{ {self.APP} return book.model.sharedModel.cells[n].source; }}",
+            number,
+        )
 
     def write(self, number, source):
-        script = f"([n, text]) => {{ {self.APP} book.model.sharedModel.cells[n].setSource(text); }}"
+        script = (
+            f"([n, text]) => {{ {self.APP}"
+            " book.model.sharedModel.cells[n].setSource(text); }"
+        )
         self.page.evaluate(script, [number, source])
 
     def run(self, number):
         """What the cell shows."""
         command = "await window.jupyterapp.commands.execute('notebook:run-cell');"
-        self.page.evaluate(f"async n => {{ {self.APP} book.activeCellIndex = n; {command} }}", number)
+        self.page.evaluate(
+            f"async n => {{ {self.APP} book.activeCellIndex = n; {command} }}", number
+        )
         return self.shown()[number]
 
     def run_all(self):
-        self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        self.page.evaluate(
+            "() => window.jupyterapp.commands.execute('notebook:run-all-cells')"
+        )
         return self.shown()
 
     def shown(self):
@@ -115,11 +151,18 @@ class Notebook:
             "o => o.output_type === 'error' ? `error ${o.ename}: ${o.evalue}` : "
             "String(o.text ?? o.data?.['text/plain'] ?? '')"
         )
-        cells = "book.model.sharedModel.cells.map(c => (c.outputs ?? []).map(shown).join('\\n'))"
-        return self.page.evaluate(f"() => {{ {self.APP} const shown = {text}; return {cells}; }}")
+        cells = (
+            "book.model.sharedModel.cells.map(c => (c.outputs ??"
+            " []).map(shown).join('\\n'))"
+        )
+        return self.page.evaluate(
+            f"() => {{ {self.APP} const shown = {text}; return {cells}; }}"
+        )
 
     def save(self):
-        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+        self.page.evaluate(
+            "() => window.jupyterapp.commands.execute('docmanager:save')"
+        )
 
     def reload(self):
         self.page.reload()

@@ -1,5 +1,5 @@
-"""Levers on the stage, in JupyterLab: a click on a card changes the run, the frame stays, and nothing breaks without a
-kernel.
+"""Levers on the stage, in JupyterLab: a click on a card changes the run, the frame
+stays, and nothing breaks without a kernel.
 """
 
 import pytest
@@ -9,6 +9,7 @@ from tests.browser.levers import a_group_with_levers
 from tests.chromium import running_chromium
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
 
 @pytest.fixture(scope="module")
 def lesson(tmp_path_factory):
@@ -26,21 +27,34 @@ def lesson(tmp_path_factory):
 
 def test_after_a_run_the_picture_has_come_into_view(lesson):
     frame = lesson.page.locator(".jp-OutputArea iframe").first
-    lesson.page.wait_for_function("frame => frame.getBoundingClientRect().top < 400", arg=frame.element_handle())
+    lesson.page.wait_for_function(
+        "frame => frame.getBoundingClientRect().top < 400", arg=frame.element_handle()
+    )
 
 
 def test_a_click_on_a_card_changes_the_run_from_that_moment_in_the_same_frame(lesson):
     picture = lesson.picture()
     for _ in range(8):
         picture.click("on")
-    here, frame = picture.step(), lesson.page.locator(".jp-OutputArea iframe").first.element_handle()
+    here, frame = (
+        picture.step(),
+        lesson.page.locator(".jp-OutputArea iframe").first.element_handle(),
+    )
     picture.frame.locator("rect[data-act='freeze consumer A']").click()
     picture.frame.wait_for_selector("#ticks .flag", state="attached")
-    assert picture.step() >= here and lesson.page.evaluate("frame => frame.isConnected", frame)
+    assert picture.step() >= here and lesson.page.evaluate(
+        "frame => frame.isConnected", frame
+    )
     picture.focus("scrub")
     picture.press("End")
-    picture.frame.wait_for_function("document.getElementById('drawing').textContent.includes('frozen')")
-    said = lesson.page.locator(".jp-OutputArea").nth(1).filter(has_text='cluster.freeze("consumer A")')
+    picture.frame.wait_for_function(
+        "document.getElementById('drawing').textContent.includes('frozen')"
+    )
+    said = (
+        lesson.page.locator(".jp-OutputArea")
+        .nth(1)
+        .filter(has_text='cluster.freeze("consumer A")')
+    )
     said.wait_for(state="attached")
     assert picture.violations() == []
 
@@ -53,7 +67,9 @@ def test_a_reader_that_is_dragged_seeks_and_the_run_goes_on_from_there(lesson):
     for key in ("Enter", "ArrowLeft", "ArrowLeft", "Enter"):
         picture.press(key)
     picture.frame.wait_for_selector("#ticks .flag", state="attached")
-    lesson.page.wait_for_selector(".jp-OutputArea code:has-text('consumer.seek(TopicPartition')", state="attached")
+    lesson.page.wait_for_selector(
+        ".jp-OutputArea code:has-text('consumer.seek(TopicPartition')", state="attached"
+    )
     said = "document.getElementById('sentence').textContent"
     picture.frame.wait_for_function(f"{said}.includes('seeks: it stands before')")
 
@@ -68,5 +84,7 @@ def test_opened_again_without_a_kernel_it_plays_and_says_what_to_do(lesson):
     picture.frame.locator("rect[data-act='crash consumer A']").click()
     picture.frame.wait_for_selector("#said.note")
     assert "Run this cell again" in picture.sentence()
-    lesson.page.wait_for_function("() => !document.querySelector('.jupyter-widgets:not([hidden])')")
+    lesson.page.wait_for_function(
+        "() => !document.querySelector('.jupyter-widgets:not([hidden])')"
+    )
     assert "Error displaying widget" not in lesson.page.inner_text(".jp-Notebook")

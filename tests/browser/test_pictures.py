@@ -1,9 +1,17 @@
-"""Pictures in a browser: in JupyterLab they play, keep their keys, survive save and restart; axe finds nothing."""
+"""Pictures in a browser: in JupyterLab they play, keep their keys, survive save and
+restart; axe finds nothing.
+"""
 
 import pytest
 
 from minikafka import Cluster
-from tests.browser.jupyter import Lesson, Picture, jupyter_lab, learners_folder, screenshot
+from tests.browser.jupyter import (
+    Lesson,
+    Picture,
+    jupyter_lab,
+    learners_folder,
+    screenshot,
+)
 from tests.chromium import running_chromium
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
@@ -20,7 +28,10 @@ def lesson(browser, tmp_path_factory):
     """Lesson 02 as the learner has it, open in JupyterLab, all cells run."""
     folder = tmp_path_factory.mktemp("learner")
     notebook = learners_folder(folder, "02")
-    with jupyter_lab(folder) as server, browser.new_context(viewport={"width": 1366, "height": 768}) as context:
+    with (
+        jupyter_lab(folder) as server,
+        browser.new_context(viewport={"width": 1366, "height": 768}) as context,
+    ):
         opened = Lesson(context.new_page(), server, notebook)
         opened.open()
         opened.run_all()
@@ -117,7 +128,9 @@ def log_picture():
     for number in range(6):
         producer.send("orders", key="alice", value=f"order {number}")
         cluster.run(seconds=1)
-    consumer = cluster.consumer("orders", auto_offset_reset="earliest", client_id="billing")
+    consumer = cluster.consumer(
+        "orders", auto_offset_reset="earliest", client_id="billing"
+    )
     consumer.poll(timeout_ms=1000)
     return cluster.play("log")
 
@@ -140,14 +153,25 @@ def partitioner_picture():
 @pytest.mark.parametrize("width", [960, 700])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("make", [log_picture, partitioner_picture])
-def test_a_saved_page_plays_fits_and_is_accessible(browser, tmp_path, make, scheme, width):
+def test_a_saved_page_plays_fits_and_is_accessible(
+    browser, tmp_path, make, scheme, width
+):
     path = tmp_path / "picture.html"
     make().save(path)
-    with browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme) as context:
+    with browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=scheme
+    ) as context:
         page = context.new_page()
         complaints = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: complaints.append(request.url) if request.url.startswith("http") else None)
+        page.on(
+            "request",
+            lambda request: (
+                complaints.append(request.url)
+                if request.url.startswith("http")
+                else None
+            ),
+        )
         page.goto(path.as_uri())
         picture = Picture(page)
         assert picture.violations() == []
@@ -156,8 +180,12 @@ def test_a_saved_page_plays_fits_and_is_accessible(browser, tmp_path, make, sche
         picture.expect_step(picture.last())
         assert picture.violations() == []
         assert picture.overflow() <= 0
-        screenshot(page, f"saved-{make.__name__.removesuffix('_picture')}-{scheme}-{width}")
-        assert complaints == [], "the page needs nothing from elsewhere and raises nothing"
+        screenshot(
+            page, f"saved-{make.__name__.removesuffix('_picture')}-{scheme}-{width}"
+        )
+        assert complaints == [], (
+            "the page needs nothing from elsewhere and raises nothing"
+        )
 
 
 def test_the_table_of_a_picture_is_accessible_too(browser, tmp_path):

@@ -1,4 +1,6 @@
-"""`make site`: the course as static files, in Chromium, from a file server under a sub-path, without a network."""
+"""`make site`: the course as static files, in Chromium, from a file server under a
+sub-path, without a network.
+"""
 
 import json
 import shutil
@@ -14,7 +16,15 @@ from playwright.sync_api import Error as PlaywrightError
 from minikafka.course.lessons import solutions
 from minikafka.course.publishing import site
 from tests.browser.jupyter import AXE
-from tests.browser.site import MEGABYTE, SUB_PATH, Notebook, Tab, playground, served, size
+from tests.browser.site import (
+    MEGABYTE,
+    SUB_PATH,
+    Notebook,
+    Tab,
+    playground,
+    served,
+    size,
+)
 from tests.chromium import running_chromium
 from tests.simulation import lesson_traces, scenario
 
@@ -22,10 +32,15 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
-    pytest.mark.skipif(not shutil.which("npm"), reason="needs npm, once, to fetch Pyodide"),
+    pytest.mark.skipif(
+        not shutil.which("npm"), reason="needs npm, once, to fetch Pyodide"
+    ),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-FLAGS = "document.querySelector('#stage iframe').contentDocument.querySelectorAll('#ticks .flag').length"
+FLAGS = (
+    "document.querySelector('#stage iframe').contentDocument.querySelectorAll('#ticks"
+    " .flag').length"
+)
 NO_STACK_SWITCHING = "delete WebAssembly.Suspending; delete WebAssembly.promising;"
 
 
@@ -79,12 +94,19 @@ class Links(HTMLParser):
 
 
 def test_the_whole_folder_fits_sixty_megabytes_and_the_gallery_ten(folder):
-    print(f"the site: {size(folder):.1f} MB; the gallery: {size(folder / 'gallery'):.1f} MB")
+    print(
+        f"the site: {size(folder):.1f} MB; the gallery:"
+        f" {size(folder / 'gallery'):.1f} MB"
+    )
     assert size(folder) <= 60 and size(folder / "gallery") <= 10
 
 
 def test_every_link_is_relative_and_leads_to_a_file_of_the_site(folder):
-    pages = {path: Links(path) for path in folder.rglob("*.html") if "lab" not in path.relative_to(folder).parts}
+    pages = {
+        path: Links(path)
+        for path in folder.rglob("*.html")
+        if "lab" not in path.relative_to(folder).parts
+    }
     assert len(pages) > 40
     wrong = []
     for path, links in pages.items():
@@ -97,7 +119,11 @@ def test_every_link_is_relative_and_leads_to_a_file_of_the_site(folder):
             if (
                 urlsplit(link).scheme
                 or not target.is_file()
-                or (known and there.fragment and not (there.fragment in known.ids or there.fragment.isdigit()))
+                or (
+                    known
+                    and there.fragment
+                    and not (there.fragment in known.ids or there.fragment.isdigit())
+                )
             ):
                 wrong.append((path.name, link))
     assert wrong == []
@@ -111,7 +137,13 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "path", ["index.html", "gallery/index.html", "lessons/05_consumer_groups.html", "glossary.html"]
+    "path",
+    [
+        "index.html",
+        "gallery/index.html",
+        "lessons/05_consumer_groups.html",
+        "glossary.html",
+    ],
 )
 def test_axe_finds_nothing_serious_on_the_pages(tab, path):
     page = tab().open(path)
@@ -121,7 +153,11 @@ def test_axe_finds_nothing_serious_on_the_pages(tab, path):
 def serious(page):
     page.evaluate(AXE)
     found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
-    return [each["id"] for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    return [
+        each["id"]
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
 
 
 def test_the_playground_is_live_and_every_click_changes_the_picture(tab):
@@ -145,7 +181,11 @@ def test_a_broker_of_three_is_killed_by_a_click(tab):
     one = tab()
     page = playground(one)
     page.select_option("#shows", "the replicas")
-    act = page.frame_locator("#stage iframe").locator('#drawing [data-act="kill broker 2"]').first
+    act = (
+        page.frame_locator("#stage iframe")
+        .locator('#drawing [data-act="kill broker 2"]')
+        .first
+    )
     act.wait_for(timeout=120_000)
     assert page.input_value("#brokers") == "3"
     act.click()
@@ -159,9 +199,14 @@ def test_the_picture_is_the_one_that_was_chosen_last(tab):
     page = playground(one)
     page.select_option("#shows", "the replicas")
     page.select_option("#shows", "the controllers")
-    page.frame_locator("#stage iframe").locator('#drawing [data-act="kill broker 2"]').first.wait_for(timeout=120_000)
+    page.frame_locator("#stage iframe").locator(
+        '#drawing [data-act="kill broker 2"]'
+    ).first.wait_for(timeout=120_000)
     assert page.input_value("#shows") == "the controllers"
-    assert page.frame_locator("#stage iframe").locator("h1").text_content() == "The controller quorum"
+    assert (
+        page.frame_locator("#stage iframe").locator("h1").text_content()
+        == "The controller quorum"
+    )
     assert one.errors == []
 
 
@@ -170,7 +215,9 @@ def test_a_link_to_a_moment_opens_the_same_moment_for_others(tab):
     inside = page.frame_locator("#stage iframe")
     page.select_option("#protocol", "cooperative-sticky")
     page.wait_for_function(
-        "() => document.querySelector('#code').textContent.includes('cooperative-sticky')", timeout=60_000
+        "() =>"
+        " document.querySelector('#code').textContent.includes('cooperative-sticky')",
+        timeout=60_000,
     )
     for _ in range(3):
         inside.locator("body").press("ArrowRight")
@@ -181,14 +228,20 @@ def test_a_link_to_a_moment_opens_the_same_moment_for_others(tab):
     other = playground(tab(), page.evaluate("location.hash"))
     there = other.frame_locator("#stage iframe")
     for element in ("#time", "#sentence", "#number", "#scenario"):
-        assert there.locator(element).text_content() == inside.locator(element).text_content()
+        assert (
+            there.locator(element).text_content()
+            == inside.locator(element).text_content()
+        )
     assert other.text_content("#code") == page.text_content("#code")
 
 
 def test_a_browser_without_stack_switching_is_told_so_and_the_gallery_plays(tab):
     one = tab(before=NO_STACK_SWITCHING)
     page = one.open("playground.html")
-    page.wait_for_function("() => document.querySelector('#status').textContent.includes('lacks WebAssembly')")
+    page.wait_for_function(
+        "() => document.querySelector('#status').textContent.includes('lacks"
+        " WebAssembly')"
+    )
     assert "gallery" in page.text_content("#status")
     one.open("gallery/index.html")
     page.locator("li a").first.click()
@@ -207,19 +260,25 @@ PYTHON = """async at => {
 
 @pytest.fixture(scope="module")
 def python(root, browser):
-    """Runs code with Python in a page; its value comes back as JSON. Where a machine is short of memory, Linux ends
-    pages first: what was asked is asked of a new page then, once.
+    """Runs code with Python in a page; its value comes back as JSON. Where a machine is
+    short of memory, Linux ends pages first: what was asked is asked of a new page then,
+    once.
     """
     with served(root) as address:
         tabs = []
 
         def fresh():
             tabs.append(Tab(browser, address))
-            page = tabs[-1].open("wheel.html")  # a page that isn't there has no policy, either
+            # a page that isn't there has no policy, either
+            page = tabs[-1].open("wheel.html")
             page.evaluate(PYTHON, address)
 
         def asked(code):
-            return json.loads(tabs[-1].page.evaluate("code => window.python.runPythonAsync(code)", code))
+            return json.loads(
+                tabs[-1].page.evaluate(
+                    "code => window.python.runPythonAsync(code)", code
+                )
+            )
 
         def run(code):
             try:
@@ -238,20 +297,28 @@ def python(root, browser):
 
 def test_a_run_with_faults_has_the_same_trace_in_the_browser(python):
     source = Path(scenario.__file__).read_text(encoding="utf-8")
-    code = f"import json\nnames = {{'__name__': 'scenario', '__file__': '/scenario.py'}}\nexec({source!r}, names)\n"
+    code = (
+        "import json\nnames = {'__name__': 'scenario', '__file__':"
+        f" '/scenario.py'}}\nexec({source!r}, names)\n"
+    )
     assert python(code + "json.dumps(names['digest'](7))") == scenario.digest(7)
 
 
 @pytest.mark.parametrize("number", lesson_traces.LESSONS)
 def test_every_trace_of_a_simulated_lesson_is_the_same_in_the_browser(python, number):
     source = Path(lesson_traces.__file__).read_text(encoding="utf-8")
-    code = f"import json\nnames = {{}}\nexec({source!r}, names)\njson.dumps(names['digests']({number!r}))"
+    code = (
+        f"import json\nnames = {{}}\nexec({source!r},"
+        f" names)\njson.dumps(names['digests']({number!r}))"
+    )
     traces, pictures = python(code)
     assert len(traces) > 0
     assert (traces, pictures) == lesson_traces.digests(number)
 
 
-@pytest.mark.parametrize("name", ["00_start_here", "02_partitions_and_keys", "06_rebalancing", "10_failover"])
+@pytest.mark.parametrize(
+    "name", ["00_start_here", "02_partitions_and_keys", "06_rebalancing", "10_failover"]
+)
 def test_a_lesson_runs_from_top_to_bottom_in_a_tab(tab, name):
     book = Notebook(tab(), f"{name}.ipynb")
     shown = book.run_all()
@@ -261,12 +328,21 @@ def test_a_lesson_runs_from_top_to_bottom_in_a_tab(tab, name):
 
 def test_an_exercise_is_judged_in_a_tab_and_a_reload_keeps_the_learners_copy(tab):
     book = Notebook(tab(), "02_partitions_and_keys.ipynb")
-    exercise, check = book.cell("def my_partition("), book.cell("check(1, my_partition)")
+    exercise, check = (
+        book.cell("def my_partition("),
+        book.cell("check(1, my_partition)"),
+    )
     book.run(book.cell("from minikafka import Cluster"))
-    book.write(exercise, "def my_partition(key, all_partitions, available):\n    return 0")
+    book.write(
+        exercise, "def my_partition(key, all_partitions, available):\n    return 0"
+    )
     book.run(exercise)
     assert "Not yet" in book.run(check)
-    book.write(exercise, "def my_partition(key, all_partitions, available):\n    while True:\n        pass")
+    book.write(
+        exercise,
+        "def my_partition(key, all_partitions, available):\n    while True:\n       "
+        " pass",
+    )
     book.run(exercise)
     assert "A loop that never ends?" in book.run(check)
     mine = "from minikafka.clients.partitioners import murmur2\n" + solutions("02")["1"]

@@ -1,4 +1,6 @@
-"""What tests with real clients share: a broker to talk to, and names that no other test uses."""
+"""What tests with real clients share: a broker to talk to, and names that no other test
+uses.
+"""
 
 import itertools
 import os
@@ -9,7 +11,8 @@ from types import MappingProxyType
 
 from minikafka.server.embedded import Served
 
-# Of many brokers: on a busy machine nobody is taken for dead, and leads no more, for standing still a moment.
+# Of many brokers: on a busy machine nobody is taken for dead, and leads no more, for
+# standing still a moment.
 STEADY = {
     "broker.session.timeout.ms": "6000",
     "controller.quorum.fetch.timeout.ms": "3000",
@@ -21,12 +24,18 @@ _numbers = itertools.count(1)
 
 def overrides(properties: Mapping[str, str]) -> tuple[str, ...]:
     """Server properties as options of `minikafka serve`."""
-    return tuple(word for name, value in properties.items() for word in ("--override", f"{name}={value}"))
+    return tuple(
+        word
+        for name, value in properties.items()
+        for word in ("--override", f"{name}={value}")
+    )
 
 
 @contextmanager
 def minikafka(properties: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
-    """The bootstrap address of a fresh `minikafka serve`, which must not have met a bug in the end."""
+    """The bootstrap address of a fresh `minikafka serve`, which must not have met a bug
+    in the end.
+    """
     with Served(options=overrides(properties)) as kafka:
         yield kafka.bootstrap
         assert "Traceback" not in kafka.said(), kafka.said()
@@ -34,7 +43,9 @@ def minikafka(properties: Mapping[str, str] = MappingProxyType({})) -> Iterator[
 
 @contextmanager
 def any_kafka() -> Iterator[str]:
-    """The Kafka that MINIKAFKA_BOOTSTRAP names, else a fresh minikafka: these tests hold for any."""
+    """The Kafka that MINIKAFKA_BOOTSTRAP names, else a fresh minikafka: these tests
+    hold for any.
+    """
     given = os.environ.get("MINIKAFKA_BOOTSTRAP")
     if given:
         yield given
@@ -48,8 +59,12 @@ def fresh_name(what: str = "topic") -> str:
     return f"{what}-{os.getpid()}-{next(_numbers)}"
 
 
-def until(holds: Callable[[], object], what: str = "it is so", seconds: float = 240) -> float:
-    """Looks again and again, and says how many seconds it took; `seconds` only tells a failure from a slow machine."""
+def until(
+    holds: Callable[[], object], what: str = "it is so", seconds: float = 240
+) -> float:
+    """Looks again and again, and says how many seconds it took; `seconds` only tells a
+    failure from a slow machine.
+    """
     began = time.monotonic()
     while not holds():
         assert time.monotonic() < began + seconds, f"still waiting until {what}"

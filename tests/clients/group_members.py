@@ -1,6 +1,8 @@
-"""Groups of real clients under test: members that are processes, a stream of records, and waiting for what must come.
+"""Groups of real clients under test: members that are processes, a stream of records,
+and waiting for what must come.
 
-Nothing here sleeps: a test says what it waits for, and whatever a member says wakes it up to look again.
+Nothing here sleeps: a test says what it waits for, and whatever a member says wakes it
+up to look again.
 """
 
 import json
@@ -17,7 +19,8 @@ from tests.clients.nodes import SESSION_MS
 from tests.conformance.raw import Connection
 from tests.kafka import java_command
 
-PATIENCE_S = 120  # to tell a failure from a slow machine; no test is meant to take so long
+# to tell a failure from a slow machine; no test is meant to take so long
+PATIENCE_S = 120
 
 
 class Board:
@@ -40,14 +43,20 @@ class Board:
 
 
 class Member:
-    """One process. assigned: its partitions; seen: {(partition, offset)}; committed: partition -> offset."""
+    """One process. assigned: its partitions; seen: {(partition, offset)}; committed:
+    partition -> offset.
+    """
 
     def __init__(self, board, name, command):
         self.board, self.name = board, name
         self.assigned, self.seen, self.committed = set(), set(), {}
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the member)
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
         )
         board.members.append(self)
         self.listener = threading.Thread(target=self._listen, daemon=True)
@@ -91,7 +100,10 @@ class Member:
         said = self.errors.read().decode(errors="replace")[-2000:]
         ended = self.process.poll()
         state = "runs" if ended is None else f"ended with {ended}"
-        return f"{self.name}: {state}, has {sorted(self.assigned)}, has read {len(self.seen)} records. {said}"
+        return (
+            f"{self.name}: {state}, has {sorted(self.assigned)}, has read"
+            f" {len(self.seen)} records. {said}"
+        )
 
 
 class JavaMember(Member):
@@ -110,7 +122,9 @@ class JavaMember(Member):
                 offsets = range(each["minOffset"], each["maxOffset"] + 1)
                 self.seen |= {(each["partition"], offset) for offset in offsets}
         elif event["name"] == "offsets_committed" and event["success"]:
-            self.committed |= {each["partition"]: each["offset"] for each in event["offsets"]}
+            self.committed |= {
+                each["partition"]: each["offset"] for each in event["offsets"]
+            }
 
     def leave(self):
         self.process.terminate()
@@ -118,7 +132,9 @@ class JavaMember(Member):
 
 
 class Group:
-    """A group on one topic of six partitions, and the records that flow while it changes."""
+    """A group on one topic of six partitions, and the records that flow while it
+    changes.
+    """
 
     partitions = 6
 
@@ -130,36 +146,72 @@ class Group:
         self.flow = Flow(kafka.bootstrap, topic, self.partitions)
 
     def member(self, client, assignor=None, protocol="classic"):
-        """A process of a client joins the group: kafka-python, librdkafka, aiokafka or java."""
+        """A process of a client joins the group: kafka-python, librdkafka, aiokafka or
+        java.
+        """
         if client == "java":
-            return JavaMember(self.board, f"java {len(self.board.members)}", self._java_command(protocol))
+            return JavaMember(
+                self.board,
+                f"java {len(self.board.members)}",
+                self._java_command(protocol),
+            )
         settings = {
-            "bootstrap": self.kafka.bootstrap, "group": self.group, "topic": self.topic,
-            "session_ms": SESSION_MS, "assignor": assignor, "protocol": protocol,
-        }  # fmt: skip
-        command = [sys.executable, "-m", "tests.clients.member", client, json.dumps(settings)]
+            "bootstrap": self.kafka.bootstrap,
+            "group": self.group,
+            "topic": self.topic,
+            "session_ms": SESSION_MS,
+            "assignor": assignor,
+            "protocol": protocol,
+        }
+        command = [
+            sys.executable,
+            "-m",
+            "tests.clients.member",
+            client,
+            json.dumps(settings),
+        ]
         return Member(self.board, f"{client} {len(self.board.members)}", command)
 
     def _java_command(self, protocol):
-        args = ["--bootstrap-server", self.kafka.bootstrap, "--topic", self.topic, "--group-id", self.group]
+        args = [
+            "--bootstrap-server",
+            self.kafka.bootstrap,
+            "--topic",
+            self.topic,
+            "--group-id",
+            self.group,
+        ]
         args += ["--group-protocol", protocol, "--reset-policy", "earliest"]
         if protocol == "classic":
             config = self.folder / "consumer.properties"
             config.write_text(f"heartbeat.interval.ms={HEARTBEAT_MS}\n")
-            args += ["--session-timeout", str(SESSION_MS), "--command-config", str(config)]
+            args += [
+                "--session-timeout",
+                str(SESSION_MS),
+                "--command-config",
+                str(config),
+            ]
         return java_command("org.apache.kafka.tools.VerifiableConsumer", *args)
 
     def wait_until_shared_by(self, *members):
-        """Every partition has exactly one owner, and each of these has its fair share."""
+        """Every partition has exactly one owner, and each of these has its fair
+        share.
+        """
 
         def shared():
             shares = [member.assigned for member in members]
-            fair = {self.partitions // len(members), -(-self.partitions // len(members))}
-            return {len(share) for share in shares} <= fair and sorted(n for share in shares for n in share) == list(
-                range(self.partitions)
-            )
+            fair = {
+                self.partitions // len(members),
+                -(-self.partitions // len(members)),
+            }
+            return {len(share) for share in shares} <= fair and sorted(
+                n for share in shares for n in share
+            ) == list(range(self.partitions))
 
-        self.board.wait_until(shared, f"the partitions are shared by {[member.name for member in members]}")
+        self.board.wait_until(
+            shared,
+            f"the partitions are shared by {[member.name for member in members]}",
+        )
 
     def wait_until_all_is_read(self):
         """Stops the flow."""
@@ -167,9 +219,14 @@ class Group:
         self.board.wait_until(
             lambda: sent <= self.board.seen(),
             "every record is read",
-            lambda: f", but not {sorted(sent - self.board.seen())} as (partition, offset)",
+            lambda: (
+                f", but not {sorted(sent - self.board.seen())} as (partition, offset)"
+            ),
         )
-        ends = {number: max(offset for partition, offset in sent if partition == number) + 1 for number in range(6)}
+        ends = {
+            number: max(offset for partition, offset in sent if partition == number) + 1
+            for number in range(6)
+        }
         until(lambda: self.committed() == ends, f"{ends} is committed")
         return ends
 
@@ -177,7 +234,9 @@ class Group:
         """partition -> offset, as the coordinator knows them."""
         with Connection(self.kafka.bootstrap) as broker:
             while True:
-                [answer] = broker.ask("OffsetFetch", 8, groups=[{"group_id": self.group, "topics": None}]).groups
+                [answer] = broker.ask(
+                    "OffsetFetch", 8, groups=[{"group_id": self.group, "topics": None}]
+                ).groups
                 if answer.error_code == 0:
                     break
         return {
@@ -201,7 +260,12 @@ class Flow:
 
     def __init__(self, bootstrap, topic, partitions):
         self.topic, self.partitions = topic, partitions
-        options = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0, "linger.ms": 0}
+        options = {
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,
+            "log_level": 0,
+            "linger.ms": 0,
+        }
         self.producer = Producer(options)
         self.sent = set()
         self.failures = []
@@ -213,7 +277,12 @@ class Flow:
         number = 0
         while not self._stopped.wait(self.pause_s):
             for partition in range(self.partitions):
-                self.producer.produce(self.topic, b"%d" % number, partition=partition, on_delivery=self._delivered)
+                self.producer.produce(
+                    self.topic,
+                    b"%d" % number,
+                    partition=partition,
+                    on_delivery=self._delivered,
+                )
                 number += 1
             self.producer.poll(0)
         self.producer.flush(PATIENCE_S)
@@ -225,7 +294,9 @@ class Flow:
             self.failures.append(error)
 
     def stop(self):
-        """(partition, offset) of every record that was acknowledged: all that were sent."""
+        """(partition, offset) of every record that was acknowledged: all that were
+        sent.
+        """
         self._stopped.set()
         self._thread.join()
         assert not self.failures

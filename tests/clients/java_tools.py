@@ -1,6 +1,8 @@
-"""Apache Kafka's command line tools, many runs in one JVM: `with JavaTools() as java: java.run(main_class, *args)`.
+"""Apache Kafka's command line tools, many runs in one JVM: `with JavaTools() as java:
+java.run(main_class, *args)`.
 
-A JVM takes seconds to start, most of a tool's run; here it starts once. Nothing is compiled: py4j calls `main`.
+A JVM takes seconds to start, most of a tool's run; here it starts once. Nothing is
+compiled: py4j calls `main`.
 """
 
 import subprocess
@@ -19,14 +21,30 @@ class JavaTools:
         classpath = f"{find_jar_path()}:{kafka_jars() / '*'}"
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
         self.process = subprocess.Popen(
-            ["java", *SMALL_JVM, quiet, "-cp", classpath, "py4j.GatewayServer", "--die-on-broken-pipe", "0"],
+            [
+                "java",
+                *SMALL_JVM,
+                quiet,
+                "-cp",
+                classpath,
+                "py4j.GatewayServer",
+                "--die-on-broken-pipe",
+                "0",
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(self.process.stdout.readline())))
-        # Where Spark ran before in this process, it asks its own JVM what an exception of this one is.
-        self._as_py4j_does = mock.patch.object(java_gateway, "get_return_value", protocol.get_return_value)
+        self.gateway = JavaGateway(
+            gateway_parameters=GatewayParameters(
+                port=int(self.process.stdout.readline())
+            )
+        )
+        # Where Spark ran before in this process, it asks its own JVM what an exception
+        # of this one is.
+        self._as_py4j_does = mock.patch.object(
+            java_gateway, "get_return_value", protocol.get_return_value
+        )
         self._as_py4j_does.start()
         return self
 
@@ -38,7 +56,9 @@ class JavaTools:
         self.process.stdout.close()
 
     def run(self, main_class, *args):
-        """What the tool writes on standard output. Wrong usage ends the JVM: a test shows that as a lost connection."""
+        """What the tool writes on standard output. Wrong usage ends the JVM: a test
+        shows that as a lost connection.
+        """
         java = self.gateway.jvm.java
         words = self.gateway.new_array(java.lang.String, len(args))
         for number, arg in enumerate(args):

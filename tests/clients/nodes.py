@@ -1,4 +1,6 @@
-"""Brokers that tests may restart, of both kinds: minikafka and Apache Kafka, with short sessions for groups."""
+"""Brokers that tests may restart, of both kinds: minikafka and Apache Kafka, with short
+sessions for groups.
+"""
 
 import os
 from contextlib import contextmanager
@@ -24,9 +26,12 @@ ALLOWED = {
     "group.consumer.max.session.timeout.ms": "3600000",
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.min.assignment.interval.ms": "0",
-    "group.consumer.assignor.offload.enable": "false",  # the assignment is made before the answer, as in minikafka
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",  # minikafka aborts them when it is time
-    "log.initial.task.delay.ms": "3600000",  # retention: tests write records with old times
+    # the assignment is made before the answer, as in minikafka
+    "group.consumer.assignor.offload.enable": "false",
+    # minikafka aborts them when it is time
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    # retention: tests write records with old times
+    "log.initial.task.delay.ms": "3600000",
 }
 
 without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
@@ -88,7 +93,9 @@ class Given:
 
 @contextmanager
 def node(kind, data, properties=QUICK):
-    """A broker of this kind; the one that MINIKAFKA_BOOTSTRAP names instead of minikafka."""
+    """A broker of this kind; the one that MINIKAFKA_BOOTSTRAP names instead of
+    minikafka.
+    """
     given = os.environ.get("MINIKAFKA_BOOTSTRAP")
     if given and kind == MINIKAFKA:
         yield Given(given)

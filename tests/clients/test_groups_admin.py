@@ -1,11 +1,18 @@
-"""Groups seen by the tools of the Python clients: kafka-python's command line, librdkafka's admin client."""
+"""Groups seen by the tools of the Python clients: kafka-python's command line,
+librdkafka's admin client.
+"""
 
 import json
 import subprocess
 import sys
 
 import pytest
-from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, ConsumerGroupType, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    ConsumerGroupType,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
 from tests.clients.group_history import PATIENT, make_history
@@ -24,13 +31,30 @@ def bootstrap(request, tmp_path_factory):
 
 def test_kafka_pythons_command_line_reads_a_group(bootstrap):
     def groups(*args):
-        command = [sys.executable, "-m", "kafka.admin", "-b", bootstrap, "--format", "json", "groups", *args]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        command = [
+            sys.executable,
+            "-m",
+            "kafka.admin",
+            "-b",
+            bootstrap,
+            "--format",
+            "json",
+            "groups",
+            *args,
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False
+        )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
     listed = {each["group_id"]: each["group_state"] for each in groups("list")}
-    assert listed | {"left": ""} == {"tool": "Empty", "left": "", "classic": "Stable", "consumer": "Stable"}
+    assert listed | {"left": ""} == {
+        "tool": "Empty",
+        "left": "",
+        "classic": "Stable",
+        "consumer": "Stable",
+    }
     described = groups("describe", "-g", "classic")["classic"]
     assert described["group_state"] == "Stable"
     shares = {
@@ -42,7 +66,10 @@ def test_kafka_pythons_command_line_reads_a_group(bootstrap):
         "b": [{"topic": "orders", "partitions": [2]}],
     }
     offsets = groups("list-offsets", "-g", "tool")
-    assert {topic: {int(n): each["offset"] for n, each in found.items()} for topic, found in offsets.items()} == {
+    assert {
+        topic: {int(n): each["offset"] for n, each in found.items()}
+        for topic, found in offsets.items()
+    } == {
         "orders": {0: 5, 1: 9},
         "other": {0: 2},
     }
@@ -50,12 +77,20 @@ def test_kafka_pythons_command_line_reads_a_group(bootstrap):
 
 def test_librdkafkas_admin_lists_describes_alters_and_deletes(bootstrap):
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    groups = {group.group_id: group for group in admin.list_consumer_groups().result().valid}
+    groups = {
+        group.group_id: group for group in admin.list_consumer_groups().result().valid
+    }
     assert groups["classic"].type == ConsumerGroupType.CLASSIC
     assert groups["consumer"].type == ConsumerGroupType.CONSUMER
     assert groups["tool"].state == ConsumerGroupState.EMPTY
-    described = {name: found.result() for name, found in admin.describe_consumer_groups(list(groups)).items()}
-    assert [described[name].partition_assignor for name in ("classic", "consumer")] == ["range", "uniform"]
+    described = {
+        name: found.result()
+        for name, found in admin.describe_consumer_groups(list(groups)).items()
+    }
+    assert [described[name].partition_assignor for name in ("classic", "consumer")] == [
+        "range",
+        "uniform",
+    ]
     shares = sorted(
         [(each.topic, each.partition) for each in member.assignment.topic_partitions]
         for member in described["consumer"].members
@@ -63,17 +98,26 @@ def test_librdkafkas_admin_lists_describes_alters_and_deletes(bootstrap):
     assert shares == [[("orders", 0), ("orders", 1)], [("orders", 2)]]
 
     def committed():
-        [found] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("left")]).values()
-        return {(each.topic, each.partition): each.offset for each in found.result().topic_partitions}
+        [found] = admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions("left")]
+        ).values()
+        return {
+            (each.topic, each.partition): each.offset
+            for each in found.result().topic_partitions
+        }
 
     assert committed() == {("orders", 2): 0}
-    wanted = ConsumerGroupTopicPartitions("left", [TopicPartition("orders", 0, 7), TopicPartition("other", 0, 3)])
+    wanted = ConsumerGroupTopicPartitions(
+        "left", [TopicPartition("orders", 0, 7), TopicPartition("other", 0, 3)]
+    )
     [altered] = admin.alter_consumer_group_offsets([wanted]).values()
     assert all(each.error is None for each in altered.result().topic_partitions)
     assert committed() == {("orders", 2): 0, ("orders", 0): 7, ("other", 0): 3}
     [deleted] = admin.delete_consumer_groups(["left"]).values()
     assert deleted.result() is None
-    assert "left" not in {group.group_id for group in admin.list_consumer_groups().result().valid}
+    assert "left" not in {
+        group.group_id for group in admin.list_consumer_groups().result().valid
+    }
     [refused] = admin.delete_consumer_groups(["classic"]).values()
     with pytest.raises(Exception, match="NON_EMPTY_GROUP"):
         refused.result()

@@ -1,6 +1,8 @@
-"""Apache Kafka's ConsumerGroupCommand: for the same history it says the same of minikafka as of Apache Kafka.
+"""Apache Kafka's ConsumerGroupCommand: for the same history it says the same of
+minikafka as of Apache Kafka.
 
-What is a broker's own is replaced by a word: the ids it made, its port. Rows may come in any order.
+What is a broker's own is replaced by a word: the ids it made, its port. Rows may come
+in any order.
 """
 
 import re
@@ -28,11 +30,25 @@ class Side:
             make_history(broker)
 
     def says(self, *args):
-        """What the tool says: its lines, sorted, without what is the broker's own and without the depth of a stack."""
-        text = self.java.run(COMMAND, "--bootstrap-server", self.kafka.bootstrap, "--timeout", "60000", *args)
+        """What the tool says: its lines, sorted, without what is the broker's own and
+        without the depth of a stack.
+        """
+        text = self.java.run(
+            COMMAND,
+            "--bootstrap-server",
+            self.kafka.bootstrap,
+            "--timeout",
+            "60000",
+            *args,
+        )
         port = self.kafka.bootstrap.rpartition(":")[2]
-        lines = (" ".join(UUID.sub("(an id)", line.replace(port, "(port)")).split()) for line in text.splitlines())
-        return sorted(line for line in lines if line and not line.startswith(("at ", "... ")))
+        lines = (
+            " ".join(UUID.sub("(an id)", line.replace(port, "(port)")).split())
+            for line in text.splitlines()
+        )
+        return sorted(
+            line for line in lines if line and not line.startswith(("at ", "... "))
+        )
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +56,12 @@ def sides(tmp_path_factory):
     with ExitStack() as stack:
         java = stack.enter_context(JavaTools())
         yield [
-            Side(stack.enter_context(node(kind, tmp_path_factory.mktemp("data"), PATIENT)), java)
+            Side(
+                stack.enter_context(
+                    node(kind, tmp_path_factory.mktemp("data"), PATIENT)
+                ),
+                java,
+            )
             for kind in (MINIKAFKA, APACHE_KAFKA)
         ]
 
@@ -123,6 +144,9 @@ def test_the_group_tool_changes_the_same(sides, tmp_path):
     for line in CHANGING.strip().splitlines():
         ours, theirs = (side.says(*line.format(plan=plan).split()) for side in sides)
         assert ours == theirs, line
-        for question in (("--describe", "--all-groups", "--offsets"), ("--list", "--state")):
+        for question in (
+            ("--describe", "--all-groups", "--offsets"),
+            ("--list", "--state"),
+        ):
             ours, theirs = (side.says(*question) for side in sides)
             assert ours == theirs, f"after {line}: {set(ours) ^ set(theirs)}"

@@ -1,4 +1,6 @@
-"""Apache Kafka's own Java tools, 4.3.1, against `minikafka serve` (or any Kafka that MINIKAFKA_BOOTSTRAP names)."""
+"""Apache Kafka's own Java tools, 4.3.1, against `minikafka serve` (or any Kafka that
+MINIKAFKA_BOOTSTRAP names).
+"""
 
 import pytest
 
@@ -6,7 +8,10 @@ from minikafka.server.embedded import Served
 from tests.clients.brokers import STEADY, overrides
 from tests.kafka import java_missing, java_tool
 
-pytestmark = [pytest.mark.java, pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))]
+pytestmark = [
+    pytest.mark.java,
+    pytest.mark.skipif(bool(java_missing()), reason=str(java_missing())),
+]
 
 TOOLS = "org.apache.kafka.tools."
 
@@ -21,37 +26,88 @@ def tool(name, *args, **options):
 def test_the_console_producer_writes_and_the_console_consumer_reads(bootstrap, topic):
     lines = "".join(f"k{number}|line {number}\n" for number in range(50))
     tool(
-        "ConsoleProducer", "--bootstrap-server", bootstrap, "--topic", topic, "--reader-property", "parse.key=true",
-        "--reader-property", "key.separator=|", input=lines,
-    )  # fmt: skip
+        "ConsoleProducer",
+        "--bootstrap-server",
+        bootstrap,
+        "--topic",
+        topic,
+        "--reader-property",
+        "parse.key=true",
+        "--reader-property",
+        "key.separator=|",
+        input=lines,
+    )
     read = tool(
-        "consumer.ConsoleConsumer", "--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0",
-        "--offset", "earliest", "--max-messages", "50", "--timeout-ms", "20000",
-        "--formatter-property", "print.key=true", "--formatter-property", "key.separator=|",
-    )  # fmt: skip
+        "consumer.ConsoleConsumer",
+        "--bootstrap-server",
+        bootstrap,
+        "--topic",
+        topic,
+        "--partition",
+        "0",
+        "--offset",
+        "earliest",
+        "--max-messages",
+        "50",
+        "--timeout-ms",
+        "20000",
+        "--formatter-property",
+        "print.key=true",
+        "--formatter-property",
+        "key.separator=|",
+    )
     assert read == lines
 
 
-@pytest.mark.parametrize("options", [["acks=all"], ["acks=1", "compression.type=lz4", "enable.idempotence=false"]])
+@pytest.mark.parametrize(
+    "options",
+    [["acks=all"], ["acks=1", "compression.type=lz4", "enable.idempotence=false"]],
+)
 def test_producer_performance_delivers_every_record(bootstrap, topic, options):
     said = tool(
-        "ProducerPerformance", "--topic", topic, "--num-records", "5000", "--record-size", "100", "--throughput", "-1",
-        "--producer-props", f"bootstrap.servers={bootstrap}", *options,
-    )  # fmt: skip
+        "ProducerPerformance",
+        "--topic",
+        topic,
+        "--num-records",
+        "5000",
+        "--record-size",
+        "100",
+        "--throughput",
+        "-1",
+        "--producer-props",
+        f"bootstrap.servers={bootstrap}",
+        *options,
+    )
     assert "5000 records sent" in said
-    assert tool("GetOffsetShell", "--bootstrap-server", bootstrap, "--topic", topic) == f"{topic}:0:5000\n"
+    assert (
+        tool("GetOffsetShell", "--bootstrap-server", bootstrap, "--topic", topic)
+        == f"{topic}:0:5000\n"
+    )
 
 
 def test_kip_794_without_a_key_the_producer_leaves_a_partition_after_two_full_batches():
-    """Three leaders: of one that has a full batch, Java's sender would take along half full ones of the other two."""
-    two_batches, records = 32, 1000  # of 16 records; their times, a byte or two, don't change how many fit
+    """Three leaders: of one that has a full batch, Java's sender would take along half
+    full ones of the other two.
+    """
+    # of 16 records; their times, a byte or two, don't change how many fit
+    two_batches, records = 32, 1000
     with Served(options=("--brokers", "3", *overrides(STEADY))) as served:
         bootstrap = ["--bootstrap-server", served.bootstrap, "--topic", "sticky"]
         tool("TopicCommand", *bootstrap, "--create", "--replica-assignment", "1,2,3")
         tool(
-            "ProducerPerformance", "--topic", "sticky", "--num-records", str(records), "--record-size", "1000",
-            "--throughput", "-1", "--producer-props", f"bootstrap.servers={served.bootstrap}", "linger.ms=60000",
-        )  # fmt: skip
+            "ProducerPerformance",
+            "--topic",
+            "sticky",
+            "--num-records",
+            str(records),
+            "--record-size",
+            "1000",
+            "--throughput",
+            "-1",
+            "--producer-props",
+            f"bootstrap.servers={served.bootstrap}",
+            "linger.ms=60000",
+        )
         said = tool("GetOffsetShell", *bootstrap).split()
     rests = sorted(int(line.rpartition(":")[2]) % two_batches for line in said)
     assert rests == [0, 0, records % two_batches], said
@@ -61,7 +117,15 @@ def test_the_topic_tool_creates_describes_and_deletes(bootstrap, topic):
     def topics(*args):
         return tool("TopicCommand", "--bootstrap-server", bootstrap, *args)
 
-    topics("--create", "--topic", topic, "--partitions", "3", "--config", "retention.ms=60000")
+    topics(
+        "--create",
+        "--topic",
+        topic,
+        "--partitions",
+        "3",
+        "--config",
+        "retention.ms=60000",
+    )
     described = topics("--describe", "--topic", topic)
     assert "PartitionCount: 3" in described
     assert "retention.ms=60000" in described
@@ -72,8 +136,22 @@ def test_the_topic_tool_creates_describes_and_deletes(bootstrap, topic):
 
 
 def test_the_offset_shell_finds_offsets_by_timestamp(bootstrap, topic):
-    tool("ConsoleProducer", "--bootstrap-server", bootstrap, "--topic", topic, input="a\nb\nc\n")
-    shell = ["GetOffsetShell", "--bootstrap-server", bootstrap, "--topic", topic, "--time"]
+    tool(
+        "ConsoleProducer",
+        "--bootstrap-server",
+        bootstrap,
+        "--topic",
+        topic,
+        input="a\nb\nc\n",
+    )
+    shell = [
+        "GetOffsetShell",
+        "--bootstrap-server",
+        bootstrap,
+        "--topic",
+        topic,
+        "--time",
+    ]
     assert tool(*shell, "earliest") == f"{topic}:0:0\n"
     assert tool(*shell, "0") == f"{topic}:0:0\n"
     assert tool(*shell, "max-timestamp").startswith(f"{topic}:0:")

@@ -1,7 +1,9 @@
-"""What consumers of real clients make of a log with transactions (KIP-98), on minikafka as on Apache Kafka.
+"""What consumers of real clients make of a log with transactions (KIP-98), on minikafka
+as on Apache Kafka.
 
-The log is written by hand: batches of many producers' transactions in any order, and markers as a coordinator writes
-them. What committed records there are, and in what order, the test knows before it asks.
+The log is written by hand: batches of many producers' transactions in any order, and
+markers as a coordinator writes them. What committed records there are, and in what
+order, the test knows before it asks.
 """
 
 import random
@@ -35,12 +37,16 @@ NOT_YET = {
 
 @pytest.fixture(scope="module", params=BOTH)
 def kafka(request, tmp_path_factory):
-    with node(request.param, tmp_path_factory.mktemp("data"), QUICK | BY_HAND) as broker:
+    with node(
+        request.param, tmp_path_factory.mktemp("data"), QUICK | BY_HAND
+    ) as broker:
         yield broker
 
 
 class Log:
-    """One partition. offsets: value -> offset, in order; committed: the values that may be read."""
+    """One partition. offsets: value -> offset, in order; committed: the values that may
+    be read.
+    """
 
     def __init__(self, bootstrap):
         self.bootstrap, self.topic = bootstrap, fresh_name("log")
@@ -78,7 +84,9 @@ class Log:
             fields = self.numbered(FIRST_ID + producer) | {"transactional": True}
             self.open.setdefault(producer, []).append(value)
         records = batch(value, **fields)
-        told = self.told(lambda: self.broker.produce(self.topic, records, transactional_id="by hand"))
+        told = self.told(
+            lambda: self.broker.produce(self.topic, records, transactional_id="by hand")
+        )
         assert told.error_code == 0
         self.offsets[value] = told.base_offset
 
@@ -87,10 +95,16 @@ class Log:
         return {}
 
     def numbered(self, producer_id):
-        """The producer's fields of a record that is written once though it is sent twice."""
+        """The producer's fields of a record that is written once though it is sent
+        twice.
+        """
         sequence = self.sequences.get(producer_id, 0)
         self.sequences[producer_id] = sequence + 1
-        return {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
+        return {
+            "producer_id": producer_id,
+            "producer_epoch": 0,
+            "base_sequence": sequence,
+        }
 
     def told(self, ask):
         """The partition's answer."""
@@ -98,8 +112,13 @@ class Log:
 
     def end(self, producer, committed):
         topics = [{"name": self.topic, "partition_indexes": [0]}]
-        marker = {"producer_id": FIRST_ID + producer, "producer_epoch": 0, "transaction_result": committed}
+        marker = {
+            "producer_id": FIRST_ID + producer,
+            "producer_epoch": 0,
+            "transaction_result": committed,
+        }
         marker |= {"coordinator_epoch": 0, "topics": topics}
+
         def write():
             [told] = self.broker.ask("WriteTxnMarkers", 1, markers=[marker]).markers
             return told.topics[0].partitions[0]
@@ -111,7 +130,9 @@ class Log:
         partition = {"partition_index": 0, "offset": self.offsets[value]}
         topics = [{"name": self.topic, "partitions": [partition]}]
         with Connection(self.bootstrap) as broker:
-            [told] = broker.ask("DeleteRecords", 1, topics=topics, timeout_ms=30_000).topics
+            [told] = broker.ask(
+                "DeleteRecords", 1, topics=topics, timeout_ms=30_000
+            ).topics
         assert told.partitions[0].error_code == 0
 
     @property
@@ -126,7 +147,8 @@ class Log:
 class ReplicatedLog(Log):
     """On three brokers, of which the leader is killed now and then.
 
-    On a busy machine one that is not killed may seem gone, too. What was not acknowledged is sent again.
+    On a busy machine one that is not killed may seem gone, too. What was not
+    acknowledged is sent again.
     """
 
     def __init__(self, cluster):
@@ -179,7 +201,10 @@ def log(kafka):
     return Log(kafka.bootstrap)
 
 
-@pytest.fixture(scope="module", params=[*CLIENTS, pytest.param("java", marks=[pytest.mark.java, without_java])])
+@pytest.fixture(
+    scope="module",
+    params=[*CLIENTS, pytest.param("java", marks=[pytest.mark.java, without_java])],
+)
 def client(request):
     if request.param != "java":
         yield CLIENTS[request.param]
@@ -193,7 +218,9 @@ def read(client, log, values, isolation="read_committed"):
         return take(reader, len(values))
 
 
-def test_kip_98_of_many_transactions_that_interleave_the_committed_ones_are_read(log, client):
+def test_kip_98_of_many_transactions_that_interleave_the_committed_ones_are_read(
+    log, client
+):
     assert 0 < len(log.committed) < len(log.all)
     assert read(client, log, log.committed) == log.committed
 
@@ -202,7 +229,9 @@ def test_kip_98_who_asks_for_uncommitted_records_reads_all_of_them(log, client):
     assert read(client, log, log.all, "read_uncommitted") == log.all
 
 
-def test_kip_98_where_the_beginning_of_the_log_was_deleted_the_rest_is_read_as_before(kafka, client):
+def test_kip_98_where_the_beginning_of_the_log_was_deleted_the_rest_is_read_as_before(
+    kafka, client
+):
     """Also the rest of transactions that began before it."""
     log = Log(kafka.bootstrap)
     first_kept = log.all[len(log.all) // 2]
@@ -218,7 +247,9 @@ def test_kip_98_after_a_crash_of_the_broker_the_same_is_read(kafka, log):
 
 
 def test_kip_98_a_new_leader_knows_the_transactions_of_the_one_before_it():
-    """Decided and open ones. On minikafka only: the three Apache Kafkas ask the coordinator of every transaction."""
+    """Decided and open ones. On minikafka only: the three Apache Kafkas ask the
+    coordinator of every transaction.
+    """
     with running(apache=False, properties=BY_HAND | KEPT) as cluster:
         log = ReplicatedLog(cluster)
         for client in CLIENTS.values():

@@ -1,7 +1,9 @@
-"""Kafka Streams on three brokers, with processing.guarantee=exactly_once_v2 (KIP-129, KIP-447): WordCount.java.
+"""Kafka Streams on three brokers, with processing.guarantee=exactly_once_v2 (KIP-129,
+KIP-447): WordCount.java.
 
-It is killed with kill -9 and started again, and so is a broker, while lines come. Its cache is off, so each word's
-counts come one by one: with exactly once they are 1, 2, 3 ..., none twice and none missing.
+It is killed with kill -9 and started again, and so is a broker, while lines come. Its
+cache is off, so each word's counts come one by one: with exactly once they are 1, 2, 3
+..., none twice and none missing.
 """
 
 import subprocess
@@ -33,13 +35,17 @@ class Counting:
     """The process of Kafka Streams."""
 
     def __init__(self, bootstrap, folder):
-        self.command = java_command(str(Path(__file__).with_name("WordCount.java")), bootstrap, folder)
+        self.command = java_command(
+            str(Path(__file__).with_name("WordCount.java")), bootstrap, folder
+        )
         self.said = Path(folder) / "said"
         self.start()
 
     def start(self):
         with self.said.open("ab") as said:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=said, stderr=said
+            )
 
     def kill(self):
         self.process.kill()
@@ -50,9 +56,17 @@ class Counts:
     """Reads the counts, committed ones only. latest: word -> count."""
 
     def __init__(self, bootstrap, counting):
-        options = {"group.id": "unused", "isolation.level": "read_committed", "enable.auto.commit": False}
-        self.consumer = Consumer({"bootstrap.servers": bootstrap, **options, **RECONNECT})
-        self.consumer.assign([TopicPartition("counts", number, 0) for number in range(PARTITIONS)])
+        options = {
+            "group.id": "unused",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+        }
+        self.consumer = Consumer(
+            {"bootstrap.servers": bootstrap, **options, **RECONNECT}
+        )
+        self.consumer.assign(
+            [TopicPartition("counts", number, 0) for number in range(PARTITIONS)]
+        )
         self.counting, self.latest = counting, Counter()
 
     def read_until(self, total):
@@ -63,10 +77,14 @@ class Counts:
                 if message.error() is None:
                     word = message.key().decode()
                     self.latest[word] += 1
-                    assert int(message.value()) == self.latest[word], f"{word} at {message.offset()}"
+                    assert int(message.value()) == self.latest[word], (
+                        f"{word} at {message.offset()}"
+                    )
             said = self.counting.said.read_text()[-3000:]
             assert self.counting.process.poll() is None, said
-            assert time.monotonic() < until, f"{self.latest.total()} of {total} words are counted: {said}"
+            assert time.monotonic() < until, (
+                f"{self.latest.total()} of {total} words are counted: {said}"
+            )
 
 
 class Lines:
@@ -74,22 +92,39 @@ class Lines:
 
     def __init__(self, bootstrap):
         options = {"enable.idempotence": True, "linger.ms": 5, **RECONNECT}
-        self.producer, self.words = Producer({"bootstrap.servers": bootstrap, **options}), Counter()
+        self.producer, self.words = (
+            Producer({"bootstrap.servers": bootstrap, **options}),
+            Counter(),
+        )
 
     def write(self):
         for number in range(LINES_BETWEEN_KILLS):
             line = [WORDS[number % 8], WORDS[number % 3]]
             self.words.update(line)
-            self.producer.produce("lines", " ".join(line), partition=number % PARTITIONS)
+            self.producer.produce(
+                "lines", " ".join(line), partition=number % PARTITIONS
+            )
         assert self.producer.flush(PATIENCE_S) == 0
 
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("kind", BOTH)
-def test_kip_447_kafka_streams_counts_every_word_once_though_it_and_a_broker_are_killed(kind):
-    with running(apache=kind == APACHE_KAFKA) as cluster, tempfile.TemporaryDirectory() as folder:
+def test_kip_447_kafka_streams_counts_every_word_once_though_it_and_a_broker_are_killed(
+    kind,
+):
+    with (
+        running(apache=kind == APACHE_KAFKA) as cluster,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **RECONNECT})
-        finish(admin.create_topics([NewTopic(name, PARTITIONS, 3, config=REPLICATED) for name in ("lines", "counts")]))
+        finish(
+            admin.create_topics(
+                [
+                    NewTopic(name, PARTITIONS, 3, config=REPLICATED)
+                    for name in ("lines", "counts")
+                ]
+            )
+        )
         wait_until_in_sync(cluster.bootstrap, ("lines", "counts"))
         lines, counting = Lines(cluster.bootstrap), Counting(cluster.bootstrap, folder)
         counts = Counts(cluster.bootstrap, counting)
@@ -97,7 +132,8 @@ def test_kip_447_kafka_streams_counts_every_word_once_though_it_and_a_broker_are
             try:
                 for number in range(KILLS):
                     lines.write()
-                    counts.read_until(lines.words.total() - LINES_BETWEEN_KILLS)  # in the middle of its work
+                    # in the middle of its work
+                    counts.read_until(lines.words.total() - LINES_BETWEEN_KILLS)
                     counting.kill()
                     if number == 1:
                         wait_until_in_sync(cluster.bootstrap, ITS_TOPICS)

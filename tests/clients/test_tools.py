@@ -1,7 +1,9 @@
-"""Apache Kafka's command line tools end on minikafka as on Apache Kafka: the same status, the same words.
+"""Apache Kafka's command line tools end on minikafka as on Apache Kafka: the same
+status, the same words.
 
-Each line of TOOLS is run on both, one after the other, in one JVM. What is a broker's own is replaced by a word. Where
-the two differ, DIFFERENT says why; a reason without a difference fails, so the table can't go stale.
+Each line of TOOLS is run on both, one after the other, in one JVM. What is a broker's
+own is replaced by a word. Where the two differ, DIFFERENT says why; a reason without a
+difference fails, so the table can't go stale.
 """
 
 import json
@@ -46,9 +48,17 @@ CLASSES = {
     "consumer-perf": f"{PACKAGE}.ConsumerPerformance",
     "end-to-end": f"{PACKAGE}.EndToEndLatency",
 }
-# What they print is times and rates, or in a thread of their own: only how they end is compared.
-MEASURES = ("producer-perf", "consumer-perf", "end-to-end", "verifiable-producer", "verifiable-consumer")
-HELD = "held"  # a topic, and the transactional id of a producer that has begun a transaction there
+# What they print is times and rates, or in a thread of their own: only how they end is
+# compared.
+MEASURES = (
+    "producer-perf",
+    "consumer-perf",
+    "end-to-end",
+    "verifiable-producer",
+    "verifiable-consumer",
+)
+# a topic, and the transactional id of a producer that has begun a transaction there
+HELD = "held"
 LONGEST_MS = 900_000
 ITS_OWN = [
     (re.compile(pattern), word)
@@ -58,14 +68,19 @@ ITS_OWN = [
         ("(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])", "(id)"),
         ("[0-9]{13}|[0-9]+ ms ago", "(ms)"),
         ("Epoch: [0-9]+|HighWatermark: +[0-9]+", "(offset)"),
-        (r"(\(id\)\s+)[0-9]+(\s+0\s)", r"\1(offset)\2"),  # metadata-quorum: the log's end, and a lag of 0
+        # metadata-quorum: the log's end, and a lag of 0
+        (r"(\(id\)\s+)[0-9]+(\s+0\s)", r"\1(offset)\2"),
         ("(__consumer_offsets:[0-9]):[0-9]+", r"\1:(offset)"),
         ('"size":[0-9]+', '"size":(bytes)'),
         (rf"(\(ms\)\s+)[0-9]+(\s+{HELD}-0)", r"\1(duration)\2"),
-        (r"(?m)min\.insync\.replicas=1($|,)|^ *min\.insync\.replicas=1 .*", ""),  # set for all (KIP-966)
+        # set for all (KIP-966)
+        (r"(?m)min\.insync\.replicas=1($|,)|^ *min\.insync\.replicas=1 .*", ""),
     )
 ]
-NOISE = re.compile(r"at [a-z]+[.a-zA-Z]*|\.\.\. [0-9]+ more|.*\b(WARN|ERROR|INFO) org\.apache|.*RunTools|null$|-+$")
+NOISE = re.compile(
+    r"at [a-z]+[.a-zA-Z]*|\.\.\. [0-9]+ more|.*\b(WARN|ERROR|INFO)"
+    r" org\.apache|.*RunTools|null$|-+$"
+)
 MOST_LINES = 20
 PATIENCE_S = 60
 PROPERTIES = {
@@ -75,16 +90,22 @@ PROPERTIES = {
 }
 STDIN = "a:1\nb:2\n"
 FILES = {
-    "delete": {"partitions": [{"topic": "orders", "partition": 0, "offset": 1}], "version": 1},
+    "delete": {
+        "partitions": [{"topic": "orders", "partition": 0, "offset": 1}],
+        "version": 1,
+    },
     "move": {"topics": [{"topic": "orders"}], "version": 1},
     "plan": {
         "version": 1,
-        "partitions": [{"topic": "orders", "partition": 0, "replicas": [1], "log_dirs": ["any"]}],
+        "partitions": [
+            {"topic": "orders", "partition": 0, "replicas": [1], "log_dirs": ["any"]}
+        ],
     },
     "elect": {"partitions": [{"topic": "orders", "partition": 0}]},
 }
 
-# {b}: bootstrap. {name}: a file of FILES, or the file with client properties ({properties}).
+# {b}: bootstrap. {name}: a file of FILES, or the file with client properties
+# ({properties}).
 LINES = """
 topics --create --topic placed --replica-assignment 1,1
 topics --create --topic orders --partitions 3
@@ -216,13 +237,23 @@ TOOLS = [" ".join(line.split()) for line in LINES.strip().splitlines()]
 
 # What ends otherwise, or says something else.
 DIFFERENT = {
-    "topics --create --topic two --replication-factor 2": "there are no cordoned log directories (KIP-1066)",
-    "topics --describe --topics-with-overrides": "min.insync.replicas, set for all brokers, counts (KIP-966)",
-    "configs --alter --entity-type users --entity-name ann --add-config producer_byte_rate=1000": "there are no quotas",
-    "metadata-quorum describe --status": "a quorum of one has no listener for controllers",
+    "topics --create --topic two --replication-factor 2": (
+        "there are no cordoned log directories (KIP-1066)"
+    ),
+    "topics --describe --topics-with-overrides": (
+        "min.insync.replicas, set for all brokers, counts (KIP-966)"
+    ),
+    "configs --alter --entity-type users --entity-name ann --add-config producer_byte_rate=1000": (
+        "there are no quotas"
+    ),
+    "metadata-quorum describe --status": (
+        "a quorum of one has no listener for controllers"
+    ),
     "features describe": "a feature is named when its code is there",
     "api-versions": "an API is named when it is served",
-    "delegation-tokens --describe --command-config {properties}": "there is no security",
+    "delegation-tokens --describe --command-config {properties}": (
+        "there is no security"
+    ),
 }
 
 
@@ -230,9 +261,19 @@ class Tools:
     """One JVM that runs them."""
 
     def __enter__(self):
-        quiet = ("-Xshare:auto", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
-        program = java_command(str(Path(__file__).with_name("RunTools.java")), jvm=quiet)
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        quiet = (
+            "-Xshare:auto",
+            "-XX:+UseSerialGC",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
+        )
+        program = java_command(
+            str(Path(__file__).with_name("RunTools.java")), jvm=quiet
+        )
+        pipes = {
+            "stdin": subprocess.PIPE,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.DEVNULL,
+        }
         self.process = subprocess.Popen(program, text=True, **pipes)
         return self
 
@@ -242,14 +283,23 @@ class Tools:
         self.process.stdout.close()
 
     def run(self, tool, args):
-        asked = {"tool": CLASSES[tool], "args": args, "input": STDIN, "seconds": PATIENCE_S}
+        asked = {
+            "tool": CLASSES[tool],
+            "args": args,
+            "input": STDIN,
+            "seconds": PATIENCE_S,
+        }
         print(json.dumps(asked), file=self.process.stdin, flush=True)
         return json.loads(self.process.stdout.readline())
 
 
 def hold_a_transaction(kafka):
     """A producer that has one open."""
-    options = {"transactional.id": HELD, "transaction.timeout.ms": LONGEST_MS, "log_level": 0}
+    options = {
+        "transactional.id": HELD,
+        "transaction.timeout.ms": LONGEST_MS,
+        "log_level": 0,
+    }
     producer = Producer({"bootstrap.servers": kafka.bootstrap, **options})
     producer.init_transactions(60)
     producer.begin_transaction()
@@ -266,15 +316,26 @@ def all_lines(java, kafka, data, files):
         options = ["--bootstrap-server", kafka.bootstrap]
         if tool == "groups":
             options += ["--timeout", "60000"]
-        done = java.run(tool, [*words[:1], *options, *words[1:]] if tool == "cluster" else [*options, *words])
+        done = java.run(
+            tool,
+            (
+                [*words[:1], *options, *words[1:]]
+                if tool == "cluster"
+                else [*options, *words]
+            ),
+        )
         words = [] if tool in MEASURES else said(done["out"] + done["err"], kafka, data)
         told[line] = [f"exit {done['exit']}", *words]
     return told
 
 
 def said(text, kafka, data):
-    """The first lines, in one order, without what is a broker's own, or the moment's."""
-    text = text.replace(str(data), "(folder)").replace(kafka.bootstrap.rpartition(":")[2], "(port)")
+    """The first lines, in one order, without what is a broker's own, or the
+    moment's.
+    """
+    text = text.replace(str(data), "(folder)").replace(
+        kafka.bootstrap.rpartition(":")[2], "(port)"
+    )
     for pattern, word in ITS_OWN:
         text = pattern.sub(word, text)
     lines = (" ".join(line.split()) for line in text.splitlines())
@@ -310,7 +371,10 @@ def test_a_tool_of_apache_kafka_ends_on_minikafka_as_on_apache_kafka(sides, line
 
 def test_most_of_the_tools_end_well(sides):
     well = [sum(told[0] == "exit 0" for told in side.values()) for side in sides]
-    print(f"of {len(TOOLS)} lines {well[0]} end well on minikafka, {well[1]} on Apache Kafka")
+    print(
+        f"of {len(TOOLS)} lines {well[0]} end well on minikafka, {well[1]} on Apache"
+        " Kafka"
+    )
     assert well[1] > 90
     assert well[0] >= well[1] - 5
     assert DIFFERENT.keys() <= set(TOOLS)

@@ -1,5 +1,6 @@
-"""Transactions of four real clients (KIP-98): what is committed is read whole, what is aborted by nobody who asks for
-committed records, and an old producer can do no harm. Every test holds on Apache Kafka as on minikafka.
+"""Transactions of four real clients (KIP-98): what is committed is read whole, what is
+aborted by nobody who asks for committed records, and an old producer can do no harm.
+Every test holds on Apache Kafka as on minikafka.
 """
 
 import itertools
@@ -35,7 +36,9 @@ def client(request):
 
 
 class Stage:
-    """One topic, and whoever writes and reads there with this client; all are closed in the end."""
+    """One topic, and whoever writes and reads there with this client; all are closed in
+    the end.
+    """
 
     def __init__(self, kafka, client):
         self.kafka, self.client, self.closing = kafka, client, ExitStack()
@@ -44,10 +47,14 @@ class Stage:
             self.topic = broker.create_topic(self.name, self.partitions)
 
     def producer(self, name=None, **options):
-        return self.open(self.client.Producer(self.kafka.bootstrap, name or self.name, **options))
+        return self.open(
+            self.client.Producer(self.kafka.bootstrap, name or self.name, **options)
+        )
 
     def reader(self, isolation=READ_COMMITTED, **options):
-        return self.open(self.client.Reader(self.kafka.bootstrap, self.topic, isolation, **options))
+        return self.open(
+            self.client.Reader(self.kafka.bootstrap, self.topic, isolation, **options)
+        )
 
     def open(self, opened):
         self.closing.callback(opened.close)
@@ -67,10 +74,17 @@ class Stage:
         return f"{refused.value!r} {refused.value}".lower()
 
     def committed(self, group, require_stable=False):
-        """(error code, offset) that the coordinator tells of partition 0; -1 when nothing is committed."""
-        asked = {"group_id": group, "topics": [{"name": self.topic, "partition_indexes": [0]}]}
+        """(error code, offset) that the coordinator tells of partition 0; -1 when
+        nothing is committed.
+        """
+        asked = {
+            "group_id": group,
+            "topics": [{"name": self.topic, "partition_indexes": [0]}],
+        }
         with Connection(self.kafka.bootstrap) as broker:
-            [found] = broker.ask("OffsetFetch", 8, groups=[asked], require_stable=require_stable).groups
+            [found] = broker.ask(
+                "OffsetFetch", 8, groups=[asked], require_stable=require_stable
+            ).groups
         partition = found.topics[0].partitions[0]
         return partition.error_code, partition.committed_offset
 
@@ -86,14 +100,22 @@ def test_kip_98_the_records_of_a_committed_transaction_are_read_in_order(stage):
     producer = stage.producer()
     for first in (0, 50):
         producer.begin()
-        producer.send(stage.topic, *(b"%d" % number for number in range(first, first + 50)))
+        producer.send(
+            stage.topic, *(b"%d" % number for number in range(first, first + 50))
+        )
         producer.commit()
     assert stage.read(100) == [b"%d" % number for number in range(100)]
 
 
-def test_kip_98_the_records_of_an_aborted_transaction_are_read_by_read_uncommitted_only(stage):
+def test_kip_98_the_records_of_an_aborted_transaction_are_read_by_read_uncommitted_only(
+    stage,
+):
     producer = stage.producer()
-    for value, end in ((b"first", producer.commit), (b"taken back", producer.abort), (b"last", producer.commit)):
+    for value, end in (
+        (b"first", producer.commit),
+        (b"taken back", producer.abort),
+        (b"last", producer.commit),
+    ):
         producer.begin()
         producer.send(stage.topic, value)
         end()
@@ -107,7 +129,9 @@ def test_kip_98_readers_of_all_clients_see_the_same_records(stage):
         producer.begin()
         producer.send(stage.topic, b"%d" % number, b"and %d" % number)
         (producer.commit if number % 3 == 0 else producer.abort)()
-    committed = [word % number for number in range(0, 20, 3) for word in (b"%d", b"and %d")]
+    committed = [
+        word % number for number in range(0, 20, 3) for word in (b"%d", b"and %d")
+    ]
     for other in CLIENTS.values():
         reader = stage.open(other.Reader(stage.kafka.bootstrap, stage.topic))
         assert take(reader, len(committed)) == committed
@@ -118,12 +142,20 @@ def test_kip_98_a_transaction_covers_all_its_partitions(stage):
     for word, end in ((b"aborted", producer.abort), (b"committed", producer.commit)):
         producer.begin()
         for partition in range(stage.partitions):
-            producer.send(stage.topic, b"%s %d" % (word, partition), partition=partition)
+            producer.send(
+                stage.topic, b"%s %d" % (word, partition), partition=partition
+            )
         end()
-    assert sorted(stage.read(3, partitions=3)) == [b"committed 0", b"committed 1", b"committed 2"]
+    assert sorted(stage.read(3, partitions=3)) == [
+        b"committed 0",
+        b"committed 1",
+        b"committed 2",
+    ]
 
 
-def test_kip_98_an_open_transaction_holds_up_the_last_stable_offset_for_every_record_behind_it(stage):
+def test_kip_98_an_open_transaction_holds_up_the_last_stable_offset_for_every_record_behind_it(
+    stage,
+):
     producer = stage.producer()
     stage.write_without_transaction(b"before")
     producer.begin()
@@ -143,12 +175,18 @@ def test_kip_98_transactions_that_interleave_in_a_partition_are_told_apart(stage
         if turn == 0:
             producer.begin()
         producer.send(stage.topic, b"%d of %d" % (turn, producers.index(producer)))
-    for producer, end in zip(producers, ("abort", "commit", "commit", "abort"), strict=True):
+    for producer, end in zip(
+        producers, ("abort", "commit", "commit", "abort"), strict=True
+    ):
         getattr(producer, end)()
-    assert stage.read(6) == [b"%d of %d" % (turn, number) for turn in range(3) for number in (1, 2)]
+    assert stage.read(6) == [
+        b"%d of %d" % (turn, number) for turn in range(3) for number in (1, 2)
+    ]
 
 
-def test_kip_98_a_new_producer_aborts_what_the_one_before_it_left_open_and_fences_it(stage):
+def test_kip_98_a_new_producer_aborts_what_the_one_before_it_left_open_and_fences_it(
+    stage,
+):
     zombie = stage.producer()
     zombie.begin()
     zombie.send(stage.topic, b"of the zombie")
@@ -175,7 +213,9 @@ def test_kip_98_a_transaction_that_takes_longer_than_its_timeout_is_aborted(stag
     assert stage.read(1) == [b"in time"]
 
 
-def test_kip_98_a_producer_may_not_ask_for_more_time_than_transaction_max_timeout_ms(stage):
+def test_kip_98_a_producer_may_not_ask_for_more_time_than_transaction_max_timeout_ms(
+    stage,
+):
     assert stage.refusal(lambda: stage.producer(timeout_ms=LONGEST_MS + 1))
 
 
@@ -193,12 +233,19 @@ def test_kip_98_offsets_in_a_transaction_count_when_it_commits(stage):
     producer.begin()
     producer.send_offsets(reader.progress())
     producer.commit()
-    until(lambda: stage.committed(group, require_stable=True) == (0, 2), "the commit is done")
+    until(
+        lambda: stage.committed(group, require_stable=True) == (0, 2),
+        "the commit is done",
+    )
 
 
 def test_kip_98_a_crash_of_the_broker_changes_no_transaction_decided_or_open(stage):
     producer = stage.producer(timeout_ms=LONGEST_MS)
-    for value, end in ((b"first", producer.commit), (b"taken back", producer.abort), (b"last", producer.commit)):
+    for value, end in (
+        (b"first", producer.commit),
+        (b"taken back", producer.abort),
+        (b"last", producer.commit),
+    ):
         producer.begin()
         producer.send(stage.topic, value)
         end()
@@ -214,7 +261,9 @@ def test_kip_98_a_crash_of_the_broker_changes_no_transaction_decided_or_open(sta
     assert take(reader, 2) == [b"before the crash", b"after it"]
 
 
-def test_kip_447_while_offsets_are_undecided_who_asks_for_stable_ones_is_told_to_ask_again(stage):
+def test_kip_447_while_offsets_are_undecided_who_asks_for_stable_ones_is_told_to_ask_again(
+    stage,
+):
     stage.write_without_transaction(b"one")
     group = fresh_name("copier")
     reader = stage.reader(group=group)
@@ -224,7 +273,10 @@ def test_kip_447_while_offsets_are_undecided_who_asks_for_stable_ones_is_told_to
     producer.send_offsets(reader.progress())
     assert stage.committed(group, require_stable=True) == (UNSTABLE_OFFSET_COMMIT, -1)
     producer.commit()
-    until(lambda: stage.committed(group, require_stable=True) == (0, 1), "the commit is done")
+    until(
+        lambda: stage.committed(group, require_stable=True) == (0, 1),
+        "the commit is done",
+    )
 
 
 # aiokafka tells no more than the name of the group.

@@ -1,8 +1,10 @@
-"""Transactional producers and readers of four real clients, behind the same few words, so that a test is written once.
+"""Transactional producers and readers of four real clients, behind the same few words,
+so that a test is written once.
 
-A producer is ready when it is made: its transactional id is its own. What it sends is at the broker when `send`
-returns. A reader reads a topic from the beginning, its first partition or more; one with a group subscribes, and its
-`progress` is what a producer sends as offsets: where it is, and who it is in the group (KIP-447).
+A producer is ready when it is made: its transactional id is its own. What it sends is
+at the broker when `send` returns. A reader reads a topic from the beginning, its first
+partition or more; one with a group subscribes, and its `progress` is what a producer
+sends as offsets: where it is, and who it is in the group (KIP-447).
 """
 
 import asyncio
@@ -38,8 +40,14 @@ class Librdkafka:
 
     class Producer:
         def __init__(self, bootstrap, name, timeout_ms=60_000):
-            options = {"transactional.id": name, "transaction.timeout.ms": timeout_ms, "log_level": 0}
-            self.producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, **options})
+            options = {
+                "transactional.id": name,
+                "transaction.timeout.ms": timeout_ms,
+                "log_level": 0,
+            }
+            self.producer = confluent_kafka.Producer(
+                {"bootstrap.servers": bootstrap, **options}
+            )
             self.producer.init_transactions(PATIENCE_S)
 
         def begin(self):
@@ -63,14 +71,27 @@ class Librdkafka:
             del self.producer
 
     class Reader:
-        def __init__(self, bootstrap, topic, isolation="read_committed", group=None, partitions=1):
-            options = {"bootstrap.servers": bootstrap, "group.id": group or "unused", "isolation.level": isolation}
-            options |= {"auto.offset.reset": "earliest", "enable.auto.commit": False, "session.timeout.ms": SESSION_MS}
+        def __init__(
+            self, bootstrap, topic, isolation="read_committed", group=None, partitions=1
+        ):
+            options = {
+                "bootstrap.servers": bootstrap,
+                "group.id": group or "unused",
+                "isolation.level": isolation,
+            }
+            options |= {
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "session.timeout.ms": SESSION_MS,
+            }
             self.consumer = confluent_kafka.Consumer(options | {"log_level": 0})
             if group:
                 self.consumer.subscribe([topic])
                 return
-            self.places = [confluent_kafka.TopicPartition(topic, number, 0) for number in range(partitions)]
+            self.places = [
+                confluent_kafka.TopicPartition(topic, number, 0)
+                for number in range(partitions)
+            ]
             self.consumer.assign(self.places)
 
         def poll(self):
@@ -79,7 +100,10 @@ class Librdkafka:
             return [message.value() for message in messages]
 
         def progress(self):
-            return self.consumer.position(self.consumer.assignment()), self.consumer.consumer_group_metadata()
+            return (
+                self.consumer.position(self.consumer.assignment()),
+                self.consumer.consumer_group_metadata(),
+            )
 
         def end(self):
             return self.consumer.get_watermark_offsets(self.places[0], PATIENCE_S)[1]
@@ -103,7 +127,10 @@ class KafkaPython:
             self.producer.begin_transaction()
 
         def send(self, topic, *values, partition=0):
-            sent = [self.producer.send(topic, value, partition=partition) for value in values]
+            sent = [
+                self.producer.send(topic, value, partition=partition)
+                for value in values
+            ]
             self.producer.flush(PATIENCE_S)
             for one in sent:
                 one.get(PATIENCE_S)
@@ -121,15 +148,27 @@ class KafkaPython:
             self.producer.close(timeout=0)
 
     class Reader:
-        def __init__(self, bootstrap, topic, isolation="read_committed", group=None, partitions=1):
-            options = {"bootstrap_servers": bootstrap, "group_id": group, "isolation_level": isolation}
-            options |= {"auto_offset_reset": "earliest", "enable_auto_commit": False, "session_timeout_ms": SESSION_MS}
+        def __init__(
+            self, bootstrap, topic, isolation="read_committed", group=None, partitions=1
+        ):
+            options = {
+                "bootstrap_servers": bootstrap,
+                "group_id": group,
+                "isolation_level": isolation,
+            }
+            options |= {
+                "auto_offset_reset": "earliest",
+                "enable_auto_commit": False,
+                "session_timeout_ms": SESSION_MS,
+            }
             self.consumer = kafka.KafkaConsumer(**options)
             self.poll_ms = LONG_POLL_MS if group else int(POLL_S * 1000)
             if group:
                 self.consumer.subscribe([topic])
                 return
-            self.places = [kafka.TopicPartition(topic, number) for number in range(partitions)]
+            self.places = [
+                kafka.TopicPartition(topic, number) for number in range(partitions)
+            ]
             self.consumer.assign(self.places)
 
         def poll(self):
@@ -137,8 +176,14 @@ class KafkaPython:
             return [record.value for records in polled.values() for record in records]
 
         def progress(self):
-            positions = {place: self.consumer.position(place) for place in self.consumer.assignment()}
-            places = {place: kafka.structs.OffsetAndMetadata(offset, "", -1) for place, offset in positions.items()}
+            positions = {
+                place: self.consumer.position(place)
+                for place in self.consumer.assignment()
+            }
+            places = {
+                place: kafka.structs.OffsetAndMetadata(offset, "", -1)
+                for place, offset in positions.items()
+            }
             return places, self.consumer.group_metadata()
 
         def end(self):
@@ -159,7 +204,9 @@ class Aiokafka:
             options = {"transactional_id": name, "transaction_timeout_ms": timeout_ms}
 
             async def start():
-                self.producer = aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, **options)
+                self.producer = aiokafka.AIOKafkaProducer(
+                    bootstrap_servers=bootstrap, **options
+                )
                 await self.producer.start()
 
             try:
@@ -173,7 +220,12 @@ class Aiokafka:
 
         def send(self, topic, *values, partition=0):
             async def send():
-                await asyncio.gather(*[await self.producer.send(topic, each, partition=partition) for each in values])
+                await asyncio.gather(
+                    *[
+                        await self.producer.send(topic, each, partition=partition)
+                        for each in values
+                    ]
+                )
 
             self.loop.run(send())
 
@@ -192,10 +244,20 @@ class Aiokafka:
             self.loop.close()
 
     class Reader:
-        def __init__(self, bootstrap, topic, isolation="read_committed", group=None, partitions=1):
+        def __init__(
+            self, bootstrap, topic, isolation="read_committed", group=None, partitions=1
+        ):
             self.loop, self.group = asyncio.Runner(), group
-            options = {"bootstrap_servers": bootstrap, "group_id": group, "isolation_level": isolation}
-            options |= {"auto_offset_reset": "earliest", "enable_auto_commit": False, "session_timeout_ms": SESSION_MS}
+            options = {
+                "bootstrap_servers": bootstrap,
+                "group_id": group,
+                "isolation_level": isolation,
+            }
+            options |= {
+                "auto_offset_reset": "earliest",
+                "enable_auto_commit": False,
+                "session_timeout_ms": SESSION_MS,
+            }
 
             async def start():
                 self.consumer = aiokafka.AIOKafkaConsumer(**options)
@@ -203,7 +265,10 @@ class Aiokafka:
                 if group:
                     self.consumer.subscribe([topic])
                     return
-                self.assigned = [aiokafka.TopicPartition(topic, number) for number in range(partitions)]
+                self.assigned = [
+                    aiokafka.TopicPartition(topic, number)
+                    for number in range(partitions)
+                ]
                 self.consumer.assign(self.assigned)
 
             self.loop.run(start())
@@ -214,12 +279,17 @@ class Aiokafka:
 
         def progress(self):
             async def positions():
-                return {place: await self.consumer.position(place) for place in self.consumer.assignment()}
+                return {
+                    place: await self.consumer.position(place)
+                    for place in self.consumer.assignment()
+                }
 
             return self.loop.run(positions()), self.group
 
         def end(self):
-            return self.loop.run(self.consumer.end_offsets(self.assigned))[self.assigned[0]]
+            return self.loop.run(self.consumer.end_offsets(self.assigned))[
+                self.assigned[0]
+            ]
 
         def close(self):
             self.loop.run(self.consumer.stop())
@@ -253,7 +323,9 @@ class Java:
     def Producer(self, bootstrap, name, timeout_ms=60_000):
         return JavaProducer(self, bootstrap, name, timeout_ms)
 
-    def Reader(self, bootstrap, topic, isolation="read_committed", group=None, partitions=1):
+    def Reader(
+        self, bootstrap, topic, isolation="read_committed", group=None, partitions=1
+    ):
         return JavaReader(self, bootstrap, topic, isolation, group, partitions)
 
 
@@ -261,8 +333,12 @@ class JavaProducer:
     def __init__(self, java, bootstrap, name, timeout_ms):
         self.java = java
         bytes_as_they_are = java.kafka.common.serialization.ByteArraySerializer
-        properties = java.properties(bootstrap, transactional_id=name, transaction_timeout_ms=timeout_ms)
-        self.producer = java.kafka.clients.producer.KafkaProducer(properties, bytes_as_they_are(), bytes_as_they_are())
+        properties = java.properties(
+            bootstrap, transactional_id=name, transaction_timeout_ms=timeout_ms
+        )
+        self.producer = java.kafka.clients.producer.KafkaProducer(
+            properties, bytes_as_they_are(), bytes_as_they_are()
+        )
         self.producer.initTransactions()
 
     def begin(self):
@@ -270,7 +346,10 @@ class JavaProducer:
 
     def send(self, topic, *values, partition=0):
         record = self.java.kafka.clients.producer.ProducerRecord
-        for sent in [self.producer.send(record(topic, partition, None, value)) for value in values]:
+        for sent in [
+            self.producer.send(record(topic, partition, None, value))
+            for value in values
+        ]:
             sent.get()
 
     def send_offsets(self, progress):
@@ -289,20 +368,33 @@ class JavaProducer:
 class JavaReader:
     def __init__(self, java, bootstrap, topic, isolation, group, partitions):
         self.java = java
-        options = {"isolation_level": isolation, "auto_offset_reset": "earliest", "enable_auto_commit": "false"}
+        options = {
+            "isolation_level": isolation,
+            "auto_offset_reset": "earliest",
+            "enable_auto_commit": "false",
+        }
         options |= {"group_id": group or "unused", "session_timeout_ms": SESSION_MS}
         bytes_as_they_are = java.kafka.common.serialization.ByteArrayDeserializer
         self.consumer = java.kafka.clients.consumer.KafkaConsumer(
-            java.properties(bootstrap, **options), bytes_as_they_are(), bytes_as_they_are()
+            java.properties(bootstrap, **options),
+            bytes_as_they_are(),
+            bytes_as_they_are(),
         )
         if group:
             self.consumer.subscribe(java.list(topic))
             return
-        self.places = java.list(*(java.kafka.common.TopicPartition(topic, number) for number in range(partitions)))
+        self.places = java.list(
+            *(
+                java.kafka.common.TopicPartition(topic, number)
+                for number in range(partitions)
+            )
+        )
         self.consumer.assign(self.places)
 
     def poll(self):
-        polled = self.consumer.poll(self.java.duration.ofMillis(int(POLL_S * 1000))).iterator()
+        polled = self.consumer.poll(
+            self.java.duration.ofMillis(int(POLL_S * 1000))
+        ).iterator()
         values = []
         while polled.hasNext():
             values.append(polled.next().value())
@@ -311,7 +403,12 @@ class JavaReader:
     def progress(self):
         places = self.java.gateway.jvm.java.util.HashMap()
         for place in self.consumer.assignment():
-            places.put(place, self.java.kafka.clients.consumer.OffsetAndMetadata(self.consumer.position(place)))
+            places.put(
+                place,
+                self.java.kafka.clients.consumer.OffsetAndMetadata(
+                    self.consumer.position(place)
+                ),
+            )
         return places, self.consumer.groupMetadata()
 
     def end(self):

@@ -1,4 +1,6 @@
-"""A shell that drives a simulated client's core on real sockets, to try it on Apache Kafka."""
+"""A shell that drives a simulated client's core on real sockets, to try it on Apache
+Kafka.
+"""
 
 import selectors
 import socket
@@ -18,7 +20,9 @@ def now():
 
 
 class SocketShell:
-    """One consumer's core, without a thread: time passes in poll() only. listener: as a program's."""
+    """One consumer's core, without a thread: time passes in poll() only. listener: as a
+    program's.
+    """
 
     def __init__(self, core, listener=None):
         self.core, self.listener = core, listener
@@ -34,7 +38,11 @@ class SocketShell:
         finally:
             self.core.end_poll()
             self._turn()
-        return [(record.topic, record.partition, record.offset) for some in taken.values() for record in some]
+        return [
+            (record.topic, record.partition, record.offset)
+            for some in taken.values()
+            for record in some
+        ]
 
     def wait(self, future, seconds=60):
         self._turn()
@@ -81,12 +89,16 @@ class SocketShell:
         outbox, self.core.outbox = self.core.outbox, []
         for item in outbox:
             if isinstance(item, Connect):
-                self._sockets[item.connection] = made = socket.create_connection(item.address)
+                self._sockets[item.connection] = made = socket.create_connection(
+                    item.address
+                )
                 self._buffers[item.connection] = bytearray()
                 self._selector.register(made, selectors.EVENT_READ, item.connection)
             elif isinstance(item, Send):
                 frame = b"".join(item.frame)
-                self._sockets[item.connection].sendall(len(frame).to_bytes(4, "big") + frame)
+                self._sockets[item.connection].sendall(
+                    len(frame).to_bytes(4, "big") + frame
+                )
             else:
                 self._forget(item.connection)
 

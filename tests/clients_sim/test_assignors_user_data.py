@@ -1,4 +1,6 @@
-"""What members of other clients say of their past in user data, and what ours say: byte by byte."""
+"""What members of other clients say of their past in user data, and what ours say: byte
+by byte.
+"""
 
 import pytest
 from hypothesis import given
@@ -11,8 +13,14 @@ from minikafka.coordinators.assignors import Member
 OWNED = (("orders", 0), ("orders", 2), ("zürich", 1))
 STICKY = bytes.fromhex(
     "00000002"  # topics
-    "0006" + b"orders".hex() + "00000002" + "00000000" + "00000002"
-    "0007" + "zürich".encode().hex() + "00000001" + "00000001"
+    "0006"
+    + b"orders".hex()
+    + "00000002"
+    + "00000000"
+    + "000000020007"
+    + "zürich".encode().hex()
+    + "00000001"
+    + "00000001"
     "00000005"  # generation
 )
 
@@ -38,32 +46,44 @@ def test_version_0_of_sticky_has_no_generation():
 
 
 def test_sticky_believes_its_user_data_alone():
-    """It is eager: whatever owned_partitions says was revoked before the member joined."""
-    assert member_from_subscription("sticky", ["orders"], None, OWNED, 5) == Member(("orders",))
+    """It is eager: whatever owned_partitions says was revoked before the member
+    joined.
+    """
+    assert member_from_subscription("sticky", ["orders"], None, OWNED, 5) == Member(
+        ("orders",)
+    )
 
 
 def test_cooperative_sticky_carries_its_generation_alone():
     """-1 included, as Java's. What it owns is a field of its own."""
     assert subscription_user_data("cooperative-sticky", OWNED, 5) == b"\0\0\0\5"
     assert subscription_user_data("cooperative-sticky", (), -1) == b"\xff\xff\xff\xff"
-    member = member_from_subscription("cooperative-sticky", ["orders"], b"\0\0\0\5", OWNED)
+    member = member_from_subscription(
+        "cooperative-sticky", ["orders"], b"\0\0\0\5", OWNED
+    )
     assert member == Member(("orders",), OWNED, 5)
 
 
 def test_kip_792_the_field_of_the_subscription_goes_before_user_data():
-    member = member_from_subscription("cooperative-sticky", ["orders"], b"\0\0\0\5", OWNED, 6)
+    member = member_from_subscription(
+        "cooperative-sticky", ["orders"], b"\0\0\0\5", OWNED, 6
+    )
     assert member.generation == 6
 
 
 def test_librdkafkas_cooperative_sticky_writes_the_user_data_of_sticky():
-    member = member_from_subscription("cooperative-sticky", ["orders"], STICKY, OWNED[:1])
+    member = member_from_subscription(
+        "cooperative-sticky", ["orders"], STICKY, OWNED[:1]
+    )
     assert member == Member(("orders",), OWNED[:1], 5)
 
 
 @pytest.mark.parametrize("name", ["range", "roundrobin", "a function of the learner's"])
 def test_other_assignors_need_none(name: str):
     assert subscription_user_data(name, OWNED, 5) is None
-    assert member_from_subscription(name, ["orders"], b"whatever", OWNED, 5, "i") == Member(("orders",), OWNED, 5, "i")
+    assert member_from_subscription(
+        name, ["orders"], b"whatever", OWNED, 5, "i"
+    ) == Member(("orders",), OWNED, 5, "i")
 
 
 def test_a_new_member_of_sticky_has_no_past_to_tell():

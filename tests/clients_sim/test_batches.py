@@ -14,7 +14,9 @@ ORDERS = TopicPartition("orders", 0)
 
 data = st.none() | st.binary(max_size=200)
 headers = st.lists(st.tuples(st.text(max_size=5), data), max_size=3)
-records = st.lists(st.tuples(st.integers(0, 2**40), data, data, headers), min_size=1, max_size=80)
+records = st.lists(
+    st.tuples(st.integers(0, 2**40), data, data, headers), min_size=1, max_size=80
+)
 
 
 @given(records)
@@ -37,7 +39,9 @@ def test_no_batch_is_larger_than_batch_size_unless_a_single_record_is(sizes):
         accumulator.append(ORDERS, 0, 0, None, b"x" * size, ())
     batches = list(accumulator.queues[ORDERS])
     assert all(batch.size_bytes <= 400 or len(batch.records) == 1 for batch in batches)
-    assert [len(value) for batch in batches for _, _, value, _ in batch.records] == sizes
+    assert [
+        len(value) for batch in batches for _, _, value, _ in batch.records
+    ] == sizes
     assert accumulator.used_bytes == sum(batch.size_bytes for batch in batches)
     assert all(batch.closed for batch in batches[:-1])
 
@@ -59,7 +63,9 @@ def test_a_batch_of_exactly_batch_size_bytes_leaves_at_once_and_a_larger_record_
         queue = accumulator.queues[ORDERS] = deque()
         accumulator.append(ORDERS, 100, 0, None, b"x" * 100, ())
         accumulator.append(ORDERS, 101, 0, None, b"x" * size, ())
-        assert len(queue) == 1 and accumulator.ready_at(queue, at_once=False) == ready_at
+        assert (
+            len(queue) == 1 and accumulator.ready_at(queue, at_once=False) == ready_at
+        )
     queue = accumulator.queues[ORDERS] = deque()
     assert accumulator.append(ORDERS, 100, 0, None, b"x" * 1000, ()).filled == []
     assert accumulator.ready_at(queue, at_once=False) == 105
@@ -76,14 +82,23 @@ def test_kip_98_batches_that_are_sent_again_keep_the_order_of_their_sequence_num
         batch.base_sequence = sequence
     for batch in (sent[1], sent[0], sent[2]):
         accumulator.put_back(batch)
-    assert [batch.base_sequence for batch in accumulator.queues[ORDERS]] == [0, 1, 2, -1]
+    assert [batch.base_sequence for batch in accumulator.queues[ORDERS]] == [
+        0,
+        1,
+        2,
+        -1,
+    ]
 
 
-@pytest.mark.parametrize("log_append_time_ms, timestamps", [(-1, [5, 6]), (99, [99, 99])])
+@pytest.mark.parametrize(
+    "log_append_time_ms, timestamps", [(-1, [5, 6]), (99, [99, 99])]
+)
 def test_each_record_learns_its_own_offset_and_time(log_append_time_ms, timestamps):
     batch = Batch(ORDERS, 0)
     futures = [batch.append(timestamp, b"key", None, (), 10) for timestamp in (5, 6)]
     batch.succeed(40, log_append_time_ms)
     found = [future.get() for future in futures]
-    assert [each.offset for each in found] == [40, 41] and [each.timestamp for each in found] == timestamps
+    assert [each.offset for each in found] == [40, 41] and [
+        each.timestamp for each in found
+    ] == timestamps
     assert (found[0].serialized_key_size, found[0].serialized_value_size) == (3, -1)

@@ -1,4 +1,6 @@
-"""The sans-IO contract of a client: connections, versions, time-outs, and metadata, with real frames and no shell."""
+"""The sans-IO contract of a client: connections, versions, time-outs, and metadata,
+with real frames and no shell.
+"""
 
 from typing import NamedTuple
 
@@ -25,16 +27,24 @@ class Now(NamedTuple):
 def asked(client):
     """Take the outbox: the requests in it, decoded."""
     outbox, client.outbox = client.outbox, []
-    return [messages.decode_request(bytearray().join(item.frame)) for item in outbox if isinstance(item, Send)]
+    return [
+        messages.decode_request(bytearray().join(item.frame))
+        for item in outbox
+        if isinstance(item, Send)
+    ]
 
 
 def answer(client, request, body, now, connection):
-    frame = messages.encode_response(request.api.name, request.version, request.correlation_id, body)
+    frame = messages.encode_response(
+        request.api.name, request.version, request.correlation_id, body
+    )
     client.receive_reply(connection, bytearray().join(frame), now)
 
 
 def connected(client):
-    """Answer ApiVersions on the connection that the client opens, and return its name."""
+    """Answer ApiVersions on the connection that the client opens, and return its
+    name.
+    """
     connection = client.outbox[0].connection
     [versions] = asked(client)
     answer(client, versions, {"api_keys": VERSIONS}, Now(0), connection)
@@ -49,10 +59,17 @@ def test_kip_35_a_connection_begins_with_the_question_for_versions():
     client = admin()
     client.call("DescribeCluster", {}, Now(0))
     connect, send = client.outbox
-    assert isinstance(connect, Connect) and connect.address == ("broker-1", 9092) and isinstance(send, Send)
+    assert (
+        isinstance(connect, Connect)
+        and connect.address == ("broker-1", 9092)
+        and isinstance(send, Send)
+    )
     connection = connected(client)
     [request] = asked(client)
-    assert (request.api.name, request.version) == ("DescribeCluster", messages.API["DescribeCluster"].max_version)
+    assert (request.api.name, request.version) == (
+        "DescribeCluster",
+        messages.API["DescribeCluster"].max_version,
+    )
     assert connection == "admin#1"
 
 
@@ -61,7 +78,9 @@ def test_kip_511_a_broker_that_knows_only_older_versions_is_asked_again_in_versi
     future = client.call("DescribeCluster", {}, Now(0))
     connection = client.outbox[0].connection
     [request] = asked(client)
-    refusal = messages.encode_response("ApiVersions", 0, request.correlation_id, {"error_code": 35, "api_keys": []})
+    refusal = messages.encode_response(
+        "ApiVersions", 0, request.correlation_id, {"error_code": 35, "api_keys": []}
+    )
     client.receive_reply(connection, bytearray().join(refusal), Now(1))
     [again] = asked(client)
     assert again.version == 0 and not future.is_done
@@ -113,7 +132,12 @@ def test_after_a_tick_the_next_deadline_is_always_later(at_ms):
 METADATA = {
     "brokers": [{"node_id": 1, "host": "broker-1", "port": 9092}],
     "controller_id": 1,
-    "topics": [{"name": "orders", "partitions": [{"partition_index": 0, "leader_id": 1, "leader_epoch": 3}]}],
+    "topics": [
+        {
+            "name": "orders",
+            "partitions": [{"partition_index": 0, "leader_id": 1, "leader_epoch": 3}],
+        }
+    ],
 }
 
 
@@ -132,7 +156,11 @@ def test_a_producer_asks_for_metadata_then_for_its_id_then_sends():
     assert asked(producer) == [] and producer.next_deadline() == 15
     producer.tick(Now(15))
     [produce] = asked(producer)
-    assert (produce.api.name, produce.body.acks, produce.body.topic_data[0].name) == ("Produce", -1, "orders")
+    assert (produce.api.name, produce.body.acks, produce.body.topic_data[0].name) == (
+        "Produce",
+        -1,
+        "orders",
+    )
 
 
 def test_metadata_is_read_again_when_it_is_five_minutes_old():
@@ -153,7 +181,9 @@ def test_a_consumer_does_nothing_until_it_is_polled():
 
 
 def test_with_no_listener_a_client_builds_no_event(monkeypatch):
-    monkeypatch.setattr(Trace, "emit", lambda *_, **__: pytest.fail("an event was built"))
+    monkeypatch.setattr(
+        Trace, "emit", lambda *_, **__: pytest.fail("an event was built")
+    )
     client = admin()
     client.call("DescribeCluster", {}, Now(0))
     connected(client)

@@ -17,7 +17,12 @@ def cluster():
 
 
 def member(cluster, *topics, **config):
-    config = {"group_id": "billing", "group_protocol": "consumer", "auto_offset_reset": "earliest", **config}
+    config = {
+        "group_id": "billing",
+        "group_protocol": "consumer",
+        "auto_offset_reset": "earliest",
+        **config,
+    }
     return cluster.consumer(*(topics or ("orders",)), **config)
 
 
@@ -37,13 +42,19 @@ class Listener:
         self.told = []
 
     def on_partitions_revoked(self, partitions):
-        self.told.append(("revoked", sorted(partition.partition for partition in partitions)))
+        self.told.append(
+            ("revoked", sorted(partition.partition for partition in partitions))
+        )
 
     def on_partitions_assigned(self, partitions):
-        self.told.append(("assigned", sorted(partition.partition for partition in partitions)))
+        self.told.append(
+            ("assigned", sorted(partition.partition for partition in partitions))
+        )
 
     def on_partitions_lost(self, partitions):
-        self.told.append(("lost", sorted(partition.partition for partition in partitions)))
+        self.told.append(
+            ("lost", sorted(partition.partition for partition in partitions))
+        )
 
 
 def numbers(consumer):
@@ -51,11 +62,17 @@ def numbers(consumer):
 
 
 def of(cluster, consumer, kind):
-    return [event for event in cluster.trace if event.kind == kind and event.node == consumer.name]
+    return [
+        event
+        for event in cluster.trace
+        if event.kind == kind and event.node == consumer.name
+    ]
 
 
 def way(cluster, consumer):
-    return [event.detail["state"] for event in of(cluster, consumer, "MemberStateChanged")]
+    return [
+        event.detail["state"] for event in of(cluster, consumer, "MemberStateChanged")
+    ]
 
 
 def start(cluster, *consumers, seconds=0):
@@ -79,7 +96,9 @@ def test_kip_848_partitions_that_stay_are_read_throughout_a_rebalance(cluster):
     start(cluster, b, seconds=20)
     assert (numbers(a), numbers(b)) == ([0, 1, 2], [3, 4, 5])
     polled = [
-        event for event in of(cluster, a, "RecordsPolled") if event.at >= since and event.detail["partition"] == 0
+        event
+        for event in of(cluster, a, "RecordsPolled")
+        if event.at >= since and event.detail["partition"] == 0
     ]
     gaps = [later.at - earlier.at for earlier, later in pairwise(polled)]
     assert max(gaps) < 1000, "nothing stops for the newcomer"
@@ -90,10 +109,16 @@ def test_kip_848_the_listener_is_told_what_goes_before_what_comes(cluster):
     a.subscribe(["orders"], listener=listener)
     start(cluster, a, seconds=3)
     start(cluster, b, seconds=20)
-    assert listener.told == [("assigned", [0, 1, 2, 3, 4, 5]), ("revoked", [3, 4, 5]), ("assigned", [])]
+    assert listener.told == [
+        ("assigned", [0, 1, 2, 3, 4, 5]),
+        ("revoked", [3, 4, 5]),
+        ("assigned", []),
+    ]
 
 
-def test_kip_848_a_member_that_says_goodbye_is_replaced_at_the_others_next_heartbeat(cluster):
+def test_kip_848_a_member_that_says_goodbye_is_replaced_at_the_others_next_heartbeat(
+    cluster,
+):
     a, b = member(cluster), member(cluster)
     start(cluster, a, seconds=1)
     b.poll(timeout_ms=1000)
@@ -117,7 +142,9 @@ def test_kip_848_a_crashed_member_is_replaced_after_the_session_timeout(cluster)
     assert len(numbers(a)) == 6
 
 
-def test_kip_848_a_member_frozen_for_too_long_loses_its_partitions_and_joins_again(cluster):
+def test_kip_848_a_member_frozen_for_too_long_loses_its_partitions_and_joins_again(
+    cluster,
+):
     a, b, listener = member(cluster), member(cluster), Listener()
     b.subscribe(["orders"], listener=listener)
     start(cluster, a, b, seconds=20)
@@ -132,7 +159,9 @@ def test_kip_848_a_member_frozen_for_too_long_loses_its_partitions_and_joins_aga
     assert went[went.index("fenced") :][:2] == ["fenced", "joining"]
 
 
-def test_a_program_that_does_not_poll_makes_its_member_leave_and_come_back_with_the_next_poll(cluster):
+def test_a_program_that_does_not_poll_makes_its_member_leave_and_come_back_with_the_next_poll(
+    cluster,
+):
     listener = Listener()
     a = member(cluster, max_poll_interval_ms=10_000)
     a.subscribe(["orders"], listener=listener)
@@ -144,11 +173,20 @@ def test_a_program_that_does_not_poll_makes_its_member_leave_and_come_back_with_
     left = [event for event in cluster.trace if event.kind == "MemberLeft"]
     assert [event.detail["reason"] for event in left] == ["goodbye"]
     a.poll(timeout_ms=5000)
-    assert listener.told == [("assigned", [0, 1, 2, 3, 4, 5]), ("lost", [0, 1, 2, 3, 4, 5]), listener.told[0]]
+    assert listener.told == [
+        ("assigned", [0, 1, 2, 3, 4, 5]),
+        ("lost", [0, 1, 2, 3, 4, 5]),
+        listener.told[0],
+    ]
 
 
-def test_kip_345_a_restarted_static_member_has_its_share_again_and_nobody_notices(cluster):
-    a, b = member(cluster, group_instance_id="one"), member(cluster, group_instance_id="two")
+def test_kip_345_a_restarted_static_member_has_its_share_again_and_nobody_notices(
+    cluster,
+):
+    a, b = (
+        member(cluster, group_instance_id="one"),
+        member(cluster, group_instance_id="two"),
+    )
     start(cluster, a, b, seconds=20)
     mine = numbers(b)
     b.close()
@@ -157,11 +195,16 @@ def test_kip_345_a_restarted_static_member_has_its_share_again_and_nobody_notice
     again = member(cluster, group_instance_id="two")
     start(cluster, again, seconds=5)
     assert numbers(again) == mine
-    assert [event for event in cluster.trace if event.kind == "RebalanceStarted"] == rebalances
+    assert [
+        event for event in cluster.trace if event.kind == "RebalanceStarted"
+    ] == rebalances
 
 
 def test_kip_345_an_instance_id_in_use_is_fatal(cluster):
-    a, late = member(cluster, group_instance_id="one"), member(cluster, group_instance_id="one")
+    a, late = (
+        member(cluster, group_instance_id="one"),
+        member(cluster, group_instance_id="one"),
+    )
     start(cluster, a, seconds=3)
     for _ in range(2):
         with pytest.raises(KafkaError, match="UNRELEASED_INSTANCE_ID"):
@@ -208,7 +251,11 @@ def test_a_member_outlives_a_crash_of_its_coordinator(cluster):
     cluster.run(seconds=20)
     assert [a.core.membership.generation, b.core.membership.generation] == epochs
     assert sorted(numbers(a) + numbers(b)) == [0, 1, 2, 3, 4, 5]
-    lost = [event for event in cluster.trace if event.kind in ("PartitionsLost", "MemberLeft")]
+    lost = [
+        event
+        for event in cluster.trace
+        if event.kind in ("PartitionsLost", "MemberLeft")
+    ]
     assert lost == []
 
 
@@ -218,12 +265,21 @@ def test_a_member_commits_what_it_read_before_it_gives_a_partition_back(cluster)
     start(cluster, a, seconds=4)
     start(cluster, b, seconds=20)
     (gone,) = of(cluster, a, "PartitionsRevoked")
-    committed = [event for event in of(cluster, a, "CommitAcknowledged") if event.at <= gone.at][-1]
-    offsets = {(topic, number): offset for topic, number, offset in committed.detail["offsets"]}
+    committed = [
+        event for event in of(cluster, a, "CommitAcknowledged") if event.at <= gone.at
+    ][-1]
+    offsets = {
+        (topic, number): offset for topic, number, offset in committed.detail["offsets"]
+    }
     first = {}
     for event in of(cluster, b, "RecordsPolled"):
-        first.setdefault((event.detail["topic"], event.detail["partition"]), event.detail["records"][0][0])
-    assert {partition: offsets[partition] for partition in first} == first, "b goes on exactly where a stopped"
+        first.setdefault(
+            (event.detail["topic"], event.detail["partition"]),
+            event.detail["records"][0][0],
+        )
+    assert {partition: offsets[partition] for partition in first} == first, (
+        "b goes on exactly where a stopped"
+    )
 
 
 def test_the_states_that_hold_heartbeats_can_all_be_left():
@@ -232,23 +288,33 @@ def test_the_states_that_hold_heartbeats_can_all_be_left():
 
 
 def check_owners(events):
-    """A member owns a partition from its assignment until it revoked or lost it, or was put out: never two at once."""
+    """A member owns a partition from its assignment until it revoked or lost it, or was
+    put out: never two at once.
+    """
     owners = {}
     for event in events:
         detail = event.detail
         if event.kind == "MemberLeft":
-            owners = {partition: member for partition, member in owners.items() if member != detail["member"]}
+            owners = {
+                partition: member
+                for partition, member in owners.items()
+                if member != detail["member"]
+            }
         elif event.kind in ("PartitionsRevoked", "PartitionsLost"):
             for partition in map(tuple, detail["partitions"]):
                 if owners.get(partition) == detail["member"]:
                     del owners[partition]
         elif event.kind == "PartitionsAssigned":
             for partition in map(tuple, detail["partitions"]):
-                assert owners.setdefault(partition, detail["member"]) == detail["member"], f"two owners: {event}"
+                assert (
+                    owners.setdefault(partition, detail["member"]) == detail["member"]
+                ), f"two owners: {event}"
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_kip_848_whatever_happens_no_partition_has_two_owners_and_in_the_end_each_has_one(seed):
+def test_kip_848_whatever_happens_no_partition_has_two_owners_and_in_the_end_each_has_one(
+    seed,
+):
     cluster = Cluster(seed=seed)
     cluster.create_topic("orders", partitions=6)
     consumers = [member(cluster) for _ in range(3)]
@@ -264,5 +330,12 @@ def test_kip_848_whatever_happens_no_partition_has_two_owners_and_in_the_end_eac
         cluster.restart(1)
     cluster.run(seconds=90)
     check_owners(cluster.trace)
-    assert sorted(number for consumer in consumers for number in numbers(consumer)) == [0, 1, 2, 3, 4, 5]
+    assert sorted(number for consumer in consumers for number in numbers(consumer)) == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
     assert [consumer.core.membership.state for consumer in consumers] == ["stable"] * 3

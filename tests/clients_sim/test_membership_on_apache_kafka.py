@@ -1,4 +1,6 @@
-"""The simulated consumer is a good member of a group on Apache Kafka, together with kafka-python."""
+"""The simulated consumer is a good member of a group on Apache Kafka, together with
+kafka-python.
+"""
 
 import time
 from contextlib import closing
@@ -61,8 +63,20 @@ CHANCE = Random(7)  # one for all, so that no two make the same member id
 
 def ours(kafka, topic, listener=None, **config):
     host, port = kafka.bootstrap.split(":")
-    settings = {"group_id": topic, "auto_offset_reset": "earliest", "heartbeat_interval_ms": 100, **config}
-    core = Consumer("ours", [(host, int(port))], Trace("ours"), topic, random=CHANCE.random, **settings)
+    settings = {
+        "group_id": topic,
+        "auto_offset_reset": "earliest",
+        "heartbeat_interval_ms": 100,
+        **config,
+    }
+    core = Consumer(
+        "ours",
+        [(host, int(port))],
+        Trace("ours"),
+        topic,
+        random=CHANCE.random,
+        **settings,
+    )
     return SocketShell(core, listener)
 
 
@@ -70,8 +84,8 @@ POLLED = Event()  # a consumer of theirs has polled
 
 
 class Theirs(Thread):
-    """A kafka-python consumer that polls all the time. Its polls are long: 3.0 forgets its new share when one ends
-    between JoinGroup and SyncGroup.
+    """A kafka-python consumer that polls all the time. Its polls are long: 3.0 forgets
+    its new share when one ends between JoinGroup and SyncGroup.
     """
 
     def __init__(self, kafka, topic, assignor):
@@ -120,7 +134,9 @@ def until(condition, *ours):
 
 def shared(*owners):
     """Whether each of the partitions has one owner, and each owner some."""
-    return all(owners) and sorted(each for owned in owners for each in numbers(owned)) == list(range(PARTITIONS))
+    return all(owners) and sorted(
+        each for owned in owners for each in numbers(owned)
+    ) == list(range(PARTITIONS))
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
@@ -142,21 +158,37 @@ def test_what_our_member_commits_kafka_python_goes_on_from(kafka, topic):
     mine, seen = ours(kafka, topic, enable_auto_commit=False), []
     while len(seen) < RECORDS:
         seen += mine.poll(1)
-    assert set(seen) == {(topic, number % PARTITIONS, number // PARTITIONS) for number in range(RECORDS)}
+    assert set(seen) == {
+        (topic, number % PARTITIONS, number // PARTITIONS) for number in range(RECORDS)
+    }
     mine.wait(mine.core.commit(None, "sync", now()))
     partition = TopicPartition(topic, 0)
-    mine.wait(mine.core.commit({partition: OffsetAndMetadata(4, "by hand")}, "sync", now()))
-    assert mine.wait(mine.core.committed([partition], now()))[partition] == OffsetAndMetadata(4, "by hand", -1)
+    mine.wait(
+        mine.core.commit({partition: OffsetAndMetadata(4, "by hand")}, "sync", now())
+    )
+    assert mine.wait(mine.core.committed([partition], now()))[
+        partition
+    ] == OffsetAndMetadata(4, "by hand", -1)
     mine.close()
     other = KafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=topic)
-    assert other.committed(kafka_python.TopicPartition(topic, 0), metadata=True)[:2] == (4, "by hand")
-    assert other.committed(kafka_python.TopicPartition(topic, 1)) == RECORDS // PARTITIONS
+    assert other.committed(kafka_python.TopicPartition(topic, 0), metadata=True)[
+        :2
+    ] == (4, "by hand")
+    assert (
+        other.committed(kafka_python.TopicPartition(topic, 1)) == RECORDS // PARTITIONS
+    )
     other.close()
 
 
 def test_kip_848_our_members_share_a_group(kafka, topic):
     heard = []
-    first = ours(kafka, topic, lambda *told: heard.append(told), group_protocol="consumer", heartbeat_interval_ms=3000)
+    first = ours(
+        kafka,
+        topic,
+        lambda *told: heard.append(told),
+        group_protocol="consumer",
+        heartbeat_interval_ms=3000,
+    )
     until(lambda: len(first.core.assigned) == PARTITIONS, first)
     second = ours(kafka, topic, group_protocol="consumer", heartbeat_interval_ms=3000)
     until(lambda: shared(first.core.assigned, second.core.assigned), first, second)

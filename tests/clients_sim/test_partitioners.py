@@ -1,4 +1,6 @@
-"""Which partition a record goes to: murmur2 as in Java, uniform sticky, round-robin, somebody's own rule."""
+"""Which partition a record goes to: murmur2 as in Java, uniform sticky, round-robin,
+somebody's own rule.
+"""
 
 import random
 
@@ -31,7 +33,12 @@ JAVA = {
 
 def topic(count, available=None, filling=False):
     everyone = list(range(count))
-    return Partitions("orders", everyone, everyone if available is None else available, lambda partition: filling)
+    return Partitions(
+        "orders",
+        everyone,
+        everyone if available is None else available,
+        lambda partition: filling,
+    )
 
 
 def three(available=(0, 1, 2), filling=False):
@@ -60,15 +67,27 @@ def test_a_negative_hash_is_masked_and_not_made_absolute():
 @given(st.binary(), st.integers(1, 50))
 def test_a_key_always_goes_to_the_same_partition_while_the_count_stays(key, count):
     partitions = topic(count)
-    first, second = (DefaultPartitioner(seeded(seed)).choose(Unplaced(key), partitions) for seed in (1, 2))
-    assert first.partition == second.partition == (kafka_python_murmur2(key) & 0x7FFFFFFF) % count
+    first, second = (
+        DefaultPartitioner(seeded(seed)).choose(Unplaced(key), partitions)
+        for seed in (1, 2)
+    )
+    assert (
+        first.partition
+        == second.partition
+        == (kafka_python_murmur2(key) & 0x7FFFFFFF) % count
+    )
 
 
 def test_a_key_may_move_when_the_count_grows():
     rule = DefaultPartitioner(seeded())
     before = {rule.choose(Unplaced(b"%d" % n), three([])).partition for n in range(9)}
     moved = [
-        n for n in range(9) if len({to_positive(murmur2(b"%d" % n)) % 3, to_positive(murmur2(b"%d" % n)) % 4}) == 2
+        n
+        for n in range(9)
+        if len(
+            {to_positive(murmur2(b"%d" % n)) % 3, to_positive(murmur2(b"%d" % n)) % 4}
+        )
+        == 2
     ]
     assert before == {0, 1, 2} and moved
 
@@ -88,7 +107,9 @@ def sticky_run(batch_size, sizes, filling_when_chosen, filling_afterwards):
 
 
 def changes(chosen):
-    return [place for place in range(1, len(chosen)) if chosen[place] != chosen[place - 1]]
+    return [
+        place for place in range(1, len(chosen)) if chosen[place] != chosen[place - 1]
+    ]
 
 
 def test_kip_794_without_a_key_records_stay_together_until_batch_size_bytes_went_there():
@@ -109,7 +130,11 @@ def test_kip_794_a_producer_leaves_a_partition_after_two_full_batches_as_javas_d
     shop = cluster.producer(linger_ms=1000)
     for _ in range(1500):
         shop.send("orders", value="x" * 100)
-    chosen = [event.detail["partition"] for event in cluster.trace if event.kind == "PartitionChosen"]
+    chosen = [
+        event.detail["partition"]
+        for event in cluster.trace
+        if event.kind == "PartitionChosen"
+    ]
     assert changes(chosen) and all(place % 296 == 0 for place in changes(chosen))
 
 
@@ -139,7 +164,10 @@ def test_ignore_keys_spreads_keyed_records_too():
 
 def test_round_robin_takes_each_partition_in_turn_whatever_the_key():
     rule = RoundRobinPartitioner()
-    chosen = [rule.choose(Unplaced(key), three()).partition for key in (b"a", b"a", None, b"a", b"a", None)]
+    chosen = [
+        rule.choose(Unplaced(key), three()).partition
+        for key in (b"a", b"a", None, b"a", b"a", None)
+    ]
     assert chosen == [0, 1, 2, 0, 1, 2]
 
 
@@ -148,20 +176,27 @@ def test_a_function_of_key_all_and_available_is_a_partitioner():
         return all_partitions[-1] if key == b"vip" else all_partitions[0]
 
     rule = partitioner(vip)
-    assert [rule.choose(Unplaced(key), three()).partition for key in (b"vip", b"bob")] == [2, 0]
+    assert [
+        rule.choose(Unplaced(key), three()).partition for key in (b"vip", b"bob")
+    ] == [2, 0]
     assert rule.choose(Unplaced(b"vip"), three()).rule == "vip"
 
 
 def test_a_partitioner_of_kafka_python_works_unchanged():
     from kafka.partitioner import DefaultPartitioner as KafkaPythons
 
-    choice = partitioner(KafkaPythons()).choose(Unplaced(b"21", b"", ("21", "")), three())
+    choice = partitioner(KafkaPythons()).choose(
+        Unplaced(b"21", b"", ("21", "")), three()
+    )
     assert choice.partition == to_positive(murmur2(b"21")) % 3
 
 
 @pytest.mark.parametrize("answer", [3, -1, None, "0", True, 1.0])
 def test_an_answer_that_is_no_partition_is_refused_in_plain_words(answer):
-    with pytest.raises(ValueError, match=r"the partitioner <lambda> returned .*; orders has partitions 0 to 2"):
+    with pytest.raises(
+        ValueError,
+        match=r"the partitioner <lambda> returned .*; orders has partitions 0 to 2",
+    ):
         CustomPartitioner(lambda *_: answer).choose(Unplaced(b""), three())
 
 

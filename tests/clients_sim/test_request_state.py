@@ -1,4 +1,6 @@
-"""When a client sends a request again: after a lost connection, after a refusal, and never too soon."""
+"""When a client sends a request again: after a lost connection, after a refusal, and
+never too soon.
+"""
 
 from types import SimpleNamespace
 
@@ -42,7 +44,9 @@ def test_after_a_lost_connection_it_is_sent_again_when_the_back_off_is_over(clie
     assert state.is_due
 
 
-@pytest.mark.parametrize("error", [Error.NOT_LEADER_OR_FOLLOWER, Error.COORDINATOR_LOAD_IN_PROGRESS])
+@pytest.mark.parametrize(
+    "error", [Error.NOT_LEADER_OR_FOLLOWER, Error.COORDINATOR_LOAD_IN_PROGRESS]
+)
 def test_a_refusal_that_may_pass_is_told_to_the_guide_and_waited_out(client, error):
     guide = Doubts()
     state = RequestState(client, guide)
@@ -73,7 +77,13 @@ def test_a_producer_that_gets_no_id_asks_again_after_the_back_off():
     answer(producer, asked(producer)[0], METADATA, Now(1), connection)
     producer.send("orders", b"v", b"k", (), None, None, Now(10))
     [init] = asked(producer)
-    answer(producer, init, {"error_code": Error.COORDINATOR_NOT_AVAILABLE}, Now(20), connection)
+    answer(
+        producer,
+        init,
+        {"error_code": Error.COORDINATOR_NOT_AVAILABLE},
+        Now(20),
+        connection,
+    )
     assert asked(producer) == [] and producer.next_deadline() == 120
     producer.tick(Now(120))
     assert [request.api.name for request in asked(producer)] == ["InitProducerId"]

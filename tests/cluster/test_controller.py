@@ -19,7 +19,9 @@ def cluster(*broker_ids, racks=None):
     image = Image()
     for broker_id in broker_ids:
         endpoints = {"PLAINTEXT": ("localhost", 9090 + broker_id)}
-        asked = controller.registration(broker_id, b"i" * 16, [b"d" * 16], endpoints, (racks or {}).get(broker_id))
+        asked = controller.registration(
+            broker_id, b"i" * 16, [b"d" * 16], endpoints, (racks or {}).get(broker_id)
+        )
         commit(image, controller.register_broker(asked, commit.offset))
         assert image.brokers[broker_id].fenced, "it is not ready yet (KIP-631)"
         commit(image, controller.unfence(image, broker_id, value))
@@ -36,14 +38,18 @@ commit.offset = 0
 
 
 def test_leaders_and_replicas_are_spread_over_the_brokers():
-    placement = controller.place(cluster(1, 2, 3), partitions=6, replication_factor=2, first=1)
+    placement = controller.place(
+        cluster(1, 2, 3), partitions=6, replication_factor=2, first=1
+    )
     assert placement == [[2, 3], [3, 1], [1, 2], [2, 3], [3, 1], [1, 2]]
 
 
 def test_the_replicas_of_a_partition_are_in_different_racks():
     racks = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
     for first in range(6):
-        for replicas in controller.place(cluster(*racks, racks=racks), 6, replication_factor=3, first=first):
+        for replicas in controller.place(
+            cluster(*racks, racks=racks), 6, replication_factor=3, first=first
+        ):
             assert {racks[broker] for broker in replicas} == {"a", "b", "c"}
 
 
@@ -70,7 +76,11 @@ def test_a_removed_topic_takes_its_configs_with_it():
     assert (image.topics, image.topic_names, image.configs) == ({}, {}, {})
 
 
-@pytest.mark.parametrize("assignments", [{1: [1]}, {0: []}, {0: [1, 1]}, {0: [7]}, {0: [1], 1: [1, 2]}], ids=str)
+@pytest.mark.parametrize(
+    "assignments",
+    [{1: [1]}, {0: []}, {0: [1, 1]}, {0: [7]}, {0: [1], 1: [1, 2]}],
+    ids=str,
+)
 def test_a_placement_chosen_by_a_client_is_checked(assignments):
     with pytest.raises(KafkaError) as refused:
         controller.check_placement(cluster(1, 2), assignments)

@@ -1,4 +1,6 @@
-"""A voter's rules (KIP-595, KIP-996; the Raft paper, 5.2 and 5.4), asked of a voter that runs among others."""
+"""A voter's rules (KIP-595, KIP-996; the Raft paper, 5.2 and 5.4), asked of a voter
+that runs among others.
+"""
 
 from types import SimpleNamespace
 
@@ -19,7 +21,7 @@ class Voter:
     def __init__(self):
         self.cluster = Cluster(brokers=3, seed=2, configs=QUICK)
         leader = self.cluster._brokers[1].broker.quorum.leader_id
-        self.node, self.other = ({1, 2, 3} - {leader})
+        self.node, self.other = {1, 2, 3} - {leader}
         self.leader = leader
 
     @property
@@ -32,8 +34,14 @@ class Voter:
         body = {"replica_id": candidate, "replica_epoch": epoch, "pre_vote": pre_vote}
         body |= {"last_offset_epoch": last_epoch, "last_offset": end_offset}
         broker = self.cluster._brokers[self.node].broker
-        answer = self.quorum.election.asked_for_vote(SimpleNamespace(**body), broker.now)
-        return answer["vote_granted"] if answer["error_code"] == Error.NONE else Error(answer["error_code"]).name
+        answer = self.quorum.election.asked_for_vote(
+            SimpleNamespace(**body), broker.now
+        )
+        return (
+            answer["vote_granted"]
+            if answer["error_code"] == Error.NONE
+            else Error(answer["error_code"]).name
+        )
 
     def restart(self):
         self.cluster.crash(self.node)
@@ -47,7 +55,9 @@ def voter():
 
 def test_it_votes_once_an_epoch(voter):
     assert voter.asked(voter.leader, 100)
-    assert voter.asked(voter.leader, 100), "the same candidate may ask again: its answer was lost"
+    assert voter.asked(voter.leader, 100), (
+        "the same candidate may ask again: its answer was lost"
+    )
     assert not voter.asked(voter.other, 100)
     assert voter.asked(voter.other, 101)
 
@@ -69,7 +79,9 @@ def test_a_voter_that_forgets_would_be_noticed(voter, monkeypatch):
 def test_it_votes_for_nobody_whose_log_is_behind_its_own(voter):
     epoch, end = voter.quorum.replica.log.epochs.latest, voter.quorum.end_offset
     assert not voter.asked(voter.other, 100, epoch, end - 1)
-    assert not voter.asked(voter.other, 101, epoch - 1, FAR), "a longer log of an older epoch is behind"
+    assert not voter.asked(voter.other, 101, epoch - 1, FAR), (
+        "a longer log of an older epoch is behind"
+    )
     assert voter.asked(voter.other, 102, epoch, end)
 
 

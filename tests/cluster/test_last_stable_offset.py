@@ -1,4 +1,6 @@
-"""Where readers of committed records stop (KIP-98), on the leader and on its followers."""
+"""Where readers of committed records stop (KIP-98), on the leader and on its
+followers.
+"""
 
 from dataclasses import replace
 
@@ -21,11 +23,23 @@ OF_TWO = Partition((1, 2), (1, 2), 1, 0, 0)
 class Transactional(Led):
     def __init__(self, partition=OF_TWO):
         self.events = []
-        log = Log(MemoryDisk(), "orders-0", LogConfig(), Trace("broker 1", [self.events.append]), "orders", 0)
+        log = Log(
+            MemoryDisk(),
+            "orders-0",
+            LogConfig(),
+            Trace("broker 1", [self.events.append]),
+            "orders",
+            0,
+        )
         super().__init__(partition=partition, log=log)
 
     def send(self, sequence, of=7):
-        fields = {"producer_id": of, "producer_epoch": 0, "base_sequence": sequence, "transactional": True}
+        fields = {
+            "producer_id": of,
+            "producer_epoch": 0,
+            "base_sequence": sequence,
+            "transactional": True,
+        }
         batch = bytearray(encode_batch([(NOW.wall_ms, None, b"x", [])], **fields))
         return self.replica.append(batch, [read_header(batch)], NOW)
 
@@ -37,16 +51,24 @@ class Transactional(Led):
         return self.replica.last_stable_offset, self.replica.high_watermark
 
     def copy_to(self, follower):
-        """One fetch of a follower: what is there from its log's end on, and how far this leader is."""
+        """One fetch of a follower: what is there from its log's end on, and how far
+        this leader is.
+        """
         offset, end = follower.log.log_end_offset, self.log.log_end_offset
         self.follower_fetched(2, offset)
         records = b"".join(self.log.read(offset, 1 << 20, end))
-        told = {"high_watermark": self.replica.high_watermark, "log_start_offset": 0, "records": records}
+        told = {
+            "high_watermark": self.replica.high_watermark,
+            "log_start_offset": 0,
+            "records": records,
+        }
         follower.take(Message(diverging_epoch=Message(epoch=-1), **told), NOW)
 
     def follower(self):
         """Broker 2's replica."""
-        log = Log(MemoryDisk(), "orders-0", LogConfig(), Trace("broker 2", []), "orders", 0)
+        log = Log(
+            MemoryDisk(), "orders-0", LogConfig(), Trace("broker 2", []), "orders", 0
+        )
         return Replica(bytes(16), self.replica.partition, log, 2, self)
 
 
@@ -92,8 +114,14 @@ def test_it_is_told_where_it_parts_from_the_high_watermark():
     led.follower_fetched(2, 2)
     led.end(True)
     led.follower_fetched(2, 3)
-    told = [event for event in led.events if event.kind in ("HighWatermarkAdvanced", "LastStableOffsetAdvanced")]
-    assert [event.kind for event in told] == ["HighWatermarkAdvanced"] * 3 + ["LastStableOffsetAdvanced"]
+    told = [
+        event
+        for event in led.events
+        if event.kind in ("HighWatermarkAdvanced", "LastStableOffsetAdvanced")
+    ]
+    assert [event.kind for event in told] == ["HighWatermarkAdvanced"] * 3 + [
+        "LastStableOffsetAdvanced"
+    ]
     assert told[-1].detail["last_stable_offset"] == 3
 
 
@@ -115,8 +143,14 @@ def test_a_follower_knows_the_same_and_goes_on_as_leader():
     assert (follower.last_stable_offset, follower.high_watermark) == (0, 0)
     led.copy_to(follower)
     assert (follower.last_stable_offset, follower.high_watermark) == (1, 3) == led.ends
-    assert follower.log.aborted_transactions(0, 3) == led.log.aborted_transactions(0, 3) != []
-    follower.follow_image(replace(follower.partition, leader=2, leader_epoch=1, isr=(2,)))
+    assert (
+        follower.log.aborted_transactions(0, 3)
+        == led.log.aborted_transactions(0, 3)
+        != []
+    )
+    follower.follow_image(
+        replace(follower.partition, leader=2, leader_epoch=1, isr=(2,))
+    )
     follower.append_marker(Marker(8, 0, True, 0), NOW)
     assert (follower.last_stable_offset, follower.high_watermark) == (4, 4)
 

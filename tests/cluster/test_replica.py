@@ -22,7 +22,9 @@ class Led:
 
     def __init__(self, kind=Replica, partition=OF_THREE, log=None, high_watermark=0):
         self.told = []
-        self.log = log or Log(MemoryDisk(), "orders-0", LogConfig(), Trace("broker 1"), "orders", 0)
+        self.log = log or Log(
+            MemoryDisk(), "orders-0", LogConfig(), Trace("broker 1"), "orders", 0
+        )
         self.replica = kind(bytes(16), partition, self.log, 1, self, high_watermark)
         self.replica.follow_image(partition)
 
@@ -44,7 +46,12 @@ class Led:
 
     def in_sync(self, *brokers, leader=1, leader_epoch=0):
         self.replica.follow_image(
-            replace(self.replica.partition, isr=brokers, leader=leader, leader_epoch=leader_epoch)
+            replace(
+                self.replica.partition,
+                isr=brokers,
+                leader=leader,
+                leader_epoch=leader_epoch,
+            )
         )
 
 
@@ -103,7 +110,9 @@ def test_a_follower_moves_no_high_watermark():
 
 
 @pytest.mark.parametrize(("checkpoint", "expected"), [(0, 0), (2, 2), (9, 3)])
-def test_the_high_watermark_comes_from_its_checkpoint_within_the_log(checkpoint, expected):
+def test_the_high_watermark_comes_from_its_checkpoint_within_the_log(
+    checkpoint, expected
+):
     before = Led()
     before.append(3)
     led = Led(log=before.log, high_watermark=checkpoint)
@@ -150,7 +159,9 @@ def test_raft_5_4_2_records_of_earlier_leaders_count_with_the_first_of_this_epoc
     led.in_sync(1, 2, 3, leader_epoch=2)
     led.follower_fetched(2, 2)
     synced(led)
-    assert led.replica.high_watermark == 0, "a majority has them, but a leader of epoch 2 may not count them alone"
+    assert led.replica.high_watermark == 0, (
+        "a majority has them, but a leader of epoch 2 may not count them alone"
+    )
     led.append()
     synced(led)
     led.follower_fetched(2, 3)

@@ -1,4 +1,6 @@
-"""Snapshots of the metadata (KIP-630): written now and then, read at start, fetched by who is too far behind."""
+"""Snapshots of the metadata (KIP-630): written now and then, read at start, fetched by
+who is too far behind.
+"""
 
 import pytest
 
@@ -11,12 +13,22 @@ from tests.broker.node import Node
 from tests.kafka import java_tool
 from tests.simulation.replication_schedules import QUICK
 
-SMALL = {"metadata.log.max.record.bytes.between.snapshots": 600, "internal.metadata.log.segment.bytes": 500}
+SMALL = {
+    "metadata.log.max.record.bytes.between.snapshots": 600,
+    "internal.metadata.log.segment.bytes": 500,
+}
 
 
 def told(image):
     """All that an image says."""
-    return (image.brokers, image.topics, image.topic_names, image.configs, image.features, image.next_producer_id)
+    return (
+        image.brokers,
+        image.topics,
+        image.topic_names,
+        image.configs,
+        image.features,
+        image.next_producer_id,
+    )
 
 
 def busy(**more):
@@ -76,27 +88,41 @@ def test_a_torn_snapshot_is_refused_by_name():
 def test_who_was_away_for_long_fetches_a_snapshot():
     cluster = Cluster(brokers=3, seed=5, configs=QUICK | SMALL)
     cluster.create_topic("gone", replication_factor=3)
-    away = next(node for node in (2, 3) if node != cluster._brokers[1].broker.quorum.leader_id)
+    away = next(
+        node for node in (2, 3) if node != cluster._brokers[1].broker.quorum.leader_id
+    )
     had = cluster._brokers[away].broker.quorum.end_offset
     cluster.crash(away)
     cluster.delete_topic("gone")
     for number in range(12):
         cluster.create_topic(f"orders-{number}", 2, replication_factor=2)
     cluster.restart(away)
-    quorums = {node: process.broker.quorum for node, process in cluster._brokers.items()}
-    cluster.run_until(lambda: len({quorum.applied_offset for quorum in quorums.values()}) == 1)
-    cluster.run_until(lambda: all(process.broker.ready for process in cluster._brokers.values()))
+    quorums = {
+        node: process.broker.quorum for node, process in cluster._brokers.items()
+    }
+    cluster.run_until(
+        lambda: len({quorum.applied_offset for quorum in quorums.values()}) == 1
+    )
+    cluster.run_until(
+        lambda: all(process.broker.ready for process in cluster._brokers.values())
+    )
     cluster.run(seconds=5)
-    first, second, third = (told(process.broker.image) for process in cluster._brokers.values())
+    first, second, third = (
+        told(process.broker.image) for process in cluster._brokers.values()
+    )
     assert first == second == third
     assert quorums[away].replica.log.log_start_offset > had
-    assert not [name for name in cluster._brokers[away].disk.listdir("") if name == "gone-0"]
+    assert not [
+        name for name in cluster._brokers[away].disk.listdir("") if name == "gone-0"
+    ]
 
 
 def test_who_never_stopped_takes_a_snapshot_in_the_place_of_its_log():
     cluster = Cluster(brokers=3, seed=5, configs=QUICK | SMALL)
     cluster.create_topic("gone", replication_factor=3)
-    away = next(node for node in (2, 3) if node != cluster._brokers[1].broker.quorum.leader_id)
+    away = next(
+        node for node in (2, 3) if node != cluster._brokers[1].broker.quorum.leader_id
+    )
     had = cluster._brokers[away].broker.quorum.end_offset
     cluster.freeze(away)
     cluster.run(seconds=5)
@@ -106,12 +132,18 @@ def test_who_never_stopped_takes_a_snapshot_in_the_place_of_its_log():
     cluster.thaw(away)
     cluster.run(seconds=15)
     broker = cluster._brokers[away].broker
-    others = [process.broker for node, process in cluster._brokers.items() if node != away]
+    others = [
+        process.broker for node, process in cluster._brokers.items() if node != away
+    ]
     assert broker.quorum.replica.log.log_start_offset > had
     assert told(broker.image) == told(others[0].image) == told(others[1].image)
     assert broker.replicas.find("gone", 0) is None
     held = {key for key in broker.replicas.replicas if key[0] != "__consumer_offsets"}
-    placed = {(name, number) for name, number, one in broker.image.all_partitions() if away in one.replicas}
+    placed = {
+        (name, number)
+        for name, number, one in broker.image.all_partitions()
+        if away in one.replicas
+    }
     assert held == {key for key in placed if key[0] != "__consumer_offsets"}
 
 
@@ -130,8 +162,18 @@ def test_apache_kafkas_dump_tool_reads_a_snapshot(tmp_path):
     node = busy(disk=FolderDisk(tmp_path), **SMALL)
     node.broker.stop(node.now)
     path = str(tmp_path / newest(node).path)
-    dumped = java_tool("org.apache.kafka.tools.DumpLogSegments", "--cluster-metadata-decoder", "--files", path)
+    dumped = java_tool(
+        "org.apache.kafka.tools.DumpLogSegments",
+        "--cluster-metadata-decoder",
+        "--files",
+        path,
+    )
     assert dumped.returncode == 0, dumped.stderr
-    for told_of in ("SnapshotHeader", "SnapshotFooter", '"name":"orders-1"', "REGISTER_BROKER_RECORD"):
+    for told_of in (
+        "SnapshotHeader",
+        "SnapshotFooter",
+        '"name":"orders-1"',
+        "REGISTER_BROKER_RECORD",
+    ):
         assert told_of in dumped.stdout, told_of
     assert "Found records with invalid" not in dumped.stdout + dumped.stderr

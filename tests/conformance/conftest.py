@@ -17,7 +17,10 @@ AT_ONCE = {
     "transaction.state.log.num.partitions": "5",
     **KEPT,
 }
-BOTH = ["minikafka", pytest.param("Apache Kafka", marks=[pytest.mark.java, without_java])]
+BOTH = [
+    "minikafka",
+    pytest.param("Apache Kafka", marks=[pytest.mark.java, without_java]),
+]
 
 
 @pytest.fixture(scope="session", params=BOTH)

@@ -1,27 +1,58 @@
-"""What administrators ask of a cluster: what is asked of both brokers (see same_answers.py)."""
+"""What administrators ask of a cluster: what is asked of both brokers (see
+same_answers.py).
+"""
 
 from tests.conformance.scenarios_configs import describe
 
 UPDATES = (
-    ("no.such", 1), ("no.such", 0), ("group.version", 2), ("group.version", -1), ("group.version", 0),
-    ("group.version", 0, 9), ("group.version", 1), ("group.version", 1, 2), ("metadata.version", 31),
-    ("metadata.version", 29), ("metadata.version", 29, 2), ("metadata.version", 29, 3), ("metadata.version", 30),
+    ("no.such", 1),
+    ("no.such", 0),
+    ("group.version", 2),
+    ("group.version", -1),
+    ("group.version", 0),
+    ("group.version", 0, 9),
+    ("group.version", 1),
+    ("group.version", 1, 2),
+    ("metadata.version", 31),
+    ("metadata.version", 29),
+    ("metadata.version", 29, 2),
+    ("metadata.version", 29, 3),
+    ("metadata.version", 30),
     ("metadata.version", 3, 2),
-)  # fmt: skip
+)
 
 
 def update_features(side):
-    """KIP-584, KIP-778. Ends as it began, since the other scenarios share these brokers."""
+    """KIP-584, KIP-778. Ends as it began, since the other scenarios share these
+    brokers.
+    """
     for name, level, *kind in UPDATES:
         wanted = {"feature": name, "max_version_level": level}
         for version in (0, 1, 2):
             asked = [wanted | ({"upgrade_type": kind[0]} if kind and version else {})]
-            side.ask(f"{name} to {level} {kind}", "UpdateFeatures", version, feature_updates=asked)
+            side.ask(
+                f"{name} to {level} {kind}",
+                "UpdateFeatures",
+                version,
+                feature_updates=asked,
+            )
     off = {"feature": "group.version", "max_version_level": 0, "upgrade_type": 2}
     on = {"feature": "group.version", "max_version_level": 1}
-    side.ask("one bad, one good", "UpdateFeatures", 2, feature_updates=[on, on | {"feature": "no.such"}])
-    side.ask("only validated", "UpdateFeatures", 2, feature_updates=[off], validate_only=True)
-    heartbeat = {"group_id": side.name, "member_id": "m", "rebalance_timeout_ms": 1000, "topic_partitions": []}
+    side.ask(
+        "one bad, one good",
+        "UpdateFeatures",
+        2,
+        feature_updates=[on, on | {"feature": "no.such"}],
+    )
+    side.ask(
+        "only validated", "UpdateFeatures", 2, feature_updates=[off], validate_only=True
+    )
+    heartbeat = {
+        "group_id": side.name,
+        "member_id": "m",
+        "rebalance_timeout_ms": 1000,
+        "topic_partitions": [],
+    }
     heartbeat |= {"subscribed_topic_names": ["none"], "member_epoch": 0}
     side.ask("off", "UpdateFeatures", 2, feature_updates=[off])
     side.settle()
@@ -32,21 +63,47 @@ def update_features(side):
 
 
 def describe_quorum(side):
-    """KIP-595. Of a quorum of one: how far it is, the two don't agree on, as their logs differ."""
+    """KIP-595. Of a quorum of one: how far it is, the two don't agree on, as their logs
+    differ.
+    """
     for what, topic, *partitions in (
-        ("another topic", "x", 0), ("another partition", "__cluster_metadata", 1),
+        ("another topic", "x", 0),
+        ("another partition", "__cluster_metadata", 1),
         ("no partition", "__cluster_metadata"),
-    ):  # fmt: skip
-        asked = [{"topic_name": topic, "partitions": [{"partition_index": number} for number in partitions]}]
+    ):
+        asked = [
+            {
+                "topic_name": topic,
+                "partitions": [{"partition_index": number} for number in partitions],
+            }
+        ]
         side.ask(what, "DescribeQuorum", 0, 1, 2, topics=asked)
     side.ask("nothing", "DescribeQuorum", topics=[])
-    topics = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+    topics = [
+        {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
+    ]
     for version in (0, 1, 2):
-        [quorum] = side.client.ask("DescribeQuorum", version, topics=topics).topics[0].partitions
+        [quorum] = (
+            side.client.ask("DescribeQuorum", version, topics=topics)
+            .topics[0]
+            .partitions
+        )
         [voter] = quorum.current_voters
         caught_up = voter.log_end_offset == quorum.high_watermark > 0
-        timed = version == 0 or voter.last_fetch_timestamp == voter.last_caught_up_timestamp > 1_750_000_000_000
-        told = quorum.leader_id, quorum.leader_epoch > 0, voter.replica_id, caught_up, timed, quorum.observers
+        timed = (
+            version == 0
+            or voter.last_fetch_timestamp
+            == voter.last_caught_up_timestamp
+            > 1_750_000_000_000
+        )
+        told = (
+            quorum.leader_id,
+            quorum.leader_epoch > 0,
+            voter.replica_id,
+            caught_up,
+            timed,
+            quorum.observers,
+        )
         side.answers[f"the quorum in version {version}"] = {"told": repr(told)}
 
 
@@ -58,29 +115,62 @@ def log_dirs(side):
     """KIP-113."""
     topic = side.create_topic(partitions=2)
     for what, topics in (
-        ("a topic", [{"topic": topic, "partitions": [0, 1]}]), ("a partition", [{"topic": topic, "partitions": [1]}]),
-        ("unknown ones", [{"topic": topic, "partitions": [9]}, {"topic": topic + ".none", "partitions": [0]}]),
+        ("a topic", [{"topic": topic, "partitions": [0, 1]}]),
+        ("a partition", [{"topic": topic, "partitions": [1]}]),
+        (
+            "unknown ones",
+            [
+                {"topic": topic, "partitions": [9]},
+                {"topic": topic + ".none", "partitions": [0]},
+            ],
+        ),
         ("none", []),
-    ):  # fmt: skip
+    ):
         side.ask(what, "DescribeLogDirs", topics=topics)
     [folder] = side.client.ask("DescribeLogDirs", 1, topics=None).results
-    assert {"partition_index": 1, "partition_size": 0, "offset_lag": 0, "is_future_key": False} in [
-        partition.to_dict() for each in folder.topics if each.name == topic for partition in each.partitions
+    assert {
+        "partition_index": 1,
+        "partition_size": 0,
+        "offset_lag": 0,
+        "is_future_key": False,
+    } in [
+        partition.to_dict()
+        for each in folder.topics
+        if each.name == topic
+        for partition in each.partitions
     ]
-    moved = [{"name": topic, "partitions": [0, 9]}, {"name": topic + ".none", "partitions": [0]}]
-    for what, path in (("where they are", folder.log_dir), ("no such folder", "/no/such/folder")):
-        side.ask(f"to {what}", "AlterReplicaLogDirs", dirs=[{"path": path, "topics": moved}])
+    moved = [
+        {"name": topic, "partitions": [0, 9]},
+        {"name": topic + ".none", "partitions": [0]},
+    ]
+    for what, path in (
+        ("where they are", folder.log_dir),
+        ("no such folder", "/no/such/folder"),
+    ):
+        side.ask(
+            f"to {what}", "AlterReplicaLogDirs", dirs=[{"path": path, "topics": moved}]
+        )
     side.ask("nothing", "AlterReplicaLogDirs", dirs=[])
 
 
 FILTER = {
-    "resource_type_filter": 2, "resource_name_filter": "x", "pattern_type_filter": 3, "principal_filter": None,
-    "host_filter": None, "operation": 3, "permission_type": 3,
-}  # fmt: skip
+    "resource_type_filter": 2,
+    "resource_name_filter": "x",
+    "pattern_type_filter": 3,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": 3,
+    "permission_type": 3,
+}
 RULE = {
-    "resource_type": 2, "resource_name": "x", "resource_pattern_type": 3, "principal": "User:ann", "host": "*",
-    "operation": 3, "permission_type": 3,
-}  # fmt: skip
+    "resource_type": 2,
+    "resource_name": "x",
+    "resource_pattern_type": 3,
+    "principal": "User:ann",
+    "host": "*",
+    "operation": 3,
+    "permission_type": 3,
+}
 
 
 def neither_rules_nor_quotas(side):
@@ -90,10 +180,19 @@ def neither_rules_nor_quotas(side):
         side.ask(f"{count} new ones", "CreateAcls", creations=[RULE] * count)
         side.ask(f"without {count}", "DeleteAcls", filters=[FILTER] * count)
     for what, kind, match in (
-        ("ann's", "user", 0), ("everybody's", "user", 1), ("a kind's", "sort", 1), ("a match's", "user", 7),
-    ):  # fmt: skip
-        component = {"entity_type": kind, "match_type": match, "match": None if match else "ann"}
-        side.ask(f"{what} quota", "DescribeClientQuotas", components=[component], strict=True)
+        ("ann's", "user", 0),
+        ("everybody's", "user", 1),
+        ("a kind's", "sort", 1),
+        ("a match's", "user", 7),
+    ):
+        component = {
+            "entity_type": kind,
+            "match_type": match,
+            "match": None if match else "ann",
+        }
+        side.ask(
+            f"{what} quota", "DescribeClientQuotas", components=[component], strict=True
+        )
     side.ask("all quotas", "DescribeClientQuotas", components=[], strict=False)
     for names in (None, [], ["ann"], ["ann", "ann"]):
         users = names and [{"name": name} for name in names]
@@ -101,7 +200,10 @@ def neither_rules_nor_quotas(side):
 
 
 def resource(kind, name, **configs):
-    pairs = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
+    pairs = [
+        {"name": key.replace("_", "."), "value": value}
+        for key, value in configs.items()
+    ]
     return {"resource_type": kind, "resource_name": name, "configs": pairs}
 
 
@@ -109,17 +211,37 @@ def alter_configs(side):
     """KIP-133: what isn't named goes back to its default."""
     topic = side.create_topic(retention_ms=1000, segment_ms=5000)
     for what, one in (
-        ("another one", resource(2, topic, retention_bytes="5")), ("null", resource(2, topic, retention_ms=None)),
-        ("no number", resource(2, topic, retention_ms="x")), ("unknown", resource(2, topic, no_such="1")),
-        ("none", resource(2, topic)), ("no topic", resource(2, topic + ".none")), ("no name", resource(2, "")),
-        ("a logger", resource(8, "1")), ("what", resource(99, "x")), ("no id", resource(4, "one")),
-        ("another broker", resource(4, "77")), ("at start only", resource(4, "1", num_partitions="5")),
+        ("another one", resource(2, topic, retention_bytes="5")),
+        ("null", resource(2, topic, retention_ms=None)),
+        ("no number", resource(2, topic, retention_ms="x")),
+        ("unknown", resource(2, topic, no_such="1")),
+        ("none", resource(2, topic)),
+        ("no topic", resource(2, topic + ".none")),
+        ("no name", resource(2, "")),
+        ("a logger", resource(8, "1")),
+        ("what", resource(99, "x")),
+        ("no id", resource(4, "one")),
+        ("another broker", resource(4, "77")),
+        ("at start only", resource(4, "1", num_partitions="5")),
         ("no group", resource(32, "")),
-    ):  # fmt: skip
+    ):
         side.ask(what, "AlterConfigs", resources=[one], validate_only=False)
         side.settle()
-        describe(side, f"after {what}", topic, "retention.ms", "retention.bytes", "segment.ms", versions=(4,))
-    side.ask("only validated", "AlterConfigs", resources=[resource(2, topic, retention_ms="7")], validate_only=True)
+        describe(
+            side,
+            f"after {what}",
+            topic,
+            "retention.ms",
+            "retention.bytes",
+            "segment.ms",
+            versions=(4,),
+        )
+    side.ask(
+        "only validated",
+        "AlterConfigs",
+        resources=[resource(2, topic, retention_ms="7")],
+        validate_only=True,
+    )
     side.settle()
     describe(side, "after only validated", topic, "retention.ms", versions=(4,))
 
@@ -130,15 +252,26 @@ def group_configs(side):
     describe(side, "a new group's", group, kind=32)
     describe(side, "no group's", "", kind=32)
     for what, configs in (
-        ("set", {"consumer_session_timeout_ms": "46000", "consumer_heartbeat_interval_ms": "6000"}),
-        ("no number", {"consumer_session_timeout_ms": "x"}), ("unknown", {"no_such": "1"}),
+        (
+            "set",
+            {
+                "consumer_session_timeout_ms": "46000",
+                "consumer_heartbeat_interval_ms": "6000",
+            },
+        ),
+        ("no number", {"consumer_session_timeout_ms": "x"}),
+        ("unknown", {"no_such": "1"}),
         ("back", {}),
-    ):  # fmt: skip
+    ):
         side.ask(what, "AlterConfigs", 2, resources=[resource(32, group, **configs)])
         side.settle()
         describe(side, f"after {what}", group, kind=32)
-        listed = side.client.ask("ListConfigResources", 1, resource_types=[32]).config_resources
-        side.answers[f"listed after {what}"] = {"found": group in [each.resource_name for each in listed]}
+        listed = side.client.ask(
+            "ListConfigResources", 1, resource_types=[32]
+        ).config_resources
+        side.answers[f"listed after {what}"] = {
+            "found": group in [each.resource_name for each in listed]
+        }
 
 
 def what_has_configs(side):
@@ -147,7 +280,11 @@ def what_has_configs(side):
     side.ask("no such type", "ListConfigResources", 1, resource_types=[99])
     for kinds in ([2], [2, 2], [4], [16]):
         answer = side.client.ask("ListConfigResources", 1, resource_types=kinds)
-        found = [each.to_dict() for each in answer.config_resources if each.resource_name in (topic, "1")]
+        found = [
+            each.to_dict()
+            for each in answer.config_resources
+            if each.resource_name in (topic, "1")
+        ]
         side.answers[f"of {kinds}"] = {"error": answer.error_code, "found": repr(found)}
     side.ask("client metrics", "ListConfigResources", 0)
 
@@ -157,14 +294,26 @@ def elections(side):
     topic = side.create_topic(partitions=2)
     for kind in (0, 1, 7):
         for what, partitions in (
-            ("two", [{"topic": topic, "partitions": [0, 1]}]), ("none there", [{"topic": topic, "partitions": [9]}]),
-            ("no topic", [{"topic": topic + ".none", "partitions": [0]}]), ("nothing", []),
-        ):  # fmt: skip
+            ("two", [{"topic": topic, "partitions": [0, 1]}]),
+            ("none there", [{"topic": topic, "partitions": [9]}]),
+            ("no topic", [{"topic": topic + ".none", "partitions": [0]}]),
+            ("nothing", []),
+        ):
             for version in (0, 1, 2):
                 asked = {"election_type": kind} if version else {}
-                side.ask(f"{what}, kind {kind}", "ElectLeaders", version, topic_partitions=partitions, **asked)
+                side.ask(
+                    f"{what}, kind {kind}",
+                    "ElectLeaders",
+                    version,
+                    topic_partitions=partitions,
+                    **asked,
+                )
     answer = side.client.ask("ElectLeaders", 2, election_type=0, topic_partitions=None)
-    found = [each.to_dict() for each in answer.replica_election_results if each.topic == topic]
+    found = [
+        each.to_dict()
+        for each in answer.replica_election_results
+        if each.topic == topic
+    ]
     side.answers["all"] = {"error": answer.error_code, "found": repr(found)}
 
 
@@ -172,18 +321,40 @@ def reassignments(side):
     """KIP-455. With one broker, nothing can move."""
     topic = side.create_topic(partitions=2)
     for what, name, number, replicas in (
-        ("where it is", topic, 0, [1]), ("to nobody", topic, 0, []), ("to one that is not there", topic, 0, [7]),
-        ("twice to one", topic, 0, [1, 1]), ("more", topic, 0, [1, 7]), ("no partition", topic, 9, [1]),
-        ("no topic", topic + ".none", 0, [1]), ("nothing to take back", topic, 0, None),
-    ):  # fmt: skip
-        topics = [{"name": name, "partitions": [{"partition_index": number, "replicas": replicas}]}]
+        ("where it is", topic, 0, [1]),
+        ("to nobody", topic, 0, []),
+        ("to one that is not there", topic, 0, [7]),
+        ("twice to one", topic, 0, [1, 1]),
+        ("more", topic, 0, [1, 7]),
+        ("no partition", topic, 9, [1]),
+        ("no topic", topic + ".none", 0, [1]),
+        ("nothing to take back", topic, 0, None),
+    ):
+        topics = [
+            {
+                "name": name,
+                "partitions": [{"partition_index": number, "replicas": replicas}],
+            }
+        ]
         side.ask(what, "AlterPartitionReassignments", topics=topics)
-        side.ask(what, "ListPartitionReassignments", topics=[{"name": name, "partition_indexes": [number]}])
+        side.ask(
+            what,
+            "ListPartitionReassignments",
+            topics=[{"name": name, "partition_indexes": [number]}],
+        )
     side.ask("nothing", "AlterPartitionReassignments", topics=[])
     side.ask("all", "ListPartitionReassignments", topics=None)
 
 
 SCENARIOS = (
-    update_features, describe_quorum, brokers_that_are_forgotten, log_dirs, neither_rules_nor_quotas, alter_configs,
-    group_configs, what_has_configs, elections, reassignments,
-)  # fmt: skip
+    update_features,
+    describe_quorum,
+    brokers_that_are_forgotten,
+    log_dirs,
+    neither_rules_nor_quotas,
+    alter_configs,
+    group_configs,
+    what_has_configs,
+    elections,
+    reassignments,
+)

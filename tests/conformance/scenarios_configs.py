@@ -1,4 +1,6 @@
-"""Configs of topics and brokers: what is asked of both brokers (see same_answers.py)."""
+"""Configs of topics and brokers: what is asked of both brokers (see
+same_answers.py).
+"""
 
 import time
 
@@ -15,7 +17,14 @@ BAD_CONFIGS = {
     "segment.index.bytes": ("3",),
     "max.message.bytes": ("-1",),
     "min.insync.replicas": ("0", "2"),
-    "cleanup.policy": ("burn", "", "delete,burn", "delete,delete", "compact", "compact, delete"),
+    "cleanup.policy": (
+        "burn",
+        "",
+        "delete,burn",
+        "delete,delete",
+        "compact",
+        "compact, delete",
+    ),
     "delete.retention.ms": ("-1", "soon"),
     "min.cleanable.dirty.ratio": ("half", "1.5", "-0.1", "0.5"),
     "min.compaction.lag.ms": ("-1",),
@@ -34,21 +43,60 @@ def topic_configs_are_checked(side):
     for name, values in BAD_CONFIGS.items():
         for value in values:
             pair = {"name": name, "value": value}
-            create(side, f"with {name}={value!r}", 7, name=side.name + ".new", configs=[pair], validate_only=True)
-            alter(side, f"to {name}={value!r}", topic, (0, name, value), validate_only=True)
+            create(
+                side,
+                f"with {name}={value!r}",
+                7,
+                name=side.name + ".new",
+                configs=[pair],
+                validate_only=True,
+            )
+            alter(
+                side,
+                f"to {name}={value!r}",
+                topic,
+                (0, name, value),
+                validate_only=True,
+            )
     pair = {"name": "retention.ms", "value": "5"}
-    create(side, "a config twice", 7, name=side.name + ".new", configs=[pair, pair], validate_only=True)
+    create(
+        side,
+        "a config twice",
+        7,
+        name=side.name + ".new",
+        configs=[pair, pair],
+        validate_only=True,
+    )
 
 
 def alter(side, what, name, *changes, kind=2, versions=(), validate_only=False):
-    configs = [{"name": key, "config_operation": how, "value": value} for how, key, value in changes]
+    configs = [
+        {"name": key, "config_operation": how, "value": value}
+        for how, key, value in changes
+    ]
     resource = {"resource_type": kind, "resource_name": name, "configs": configs}
-    return side.ask(what, "IncrementalAlterConfigs", *versions, resources=[resource], validate_only=validate_only)
+    return side.ask(
+        what,
+        "IncrementalAlterConfigs",
+        *versions,
+        resources=[resource],
+        validate_only=validate_only,
+    )
 
 
 def describe(side, what, name, *keys, kind=2, versions=(), **options):
-    resource = {"resource_type": kind, "resource_name": name, "configuration_keys": list(keys) or None}
-    return side.ask(what, "DescribeConfigs", *versions, resources=[resource], **{"include_synonyms": True} | options)
+    resource = {
+        "resource_type": kind,
+        "resource_name": name,
+        "configuration_keys": list(keys) or None,
+    }
+    return side.ask(
+        what,
+        "DescribeConfigs",
+        *versions,
+        resources=[resource],
+        **{"include_synonyms": True} | options,
+    )
 
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -59,7 +107,11 @@ def incremental_alter_configs(side):
     keys = ("retention.ms", "retention.bytes", "cleanup.policy", "segment.ms")
     for what, *changes in (
         ("set", (SET, "retention.ms", "5000"), (SET, "retention.bytes", "100")),
-        ("a new value and a deletion", (SET, "retention.ms", "6000"), (DELETE, "retention.bytes", None)),
+        (
+            "a new value and a deletion",
+            (SET, "retention.ms", "6000"),
+            (DELETE, "retention.bytes", None),
+        ),
         ("delete with a value", (DELETE, "retention.ms", "17")),
         ("delete what is not set", (DELETE, "segment.ms", None)),
         ("delete what is unknown", (DELETE, "no.such.config", None)),
@@ -80,7 +132,9 @@ def incremental_alter_configs(side):
         alter(side, what, topic, *changes)
         side.settle()
         describe(side, f"after {what}", topic, *keys, versions=(4,))
-    alter(side, "only validated", topic, (SET, "retention.ms", "123"), validate_only=True)
+    alter(
+        side, "only validated", topic, (SET, "retention.ms", "123"), validate_only=True
+    )
     side.settle()
     describe(side, "after only validated", topic, *keys, versions=(4,))
     alter(side, "an unknown topic", side.name + ".none", (SET, "retention.ms", "5"))
@@ -91,7 +145,11 @@ def incremental_alter_configs(side):
     change = {"name": "retention.ms", "config_operation": SET, "value": "5"}
     one = {"resource_type": 2, "resource_name": topic, "configs": [change]}
     side.ask("a resource twice", "IncrementalAlterConfigs", resources=[one, one])
-    side.ask("two resources", "IncrementalAlterConfigs", resources=[one, one | {"resource_name": topic + ".none"}])
+    side.ask(
+        "two resources",
+        "IncrementalAlterConfigs",
+        resources=[one, one | {"resource_name": topic + ".none"}],
+    )
     side.ask("none", "IncrementalAlterConfigs", resources=[])
 
 
@@ -99,7 +157,12 @@ def broker_configs(side):
     """Ends as it began, since the other scenarios share these brokers."""
     topic = side.create_topic(retention_bytes=5)
     keys = ("retention.ms", "retention.bytes", "segment.bytes", "max.message.bytes")
-    logs = ("log.retention.ms", "message.max.bytes", "num.partitions", "log.segment.bytes")
+    logs = (
+        "log.retention.ms",
+        "message.max.bytes",
+        "num.partitions",
+        "log.segment.bytes",
+    )
     broker = {"kind": 4}
     describe(side, "a broker", "1", **broker)
     describe(side, "a broker's", "1", *logs, **broker)
@@ -107,7 +170,9 @@ def broker_configs(side):
     describe(side, "no number", "one", **broker)
     describe(side, "all brokers", "", **broker)
     mine = {"log.retention.ms": "111000", "message.max.bytes": "2000000"}
-    alter(side, "for this broker", "1", *((SET, *pair) for pair in mine.items()), **broker)
+    alter(
+        side, "for this broker", "1", *((SET, *pair) for pair in mine.items()), **broker
+    )
     everyones = {"log.retention.ms": "222000", "log.segment.bytes": "2097152"}
     alter(side, "for all", "", *((SET, *pair) for pair in everyones.items()), **broker)
     side.settle()
@@ -116,14 +181,23 @@ def broker_configs(side):
     describe(side, "the topic's, changed", topic, *keys)
     create(side, "a new topic's", 7, name=side.name + ".new")
     for name, value in (
-        ("log.retention.ms", "soon"), ("log.retention.ms", None), ("no.such.config", "5"), ("num.partitions", "5"),
+        ("log.retention.ms", "soon"),
+        ("log.retention.ms", None),
+        ("no.such.config", "5"),
+        ("num.partitions", "5"),
         ("log.dirs", "/tmp"),
-    ):  # fmt: skip
+    ):
         alter(side, f"to {name}={value}", "1", (SET, name, value), **broker)
         alter(side, f"for all to {name}={value}", "", (SET, name, value), **broker)
     alter(side, "an unknown broker's", "77", (SET, "log.retention.ms", "5"), **broker)
     alter(side, "no number's", "one", (SET, "log.retention.ms", "5"), **broker)
-    alter(side, "this broker's back", "1", *((DELETE, key, None) for key in mine), **broker)
+    alter(
+        side,
+        "this broker's back",
+        "1",
+        *((DELETE, key, None) for key in mine),
+        **broker,
+    )
     side.settle()
     describe(side, "the topic's, changed for all", topic, *keys)
     alter(side, "all back", "", *((DELETE, key, None) for key in everyones), **broker)
@@ -135,9 +209,11 @@ def configs_take_effect_at_once(side):
     topic = side.create_topic()
     large, small = batch(bytes(2000)), batch(b"a", timestamp=IN_HALF_AN_HOUR)
     for name, value in {
-        "max.message.bytes": "1000", "min.insync.replicas": "2", "message.timestamp.type": "LogAppendTime",
+        "max.message.bytes": "1000",
+        "min.insync.replicas": "2",
+        "message.timestamp.type": "LogAppendTime",
         "message.timestamp.before.max.ms": "1000",
-    }.items():  # fmt: skip
+    }.items():
         assert alter(side, name, topic, (SET, name, value)).responses[0].error_code == 0
         side.settle()
         side.produce(f"{name}, large", large)
@@ -150,7 +226,9 @@ def configs_take_effect_at_once(side):
     alter(side, "message.max.bytes", "", (SET, "message.max.bytes", "2000000"), kind=4)
     side.settle()
     side.produce("below it", batch(bytes(1_100_000)))
-    alter(side, "message.max.bytes back", "", (DELETE, "message.max.bytes", None), kind=4)
+    alter(
+        side, "message.max.bytes back", "", (DELETE, "message.max.bytes", None), kind=4
+    )
     side.settle()
     side.produce("above it again", batch(bytes(1_100_000)))
 
@@ -168,11 +246,19 @@ def describe_configs(side):
     one = {"resource_type": 2, "resource_name": topic, "configuration_keys": []}
     side.ask("no keys", "DescribeConfigs", resources=[one])
     one["configuration_keys"] = ["retention.ms"]
-    side.ask("two", "DescribeConfigs", resources=[one, one | {"resource_name": topic + ".none"}])
+    side.ask(
+        "two",
+        "DescribeConfigs",
+        resources=[one, one | {"resource_name": topic + ".none"}],
+    )
     side.ask("the same twice", "DescribeConfigs", resources=[one, one])
     side.ask("nothing", "DescribeConfigs", resources=[])
 
 
 SCENARIOS = (
-    topic_configs_are_checked, incremental_alter_configs, broker_configs, configs_take_effect_at_once, describe_configs,
-)  # fmt: skip
+    topic_configs_are_checked,
+    incremental_alter_configs,
+    broker_configs,
+    configs_take_effect_at_once,
+    describe_configs,
+)

@@ -1,4 +1,6 @@
-"""Groups of the consumer protocol, KIP-848: what is asked of both brokers (see same_answers.py)."""
+"""Groups of the consumer protocol, KIP-848: what is asked of both brokers (see
+same_answers.py).
+"""
 
 from minikafka.wire.errors import Error
 from tests.conformance.same_answers import UNKNOWN_ID
@@ -12,12 +14,24 @@ def beating(side, member_id, epoch, **more):
 
 
 def joining_848(side, member_id, *topics, **more):
-    subscription = {"subscribed_topic_names": list(topics or [side.name]), "topic_partitions": []}
-    return beating(side, member_id, 0, rebalance_timeout_ms=30_000, **subscription | more)
+    subscription = {
+        "subscribed_topic_names": list(topics or [side.name]),
+        "topic_partitions": [],
+    }
+    return beating(
+        side, member_id, 0, rebalance_timeout_ms=30_000, **subscription | more
+    )
 
 
 def owned(side, *partitions, topic_id=None):
-    return {"topic_partitions": [{"topic_id": topic_id or side.topic_id(side.name), "partitions": list(partitions)}]}
+    return {
+        "topic_partitions": [
+            {
+                "topic_id": topic_id or side.topic_id(side.name),
+                "partitions": list(partitions),
+            }
+        ]
+    }
 
 
 def look(side, what, *versions):
@@ -31,19 +45,35 @@ def consumer_group_heartbeat_is_checked(side):
     find(side)
     good = joining_848(side, "one")
     for what, wrong in {
-        "no group": {"group_id": ""}, "no member": {"member_id": ""}, "a negative epoch": {"member_epoch": -3},
-        "no timeout": {"rebalance_timeout_ms": -1}, "a timeout of 0": {"rebalance_timeout_ms": 0},
-        "no topics": {"subscribed_topic_names": None}, "no owned": {"topic_partitions": None},
-        "some owned": owned(side, 0), "an empty instance": {"instance_id": ""}, "an empty rack": {"rack_id": ""},
-        "an unknown assignor": {"server_assignor": "magic"}, "an empty assignor": {"server_assignor": ""},
-        "a long group": {"group_id": " "}, "epoch 1": {"member_epoch": 1}, "it leaves": {"member_epoch": -1},
+        "no group": {"group_id": ""},
+        "no member": {"member_id": ""},
+        "a negative epoch": {"member_epoch": -3},
+        "no timeout": {"rebalance_timeout_ms": -1},
+        "a timeout of 0": {"rebalance_timeout_ms": 0},
+        "no topics": {"subscribed_topic_names": None},
+        "no owned": {"topic_partitions": None},
+        "some owned": owned(side, 0),
+        "an empty instance": {"instance_id": ""},
+        "an empty rack": {"rack_id": ""},
+        "an unknown assignor": {"server_assignor": "magic"},
+        "an empty assignor": {"server_assignor": ""},
+        "a long group": {"group_id": " "},
+        "epoch 1": {"member_epoch": 1},
+        "it leaves": {"member_epoch": -1},
         "a static one leaves for a while": {"member_epoch": -2},
         "with an instance": {"member_epoch": -2, "instance_id": "one"},
-    }.items():  # fmt: skip
+    }.items():
         versions = (1,) if what == "no member" else (0, 1)
         side.ask(what, "ConsumerGroupHeartbeat", *versions, **good | wrong)
     look(side, "there is no such group")
-    side.ask("operations", "ConsumerGroupDescribe", 0, 1, group_ids=[side.name], include_authorized_operations=True)
+    side.ask(
+        "operations",
+        "ConsumerGroupDescribe",
+        0,
+        1,
+        group_ids=[side.name],
+        include_authorized_operations=True,
+    )
     side.ask("no group", "ConsumerGroupDescribe", 0, 1, group_ids=[""])
     side.ask("none", "ConsumerGroupDescribe", 0, 1, group_ids=[])
 
@@ -54,15 +84,44 @@ def a_consumer_group_of_one(side):
     find(side)
     side.ask("it joins", "ConsumerGroupHeartbeat", 1, **joining_848(side, "one"))
     look(side, "it has all")
-    side.ask("operations", "ConsumerGroupDescribe", 1, group_ids=[side.name], include_authorized_operations=True)
-    side.ask("it says nothing new", "ConsumerGroupHeartbeat", 0, 1, **beating(side, "one", 1))
-    side.ask("it owns them", "ConsumerGroupHeartbeat", 0, 1, **beating(side, "one", 1, **owned(side, 0, 1, 2)))
-    side.ask("it owns fewer", "ConsumerGroupHeartbeat", 1, **beating(side, "one", 1, **owned(side, 0)))
+    side.ask(
+        "operations",
+        "ConsumerGroupDescribe",
+        1,
+        group_ids=[side.name],
+        include_authorized_operations=True,
+    )
+    side.ask(
+        "it says nothing new", "ConsumerGroupHeartbeat", 0, 1, **beating(side, "one", 1)
+    )
+    side.ask(
+        "it owns them",
+        "ConsumerGroupHeartbeat",
+        0,
+        1,
+        **beating(side, "one", 1, **owned(side, 0, 1, 2)),
+    )
+    side.ask(
+        "it owns fewer",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "one", 1, **owned(side, 0)),
+    )
     for epoch in (0, 2, 99):
-        side.ask(f"of epoch {epoch}", "ConsumerGroupHeartbeat", 1, **beating(side, "one", epoch))
+        side.ask(
+            f"of epoch {epoch}",
+            "ConsumerGroupHeartbeat",
+            1,
+            **beating(side, "one", epoch),
+        )
     side.ask("it joins again", "ConsumerGroupHeartbeat", 1, **joining_848(side, "one"))
     side.ask("another, epoch 1", "ConsumerGroupHeartbeat", 1, **beating(side, "two", 1))
-    side.ask("another assignor", "ConsumerGroupHeartbeat", 1, **beating(side, "one", 1, server_assignor="range"))
+    side.ask(
+        "another assignor",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "one", 1, server_assignor="range"),
+    )
     look(side, "range it is")
     commits_and_fetches(side)
     side.ask("in use", "DeleteGroups", 2, groups_names=[side.name])
@@ -79,18 +138,27 @@ def a_consumer_group_of_one(side):
 
 
 def subscriptions_by_regular_expression(side):
-    """KIP-848. Apache Kafka looks for the topics after the heartbeat, and tells the member with a later one."""
+    """KIP-848. Apache Kafka looks for the topics after the heartbeat, and tells the
+    member with a later one.
+    """
     names = [side.create_topic(suffix) for suffix in (".a", ".b", ".other")]
     find(side)
     for pattern in ("a(", "(?=a)", "(a)\\1", "a**", "[z-a]", "x{2,1}"):
-        wrong = joining_848(side, "one", subscribed_topic_names=None, subscribed_topic_regex=pattern)
+        wrong = joining_848(
+            side, "one", subscribed_topic_names=None, subscribed_topic_regex=pattern
+        )
         answer = side.client.ask("ConsumerGroupHeartbeat", 1, **wrong)
         begins = (answer.error_message or "").partition(": ")[0]
-        side.answers[f"it is no {pattern}"] = {"error": Error(answer.error_code).name, "begins": begins}
+        side.answers[f"it is no {pattern}"] = {
+            "error": Error(answer.error_code).name,
+            "begins": begins,
+        }
 
     def read_by(pattern, wanted, epoch=0):
         """Heartbeats until the member has these topics; what it has then."""
-        fields = joining_848(side, "one", subscribed_topic_names=[], subscribed_topic_regex=pattern)
+        fields = joining_848(
+            side, "one", subscribed_topic_names=[], subscribed_topic_regex=pattern
+        )
         if epoch:
             fields = beating(side, "one", epoch, subscribed_topic_regex=pattern)
         found = None
@@ -100,25 +168,37 @@ def subscriptions_by_regular_expression(side):
             fields = beating(side, "one", answer.member_epoch, topic_partitions=[])
             if answer.assignment is not None:
                 known = {side.topic_id(name): name for name in names}
-                found = sorted(known.get(each.topic_id, "another") for each in answer.assignment.topic_partitions)
+                found = sorted(
+                    known.get(each.topic_id, "another")
+                    for each in answer.assignment.topic_partitions
+                )
         return answer.member_epoch
 
     prefix = side.name.replace(".", "[.]")
     epoch = read_by(f"{prefix}.[ab]", names[:2])
     [group] = side.client.ask("ConsumerGroupDescribe", 1, group_ids=[side.name]).groups
     [member] = group.members
-    side.answers["described"] = {"names": list(member.subscribed_topic_names), "regex": member.subscribed_topic_regex}
+    side.answers["described"] = {
+        "names": list(member.subscribed_topic_names),
+        "regex": member.subscribed_topic_regex,
+    }
     read_by(f"{prefix}[.]oth", [], epoch)
 
 
 def commits_and_fetches(side):
     for what, who in {
-        "the member": ("one", None), "an old epoch": ("one", 0), "a new one": ("one", 99), "no epoch": ("one", -1),
-        "another": ("two", 1), "nobody": ("", -1),
-    }.items():  # fmt: skip
+        "the member": ("one", None),
+        "an old epoch": ("one", 0),
+        "a new one": ("one", 99),
+        "no epoch": ("one", -1),
+        "another": ("two", 1),
+        "nobody": ("", -1),
+    }.items():
         epoch = current_epoch(side) if who[1] is None else who[1]
         asked = {"member_id": who[0], "generation_id_or_member_epoch": epoch}
-        side.ask(f"{what} commits", "OffsetCommit", 8, 9, **committing(side, (0, 3), **asked))
+        side.ask(
+            f"{what} commits", "OffsetCommit", 8, 9, **committing(side, (0, 3), **asked)
+        )
         asked = fetching(side, 0) | {"member_id": who[0], "member_epoch": epoch}
         side.ask(f"{what} fetches", "OffsetFetch", 9, groups=[asked])
     side.ask("anybody fetches", "OffsetFetch", 8, 9, groups=[fetching(side, 0)])
@@ -131,10 +211,32 @@ def current_epoch(side):
 
 def mixing(side):
     """A living consumer group takes no classic members that it can't understand."""
-    side.ask("a classic beat", "Heartbeat", 4, group_id=side.name, member_id="one", generation_id=1)
-    side.ask("a classic sync", "SyncGroup", 3, group_id=side.name, member_id="one", generation_id=1)
-    side.ask("a classic farewell", "LeaveGroup", 3, group_id=side.name, members=[{"member_id": "who"}])
-    side.ask("a classic worker", "JoinGroup", 3, **joining(side, protocol_type="connect"))
+    side.ask(
+        "a classic beat",
+        "Heartbeat",
+        4,
+        group_id=side.name,
+        member_id="one",
+        generation_id=1,
+    )
+    side.ask(
+        "a classic sync",
+        "SyncGroup",
+        3,
+        group_id=side.name,
+        member_id="one",
+        generation_id=1,
+    )
+    side.ask(
+        "a classic farewell",
+        "LeaveGroup",
+        3,
+        group_id=side.name,
+        members=[{"member_id": "who"}],
+    )
+    side.ask(
+        "a classic worker", "JoinGroup", 3, **joining(side, protocol_type="connect")
+    )
 
 
 def a_consumer_group_of_two(side):
@@ -143,29 +245,67 @@ def a_consumer_group_of_two(side):
     side.settle()
     find(side)
     side.ask("first joins", "ConsumerGroupHeartbeat", 1, **joining_848(side, "one"))
-    side.ask("first has all", "ConsumerGroupHeartbeat", 1, **beating(side, "one", 1, **owned(side, 0, 1, 2, 3)))
+    side.ask(
+        "first has all",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "one", 1, **owned(side, 0, 1, 2, 3)),
+    )
     wait_for_the_interval(side, "two")
-    side.ask("second joined", "ConsumerGroupHeartbeat", 1, **beating(side, "two", 2, topic_partitions=[]))
+    side.ask(
+        "second joined",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "two", 2, topic_partitions=[]),
+    )
     look(side, "first must give up two")
     side.ask("first is told", "ConsumerGroupHeartbeat", 1, **beating(side, "one", 1))
     look(side, "first is asked")
-    side.ask("second waits", "ConsumerGroupHeartbeat", 1, **beating(side, "two", 2, topic_partitions=[]))
+    side.ask(
+        "second waits",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "two", 2, topic_partitions=[]),
+    )
     [kept] = given(side, "one")
-    side.ask("first gave up", "ConsumerGroupHeartbeat", 1, **beating(side, "one", 1, **owned(side, *kept)))
-    side.ask("second is given", "ConsumerGroupHeartbeat", 1, **beating(side, "two", 2, topic_partitions=[]))
+    side.ask(
+        "first gave up",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "one", 1, **owned(side, *kept)),
+    )
+    side.ask(
+        "second is given",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "two", 2, topic_partitions=[]),
+    )
     look(side, "both have two")
-    side.ask("first with its old epoch", "ConsumerGroupHeartbeat", 1, **beating(side, "one", 1))
+    side.ask(
+        "first with its old epoch",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "one", 1),
+    )
     side.ask("second leaves", "ConsumerGroupHeartbeat", 1, **beating(side, "two", -1))
 
 
 def wait_for_the_interval(side, member_id):
-    """A member joins, and asks until its target is made: not more often than group.consumer.assignment.interval.ms."""
+    """A member joins, and asks until its target is made: not more often than
+    group.consumer.assignment.interval.ms.
+    """
     side.client.ask("ConsumerGroupHeartbeat", 1, **joining_848(side, member_id))
     while True:
-        [group] = side.client.ask("ConsumerGroupDescribe", 0, group_ids=[side.name]).groups
+        [group] = side.client.ask(
+            "ConsumerGroupDescribe", 0, group_ids=[side.name]
+        ).groups
         if group.assignment_epoch == group.group_epoch:
             return
-        side.client.ask("ConsumerGroupHeartbeat", 1, **beating(side, member_id, group.assignment_epoch))
+        side.client.ask(
+            "ConsumerGroupHeartbeat",
+            1,
+            **beating(side, member_id, group.assignment_epoch),
+        )
 
 
 def given(side, member_id):
@@ -180,27 +320,81 @@ def static_members_848(side):
     side.settle()
     find(side)
     instance = {"instance_id": "one"}
-    side.ask("a static member", "ConsumerGroupHeartbeat", 1, **joining_848(side, "a", **instance))
-    side.ask("another of its name", "ConsumerGroupHeartbeat", 1, **joining_848(side, "b", **instance))
-    side.ask("it leaves for a while", "ConsumerGroupHeartbeat", 1, **beating(side, "a", -2, **instance))
+    side.ask(
+        "a static member",
+        "ConsumerGroupHeartbeat",
+        1,
+        **joining_848(side, "a", **instance),
+    )
+    side.ask(
+        "another of its name",
+        "ConsumerGroupHeartbeat",
+        1,
+        **joining_848(side, "b", **instance),
+    )
+    side.ask(
+        "it leaves for a while",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "a", -2, **instance),
+    )
     look(side, "it is away")
-    side.ask("it comes back", "ConsumerGroupHeartbeat", 1, **joining_848(side, "b", **instance))
+    side.ask(
+        "it comes back",
+        "ConsumerGroupHeartbeat",
+        1,
+        **joining_848(side, "b", **instance),
+    )
     look(side, "it is back")
-    side.ask("its former self", "ConsumerGroupHeartbeat", 1, **beating(side, "a", 1, **instance))
-    side.ask("its former self without the name", "ConsumerGroupHeartbeat", 1, **beating(side, "a", 1))
-    side.ask("it without its name", "ConsumerGroupHeartbeat", 1, **beating(side, "b", 1))
-    side.ask("it with another name", "ConsumerGroupHeartbeat", 1, **beating(side, "b", 1, instance_id="two"))
-    side.ask("it leaves", "ConsumerGroupHeartbeat", 1, **beating(side, "b", -1, **instance))
+    side.ask(
+        "its former self",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "a", 1, **instance),
+    )
+    side.ask(
+        "its former self without the name",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "a", 1),
+    )
+    side.ask(
+        "it without its name", "ConsumerGroupHeartbeat", 1, **beating(side, "b", 1)
+    )
+    side.ask(
+        "it with another name",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "b", 1, instance_id="two"),
+    )
+    side.ask(
+        "it leaves", "ConsumerGroupHeartbeat", 1, **beating(side, "b", -1, **instance)
+    )
     look(side, "nobody is in")
 
 
 def topics_that_are_not_there(side):
     find(side)
-    side.ask("it joins", "ConsumerGroupHeartbeat", 1, **joining_848(side, "one", side.name + ".none"))
+    side.ask(
+        "it joins",
+        "ConsumerGroupHeartbeat",
+        1,
+        **joining_848(side, "one", side.name + ".none"),
+    )
     look(side, "it has nothing")
     unknown = owned(side, 0, topic_id=UNKNOWN_ID)
-    side.ask("it owns what is not there", "ConsumerGroupHeartbeat", 1, **beating(side, "one", 1, **unknown))
-    side.ask("it reads nothing", "ConsumerGroupHeartbeat", 1, **beating(side, "one", 1, subscribed_topic_names=[]))
+    side.ask(
+        "it owns what is not there",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "one", 1, **unknown),
+    )
+    side.ask(
+        "it reads nothing",
+        "ConsumerGroupHeartbeat",
+        1,
+        **beating(side, "one", 1, subscribed_topic_names=[]),
+    )
     look(side, "it wants nothing")
 
 
@@ -209,15 +403,30 @@ def kinds_of_groups_do_not_mix(side):
     side.settle()
     find(side)
     member_id, _ = alone(side, protocol_type="connect")
-    side.ask("a consumer in another's group", "ConsumerGroupHeartbeat", 1, **joining_848(side, "one"))
+    side.ask(
+        "a consumer in another's group",
+        "ConsumerGroupHeartbeat",
+        1,
+        **joining_848(side, "one"),
+    )
     side.ask("it is not one", "ConsumerGroupHeartbeat", 1, **beating(side, "one", 1))
     look(side, "a classic group")
     alone(side, "a consumer", group="-2")
     named = joining_848(side, "one") | {"group_id": side.name + "-2"}
     side.ask("a consumer in consumers' group", "ConsumerGroupHeartbeat", 1, **named)
-    side.ask("a worker in consumers' group", "JoinGroup", 3, **joining(side, group="-2", protocol_type="connect"))
+    side.ask(
+        "a worker in consumers' group",
+        "JoinGroup",
+        3,
+        **joining(side, group="-2", protocol_type="connect"),
+    )
     side.ask("it leaves", "LeaveGroup", 1, group_id=side.name, member_id=member_id)
-    side.ask("an empty group changes its kind", "ConsumerGroupHeartbeat", 1, **joining_848(side, "one"))
+    side.ask(
+        "an empty group changes its kind",
+        "ConsumerGroupHeartbeat",
+        1,
+        **joining_848(side, "one"),
+    )
     look(side, "a consumer group")
     side.ask("it leaves, too", "ConsumerGroupHeartbeat", 1, **beating(side, "one", -1))
     side.until(Error.NONE, "OffsetFetch", 7, group_id=side.name, topics=[])
@@ -227,6 +436,10 @@ def kinds_of_groups_do_not_mix(side):
 
 SCENARIOS = (
     subscriptions_by_regular_expression,
-    consumer_group_heartbeat_is_checked, a_consumer_group_of_one, a_consumer_group_of_two, static_members_848,
-    topics_that_are_not_there, kinds_of_groups_do_not_mix,
-)  # fmt: skip
+    consumer_group_heartbeat_is_checked,
+    a_consumer_group_of_one,
+    a_consumer_group_of_two,
+    static_members_848,
+    topics_that_are_not_there,
+    kinds_of_groups_do_not_mix,
+)

@@ -1,7 +1,7 @@
 """Classic groups: what is asked of both brokers (see same_answers.py).
 
-Members are only requests here: nobody is more than what it said last. A request that waits for others is started on a
-connection of its own.
+Members are only requests here: nobody is more than what it said last. A request that
+waits for others is started on a connection of its own.
 """
 
 from functools import partial
@@ -9,26 +9,44 @@ from functools import partial
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import encode_versioned
 
-RANGE = [{"name": "range", "metadata": encode_versioned("ConsumerProtocolSubscription", 1, {"topics": ["orders"]})}]
-NAMES = {"protocol_type": "consumer", "protocol_name": "range"}  # what SyncGroup must name from version 5 on
+RANGE = [
+    {
+        "name": "range",
+        "metadata": encode_versioned(
+            "ConsumerProtocolSubscription", 1, {"topics": ["orders"]}
+        ),
+    }
+]
+# what SyncGroup must name from version 5 on
+NAMES = {"protocol_type": "consumer", "protocol_name": "range"}
 OPAQUE = [{"name": "a", "metadata": b"1"}, {"name": "b", "metadata": b"2"}]
 
 
 def joining(side, member_id="", group="", **changes):
     """The fields of a JoinGroup."""
     return {
-        "group_id": side.name + group, "session_timeout_ms": 300_000, "rebalance_timeout_ms": 30_000,
-        "member_id": member_id, "protocol_type": "consumer", "protocols": RANGE,
-    } | changes  # fmt: skip
+        "group_id": side.name + group,
+        "session_timeout_ms": 300_000,
+        "rebalance_timeout_ms": 30_000,
+        "member_id": member_id,
+        "protocol_type": "consumer",
+        "protocols": RANGE,
+    } | changes
 
 
 def of(side, member, group=""):
     """The fields that say who speaks: member is (id, generation)."""
-    return {"group_id": side.name + group, "member_id": member[0], "generation_id": member[1]}
+    return {
+        "group_id": side.name + group,
+        "member_id": member[0],
+        "generation_id": member[1],
+    }
 
 
 def syncing(side, member, shares=(), group="", **more):
-    assignments = [{"member_id": member_id, "assignment": share} for member_id, share in shares]
+    assignments = [
+        {"member_id": member_id, "assignment": share} for member_id, share in shares
+    ]
     return of(side, member, group) | {"assignments": assignments} | more
 
 
@@ -41,9 +59,16 @@ def find(side):
 
 def alone(side, what="alone", version=3, group="", **changes):
     """A group of one, that has its share; (id, generation)."""
-    joined = side.ask(f"{what} joins", "JoinGroup", version, **joining(side, group=group, **changes))
+    joined = side.ask(
+        f"{what} joins", "JoinGroup", version, **joining(side, group=group, **changes)
+    )
     member = joined.member_id, joined.generation_id
-    side.ask(f"{what} syncs", "SyncGroup", 3, **syncing(side, member, [(member[0], b"all")], group))
+    side.ask(
+        f"{what} syncs",
+        "SyncGroup",
+        3,
+        **syncing(side, member, [(member[0], b"all")], group),
+    )
     return member
 
 
@@ -54,9 +79,16 @@ def two(side):
     side.until(Error.REBALANCE_IN_PROGRESS, "Heartbeat", 3, **of(side, (first, 1)))
     side.ask("first joins again", "JoinGroup", 5, **joining(side, first))
     second = second_joins().member_id
-    second_syncs = side.start("second syncs", "SyncGroup", 3, **syncing(side, (second, 2)))
+    second_syncs = side.start(
+        "second syncs", "SyncGroup", 3, **syncing(side, (second, 2))
+    )
     shares = [(first, b"one"), (second, b"two"), ("nobody", b"three")]
-    side.ask("first syncs again", "SyncGroup", 5, **syncing(side, (first, 2), shares, **NAMES))
+    side.ask(
+        "first syncs again",
+        "SyncGroup",
+        5,
+        **syncing(side, (first, 2), shares, **NAMES),
+    )
     second_syncs()
     return (first, 2), (second, 2)
 
@@ -68,30 +100,52 @@ def look(side, what, *versions, group=""):
 
 
 def until_known(side, group):
-    """Returns when a group that was just made can be seen: Apache Kafka shows what is committed."""
-    while side.client.ask("DescribeGroups", 0, groups=[side.name + group]).groups[0].group_state == "Dead":
+    """Returns when a group that was just made can be seen: Apache Kafka shows what is
+    committed.
+    """
+    while (
+        side.client.ask("DescribeGroups", 0, groups=[side.name + group])
+        .groups[0]
+        .group_state
+        == "Dead"
+    ):
         pass
 
 
 def join_group_is_checked(side):
     find(side)
     for what, wrong in {
-        "no group": {"group_id": ""}, "a short session": {"session_timeout_ms": 5999},
-        "a long session": {"session_timeout_ms": 1_800_001}, "an unknown member": {"member_id": "who"},
-        "no protocols": {"protocols": []}, "no protocol type": {"protocol_type": ""},
-    }.items():  # fmt: skip
+        "no group": {"group_id": ""},
+        "a short session": {"session_timeout_ms": 5999},
+        "a long session": {"session_timeout_ms": 1_800_001},
+        "an unknown member": {"member_id": "who"},
+        "no protocols": {"protocols": []},
+        "no protocol type": {"protocol_type": ""},
+    }.items():
         side.ask(what, "JoinGroup", 0, 9, **joining(side) | wrong)
     look(side, "after all that")
     first, _ = alone(side)
     for what, wrong in {
-        "another protocol type": {"protocol_type": "connect"}, "no common protocol": {"protocols": OPAQUE},
-        "no protocols now": {"protocols": []}, "an unknown member now": {"member_id": "who"},
+        "another protocol type": {"protocol_type": "connect"},
+        "no common protocol": {"protocols": OPAQUE},
+        "no protocols now": {"protocols": []},
+        "an unknown member now": {"member_id": "who"},
         "a short session now": {"session_timeout_ms": 1},
-    }.items():  # fmt: skip
+    }.items():
         side.ask(what, "JoinGroup", 0, 9, **joining(side) | wrong)
-    side.ask("the member with no common protocol", "JoinGroup", 5, **joining(side, first, protocols=OPAQUE))
+    side.ask(
+        "the member with no common protocol",
+        "JoinGroup",
+        5,
+        **joining(side, first, protocols=OPAQUE),
+    )
     side.ask("the member again", "JoinGroup", 0, 9, **joining(side, first))
-    side.ask("the member with an instance", "JoinGroup", 5, **joining(side, first, group_instance_id="one"))
+    side.ask(
+        "the member with an instance",
+        "JoinGroup",
+        5,
+        **joining(side, first, group_instance_id="one"),
+    )
 
 
 def join_group_hands_out_ids(side):
@@ -100,20 +154,43 @@ def join_group_hands_out_ids(side):
         group = f"-{version}"
         ask = partial(ask_of, side, f"join {version}: ")
         side.until(Error.NONE, "OffsetFetch", 7, group_id=side.name + group, topics=[])
-        handed = ask("the first", "JoinGroup", version, **joining(side, group=group)).member_id
+        handed = ask(
+            "the first", "JoinGroup", version, **joining(side, group=group)
+        ).member_id
         until_known(side, group)
         look(side, f"nobody is in yet {version}", group=group)
-        ask("it may not do anything yet", "Heartbeat", version // 3, **of(side, (handed, 0), group))
-        joined = ask("it comes again", "JoinGroup", version, **joining(side, handed, group))
+        ask(
+            "it may not do anything yet",
+            "Heartbeat",
+            version // 3,
+            **of(side, (handed, 0), group),
+        )
+        joined = ask(
+            "it comes again", "JoinGroup", version, **joining(side, handed, group)
+        )
         member = joined.member_id, joined.generation_id
         look(side, f"who has not synced {version}", group=group)
-        ask("an early commit", "OffsetCommit", version // 2, **of_commit(side, member, group))
+        ask(
+            "an early commit",
+            "OffsetCommit",
+            version // 2,
+            **of_commit(side, member, group),
+        )
         ask("it beats", "Heartbeat", version // 3, **of(side, member, group))
         names = NAMES if version == 9 else {}
-        ask("it syncs", "SyncGroup", version // 2 + 1, **syncing(side, member, [(handed, b"x")], group, **names))
-        other = ask("a second", "JoinGroup", version, **joining(side, group=group)).member_id
+        ask(
+            "it syncs",
+            "SyncGroup",
+            version // 2 + 1,
+            **syncing(side, member, [(handed, b"x")], group, **names),
+        )
+        other = ask(
+            "a second", "JoinGroup", version, **joining(side, group=group)
+        ).member_id
         leaving = {"members": [{"member_id": other}]}
-        ask("that leaves unseen", "LeaveGroup", 3, group_id=side.name + group, **leaving)
+        ask(
+            "that leaves unseen", "LeaveGroup", 3, group_id=side.name + group, **leaving
+        )
         ask("and comes", "JoinGroup", version, **joining(side, other, group))
 
 
@@ -133,11 +210,32 @@ def a_group_of_two(side):
     look(side, "both have shares", 0, 3, 4, 6)
     for who, member_id in (("first", first), ("second", second), ("nobody", "nobody")):
         for generation in (2, 1, 3, -1):
-            side.ask(f"{who} of {generation} beats", "Heartbeat", 0, 4, **of(side, (member_id, generation)))
-            side.ask(f"{who} of {generation} syncs", "SyncGroup", 0, 4, **syncing(side, (member_id, generation)))
+            side.ask(
+                f"{who} of {generation} beats",
+                "Heartbeat",
+                0,
+                4,
+                **of(side, (member_id, generation)),
+            )
+            side.ask(
+                f"{who} of {generation} syncs",
+                "SyncGroup",
+                0,
+                4,
+                **syncing(side, (member_id, generation)),
+            )
     side.ask("with names", "SyncGroup", 5, **syncing(side, (second, 2), **NAMES))
-    for wrong in ({"protocol_name": "roundrobin"}, {"protocol_type": "connect"}, {"protocol_name": None}):
-        side.ask(f"with {wrong}", "SyncGroup", 5, **syncing(side, (second, 2), **NAMES | wrong))
+    for wrong in (
+        {"protocol_name": "roundrobin"},
+        {"protocol_type": "connect"},
+        {"protocol_name": None},
+    ):
+        side.ask(
+            f"with {wrong}",
+            "SyncGroup",
+            5,
+            **syncing(side, (second, 2), **NAMES | wrong),
+        )
     side.ask("second joins with nothing new", "JoinGroup", 5, **joining(side, second))
     look(side, "nothing has changed")
     tired = {"member_id": second, "reason": "tired"}
@@ -148,7 +246,9 @@ def a_group_of_two(side):
     side.ask("first joins once more", "JoinGroup", 7, **joining(side, first))
     look(side, "first has not synced")
     side.ask("first beats before", "Heartbeat", 4, **of(side, (first, 3)))
-    side.ask("first syncs with nothing", "SyncGroup", 5, **syncing(side, (first, 3), **NAMES))
+    side.ask(
+        "first syncs with nothing", "SyncGroup", 5, **syncing(side, (first, 3), **NAMES)
+    )
     side.ask("first leaves", "LeaveGroup", 2, group_id=side.name, member_id=first)
     look(side, "nobody is left")
     side.ask("first leaves twice", "LeaveGroup", 0, group_id=side.name, member_id=first)
@@ -167,8 +267,15 @@ def an_assignment_that_is_too_large(side):
     side.until(Error.REBALANCE_IN_PROGRESS, "Heartbeat", 3, **of(side, (first, 1)))
     side.ask("first joins again", "JoinGroup", 5, **joining(side, first))
     second = second_joins().member_id
-    second_syncs = side.start("second syncs", "SyncGroup", 3, **syncing(side, (second, 2)))
-    side.ask("first brings too much", "SyncGroup", 3, **syncing(side, (first, 2), [(first, bytes(1_100_000))]))
+    second_syncs = side.start(
+        "second syncs", "SyncGroup", 3, **syncing(side, (second, 2))
+    )
+    side.ask(
+        "first brings too much",
+        "SyncGroup",
+        3,
+        **syncing(side, (first, 2), [(first, bytes(1_100_000))]),
+    )
     second_syncs()
     for what, member_id in (("first", first), ("second", second)):
         side.ask(f"{what} is told", "Heartbeat", 3, **of(side, (member_id, 2)))
@@ -178,16 +285,35 @@ def an_assignment_that_is_too_large(side):
 def leaving_is_checked(side):
     find(side)
     for version in (0, 2):
-        side.ask("no such group", "LeaveGroup", version, group_id=side.name, member_id="who")
+        side.ask(
+            "no such group", "LeaveGroup", version, group_id=side.name, member_id="who"
+        )
         side.ask("no group", "LeaveGroup", version, group_id="", member_id="who")
     for version in (3, 5):
-        side.ask("no such group", "LeaveGroup", version, group_id=side.name, **one("who"))
+        side.ask(
+            "no such group", "LeaveGroup", version, group_id=side.name, **one("who")
+        )
         side.ask("no group", "LeaveGroup", version, group_id="", **one("who"))
     (first, _), (second, _) = two(side)
-    many = [{"member_id": each, "group_instance_id": None} for each in ("who", second, second)]
+    many = [
+        {"member_id": each, "group_instance_id": None}
+        for each in ("who", second, second)
+    ]
     side.ask("many at once", "LeaveGroup", 4, group_id=side.name, members=many)
-    side.ask("an instance that is none", "LeaveGroup", 4, group_id=side.name, **one("", "one"))
-    side.ask("a member with an instance that is none", "LeaveGroup", 4, group_id=side.name, **one(first, "one"))
+    side.ask(
+        "an instance that is none",
+        "LeaveGroup",
+        4,
+        group_id=side.name,
+        **one("", "one"),
+    )
+    side.ask(
+        "a member with an instance that is none",
+        "LeaveGroup",
+        4,
+        group_id=side.name,
+        **one(first, "one"),
+    )
     side.ask("nobody", "LeaveGroup", 4, group_id=side.name, members=[])
     look(side, "in the end")
 
@@ -205,53 +331,146 @@ def requests_of_nobody(side):
             side.ask(f"{shown}, {generation}", "SyncGroup", 5, **whose, **NAMES)
             side.ask(f"{shown}, {generation}, no names", "SyncGroup", 5, **whose)
         side.ask(shown, "DescribeGroups", 0, 5, 6, groups=[group])
-        side.ask(f"{shown}, operations", "DescribeGroups", 3, 6, groups=[group], include_authorized_operations=True)
+        side.ask(
+            f"{shown}, operations",
+            "DescribeGroups",
+            3,
+            6,
+            groups=[group],
+            include_authorized_operations=True,
+        )
         side.ask(shown, "DeleteGroups", 0, 2, groups_names=[group])
-    side.ask("many", "DescribeGroups", 5, 6, groups=[side.name, side.name + "-2", side.name])
+    side.ask(
+        "many", "DescribeGroups", 5, 6, groups=[side.name, side.name + "-2", side.name]
+    )
     side.ask("none", "DescribeGroups", 0, 6, groups=[])
-    side.ask("many", "DeleteGroups", 0, 2, groups_names=[side.name, side.name + "-2", side.name])
+    side.ask(
+        "many",
+        "DeleteGroups",
+        0,
+        2,
+        groups_names=[side.name, side.name + "-2", side.name],
+    )
     side.ask("none", "DeleteGroups", 0, 2, groups_names=[])
 
 
 def static_members(side):
-    """KIP-345: who comes back under its instance id takes over its former self's place."""
+    """KIP-345: who comes back under its instance id takes over its former self's
+    place.
+    """
     side.create_topic()
     find(side)
-    handed = side.ask("a static member", "JoinGroup", 5, **joining(side, group_instance_id="one"))
+    handed = side.ask(
+        "a static member", "JoinGroup", 5, **joining(side, group_instance_id="one")
+    )
     old = handed.member_id, handed.generation_id
     instance = {"group_instance_id": "one"}
-    side.ask("syncs", "SyncGroup", 3, **syncing(side, old, [(old[0], b"all")], **instance))
+    side.ask(
+        "syncs", "SyncGroup", 3, **syncing(side, old, [(old[0], b"all")], **instance)
+    )
     look(side, "it is in", 3, 4, 6)
     for version in (5, 9):
-        back = side.ask("it comes back", "JoinGroup", version, **joining(side, **instance))
+        back = side.ask(
+            "it comes back", "JoinGroup", version, **joining(side, **instance)
+        )
         new = back.member_id, back.generation_id
-        side.ask(f"it asks for its share {version}", "SyncGroup", 5, **syncing(side, new, **NAMES, **instance))
+        side.ask(
+            f"it asks for its share {version}",
+            "SyncGroup",
+            5,
+            **syncing(side, new, **NAMES, **instance),
+        )
         look(side, f"nothing has changed {version}", 6)
-        side.ask(f"its former self beats {version}", "Heartbeat", 3, 4, **of(side, old), **instance)
-        side.ask(f"its former self syncs {version}", "SyncGroup", 3, 4, **syncing(side, old, **instance))
-        side.ask(f"its former self joins {version}", "JoinGroup", 5, 9, **joining(side, old[0], **instance))
-        side.ask(f"its former self leaves {version}", "LeaveGroup", 3, 5, group_id=side.name, **one(old[0], "one"))
-        side.ask(f"its former self commits {version}", "OffsetCommit", 7, 9, **of_commit_of(side, old, **instance))
+        side.ask(
+            f"its former self beats {version}",
+            "Heartbeat",
+            3,
+            4,
+            **of(side, old),
+            **instance,
+        )
+        side.ask(
+            f"its former self syncs {version}",
+            "SyncGroup",
+            3,
+            4,
+            **syncing(side, old, **instance),
+        )
+        side.ask(
+            f"its former self joins {version}",
+            "JoinGroup",
+            5,
+            9,
+            **joining(side, old[0], **instance),
+        )
+        side.ask(
+            f"its former self leaves {version}",
+            "LeaveGroup",
+            3,
+            5,
+            group_id=side.name,
+            **one(old[0], "one"),
+        )
+        side.ask(
+            f"its former self commits {version}",
+            "OffsetCommit",
+            7,
+            9,
+            **of_commit_of(side, old, **instance),
+        )
         side.ask(f"without its instance id {version}", "Heartbeat", 3, **of(side, old))
-        side.ask(f"with another instance id {version}", "Heartbeat", 3, **of(side, new), group_instance_id="two")
+        side.ask(
+            f"with another instance id {version}",
+            "Heartbeat",
+            3,
+            **of(side, new),
+            group_instance_id="two",
+        )
         side.ask(f"it beats {version}", "Heartbeat", 3, **of(side, new), **instance)
-        side.ask(f"it beats without its instance id {version}", "Heartbeat", 2, 3, **of(side, new))
+        side.ask(
+            f"it beats without its instance id {version}",
+            "Heartbeat",
+            2,
+            3,
+            **of(side, new),
+        )
         old = new
-    side.ask("somebody with its id", "JoinGroup", 5, **joining(side, old[0], group_instance_id="two"))
+    side.ask(
+        "somebody with its id",
+        "JoinGroup",
+        5,
+        **joining(side, old[0], group_instance_id="two"),
+    )
     changed = [{"name": "range", "metadata": b"other"}]
     back = side.ask(
-        "it comes back with another subscription", "JoinGroup", 9, **joining(side, protocols=changed, **instance)
+        "it comes back with another subscription",
+        "JoinGroup",
+        9,
+        **joining(side, protocols=changed, **instance),
     )
     look(side, "a rebalance", 6)
     new = back.member_id, back.generation_id
-    side.ask("new shares", "SyncGroup", 5, **syncing(side, new, [(new[0], b"all again")], **NAMES, **instance))
-    side.ask("an admin takes it out", "LeaveGroup", 5, group_id=side.name, **one("", "one"))
+    side.ask(
+        "new shares",
+        "SyncGroup",
+        5,
+        **syncing(side, new, [(new[0], b"all again")], **NAMES, **instance),
+    )
+    side.ask(
+        "an admin takes it out", "LeaveGroup", 5, group_id=side.name, **one("", "one")
+    )
     look(side, "nobody is left", 6)
 
 
 def of_commit_of(side, member, **more):
-    partitions = [{"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}]
-    return of_commit(side, member) | {"topics": [{"name": side.name, "partitions": partitions}]} | more
+    partitions = [
+        {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
+    ]
+    return (
+        of_commit(side, member)
+        | {"topics": [{"name": side.name, "partitions": partitions}]}
+        | more
+    )
 
 
 def groups_are_listed(side):
@@ -261,20 +480,45 @@ def groups_are_listed(side):
     alone(side, "stable", group="-stable")
     alone(side, "raw", group="-2", protocol_type="connect", protocols=OPAQUE)
     gone = alone(side, "empty", group="-empty")
-    side.ask("it leaves", "LeaveGroup", 1, group_id=side.name + "-empty", member_id=gone[0])
+    side.ask(
+        "it leaves", "LeaveGroup", 1, group_id=side.name + "-empty", member_id=gone[0]
+    )
     topic = side.create_topic()
     partition = {"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}
-    only_offsets = {"group_id": side.name + "-offsets", "topics": [{"name": topic, "partitions": [partition]}]}
+    only_offsets = {
+        "group_id": side.name + "-offsets",
+        "topics": [{"name": topic, "partitions": [partition]}],
+    }
     side.ask("offsets only", "OffsetCommit", 5, **only_offsets)
     for version in range(6):
         side.ask("all", "ListGroups", version)
     for states in (["Stable"], ["stable"], ["STABLE", "Empty"], ["Nonsense"], ["Dead"]):
         side.ask(f"in {states}", "ListGroups", 4, 5, states_filter=states)
-    for types in (["classic"], ["Classic"], ["consumer"], ["Consumer", "classic"], ["nonsense"], ["share"]):
+    for types in (
+        ["classic"],
+        ["Classic"],
+        ["consumer"],
+        ["Consumer", "classic"],
+        ["nonsense"],
+        ["share"],
+    ):
         side.ask(f"of {types}", "ListGroups", 5, types_filter=types)
-    side.ask("classic and empty", "ListGroups", 5, types_filter=["classic"], states_filter=["Empty"])
+    side.ask(
+        "classic and empty",
+        "ListGroups",
+        5,
+        types_filter=["classic"],
+        states_filter=["Empty"],
+    )
     names = [side.name + suffix for suffix in ("-stable", "-2", "-empty", "-offsets")]
-    side.ask("all of them", "DescribeGroups", 5, 6, groups=names, include_authorized_operations=True)
+    side.ask(
+        "all of them",
+        "DescribeGroups",
+        5,
+        6,
+        groups=names,
+        include_authorized_operations=True,
+    )
     side.ask("all of them go", "DeleteGroups", 0, 2, groups_names=names)
     side.ask("what is left", "ListGroups", 5)
 
@@ -285,10 +529,22 @@ def a_handed_out_id_is_a_dynamic_members(side):
     alone(side, "static", 5, group_instance_id="one")
     for instance in ("one", "another"):
         pending = side.client.ask("JoinGroup", 5, **joining(side)).member_id
-        side.ask(f"beside {instance!r}", "JoinGroup", 5, **joining(side, pending, group_instance_id=instance))
+        side.ask(
+            f"beside {instance!r}",
+            "JoinGroup",
+            5,
+            **joining(side, pending, group_instance_id=instance),
+        )
 
 
 SCENARIOS = (
-    a_handed_out_id_is_a_dynamic_members, join_group_is_checked, join_group_hands_out_ids, a_group_of_two,
-    an_assignment_that_is_too_large, leaving_is_checked, requests_of_nobody, static_members, groups_are_listed,
-)  # fmt: skip
+    a_handed_out_id_is_a_dynamic_members,
+    join_group_is_checked,
+    join_group_hands_out_ids,
+    a_group_of_two,
+    an_assignment_that_is_too_large,
+    leaving_is_checked,
+    requests_of_nobody,
+    static_members,
+    groups_are_listed,
+)

@@ -1,4 +1,6 @@
-"""Writing, reading and deleting records: what is asked of both brokers (see same_answers.py)."""
+"""Writing, reading and deleting records: what is asked of both brokers (see
+same_answers.py).
+"""
 
 import time
 
@@ -28,15 +30,23 @@ def produce_checks_the_shape_of_a_batch(side):
         "a smaller last offset delta": changed(good, last_offset_delta=0),
         "a larger last offset delta": changed(good, last_offset_delta=7),
         "a negative last offset delta": changed(good, last_offset_delta=-1),
-        "fewer records than counted": changed(good, records_count=3, last_offset_delta=2),
-        "more records than counted": changed(good, records_count=1, last_offset_delta=0),
-        "no records": changed(good[:61], records_count=0, batch_length=49, last_offset_delta=-1),
+        "fewer records than counted": changed(
+            good, records_count=3, last_offset_delta=2
+        ),
+        "more records than counted": changed(
+            good, records_count=1, last_offset_delta=0
+        ),
+        "no records": changed(
+            good[:61], records_count=0, batch_length=49, last_offset_delta=-1
+        ),
         "a negative count": changed(good, records_count=-1),
         "the control bit": changed(good, attributes=0x20),
         "the transactional bit": changed(good, attributes=0x10),
         "the LogAppendTime bit": changed(good, attributes=0x08),
         "the delete horizon bit": changed(good, attributes=0x40),
-        "a larger max timestamp than there is": changed(good, max_timestamp=1_800_000_000_000),
+        "a larger max timestamp than there is": changed(
+            good, max_timestamp=1_800_000_000_000
+        ),
         "codec 5": changed(good, attributes=5),
         "codec 7": changed(good, attributes=7),
         "gzip that is none": changed(good, attributes=1),
@@ -51,11 +61,19 @@ def produce_takes_what_it_may_take(side):
     side.create_topic()
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
         side.produce(codec, batch(b"a" * 100, compression=codec), 3, 6, 7, 9)
-    records = [(1_700_000_000_000, b"k", None, [("h", None), ("", b"")]), (5, None, b"", [])]
-    side.produce("null values, headers, times that go back", bytearray(encode_batch(records)))
+    records = [
+        (1_700_000_000_000, b"k", None, [("h", None), ("", b"")]),
+        (5, None, b"", []),
+    ]
+    side.produce(
+        "null values, headers, times that go back", bytearray(encode_batch(records))
+    )
     side.produce("any leader epoch", changed(batch(b"a"), base_sequence=-1))
     side.produce("no timestamp", batch(b"a", timestamp=-1))
-    side.produce("a sequence without a producer id", changed(batch(b"a"), base_sequence=4, producer_epoch=1))
+    side.produce(
+        "a sequence without a producer id",
+        changed(batch(b"a"), base_sequence=4, producer_epoch=1),
+    )
     side.fetch("what was stored", versions=(11,))
 
 
@@ -66,12 +84,34 @@ def produce_checks_sizes_and_times(side):
     side.create_topic(".old", message_timestamp_before_max_ms=1000)
     side.create_topic(".later", message_timestamp_after_max_ms=MINUTE_MS)
     now = int(time.time() * 1000)
-    side.produce("too old", batch(b"a", timestamp=now - MINUTE_MS), topic=side.name + ".old")
-    side.produce("in the future", batch(b"a", timestamp=now + 3 * MINUTE_MS), topic=side.name + ".later")
-    side.produce("one of three", batch(b"a", b"b", b"c", timestamp=now + 3 * MINUTE_MS), topic=side.name + ".later")
-    side.create_topic(".append", message_timestamp_type="LogAppendTime", message_timestamp_after_max_ms=1)
-    side.produce("stamped", batch(b"a", timestamp=now + 3 * MINUTE_MS), topic=side.name + ".append")
-    side.produce("stamped already", changed(batch(b"a"), attributes=8), topic=side.name + ".append")
+    side.produce(
+        "too old", batch(b"a", timestamp=now - MINUTE_MS), topic=side.name + ".old"
+    )
+    side.produce(
+        "in the future",
+        batch(b"a", timestamp=now + 3 * MINUTE_MS),
+        topic=side.name + ".later",
+    )
+    side.produce(
+        "one of three",
+        batch(b"a", b"b", b"c", timestamp=now + 3 * MINUTE_MS),
+        topic=side.name + ".later",
+    )
+    side.create_topic(
+        ".append",
+        message_timestamp_type="LogAppendTime",
+        message_timestamp_after_max_ms=1,
+    )
+    side.produce(
+        "stamped",
+        batch(b"a", timestamp=now + 3 * MINUTE_MS),
+        topic=side.name + ".append",
+    )
+    side.produce(
+        "stamped already",
+        changed(batch(b"a"), attributes=8),
+        topic=side.name + ".append",
+    )
     side.create_topic(".two", min_insync_replicas=2)
     side.produce("too few replicas", batch(b"a"), topic=side.name + ".two")
     side.produce("acks=1 does not ask", batch(b"a"), topic=side.name + ".two", acks=1)
@@ -90,7 +130,13 @@ def produce_checks_the_request(side):
     request = {"acks": -1, "timeout_ms": 5000}
     side.ask("no topics", "Produce", **request, topic_data=[])
     data = [{"name": topic, "partition_data": [one]}]
-    side.ask("a transactional id", "Produce", **request, transactional_id="t", topic_data=data)
+    side.ask(
+        "a transactional id",
+        "Produce",
+        **request,
+        transactional_id="t",
+        topic_data=data,
+    )
     side.ask("a timeout of 0", "Produce", acks=-1, timeout_ms=0, topic_data=data)
     data = [{"name": topic, "partition_data": [one, one | {"index": 3}]}]
     side.ask("two partitions", "Produce", **request, topic_data=data)
@@ -114,13 +160,21 @@ def produce_is_idempotent(side):
     side.produce("its next one", numbered(unknown, 6), 9)
     side.produce("no sequence", numbered(mine, -1, epoch=2), 9)
     side.produce("a negative epoch", numbered(mine, 2, epoch=-1), 9)
-    side.produce("an unknown one with a negative epoch", numbered(unknown + 1, 2, epoch=-1), 9)
+    side.produce(
+        "an unknown one with a negative epoch", numbered(unknown + 1, 2, epoch=-1), 9
+    )
     last = 2**31 - 1
     side.produce("the last number", numbered(unknown + 2, last), 9)
     side.produce("and around", numbered(unknown + 2, 0), 9)
-    side.produce("across the end", numbered(unknown + 3, last, values=(b"a", b"b", b"c")), 9)
+    side.produce(
+        "across the end", numbered(unknown + 3, last, values=(b"a", b"b", b"c")), 9
+    )
     side.produce("behind it", numbered(unknown + 3, 2), 9)
-    side.produce("across the end again", numbered(unknown + 3, last, values=(b"a", b"b", b"c")), 9)
+    side.produce(
+        "across the end again",
+        numbered(unknown + 3, last, values=(b"a", b"b", b"c")),
+        9,
+    )
     side.offsets("what was stored", -1)
 
 
@@ -134,21 +188,58 @@ def acks_0_is_not_answered(side):
 
 def init_producer_id(side):
     side.producer_id()
-    side.ask("without a transactional id", "InitProducerId", transactional_id=None, transaction_timeout_ms=1000)
-    side.ask("an empty transactional id", "InitProducerId", transactional_id="", transaction_timeout_ms=1000)
+    side.ask(
+        "without a transactional id",
+        "InitProducerId",
+        transactional_id=None,
+        transaction_timeout_ms=1000,
+    )
+    side.ask(
+        "an empty transactional id",
+        "InitProducerId",
+        transactional_id="",
+        transaction_timeout_ms=1000,
+    )
     asked = {"transactional_id": None, "transaction_timeout_ms": 1000}
-    side.ask("the next epoch", "InitProducerId", 3, 4, producer_id=12345, producer_epoch=3, **asked)
-    side.ask("an epoch alone", "InitProducerId", 3, 4, producer_id=-1, producer_epoch=3, **asked)
-    side.ask("an id alone", "InitProducerId", 3, 4, producer_id=5, producer_epoch=-1, **asked)
-    side.ask("no timeout", "InitProducerId", transactional_id=None, transaction_timeout_ms=-1)
+    side.ask(
+        "the next epoch",
+        "InitProducerId",
+        3,
+        4,
+        producer_id=12345,
+        producer_epoch=3,
+        **asked,
+    )
+    side.ask(
+        "an epoch alone",
+        "InitProducerId",
+        3,
+        4,
+        producer_id=-1,
+        producer_epoch=3,
+        **asked,
+    )
+    side.ask(
+        "an id alone", "InitProducerId", 3, 4, producer_id=5, producer_epoch=-1, **asked
+    )
+    side.ask(
+        "no timeout", "InitProducerId", transactional_id=None, transaction_timeout_ms=-1
+    )
 
 
 def filled(side):
-    """Two partitions with three batches of about 1,100 bytes each, ten records in all in the first one."""
+    """Two partitions with three batches of about 1,100 bytes each, ten records in all
+    in the first one.
+    """
     topic = side.create_topic(partitions=2)
     for partition in (0, 1):
         for values in ((bytes(500), bytes(500)), (bytes(1100),), (bytes(150),) * 7):
-            assert side.client.produce(topic, batch(*values), partition=partition).error_code == 0
+            assert (
+                side.client.produce(
+                    topic, batch(*values), partition=partition
+                ).error_code
+                == 0
+            )
     return topic
 
 
@@ -160,13 +251,17 @@ def fetch_reads_whole_batches(side):
         side.fetch(f"out of range {offset}", offset)
     for limit in (0, 1, 1000, 1200, 2400):
         side.fetch(f"partition_max_bytes {limit}", partition_max_bytes=limit)
-        side.fetch(f"partition_max_bytes {limit} from the middle", 4, partition_max_bytes=limit)
+        side.fetch(
+            f"partition_max_bytes {limit} from the middle", 4, partition_max_bytes=limit
+        )
         side.fetch(f"max_bytes {limit}", max_bytes=limit)
     side.fetch("read committed", isolation_level=1)
     side.fetch("read committed at the end", 10, isolation_level=1)
     side.fetch("at the end, waiting", 10, max_wait_ms=30, min_bytes=1)
     side.fetch("more than there is, waiting", 3, max_wait_ms=30, min_bytes=1 << 20)
-    side.fetch("min_bytes above max_bytes", max_wait_ms=30, min_bytes=1 << 20, max_bytes=1)
+    side.fetch(
+        "min_bytes above max_bytes", max_wait_ms=30, min_bytes=1 << 20, max_bytes=1
+    )
     side.fetch("a negative wait", 10, max_wait_ms=-1, min_bytes=1)
     side.fetch("an error, waiting", 50, max_wait_ms=20_000, min_bytes=1)
 
@@ -203,17 +298,63 @@ def fetch_knows_topics_partitions_and_epochs(side):
     side.fetch("an unknown id", topic_id=UNKNOWN_ID, versions=(13,))
     side.fetch("no id", topic_id=bytes(16), versions=(13,))
     for epoch in (0, 1, 99, -1):
-        side.fetch(f"current_leader_epoch {epoch}", current_leader_epoch=epoch, versions=(9, 11, 12, 13))
+        side.fetch(
+            f"current_leader_epoch {epoch}",
+            current_leader_epoch=epoch,
+            versions=(9, 11, 12, 13),
+        )
     for epoch in (0, 1, -1, -7):
-        side.fetch(f"last_fetched_epoch {epoch}", 5, last_fetched_epoch=epoch, versions=(12, 13))
-        side.fetch(f"last_fetched_epoch {epoch} beyond the end", 15, last_fetched_epoch=epoch, versions=(12, 13))
-        side.fetch(f"last_fetched_epoch {epoch} at the end", 10, last_fetched_epoch=epoch, versions=(12, 13))
+        side.fetch(
+            f"last_fetched_epoch {epoch}",
+            5,
+            last_fetched_epoch=epoch,
+            versions=(12, 13),
+        )
+        side.fetch(
+            f"last_fetched_epoch {epoch} beyond the end",
+            15,
+            last_fetched_epoch=epoch,
+            versions=(12, 13),
+        )
+        side.fetch(
+            f"last_fetched_epoch {epoch} at the end",
+            10,
+            last_fetched_epoch=epoch,
+            versions=(12, 13),
+        )
     side.create_topic(".empty")
     side.fetch("an empty log", topic=side.name + ".empty")
-    side.fetch("an empty log and an epoch", topic=side.name + ".empty", last_fetched_epoch=0, versions=(12, 13))
+    side.fetch(
+        "an empty log and an epoch",
+        topic=side.name + ".empty",
+        last_fetched_epoch=0,
+        versions=(12, 13),
+    )
     side.fetch("an empty log, out of range", 1, topic=side.name + ".empty")
-    side.ask("nothing", "Fetch", 4, 11, 13, 18, max_wait_ms=0, min_bytes=0, max_bytes=1000, topics=[])
-    side.ask("nothing, waiting", "Fetch", 4, 11, 13, 18, max_wait_ms=20, min_bytes=1, max_bytes=1000, topics=[])
+    side.ask(
+        "nothing",
+        "Fetch",
+        4,
+        11,
+        13,
+        18,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1000,
+        topics=[],
+    )
+    side.ask(
+        "nothing, waiting",
+        "Fetch",
+        4,
+        11,
+        13,
+        18,
+        max_wait_ms=20,
+        min_bytes=1,
+        max_bytes=1000,
+        topics=[],
+    )
 
 
 def fetch_keeps_sessions(side):
@@ -229,7 +370,11 @@ def a_fetch_session(side, version):
 
     def ask(what, session_id, epoch, *offsets, forget=(), **body):
         places = [
-            {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+            {
+                "partition": number,
+                "fetch_offset": offset,
+                "partition_max_bytes": 1 << 20,
+            }
             for number, offset in enumerate(offsets)
             if offset is not None
         ]
@@ -237,7 +382,15 @@ def a_fetch_session(side, version):
         topics = [named | {"partitions": places}] if places else []
         forgotten = [named | {"partitions": list(forget)}] if forget else []
         session = {"session_id": session_id, "session_epoch": epoch}
-        return side.ask(what, "Fetch", version, topics=topics, forgotten_topics_data=forgotten, **session, **asked)
+        return side.ask(
+            what,
+            "Fetch",
+            version,
+            topics=topics,
+            forgotten_topics_data=forgotten,
+            **session,
+            **asked,
+        )
 
     ask("an unknown session", 12345, 1, 0)
     ask("an unknown session ends", 12345, -1, 0)
@@ -262,7 +415,13 @@ def a_fetch_session(side, version):
     side.client.produce(topic, batch(b"news"))
     ask("news", mine, 12)
     deleted = [{"name": topic, "partitions": [{"partition_index": 0, "offset": 3}]}]
-    assert side.client.ask("DeleteRecords", 1, timeout_ms=1000, topics=deleted).topics[0].partitions[0].error_code == 0
+    assert (
+        side.client.ask("DeleteRecords", 1, timeout_ms=1000, topics=deleted)
+        .topics[0]
+        .partitions[0]
+        .error_code
+        == 0
+    )
     ask("behind the news", mine, 13, 11)
     ask("ends", mine, -1)
     ask("has ended", mine, 14)
@@ -275,10 +434,31 @@ def list_offsets(side):
         produce(side.name, batch(b"a", b"b", timestamp=stamp))
     produce(side.name, batch(b"c", timestamp=-1), partition=2)
     versions = (1, 4, 5, 7, 8, 9, 11)
-    for asked in (-1, -2, -3, -4, -5, -6, -7, -100, 0, 999, 1000, 1001, 1002, 2000, 2500, 3001, 3002, 2**62):
+    for asked in (
+        -1,
+        -2,
+        -3,
+        -4,
+        -5,
+        -6,
+        -7,
+        -100,
+        0,
+        999,
+        1000,
+        1001,
+        1002,
+        2000,
+        2500,
+        3001,
+        3002,
+        2**62,
+    ):
         side.offsets(f"at {asked}", asked, *versions)
         side.offsets(f"at {asked} of nothing", asked, *versions, partition=1)
-        side.offsets(f"at {asked} of a record without time", asked, *versions, partition=2)
+        side.offsets(
+            f"at {asked} of a record without time", asked, *versions, partition=2
+        )
         side.offsets(f"at {asked} committed", asked, 2, 7, isolation_level=1)
     for epoch in (0, 1, 99, -7):
         side.offsets(f"epoch {epoch}", -1, 4, 7, current_leader_epoch=epoch)
@@ -290,26 +470,47 @@ def list_offsets(side):
     for what, topic, places in (
         ("an unknown topic", side.name + ".none", [place]),
         ("a partition twice", side.name, [place, place | {"timestamp": -2}]),
-    ):  # fmt: skip
-        side.ask(what, "ListOffsets", replica_id=-1, topics=[{"name": topic, "partitions": places}])
+    ):
+        side.ask(
+            what,
+            "ListOffsets",
+            replica_id=-1,
+            topics=[{"name": topic, "partitions": places}],
+        )
     side.ask("nothing", "ListOffsets", replica_id=-1, topics=[])
 
 
 def compression_of_the_topic(side):
-    """compression.type: what the producer compressed otherwise is compressed anew, and nothing else of it changes."""
-    sent = [batch(b"a" * 100, b"b", b"c", timestamp=1000 + number, compression=codec)
-            for number, codec in enumerate(("none", "gzip", "snappy", "lz4", "zstd"))]  # fmt: skip
+    """compression.type: what the producer compressed otherwise is compressed anew, and
+    nothing else of it changes.
+    """
+    sent = [
+        batch(b"a" * 100, b"b", b"c", timestamp=1000 + number, compression=codec)
+        for number, codec in enumerate(("none", "gzip", "snappy", "lz4", "zstd"))
+    ]
     for wanted in ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"):
         topic = side.create_topic(f".{wanted}", compression_type=wanted)
         for records in sent:
             assert side.client.produce(topic, records).error_code == 0
         for offset in range(0, 15, 3):
             header, stored = next(batches(side.client.fetch(topic, offset).records))
-            told = header.compression, header.records_count, header.base_offset, header.max_timestamp
+            told = (
+                header.compression,
+                header.records_count,
+                header.base_offset,
+                header.max_timestamp,
+            )
             values = [record.value for record in decode_batch(stored)]
-            side.answers[f"{wanted}, {offset}"] = {"told": repr(told), "values": repr(values)}
-    small = side.create_topic(".small", compression_type="uncompressed", max_message_bytes=1000)
-    side.produce("too large, unpacked", batch(bytes(5000), compression="gzip"), topic=small)
+            side.answers[f"{wanted}, {offset}"] = {
+                "told": repr(told),
+                "values": repr(values),
+            }
+    small = side.create_topic(
+        ".small", compression_type="uncompressed", max_message_bytes=1000
+    )
+    side.produce(
+        "too large, unpacked", batch(bytes(5000), compression="gzip"), topic=small
+    )
     side.produce("no gzip inside", changed(batch(b"x"), attributes=1), topic=small)
 
 
@@ -348,9 +549,16 @@ def delete_records(side):
 def a_log_of_many_segments(side):
     topic = side.create_topic(segment_bytes=1 << 20)
     for stamp in range(7):
-        assert side.client.produce(topic, batch(bytes(400_000), timestamp=1000 * stamp)).error_code == 0
+        assert (
+            side.client.produce(
+                topic, batch(bytes(400_000), timestamp=1000 * stamp)
+            ).error_code
+            == 0
+        )
     for offset in range(8):
-        side.fetch(f"from {offset}", offset, versions=(4, 11), partition_max_bytes=3 << 20)
+        side.fetch(
+            f"from {offset}", offset, versions=(4, 11), partition_max_bytes=3 << 20
+        )
         side.fetch(f"a part from {offset}", offset, versions=(4, 11), max_bytes=900_000)
     for asked in (-1, -2, -3, 0, 1500, 2000, 4001, 6000, 6001):
         side.offsets(f"at {asked}", asked)
@@ -366,29 +574,75 @@ def a_topic_made_again(side):
     for sequence in range(3):
         side.client.produce(topic, numbered(mine, sequence))
     session = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20}
-    place = {"partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}]}
-    named = side.client.ask("Fetch", 11, **session, session_epoch=0, topics=[{"topic": topic} | place]).session_id
-    by_id = side.client.ask("Fetch", 13, **session, session_epoch=0, topics=[{"topic_id": old_id} | place]).session_id
+    place = {
+        "partitions": [
+            {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+        ]
+    }
+    named = side.client.ask(
+        "Fetch", 11, **session, session_epoch=0, topics=[{"topic": topic} | place]
+    ).session_id
+    by_id = side.client.ask(
+        "Fetch", 13, **session, session_epoch=0, topics=[{"topic_id": old_id} | place]
+    ).session_id
     deleted = side.client.ask("DeleteTopics", 4, topic_names=[topic], timeout_ms=5000)
     assert deleted.responses[0].error_code == 0
     side.settle()
     side.fetch("deleted", topic_id=old_id, versions=(4, 11, 13))
-    side.ask("deleted, in a session", "Fetch", 11, **session, session_id=named, session_epoch=1)
-    side.ask("deleted, in a session", "Fetch", 13, **session, session_id=by_id, session_epoch=1)
+    side.ask(
+        "deleted, in a session",
+        "Fetch",
+        11,
+        **session,
+        session_id=named,
+        session_epoch=1,
+    )
+    side.ask(
+        "deleted, in a session",
+        "Fetch",
+        13,
+        **session,
+        session_id=by_id,
+        session_epoch=1,
+    )
     side.create_topic()
     side.fetch("made again", versions=(4, 11, 13))
     side.fetch("made again, by the old id", topic_id=old_id, versions=(13,))
-    side.ask("made again, in a session", "Fetch", 11, **session, session_id=named, session_epoch=2)
-    side.ask("made again, in a session", "Fetch", 13, **session, session_id=by_id, session_epoch=2)
+    side.ask(
+        "made again, in a session",
+        "Fetch",
+        11,
+        **session,
+        session_id=named,
+        session_epoch=2,
+    )
+    side.ask(
+        "made again, in a session",
+        "Fetch",
+        13,
+        **session,
+        session_id=by_id,
+        session_epoch=2,
+    )
     side.produce("goes on", numbered(mine, 3), 9)
     side.offsets("what was stored", -1)
 
 
 SCENARIOS = (
     compression_of_the_topic,
-    produce_checks_the_shape_of_a_batch, produce_takes_what_it_may_take, produce_checks_sizes_and_times,
-    produce_checks_the_request, produce_is_idempotent, acks_0_is_not_answered, init_producer_id,
-    fetch_reads_whole_batches, fetch_shares_the_bytes_between_partitions, fetch_knows_topics_partitions_and_epochs,
-    fetch_keeps_sessions, list_offsets, delete_records,
-    a_log_of_many_segments, a_topic_made_again,
-)  # fmt: skip
+    produce_checks_the_shape_of_a_batch,
+    produce_takes_what_it_may_take,
+    produce_checks_sizes_and_times,
+    produce_checks_the_request,
+    produce_is_idempotent,
+    acks_0_is_not_answered,
+    init_producer_id,
+    fetch_reads_whole_batches,
+    fetch_shares_the_bytes_between_partitions,
+    fetch_knows_topics_partitions_and_epochs,
+    fetch_keeps_sessions,
+    list_offsets,
+    delete_records,
+    a_log_of_many_segments,
+    a_topic_made_again,
+)

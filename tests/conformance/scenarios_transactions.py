@@ -1,4 +1,5 @@
-"""A transaction in its partitions: batches, markers, who reads what meanwhile (see same_answers.py).
+"""A transaction in its partitions: batches, markers, who reads what meanwhile (see
+same_answers.py).
 
 No coordinator knows of these transactions: nobody asks it (BY_HAND).
 """
@@ -12,28 +13,78 @@ from tests.conformance.scenarios_offsets import committing, fetching
 ONE, TWO = 70_001, 70_002  # producer ids
 
 
-def send(side, what, producer, sequence, *versions, epoch=0, transactional=True, transactional_id="t", partition=0):
-    fields = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": sequence}
+def send(
+    side,
+    what,
+    producer,
+    sequence,
+    *versions,
+    epoch=0,
+    transactional=True,
+    transactional_id="t",
+    partition=0,
+):
+    fields = {
+        "producer_id": producer,
+        "producer_epoch": epoch,
+        "base_sequence": sequence,
+    }
     records = batch(f"{what}".encode(), transactional=transactional, **fields)
-    topics = [{"name": side.name, "partition_data": [{"index": partition, "records": records}]}]
-    asked = {"transactional_id": transactional_id, "acks": -1, "timeout_ms": 5000, "topic_data": topics}
+    topics = [
+        {
+            "name": side.name,
+            "partition_data": [{"index": partition, "records": records}],
+        }
+    ]
+    asked = {
+        "transactional_id": transactional_id,
+        "acks": -1,
+        "timeout_ms": 5000,
+        "topic_data": topics,
+    }
     side.ask(what, "Produce", *(versions or (9,)), **asked)
 
 
-def end(side, what, producer, committed, *versions, epoch=0, coordinator_epoch=0, topic=None, partitions=(0,), **more):
+def end(
+    side,
+    what,
+    producer,
+    committed,
+    *versions,
+    epoch=0,
+    coordinator_epoch=0,
+    topic=None,
+    partitions=(0,),
+    **more,
+):
     topics = [{"name": topic or side.name, "partition_indexes": list(partitions)}]
-    marker = {"producer_id": producer, "producer_epoch": epoch, "transaction_result": committed, "topics": topics}
+    marker = {
+        "producer_id": producer,
+        "producer_epoch": epoch,
+        "transaction_result": committed,
+        "topics": topics,
+    }
     marker |= {"coordinator_epoch": coordinator_epoch} | more
     side.ask(what, "WriteTxnMarkers", *(versions or (1,)), markers=[marker])
 
 
 def look(side, what, *offsets):
-    """What readers of both kinds see, where it ends for them, and what is known of the producers."""
+    """What readers of both kinds see, where it ends for them, and what is known of the
+    producers.
+    """
     for offset in offsets or (0,):
         for level in (0, 1):
-            side.fetch(f"{what}, from {offset}, level {level}", offset, isolation_level=level)
-            side.offsets(f"{what}, from {offset}, level {level}", -1, 2, 8, isolation_level=level)
-    side.ask(f"{what}: producers", "DescribeProducers", topics=[{"name": side.name, "partition_indexes": [0]}])
+            side.fetch(
+                f"{what}, from {offset}, level {level}", offset, isolation_level=level
+            )
+            side.offsets(
+                f"{what}, from {offset}, level {level}", -1, 2, 8, isolation_level=level
+            )
+    side.ask(
+        f"{what}: producers",
+        "DescribeProducers",
+        topics=[{"name": side.name, "partition_indexes": [0]}],
+    )
 
 
 def a_transaction_in_a_partition(side):
@@ -91,7 +142,9 @@ def who_may_end_a_transaction(side):
 
 def pending(side, what, producer, *places, versions=(0, 5), epoch=0, **more):
     asked = {"transactional_id": "t", "producer_id": producer, "producer_epoch": epoch}
-    side.ask(what, "TxnOffsetCommit", *versions, **committing(side, *places) | asked | more)
+    side.ask(
+        what, "TxnOffsetCommit", *versions, **committing(side, *places) | asked | more
+    )
 
 
 def offsets_in_a_transaction(side):
@@ -100,9 +153,21 @@ def offsets_in_a_transaction(side):
 
     def see(what):
         for stable in (False, True):
-            side.ask(f"{what}, stable {stable}", "OffsetFetch", 7, **fetching(side, 0, 1, 2), require_stable=stable)
+            side.ask(
+                f"{what}, stable {stable}",
+                "OffsetFetch",
+                7,
+                **fetching(side, 0, 1, 2),
+                require_stable=stable,
+            )
             groups = [{"group_id": side.name, "topics": None}]
-            side.ask(f"{what}, stable {stable}, all", "OffsetFetch", 8, groups=groups, require_stable=stable)
+            side.ask(
+                f"{what}, stable {stable}, all",
+                "OffsetFetch",
+                8,
+                groups=groups,
+                require_stable=stable,
+            )
 
     of = {"topic": "__consumer_offsets", "partitions": (partition_for(side.name, 5),)}
     side.ask("plain", "OffsetCommit", 5, **committing(side, (0, 5), (1, 5)))
@@ -135,7 +200,12 @@ def offsets_in_a_transaction(side):
         pending(side, what, ONE, (0, 1), epoch=3, versions=(3, 4), **who)
         end(side, f"after {what}", ONE, True, epoch=3, coordinator_epoch=2, **of)
     pending(side, "to be deleted", ONE, (0, 20), epoch=3)
-    topics = [{"name": side.name, "partitions": [{"partition_index": 0}, {"partition_index": 1}]}]
+    topics = [
+        {
+            "name": side.name,
+            "partitions": [{"partition_index": 0}, {"partition_index": 1}],
+        }
+    ]
     side.ask("delete", "OffsetDelete", group_id=side.name, topics=topics)
     see("deleted")
     end(side, "after the deletion", ONE, True, epoch=3, coordinator_epoch=2, **of)
@@ -151,13 +221,33 @@ def a_transactional_id_that_nobody_has(side):
     side.until(Error.INVALID_PRODUCER_ID_MAPPING, "EndTxn", 3, **nobody, committed=True)
     side.ask("ends", "EndTxn", **nobody, committed=True)
     side.ask("a group", "AddOffsetsToTxn", **nobody, group_id=side.name)
-    here, nowhere = {"name": side.name, "partitions": [0]}, {"name": f"{side.name}-x", "partitions": [0]}
+    here, nowhere = (
+        {"name": side.name, "partitions": [0]},
+        {
+            "name": f"{side.name}-x",
+            "partitions": [0],
+        },
+    )
     for what, topics in {"joins": [here], "joins nowhere": [here, nowhere]}.items():
-        of = {f"v3_and_below_{name}": value for name, value in (nobody | {"topics": topics}).items()}
+        of = {
+            f"v3_and_below_{name}": value
+            for name, value in (nobody | {"topics": topics}).items()
+        }
         side.ask(what, "AddPartitionsToTxn", 0, 3, **of)
-    side.ask("verified", "AddPartitionsToTxn", 4, 5, transactions=[nobody | {"topics": [here], "verify_only": True}])
+    side.ask(
+        "verified",
+        "AddPartitionsToTxn",
+        4,
+        5,
+        transactions=[nobody | {"topics": [here], "verify_only": True}],
+    )
     side.ask("described", "DescribeTransactions", transactional_ids=[side.name, ""])
-    side.ask("listed", "ListTransactions", state_filters=["Sleeping", "Ongoing"], producer_id_filters=[ONE])
+    side.ask(
+        "listed",
+        "ListTransactions",
+        state_filters=["Sleeping", "Ongoing"],
+        producer_id_filters=[ONE],
+    )
     for timeout_ms in (0, 900_001):
         asked = {"transactional_id": side.name, "transaction_timeout_ms": timeout_ms}
         side.ask(f"for {timeout_ms} ms", "InitProducerId", **asked)

@@ -1,4 +1,6 @@
-"""A Kafka of several brokers, one of which can be made to stand still: the markers for what it leads wait meanwhile."""
+"""A Kafka of several brokers, one of which can be made to stand still: the markers for
+what it leads wait meanwhile.
+"""
 
 import os
 import signal
@@ -10,7 +12,8 @@ from tests.clients.nodes import ALLOWED, APACHE_KAFKA
 from tests.conformance.raw import Connection
 from tests.kafka import ApacheKafka
 
-# Who stands still is taken for dead by nobody, so that its partitions keep their leader.
+# Who stands still is taken for dead by nobody, so that its partitions keep their
+# leader.
 PATIENT = {
     "broker.session.timeout.ms": "600000",
     "offsets.topic.num.partitions": "1",
@@ -52,8 +55,11 @@ class TwoApacheKafkas:
         self._nodes = [first]
         self.bootstrap = first.bootstrap
         with Connection(first.bootstrap) as broker:
-            for key_type in (0, 1):  # the internal topics are made while there is one broker only
-                while broker.ask("FindCoordinator", 3, key="of all", key_type=key_type).error_code:
+            # the internal topics are made while there is one broker only
+            for key_type in (0, 1):
+                while broker.ask(
+                    "FindCoordinator", 3, key="of all", key_type=key_type
+                ).error_code:
                     pass
         second = ApacheKafka(ALLOWED | PATIENT, data=Path(folder) / "2")
         address = f"PLAINTEXT://{second.bootstrap}"
@@ -75,12 +81,15 @@ class TwoApacheKafkas:
 
 
 class SlowMarkers:
-    """The cluster, with two topics of one partition: `fast` is led by the coordinator of all transactional ids, `slow`
-    by a broker that coordinates nothing, and stands still between freeze() and thaw().
+    """The cluster, with two topics of one partition: `fast` is led by the coordinator
+    of all transactional ids, `slow` by a broker that coordinates nothing, and stands
+    still between freeze() and thaw().
     """
 
     def __init__(self, kind, folder):
-        self.cluster = (TwoApacheKafkas if kind == APACHE_KAFKA else ThreeMinikafkas)(folder)
+        self.cluster = (TwoApacheKafkas if kind == APACHE_KAFKA else ThreeMinikafkas)(
+            folder
+        )
         self._connections = {}
         self._is_frozen = False
         with Connection(self.cluster.bootstrap) as broker:
@@ -88,10 +97,13 @@ class SlowMarkers:
                 pass
             coordinators = [self._coordinator(broker, key_type) for key_type in (0, 1)]
             self.slow = max(set(addresses) - set(coordinators))
-            self.groups, self.coordinator = (Connection(addresses[node]) for node in coordinators)
+            self.groups, self.coordinator = (
+                Connection(addresses[node]) for node in coordinators
+            )
             self._create(broker, {"fast": coordinators[1], "slow": self.slow})
             for topic in ("fast", "slow"):
-                while self.coordinator.offset(topic, -1).error_code not in (0, 6):  # 6: another one leads it
+                # 6: another one leads it
+                while self.coordinator.offset(topic, -1).error_code not in (0, 6):
                     pass
 
     def _addresses(self, broker):
@@ -99,16 +111,22 @@ class SlowMarkers:
         return {each.node_id: f"{each.host}:{each.port}" for each in found}
 
     def _coordinator(self, broker, key_type):
-        while (found := broker.ask("FindCoordinator", 3, key="of all", key_type=key_type)).error_code:
+        while (
+            found := broker.ask("FindCoordinator", 3, key="of all", key_type=key_type)
+        ).error_code:
             pass
         return found.node_id
 
     def _create(self, broker, leaders):
         topics = [
-            {"name": name, "num_partitions": -1, "replication_factor": -1,
-             "assignments": [{"partition_index": 0, "broker_ids": [leader]}]}
+            {
+                "name": name,
+                "num_partitions": -1,
+                "replication_factor": -1,
+                "assignments": [{"partition_index": 0, "broker_ids": [leader]}],
+            }
             for name, leader in leaders.items()
-        ]  # fmt: skip
+        ]
         created = broker.ask("CreateTopics", 5, topics=topics, timeout_ms=30_000).topics
         assert [each.error_code for each in created] == [0, 0], created
 

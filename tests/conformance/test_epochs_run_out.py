@@ -1,7 +1,8 @@
-"""A producer id has 32,767 epochs (KIP-360, KIP-890). What comes when they run out: minikafka and Apache Kafka say the
-same, whatever ends them.
+"""A producer id has 32,767 epochs (KIP-360, KIP-890). What comes when they run out:
+minikafka and Apache Kafka say the same, whatever ends them.
 
-A transactional id is put near the end by a record in `__transaction_state`, which a restarted coordinator loads.
+A transactional id is put near the end by a record in `__transaction_state`, which a
+restarted coordinator loads.
 """
 
 import itertools
@@ -31,7 +32,9 @@ SHORT_MS = 300
 
 
 class Aged(Producer):
-    """A transactional id whose producer has few epochs left. told: producer ids are numbered as they appear."""
+    """A transactional id whose producer has few epochs left. told: producer ids are
+    numbered as they appear.
+    """
 
     def __init__(self, broker, name, told, producer_id, epoch):
         super().__init__(broker, name, told)
@@ -40,12 +43,18 @@ class Aged(Producer):
         self.producer = producer_id, epoch
 
     def number(self, producer_id):
-        return self._ids.setdefault(producer_id, len(self._ids)) if producer_id >= 0 else -1
+        return (
+            self._ids.setdefault(producer_id, len(self._ids))
+            if producer_id >= 0
+            else -1
+        )
 
     def tell(self, what, *answer):
         if isinstance(answer[0], list):  # of DescribeProducers: those of all stories
             return
-        what = re.sub(r"(?<=\()\d+", lambda found: f"id {self.number(int(found[0]))}", what)
+        what = re.sub(
+            r"(?<=\()\d+", lambda found: f"id {self.number(int(found[0]))}", what
+        )
         if " sends " in what:
             answer = answer[:1]  # where depends on the other stories
         elif len(answer) >= 3:  # of InitProducerId, EndTxn and DescribeTransactions
@@ -53,10 +62,13 @@ class Aged(Producer):
         self.told.append((what, *answer))
 
     def asks_again(self, producer):
-        """InitProducerId of one that may not have heard the answer. At its last epoch Apache Kafka meets an exception
-        of its own (UNKNOWN_SERVER_ERROR); minikafka answers the same again.
+        """InitProducerId of one that may not have heard the answer. At its last epoch
+        Apache Kafka meets an exception of its own (UNKNOWN_SERVER_ERROR); minikafka
+        answers the same again.
         """
-        asked = self.broker.ask("DescribeTransactions", 0, transactional_ids=[self.transactional_id])
+        asked = self.broker.ask(
+            "DescribeTransactions", 0, transactional_ids=[self.transactional_id]
+        )
         [one] = asked.transaction_states
         if one.producer_id == producer[0] and one.producer_epoch == LAST != producer[1]:
             return self.init()
@@ -144,32 +156,59 @@ def of_the_first_version(one):
 
 
 STORIES = (
-    commits, aborts_of_nothing, begins_anew_with_its_epoch, others_come, is_fenced_again_and_again, is_too_slow,
+    commits,
+    aborts_of_nothing,
+    begins_anew_with_its_epoch,
+    others_come,
+    is_fenced_again_and_again,
+    is_too_slow,
     of_the_first_version,
-)  # fmt: skip
+)
 EPOCHS = (LAST - 2, LAST - 1, LAST, LAST + 1)
 CASES = [(story.__name__, epoch) for story, epoch in itertools.product(STORIES, EPOCHS)]
 
 
 def put(broker, epochs):
-    """Write down of each transactional id which producer id and epoch it has. As its admin client, Apache Kafka lets
-    one write to an internal topic.
+    """Write down of each transactional id which producer id and epoch it has. As its
+    admin client, Apache Kafka lets one write to an internal topic.
     """
     while broker.ask("FindCoordinator", 3, key="any", key_type=1).error_code:
         pass
     now_ms = int(time.time() * 1000)  # else they expire
-    of_all = {"transaction_timeout_ms": A_DAY_MS // 100, "transaction_status": COMPLETE_COMMIT}
-    of_all |= {"transaction_partitions": [], "transaction_last_update_timestamp_ms": now_ms}
-    of_all |= {"transaction_start_timestamp_ms": now_ms, "client_transaction_version": 2}
+    of_all = {
+        "transaction_timeout_ms": A_DAY_MS // 100,
+        "transaction_status": COMPLETE_COMMIT,
+    }
+    of_all |= {
+        "transaction_partitions": [],
+        "transaction_last_update_timestamp_ms": now_ms,
+    }
+    of_all |= {
+        "transaction_start_timestamp_ms": now_ms,
+        "client_transaction_version": 2,
+    }
     records = []
     for producer_id, (name, epoch) in enumerate(epochs.items(), 500_000):
-        value = of_all | {"producer_id": producer_id, "producer_epoch": epoch, "previous_producer_id": producer_id}
-        record = encode_coordinator_record("TransactionLog", {"transactional_id": name}, value)
+        value = of_all | {
+            "producer_id": producer_id,
+            "producer_epoch": epoch,
+            "previous_producer_id": producer_id,
+        }
+        record = encode_coordinator_record(
+            "TransactionLog", {"transactional_id": name}, value
+        )
         records.append((now_ms, *record, []))
     data = {"index": 0, "records": bytearray(encode_batch(records))}
     topics = [{"name": "__transaction_state", "partition_data": [data]}]
-    asked = {"transactional_id": None, "acks": -1, "timeout_ms": 10_000, "topic_data": topics}
-    broker.send_frame(b"".join(encode_request("Produce", 8, 7, "__admin_client", asked)))
+    asked = {
+        "transactional_id": None,
+        "acks": -1,
+        "timeout_ms": 10_000,
+        "topic_data": topics,
+    }
+    broker.send_frame(
+        b"".join(encode_request("Produce", 8, 7, "__admin_client", asked))
+    )
     _, answer = decode_response("Produce", 8, broker.read_frame())
     assert answer.responses[0].partition_responses[0].error_code == 0, answer
 
@@ -180,15 +219,21 @@ def told(tmp_path_factory):
     found = {}
     names = {case: f"{case[0]} {case[1]}" for case in CASES}
     for kind in (MINIKAFKA, APACHE_KAFKA):
-        with node(kind, tmp_path_factory.mktemp("data"), QUICK | ONE_PARTITION) as kafka:
+        with node(
+            kind, tmp_path_factory.mktemp("data"), QUICK | ONE_PARTITION
+        ) as kafka:
             with Connection(kafka.bootstrap) as broker:
                 put(broker, {name: case[1] for case, name in names.items()})
             kafka.restart()
             with Connection(kafka.bootstrap) as broker:
                 broker.create_topic("orders")
-                while broker.ask("InitProducerId", 1, transactional_id=None, transaction_timeout_ms=1).error_code:
+                while broker.ask(
+                    "InitProducerId", 1, transactional_id=None, transaction_timeout_ms=1
+                ).error_code:
                     pass
-                while broker.ask("FindCoordinator", 3, key="billing", key_type=0).error_code:
+                while broker.ask(
+                    "FindCoordinator", 3, key="billing", key_type=0
+                ).error_code:
                     pass
                 for number, ((story, epoch), name) in enumerate(names.items(), 500_000):
                     steps = found[kind, story, epoch] = []
@@ -204,19 +249,37 @@ def test_kip_890_the_end_of_the_epochs_is_apache_kafkas(told, story, epoch):
 
 
 @pytest.mark.parametrize("kind", [MINIKAFKA, APACHE_KAFKA])
-def test_javas_transactional_producer_goes_on_over_the_end_of_the_epochs(kind, tmp_path):
+def test_javas_transactional_producer_goes_on_over_the_end_of_the_epochs(
+    kind, tmp_path
+):
     with node(kind, tmp_path / "data", QUICK | ONE_PARTITION) as kafka:
         with Connection(kafka.bootstrap) as broker:
             put(broker, {"performance": LAST - 3})
         kafka.restart()
         with Connection(kafka.bootstrap) as broker:
             broker.create_topic("orders")
-            how = ("--num-records", "3000", "--record-size", "10", "--throughput", "500")
-            how += ("--transactional-id", "performance", "--transaction-duration-ms", "50")
+            how = (
+                "--num-records",
+                "3000",
+                "--record-size",
+                "10",
+                "--throughput",
+                "500",
+            )
+            how += (
+                "--transactional-id",
+                "performance",
+                "--transaction-duration-ms",
+                "50",
+            )
             of = ("--topic", "orders", "--bootstrap-server", kafka.bootstrap)
             done = java_tool("org.apache.kafka.tools.ProducerPerformance", *of, *how)
-            assert done.returncode == 0 and "Exception" not in done.stdout + done.stderr, done.stdout + done.stderr
-            described = broker.ask("DescribeTransactions", 0, transactional_ids=["performance"])
+            assert (
+                done.returncode == 0 and "Exception" not in done.stdout + done.stderr
+            ), done.stdout + done.stderr
+            described = broker.ask(
+                "DescribeTransactions", 0, transactional_ids=["performance"]
+            )
             [one] = described.transaction_states
             assert one.producer_id < 500_000, f"it has another id by now: {one}"
             assert broker.fetch("orders", isolation_level=1).last_stable_offset > 3000

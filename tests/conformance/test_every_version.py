@@ -1,4 +1,6 @@
-"""Every version of every API that minikafka advertises is really served, and says the same as Apache Kafka's."""
+"""Every version of every API that minikafka advertises is really served, and says the
+same as Apache Kafka's.
+"""
 
 import pytest
 
@@ -9,12 +11,20 @@ from tests.conformance.raw import batch
 
 NOBODY = "nobody", 1
 WITHOUT_MEMBER = "", -1
-NOT_YET = {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR}
-SUBSCRIPTION = encode_versioned("ConsumerProtocolSubscription", 0, {"topics": ["orders"], "user_data": None})
+NOT_YET = {
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_COORDINATOR,
+}
+SUBSCRIPTION = encode_versioned(
+    "ConsumerProtocolSubscription", 0, {"topics": ["orders"], "user_data": None}
+)
 
 
 def body(api, version, topic, topic_id, member=NOBODY):
-    """A request that succeeds. member: (id, generation) of a member of the group that is named as the topic is."""
+    """A request that succeeds. member: (id, generation) of a member of the group that
+    is named as the topic is.
+    """
     bodies = of_groups(version, topic, member) | of_transactions(topic) | OF_NO_TOPIC
     return bodies[api] if api in bodies else of_topics(api, version, topic, topic_id)
 
@@ -27,41 +37,69 @@ def of_groups(version, name, member):
     asked = {"group_id": name, "topics": [{"name": name, "partition_indexes": [0]}]}
     offset = {"partition_index": 0, "committed_offset": 1, "committed_metadata": "note"}
     return {
-        "OffsetCommit": {"group_id": name, "topics": [{"name": name, "partitions": [offset]}]},
+        "OffsetCommit": {
+            "group_id": name,
+            "topics": [{"name": name, "partitions": [offset]}],
+        },
         "OffsetFetch": {"groups": [asked]} if version >= 8 else asked,
-        "FindCoordinator": {"coordinator_keys": [name]} if version >= 4 else {"key": name},
+        "FindCoordinator": (
+            {"coordinator_keys": [name]} if version >= 4 else {"key": name}
+        ),
         "JoinGroup": {
-            "group_id": name, "session_timeout_ms": 60_000, "rebalance_timeout_ms": 6000, "member_id": "",
-            "protocol_type": "consumer", "protocols": [{"name": "range", "metadata": SUBSCRIPTION}],
+            "group_id": name,
+            "session_timeout_ms": 60_000,
+            "rebalance_timeout_ms": 6000,
+            "member_id": "",
+            "protocol_type": "consumer",
+            "protocols": [{"name": "range", "metadata": SUBSCRIPTION}],
         },
         "Heartbeat": whose,
-        "LeaveGroup": {"group_id": name, "members": [{"member_id": member_id}]} if version >= 3 else who,
-        "SyncGroup": whose | (names if version >= 5 else {}) | {
-            "assignments": [{"member_id": member_id, "assignment": b"yours"}]
-        },
+        "LeaveGroup": (
+            {"group_id": name, "members": [{"member_id": member_id}]}
+            if version >= 3
+            else who
+        ),
+        "SyncGroup": (
+            whose
+            | (names if version >= 5 else {})
+            | {"assignments": [{"member_id": member_id, "assignment": b"yours"}]}
+        ),
         "DescribeGroups": {"groups": [name]},
-        "ListGroups": {"states_filter": ["Stable"]} if version >= 4 else {"states_filter": []},
+        "ListGroups": (
+            {"states_filter": ["Stable"]} if version >= 4 else {"states_filter": []}
+        ),
         "DeleteGroups": {"groups_names": [name]},
-        "OffsetDelete": {"group_id": name, "topics": [{"name": name, "partitions": [{"partition_index": 0}]}]},
+        "OffsetDelete": {
+            "group_id": name,
+            "topics": [{"name": name, "partitions": [{"partition_index": 0}]}],
+        },
         "ConsumerGroupHeartbeat": {
-            "group_id": name, "member_id": "one", "member_epoch": 0, "rebalance_timeout_ms": 6000,
-            "subscribed_topic_names": [name], "topic_partitions": [],
+            "group_id": name,
+            "member_id": "one",
+            "member_epoch": 0,
+            "rebalance_timeout_ms": 6000,
+            "subscribed_topic_names": [name],
+            "topic_partitions": [],
         },
         "ConsumerGroupDescribe": {"group_ids": [name]},
-    }  # fmt: skip
+    }
 
 
 def of_transactions(topic):
     here = [{"name": topic, "partition_indexes": [0]}]
     at = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
     return {
-        "WriteTxnMarkers": {"markers": [{"producer_id": 7, "topics": here, "transaction_result": True}]},
+        "WriteTxnMarkers": {
+            "markers": [{"producer_id": 7, "topics": here, "transaction_result": True}]
+        },
         "DescribeProducers": {"topics": here},
         "TxnOffsetCommit": {
-            "transactional_id": "t", "group_id": "g", "producer_id": 7,
+            "transactional_id": "t",
+            "group_id": "g",
+            "producer_id": 7,
             "topics": [{"name": "nowhere", "partitions": [at]}],
         },
-    }  # fmt: skip
+    }
 
 
 def of_topics(api, version, topic, topic_id):
@@ -69,63 +107,117 @@ def of_topics(api, version, topic, topic_id):
     partition = {"partition_index": 0}
     bodies = {
         "Produce": {
-            "acks": -1, "timeout_ms": 1000,
+            "acks": -1,
+            "timeout_ms": 1000,
             "topic_data": [
                 (by_id if version >= 13 else {"name": topic})
                 | {"partition_data": [{"index": 0, "records": batch(b"x")}]}
             ],
         },
         "Fetch": {
-            "max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20,
+            "max_wait_ms": 0,
+            "min_bytes": 0,
+            "max_bytes": 1 << 20,
             "topics": [
                 (by_id if version >= 13 else {"topic": topic})
-                | {"partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}]}
+                | {
+                    "partitions": [
+                        {
+                            "partition": 0,
+                            "fetch_offset": 0,
+                            "partition_max_bytes": 1 << 20,
+                        }
+                    ]
+                }
             ],
         },
         "ListOffsets": {
-            "replica_id": -1, "topics": [{"name": topic, "partitions": [partition | {"timestamp": -1}]}]
+            "replica_id": -1,
+            "topics": [{"name": topic, "partitions": [partition | {"timestamp": -1}]}],
         },
         "Metadata": {"topics": [{"name": topic}]},
         "ApiVersions": {"client_software_name": "raw", "client_software_version": "1"},
         "CreateTopics": {
-            "topics": [{"name": f"{topic}-made-{version}", "num_partitions": 2, "replication_factor": 1}],
+            "topics": [
+                {
+                    "name": f"{topic}-made-{version}",
+                    "num_partitions": 2,
+                    "replication_factor": 1,
+                }
+            ],
             "timeout_ms": 10_000,
         },
         "DeleteTopics": (
-            {"topics": [{"name": f"{topic}-doomed"}]} if version >= 6 else {"topic_names": [f"{topic}-doomed"]}
-        ) | {"timeout_ms": 10_000},
+            (
+                {"topics": [{"name": f"{topic}-doomed"}]}
+                if version >= 6
+                else {"topic_names": [f"{topic}-doomed"]}
+            )
+            | {"timeout_ms": 10_000}
+        ),
         "DeleteRecords": {
-            "topics": [{"name": topic, "partitions": [partition | {"offset": 0}]}], "timeout_ms": 1000
+            "topics": [{"name": topic, "partitions": [partition | {"offset": 0}]}],
+            "timeout_ms": 1000,
         },
         "InitProducerId": {"transactional_id": None, "transaction_timeout_ms": 1000},
-        "OffsetForLeaderEpoch": {"topics": [{"topic": topic, "partitions": [{"partition": 0, "leader_epoch": 0}]}]},
-        "DescribeConfigs": {
-            "resources": [{"resource_type": 2, "resource_name": topic, "configuration_keys": ["retention.ms"]}],
-            "include_synonyms": True,
-        },
-        "CreatePartitions": {"topics": [{"name": topic, "count": 2, "assignments": None}], "timeout_ms": 10_000},
-        "IncrementalAlterConfigs": {
-            "resources": [
-                {"resource_type": 2, "resource_name": topic, "configs": [{"name": "retention.ms", "value": "5000"}]}
+        "OffsetForLeaderEpoch": {
+            "topics": [
+                {"topic": topic, "partitions": [{"partition": 0, "leader_epoch": 0}]}
             ]
         },
-        "AlterConfigs": {"resources": [{"resource_type": 2, "resource_name": topic, "configs": []}]},
-        "AddPartitionsToTxn": of_a_transaction(version, [{"name": topic, "partitions": [0]}]),
+        "DescribeConfigs": {
+            "resources": [
+                {
+                    "resource_type": 2,
+                    "resource_name": topic,
+                    "configuration_keys": ["retention.ms"],
+                }
+            ],
+            "include_synonyms": True,
+        },
+        "CreatePartitions": {
+            "topics": [{"name": topic, "count": 2, "assignments": None}],
+            "timeout_ms": 10_000,
+        },
+        "IncrementalAlterConfigs": {
+            "resources": [
+                {
+                    "resource_type": 2,
+                    "resource_name": topic,
+                    "configs": [{"name": "retention.ms", "value": "5000"}],
+                }
+            ]
+        },
+        "AlterConfigs": {
+            "resources": [{"resource_type": 2, "resource_name": topic, "configs": []}]
+        },
+        "AddPartitionsToTxn": of_a_transaction(
+            version, [{"name": topic, "partitions": [0]}]
+        ),
         "DescribeCluster": {},
         "DescribeTopicPartitions": {"topics": [{"name": topic}]},
-    }  # fmt: skip
+    }
     return bodies[api]
 
 
 def of_a_transaction(version, topics):
     of = {"transactional_id": "nobody", "producer_id": 7, "topics": topics}
-    return {"transactions": [of]} if version >= 4 else {f"v3_and_below_{name}": value for name, value in of.items()}
+    return (
+        {"transactions": [of]}
+        if version >= 4
+        else {f"v3_and_below_{name}": value for name, value in of.items()}
+    )
 
 
 OF_NO_TOPIC = {
     "DescribeAcls": {
-        "resource_type_filter": 2, "resource_name_filter": None, "pattern_type_filter": 3,
-        "principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1,
+        "resource_type_filter": 2,
+        "resource_name_filter": None,
+        "pattern_type_filter": 3,
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": 1,
+        "permission_type": 1,
     },
     "CreateAcls": {"creations": []},
     "DeleteAcls": {"filters": []},
@@ -134,19 +226,25 @@ OF_NO_TOPIC = {
     "DescribeClientQuotas": {"components": [], "strict": False},
     "DescribeUserScramCredentials": {"users": None},
     "DescribeQuorum": {
-        "topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+        "topics": [
+            {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
+        ]
     },
     "ElectLeaders": {"topic_partitions": None, "timeout_ms": 10_000},
     "AlterPartitionReassignments": {"topics": [], "timeout_ms": 10_000},
     "ListPartitionReassignments": {"topics": None, "timeout_ms": 10_000},
     "UpdateFeatures": {"feature_updates": []},
-    "AddOffsetsToTxn": {"transactional_id": "nobody", "producer_id": 7, "group_id": "g"},
+    "AddOffsetsToTxn": {
+        "transactional_id": "nobody",
+        "producer_id": 7,
+        "group_id": "g",
+    },
     "EndTxn": {"transactional_id": "nobody", "producer_id": 7, "committed": True},
     "DescribeTransactions": {"transactional_ids": ["nobody"]},
     "ListTransactions": {},
     "UnregisterBroker": {"broker_id": 77},
     "ListConfigResources": {},
-}  # fmt: skip
+}
 
 
 def errors_in(message):
@@ -174,13 +272,21 @@ REFUSED = {
     "EndTxn": Error.INVALID_PRODUCER_ID_MAPPING,
     "DescribeTransactions": Error.TRANSACTIONAL_ID_NOT_FOUND,
 }
-OF_TRANSACTIONS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "DescribeTransactions", "ListTransactions")
+OF_TRANSACTIONS = (
+    "AddPartitionsToTxn",
+    "AddOffsetsToTxn",
+    "EndTxn",
+    "DescribeTransactions",
+    "ListTransactions",
+)
 GROUP_APIS = of_groups(0, "", NOBODY).keys()
 SERVED = [
     (BY_KEY[key].name, version)
     for key, handler in HANDLERS.items()
     if not handler.of_nodes
-    for version in range(max(handler.versions[0], BY_KEY[key].min_version), handler.versions[1] + 1)
+    for version in range(
+        max(handler.versions[0], BY_KEY[key].min_version), handler.versions[1] + 1
+    )
 ]
 
 
@@ -190,8 +296,12 @@ def test_every_version_that_is_advertised_is_served(broker, topic, api, version)
         broker.create_topic(f"{topic}-doomed")
     topic_id = broker.ask("Metadata", 10, topics=[{"name": topic}]).topics[0].topic_id
     member = prepare(broker, api, topic)
-    answer = patiently(broker, api, version, body(api, version, topic, topic_id, member))
-    comes_again = {Error.MEMBER_ID_REQUIRED} if api == "JoinGroup" and version >= 4 else {0}
+    answer = patiently(
+        broker, api, version, body(api, version, topic, topic_id, member)
+    )
+    comes_again = (
+        {Error.MEMBER_ID_REQUIRED} if api == "JoinGroup" and version >= 4 else {0}
+    )
     refused = REFUSED.get(api)
     assert errors_in(answer) in (({refused},) if refused else (set(), comes_again))
 
@@ -208,13 +318,20 @@ def prepare(broker, api, group):
     """Makes the group that the request is about, and gives its member."""
 
     def ask(api, version, member=NOBODY):
-        answer = patiently(broker, api, version, body(api, version, group, bytes(16), member))
+        answer = patiently(
+            broker, api, version, body(api, version, group, bytes(16), member)
+        )
         assert errors_in(answer) <= {0}
         return answer
 
     if api in OF_TRANSACTIONS:
         for kind in (0, 1):
-            patiently(broker, "FindCoordinator", 4, {"key_type": kind, "coordinator_keys": ["nobody"]})
+            patiently(
+                broker,
+                "FindCoordinator",
+                4,
+                {"key_type": kind, "coordinator_keys": ["nobody"]},
+            )
     if api not in GROUP_APIS:
         return NOBODY
     ask("FindCoordinator", 4)

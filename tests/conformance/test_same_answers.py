@@ -1,7 +1,9 @@
-"""The same requests, frame by frame, to Apache Kafka and to minikafka: the answers are the same, field by field.
+"""The same requests, frame by frame, to Apache Kafka and to minikafka: the answers are
+the same, field by field.
 
-Where they differ on purpose, DELIBERATE says so: scenario -> pattern of `question: API version.field` -> why. A pattern
-that no longer matches fails the test, so the table can't go stale.
+Where they differ on purpose, DELIBERATE says so: scenario -> pattern of `question: API
+version.field` -> why. A pattern that no longer matches fails the test, so the table
+can't go stale.
 """
 
 import pytest
@@ -41,22 +43,45 @@ SCENARIOS = {
     for scenario in room.SCENARIOS
 }
 
-REFUSED_WITH_START = "with some refusals Apache Kafka tells the log start offset; no client looks at it there"
-NOT_DECODED = "the broker reads headers, not records: what a header hides is found by who reads it"
-OWN_WORDS = "minikafka names the type; Apache Kafka gives the general text of INVALID_REQUEST"
-NO_EMPTY_ID = "a group without a name is refused everywhere; Apache Kafka lets old clients keep offsets there (KIP-289)"
+REFUSED_WITH_START = (
+    "with some refusals Apache Kafka tells the log start offset; no client looks at it"
+    " there"
+)
+NOT_DECODED = (
+    "the broker reads headers, not records: what a header hides is found by who"
+    " reads it"
+)
+OWN_WORDS = (
+    "minikafka names the type; Apache Kafka gives the general text of INVALID_REQUEST"
+)
+NO_EMPTY_ID = (
+    "a group without a name is refused everywhere; Apache Kafka lets old clients keep"
+    " offsets there (KIP-289)"
+)
 OF_A_NODE = "each has its own"
 AT_START = "it is read once, at start"
 ABSENT = "Apache Kafka tells what one may do with a topic that is not there"
 
 # In any scenario, because they are about one config.
 CONFIGS = {
-    "*.configs.min.insync.replicas.config_source": "a new Apache Kafka cluster sets it for all brokers (KIP-966)",
-    "*.configs.min.insync.replicas.synonyms": "a new Apache Kafka cluster sets it for all brokers (KIP-966)",
-    "*.configs*retention.ms.synonyms*": "log.retention.hours, the default behind log.retention.ms, does not exist",
-    "*.configs*log.retention.ms.value": "log.retention.hours, the default behind log.retention.ms, does not exist",
-    "*.configs.segment.ms.synonyms": "log.roll.hours, the default behind log.roll.ms, does not exist",
-    "*.configs.log.roll.ms.*": "log.roll.hours, the default behind log.roll.ms, does not exist",
+    "*.configs.min.insync.replicas.config_source": (
+        "a new Apache Kafka cluster sets it for all brokers (KIP-966)"
+    ),
+    "*.configs.min.insync.replicas.synonyms": (
+        "a new Apache Kafka cluster sets it for all brokers (KIP-966)"
+    ),
+    "*.configs*retention.ms.synonyms*": (
+        "log.retention.hours, the default behind log.retention.ms, does not exist"
+    ),
+    "*.configs*log.retention.ms.value": (
+        "log.retention.hours, the default behind log.retention.ms, does not exist"
+    ),
+    "*.configs.segment.ms.synonyms": (
+        "log.roll.hours, the default behind log.roll.ms, does not exist"
+    ),
+    "*.configs.log.roll.ms.*": (
+        "log.roll.hours, the default behind log.roll.ms, does not exist"
+    ),
     "*.configs.log.dirs.*": OF_A_NODE,
     "*.configs.listeners.*": "those of the clients; with one node there are no others",
     "*.configs.advertised.listeners.*": OF_A_NODE,
@@ -78,7 +103,9 @@ DELIBERATE = {
         "more records than counted: *": NOT_DECODED,
         "gzip that is none: *": NOT_DECODED,
         "zstd that is none: *": NOT_DECODED,
-        "codec [57]: *.error_code": "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR",
+        "codec [57]: *.error_code": (
+            "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR"
+        ),
         "the LogAppendTime bit: *": "Apache Kafka clears the bit; no client sets it",
     },
     "produce_checks_sizes_and_times": {
@@ -86,49 +113,78 @@ DELIBERATE = {
         "stamped already: *": "Apache Kafka blames each record for what the batch says",
     },
     "compression_of_the_topic": {
-        "no gzip inside: *.error_code": "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR",
+        "no gzip inside: *.error_code": (
+            "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR"
+        ),
         "no gzip inside: *.log_start_offset": REFUSED_WITH_START,
     },
     "produce_is_idempotent": {"*.log_start_offset": REFUSED_WITH_START},
     "a_transaction_in_a_partition": {"*.log_start_offset": REFUSED_WITH_START},
     "who_may_end_a_transaction": {"*.log_start_offset": REFUSED_WITH_START},
     "fetch_shares_the_bytes_between_partitions": {
-        "at most *, second first: *.records": "the beginning of a batch fills a partition's answer up in Apache Kafka",
+        "at most *, second first: *.records": (
+            "the beginning of a batch fills a partition's answer up in Apache Kafka"
+        ),
     },
     "list_offsets": {
-        "at -3 of a record without time: *": "a record without a timestamp does not have the largest one",
+        "at -3 of a record without time: *": (
+            "a record without a timestamp does not have the largest one"
+        ),
     },
     "delete_records": {
-        "everything: at -3: *.leader_epoch": "the epoch of a record that was deleted is forgotten",
+        "everything: at -3: *.leader_epoch": (
+            "the epoch of a record that was deleted is forgotten"
+        ),
     },
     "a_log_of_many_segments": {
-        "deleted, at 0: *": "Apache Kafka looks in one segment only, though all that is left there may be deleted",
+        "deleted, at 0: *": (
+            "Apache Kafka looks in one segment only, though all that is left there may"
+            " be deleted"
+        ),
     },
     "a_topic_made_again": {
-        "*, in a session: Fetch v13*": "an id that is gone is unknown in a session, too",
+        "*, in a session: Fetch v13*": (
+            "an id that is gone is unknown in a session, too"
+        ),
     },
     "configs_take_effect_at_once": {"*.log_start_offset": REFUSED_WITH_START},
     "create_topics_with_bad_numbers": {
-        "*2 replicas: *.error_message": "there are no cordoned log directories (KIP-1066)",
-        "100 replicas: *.error_message": "there are no cordoned log directories (KIP-1066)",
+        "*2 replicas: *.error_message": (
+            "there are no cordoned log directories (KIP-1066)"
+        ),
+        "100 replicas: *.error_message": (
+            "there are no cordoned log directories (KIP-1066)"
+        ),
     },
     "incremental_alter_configs": {
-        "an unknown operation: *": "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR",
+        "an unknown operation: *": (
+            "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR"
+        ),
     },
     "broker_configs": {
         "*no.such.config=5: *": "a name that is not honoured is refused, never ignored",
-        "*transaction.partition.verification.enable.read_only": "it is said at the start",
-        "*log.dirs=/tmp: *.error_message": "an unknown name here; in Apache Kafka one that can't change",
+        "*transaction.partition.verification.enable.read_only": (
+            "it is said at the start"
+        ),
+        "*log.dirs=/tmp: *.error_message": (
+            "an unknown name here; in Apache Kafka one that can't change"
+        ),
     },
     "elections": {
         "no*, kind *.error_message": "other words",
-        "*, kind 7: ElectLeaders v[12].*": "an unknown kind of election is an error of the whole request",
+        "*, kind 7: ElectLeaders v[12].*": (
+            "an unknown kind of election is an error of the whole request"
+        ),
     },
     "reassignments": {"no topic: *.error_message": "other words"},
-    "neither_rules_nor_quotas": {"*quota: *.entries": "no entries beside an error, where Apache Kafka has null"},
+    "neither_rules_nor_quotas": {
+        "*quota: *.entries": "no entries beside an error, where Apache Kafka has null"
+    },
     "describe_configs": {"type *.error_message": OWN_WORDS},
     "metadata": {
-        "a name that collides: *.error_code": "creation and its failure are seen at once, not at a later request",
+        "a name that collides: *.error_code": (
+            "creation and its failure are seen at once, not at a later request"
+        ),
         "operations: *.topic_authorized_operations": ABSENT,
     },
     "describe_topic_partitions": {"*.topic_authorized_operations": ABSENT},
@@ -140,11 +196,14 @@ DELIBERATE = {
 
 
 LIKE_OURS = {
-    "log.initial.task.delay.ms": "3600000",  # the records are old: 30 seconds after its start they'd go
+    # the records are old: 30 seconds after its start they'd go
+    "log.initial.task.delay.ms": "3600000",
     **KEPT,
-    "group.consumer.migration.policy": "disabled",  # a living group never changes its kind
+    # a living group never changes its kind
+    "group.consumer.migration.policy": "disabled",
     **BY_HAND,
-    "num.network.threads": "1",  # requests of several connections are handled in the order in which they came
+    # requests of several connections are handled in the order in which they came
+    "num.network.threads": "1",
     "num.io.threads": "1",
 }
 
@@ -172,12 +231,17 @@ def test_every_served_api_is_compared_in_its_lowest_and_its_highest_version(both
     for name, scenario in SCENARIOS.items():
         with Side(both[0], fresh_name(name)) as side:
             scenario(side)
-        asked |= {tuple(question.rpartition(": ")[2].split(" v")) for question in side.answers}
+        asked |= {
+            tuple(question.rpartition(": ")[2].split(" v")) for question in side.answers
+        }
     wanted = set()
     for key, handler in HANDLERS.items():
         if handler.of_nodes:
             continue
         lowest, highest = handler.versions
         api = BY_KEY[key]
-        wanted |= {(api.name, str(max(lowest, api.min_version))), (api.name, str(highest))}
+        wanted |= {
+            (api.name, str(max(lowest, api.min_version))),
+            (api.name, str(highest)),
+        }
     assert wanted <= asked

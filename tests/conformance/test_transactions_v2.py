@@ -1,4 +1,6 @@
-"""Transactions v2 (KIP-890), step by step: minikafka's coordinator and leaders answer as Apache Kafka's do."""
+"""Transactions v2 (KIP-890), step by step: minikafka's coordinator and leaders answer
+as Apache Kafka's do.
+"""
 
 import re
 
@@ -12,9 +14,19 @@ from tests.storage.test_apache_kafka import dump
 pytestmark = [pytest.mark.java, without_java]
 
 # Of one that loads still, or has the next step on its way.
-SOON = {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR}
+SOON = {
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_COORDINATOR,
+}
 BUSY = {Error.CONCURRENT_TRANSACTIONS, Error.NOT_ENOUGH_REPLICAS}
-OF_A_PRODUCER = ("producer_id", "producer_epoch", "last_sequence", "coordinator_epoch", "current_txn_start_offset")
+OF_A_PRODUCER = (
+    "producer_id",
+    "producer_epoch",
+    "last_sequence",
+    "coordinator_epoch",
+    "current_txn_start_offset",
+)
 
 
 class Producer:
@@ -22,7 +34,9 @@ class Producer:
 
     def __init__(self, broker, transactional_id, told):
         self.broker, self.transactional_id, self.told = broker, transactional_id, told
-        while broker.ask("FindCoordinator", 3, key=transactional_id, key_type=1).error_code:
+        while broker.ask(
+            "FindCoordinator", 3, key=transactional_id, key_type=1
+        ).error_code:
             pass
 
     def tell(self, what, *answer):
@@ -36,7 +50,10 @@ class Producer:
                 return Error(error).name, *answer
 
     def init(self, expected=(-1, -1), timeout_ms=60_000, waits=True):
-        of = {"transactional_id": self.transactional_id, "transaction_timeout_ms": timeout_ms}
+        of = {
+            "transactional_id": self.transactional_id,
+            "transaction_timeout_ms": timeout_ms,
+        }
         of |= {"producer_id": expected[0], "producer_epoch": expected[1]}
 
         def ask():
@@ -48,7 +65,11 @@ class Producer:
         return answer[1:]
 
     def end(self, producer, committed, version=5, waits=True):
-        of = {"transactional_id": self.transactional_id, "producer_id": producer[0], "producer_epoch": producer[1]}
+        of = {
+            "transactional_id": self.transactional_id,
+            "producer_id": producer[0],
+            "producer_epoch": producer[1],
+        }
 
         def ask():
             answer = self.broker.ask("EndTxn", version, committed=committed, **of)
@@ -58,10 +79,29 @@ class Producer:
         self.tell(f"{producer} ends, v{version}, committed {committed}", *answer)
         return answer[1:]
 
-    def send(self, producer, sequence, version=12, partition=0, topic="orders", transactional_id=None):
-        fields = {"producer_id": producer[0], "producer_epoch": producer[1], "base_sequence": sequence}
-        data = {"index": partition, "records": batch(b"x", transactional=True, **fields)}
-        asked = {"transactional_id": transactional_id or self.transactional_id, "acks": -1, "timeout_ms": 5000}
+    def send(
+        self,
+        producer,
+        sequence,
+        version=12,
+        partition=0,
+        topic="orders",
+        transactional_id=None,
+    ):
+        fields = {
+            "producer_id": producer[0],
+            "producer_epoch": producer[1],
+            "base_sequence": sequence,
+        }
+        data = {
+            "index": partition,
+            "records": batch(b"x", transactional=True, **fields),
+        }
+        asked = {
+            "transactional_id": transactional_id or self.transactional_id,
+            "acks": -1,
+            "timeout_ms": 5000,
+        }
 
         def ask():
             topics = [{"name": topic, "partition_data": [data]}]
@@ -73,15 +113,27 @@ class Producer:
         self.tell(f"{producer} sends {sequence} to {partition}, v{version}", *answer)
 
     def add_offsets(self, producer, group="billing"):
-        of = {"transactional_id": self.transactional_id, "producer_id": producer[0], "producer_epoch": producer[1]}
+        of = {
+            "transactional_id": self.transactional_id,
+            "producer_id": producer[0],
+            "producer_epoch": producer[1],
+        }
         answer = self.again_while(
-            SOON | BUSY, lambda: [self.broker.ask("AddOffsetsToTxn", 3, group_id=group, **of).error_code]
+            SOON | BUSY,
+            lambda: [
+                self.broker.ask("AddOffsetsToTxn", 3, group_id=group, **of).error_code
+            ],
         )
         self.tell(f"{producer} adds offsets", *answer)
 
-    def commit_offset(self, producer, version=5, group="billing", transactional_id=None):
+    def commit_offset(
+        self, producer, version=5, group="billing", transactional_id=None
+    ):
         at = {"partition_index": 0, "committed_offset": 3, "committed_metadata": ""}
-        of = {"transactional_id": transactional_id or self.transactional_id, "group_id": group}
+        of = {
+            "transactional_id": transactional_id or self.transactional_id,
+            "group_id": group,
+        }
         of |= {"producer_id": producer[0], "producer_epoch": producer[1]}
 
         def ask():
@@ -89,20 +141,37 @@ class Producer:
             answer = self.broker.ask("TxnOffsetCommit", version, topics=topics, **of)
             return (answer.topics[0].partitions[0].error_code,)
 
-        self.tell(f"{producer} commits an offset, v{version}", *self.again_while(SOON | BUSY, ask))
+        self.tell(
+            f"{producer} commits an offset, v{version}",
+            *self.again_while(SOON | BUSY, ask),
+        )
 
     def look(self, what):
         """When no marker is on its way: the state, and the producers of a partition."""
         while True:
-            one = self.broker.ask("DescribeTransactions", 0, transactional_ids=[self.transactional_id])
+            one = self.broker.ask(
+                "DescribeTransactions", 0, transactional_ids=[self.transactional_id]
+            )
             one = one.transaction_states[0]
             if not one.transaction_state.startswith("Prepare"):
                 break
         topics = [(topic.topic, topic.partitions) for topic in one.topics]
-        self.tell(what, one.transaction_state, one.producer_id, one.producer_epoch, topics)
+        self.tell(
+            what, one.transaction_state, one.producer_id, one.producer_epoch, topics
+        )
         asked = [{"name": "orders", "partition_indexes": [0]}]
-        found = self.broker.ask("DescribeProducers", 0, topics=asked).topics[0].partitions[0].active_producers
-        self.tell(what, sorted(tuple(getattr(each, name) for name in OF_A_PRODUCER) for each in found))
+        found = (
+            self.broker.ask("DescribeProducers", 0, topics=asked)
+            .topics[0]
+            .partitions[0]
+            .active_producers
+        )
+        self.tell(
+            what,
+            sorted(
+                tuple(getattr(each, name) for name in OF_A_PRODUCER) for each in found
+            ),
+        )
         return one.transaction_state
 
 
@@ -129,7 +198,10 @@ def an_end_of_nothing(pay):
     pay.look("an abort of nothing")
     pay.end(producer, False)
     pay.end(producer, True)
-    assert pay.init(expected=producer) == (producer[0], producer[1] + 1), "as the end had said"
+    assert pay.init(expected=producer) == (
+        producer[0],
+        producer[1] + 1,
+    ), "as the end had said"
     pay.look("begun anew")
 
 
@@ -213,18 +285,28 @@ def fenced_by_another(pay):
 
 
 STORIES = (
-    offsets_whose_topic_is_not_made_yet, an_end_of_nothing, each_transaction_has_an_epoch, producers_of_both_versions,
-    strangers, too_slow, fenced_by_another,
-)  # fmt: skip
+    offsets_whose_topic_is_not_made_yet,
+    an_end_of_nothing,
+    each_transaction_has_an_epoch,
+    producers_of_both_versions,
+    strangers,
+    too_slow,
+    fenced_by_another,
+)
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """Of each side, each story; and under the side's name the folder of its data, when it has stopped."""
+    """Of each side, each story; and under the side's name the folder of its data, when
+    it has stopped.
+    """
     found = {}
     for kind in (MINIKAFKA, APACHE_KAFKA):
         found[kind] = tmp_path_factory.mktemp("data")
-        with node(kind, found[kind], QUICK) as kafka, Connection(kafka.bootstrap) as broker:
+        with (
+            node(kind, found[kind], QUICK) as kafka,
+            Connection(kafka.bootstrap) as broker,
+        ):
             broker.create_topic("orders", 2)
             for story in STORIES:
                 steps = found[kind, story.__name__] = []
@@ -238,13 +320,17 @@ def test_kip_890_each_step_is_answered_as_by_apache_kafka(told, story):
 
 
 def decoded(data):
-    """What Apache Kafka's tool reads in __transaction_state: of each transactional id its records, without times."""
+    """What Apache Kafka's tool reads in __transaction_state: of each transactional id
+    its records, without times.
+    """
     files = [str(path) for path in sorted(data.glob("**/__transaction_state-*/*.log"))]
     text = dump("--files", ",".join(files), "--transaction-log-decoder")
     found = {}
     for line in re.findall(r"^\| offset.* key: .*", text, re.MULTILINE):
         key, value = re.search(r" key: (.*) payload: (.*)", line).groups()
-        found.setdefault(key, []).append(re.sub(r'("transaction[A-Za-z]*TimestampMs":)\d+', r"\1(ms)", value))
+        found.setdefault(key, []).append(
+            re.sub(r'("transaction[A-Za-z]*TimestampMs":)\d+', r"\1(ms)", value)
+        )
     return found
 
 

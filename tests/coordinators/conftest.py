@@ -1,4 +1,6 @@
-"""In all tests of the coordinators, every decision is checked to be one: it changes nothing."""
+"""In all tests of the coordinators, every decision is checked to be one: it changes
+nothing.
+"""
 
 import pytest
 

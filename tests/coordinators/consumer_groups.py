@@ -1,4 +1,6 @@
-"""A coordinator of one consumer group without a broker: what is decided goes through bytes, then into the state."""
+"""A coordinator of one consumer group without a broker: what is decided goes through
+bytes, then into the state.
+"""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -8,7 +10,10 @@ from minikafka.coordinators.consumer_group import ConsumerGroup, Draft
 from minikafka.coordinators.consumer_group_messages import check_request
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
-from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
+from minikafka.wire.internal_records import (
+    decode_coordinator_record,
+    encode_coordinator_record,
+)
 from minikafka.wire.messages import API
 from minikafka.wire.schema import Message
 from tests.coordinators.purity import unchanged
@@ -34,20 +39,35 @@ class Topics:
     def create(self, name: str, partitions: int) -> None:
         self._created += 1
         topic_id = self._created.to_bytes(16, "big")
-        self.image.apply(0, MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id}))
+        self.image.apply(
+            0, MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id})
+        )
         self.grow(name, partitions)
 
     def grow(self, name: str, partitions: int) -> None:
         topic = self.image.topics[name]
         for number in range(len(topic.partitions), partitions):
-            fields = {"partition_id": number, "topic_id": topic.topic_id, "replicas": [1], "isr": [1], "leader": 1}
+            fields = {
+                "partition_id": number,
+                "topic_id": topic.topic_id,
+                "replicas": [1],
+                "isr": [1],
+                "leader": 1,
+            }
             self.image.apply(
-                0, MetadataRecord("PartitionRecord", 0, {**fields, "leader_epoch": 0, "partition_epoch": 0})
+                0,
+                MetadataRecord(
+                    "PartitionRecord",
+                    0,
+                    {**fields, "leader_epoch": 0, "partition_epoch": 0},
+                ),
             )
 
     def delete(self, name: str) -> None:
         topic_id = self.image.topics[name].topic_id
-        self.image.apply(0, MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic_id}))
+        self.image.apply(
+            0, MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic_id})
+        )
 
 
 class Coordinator:
@@ -55,24 +75,39 @@ class Coordinator:
 
     def __init__(self, topics: Topics, **config: object) -> None:
         self.topics = topics
-        self.config = {**CONFIG, **{name.replace("_", "."): value for name, value in config.items()}}
+        self.config = {
+            **CONFIG,
+            **{name.replace("_", "."): value for name, value in config.items()},
+        }
         self.now = SimpleNamespace(monotonic_ms=1_000_000, wall_ms=1_700_000_000_000)
         self.events: list = []
         self.log: list[tuple[bytes, bytes | None]] = []
         self.group = self.new_group()
 
     def new_group(self, live: bool = True) -> ConsumerGroup:
-        return ConsumerGroup("billing", self.config, self.topics.image, Trace("broker 1", [self.events.append]), live)
+        return ConsumerGroup(
+            "billing",
+            self.config,
+            self.topics.image,
+            Trace("broker 1", [self.events.append]),
+            live,
+        )
 
     def heartbeat(self, version: int = 1, **fields: object) -> Message:
-        """The answer, through bytes; KafkaError if it is refused. lost=True: nothing comes back."""
+        """The answer, through bytes; KafkaError if it is refused. lost=True: nothing
+        comes back.
+        """
         request = API["ConsumerGroupHeartbeat"].request
         body = through_bytes(request, version, {"group_id": "billing", **fields})
         check_request(body, version, self.config["group.consumer.assignors"].split(","))
         with unchanged(self.group):
-            draft = self.group.heartbeat(body, "client of " + body.member_id, "/127.0.0.1", self.now)
+            draft = self.group.heartbeat(
+                body, "client of " + body.member_id, "/127.0.0.1", self.now
+            )
         self.commit(draft)
-        return through_bytes(API["ConsumerGroupHeartbeat"].response, version, draft.answer)
+        return through_bytes(
+            API["ConsumerGroupHeartbeat"].response, version, draft.answer
+        )
 
     def commit(self, draft: Draft) -> None:
         for record in draft.records:
@@ -81,14 +116,30 @@ class Coordinator:
             self.group.apply(*decode_coordinator_record(key, value))
         self.group.committed(draft, self.now)
 
-    def check_commit(self, member_id: str, epoch: int, partitions: list, version: int = 9) -> None:
-        """Whether an OffsetCommit for [(topic, number)] counts; KafkaError if it doesn't."""
+    def check_commit(
+        self, member_id: str, epoch: int, partitions: list, version: int = 9
+    ) -> None:
+        """Whether an OffsetCommit for [(topic, number)] counts; KafkaError if it
+        doesn't.
+        """
         parts = [
-            {"name": topic, "partitions": [{"partition_index": number, "committed_offset": 1}]}
+            {
+                "name": topic,
+                "partitions": [{"partition_index": number, "committed_offset": 1}],
+            }
             for topic, number in partitions
         ]
-        body = {"group_id": "billing", "generation_id_or_member_epoch": epoch, "member_id": member_id, "topics": parts}
-        self.group.check_commit(through_bytes(API["OffsetCommit"].request, version, body), version, transactional=False)
+        body = {
+            "group_id": "billing",
+            "generation_id_or_member_epoch": epoch,
+            "member_id": member_id,
+            "topics": parts,
+        }
+        self.group.check_commit(
+            through_bytes(API["OffsetCommit"].request, version, body),
+            version,
+            transactional=False,
+        )
 
     def sleep(self, seconds: float) -> None:
         """Time passes; the group ticks when it asked for it."""
@@ -99,7 +150,9 @@ class Coordinator:
                 draft = self.group.tick(self.now)
             self.commit(draft)
             later_ms = self.group.next_deadline()
-            assert later_ms is None or later_ms > self.now.monotonic_ms, "after a tick the next deadline is later"
+            assert later_ms is None or later_ms > self.now.monotonic_ms, (
+                "after a tick the next deadline is later"
+            )
         self._move_to(until_ms)
 
     def _move_to(self, monotonic_ms: int) -> None:
@@ -118,10 +171,15 @@ class Coordinator:
         return group
 
     def holders(self) -> dict[tuple[str, int], list[str]]:
-        """Who may use a partition, or was told to give it up and has not said that it did."""
+        """Who may use a partition, or was told to give it up and has not said that it
+        did.
+        """
         holders: dict[tuple[str, int], list[str]] = {}
         for member in self.group.state.members.values():
-            for topic_id, number in {**member.assigned_partitions, **member.partitions_pending_revocation}:
+            for topic_id, number in {
+                **member.assigned_partitions,
+                **member.partitions_pending_revocation,
+            }:
                 name = self.topics.image.topic_names.get(topic_id, topic_id.hex())
                 holders.setdefault((name, number), []).append(member.member_id)
         return holders
@@ -132,7 +190,8 @@ class Coordinator:
 
 @dataclass
 class Consumer:
-    """A well-behaved member: it revokes what it is told, and says so with its next heartbeat.
+    """A well-behaved member: it revokes what it is told, and says so with its next
+    heartbeat.
 
     told: what it is to have, as it was told last; owned: what it has.
     """
@@ -150,7 +209,11 @@ class Consumer:
     told: list[tuple[str, int]] = field(default_factory=list)
 
     def fields(self) -> dict:
-        fields = {"member_id": self.member_id, "member_epoch": self.epoch, "instance_id": self.instance_id}
+        fields = {
+            "member_id": self.member_id,
+            "member_epoch": self.epoch,
+            "instance_id": self.instance_id,
+        }
         if self.must_say or self.epoch == 0:
             fields.update(
                 rebalance_timeout_ms=self.rebalance_timeout_ms,
@@ -161,18 +224,29 @@ class Consumer:
         return {**fields, "topic_partitions": self.said()}
 
     def said(self) -> list[dict]:
-        ids = {name: topic.topic_id for name, topic in self.coordinator.topics.image.topics.items()}
-        return [{"topic_id": ids[name], "partitions": [number]} for name, number in sorted(self.owned) if name in ids]
+        ids = {
+            name: topic.topic_id
+            for name, topic in self.coordinator.topics.image.topics.items()
+        }
+        return [
+            {"topic_id": ids[name], "partitions": [number]}
+            for name, number in sorted(self.owned)
+            if name in ids
+        ]
 
     def beat(self, lost: bool = False, slow: bool = False) -> Message | None:
-        """One heartbeat. lost: the coordinator hears it, the answer is lost. slow: it does not revoke yet.
+        """One heartbeat. lost: the coordinator hears it, the answer is lost. slow: it
+        does not revoke yet.
 
         Fenced, it drops all and rejoins.
         """
         try:
             answer = self.coordinator.heartbeat(**self.fields())
         except KafkaError as error:
-            if error.error.name in ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID") and not lost:
+            if (
+                error.error.name in ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID")
+                and not lost
+            ):
                 self.epoch, self.owned, self.told, self.must_say = 0, [], [], True
             raise
         if lost:
@@ -191,7 +265,11 @@ class Consumer:
         return answer
 
     def leave(self, epoch: int = -1) -> Message:
-        fields = {"member_id": self.member_id, "member_epoch": epoch, "instance_id": self.instance_id}
+        fields = {
+            "member_id": self.member_id,
+            "member_epoch": epoch,
+            "instance_id": self.instance_id,
+        }
         self.epoch, self.owned, self.told, self.must_say = 0, [], [], True
         return self.coordinator.heartbeat(**fields)
 

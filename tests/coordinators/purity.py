@@ -12,8 +12,8 @@ PLAIN = (str, bytes, int, float, bool, type(None), Enum)
 
 
 def state_of(thing):
-    """All that a coordinator's object knows, as plain data. What it was handed (config, image) is not of it; of the
-    trace counts how many events were told.
+    """All that a coordinator's object knows, as plain data. What it was handed (config,
+    image) is not of it; of the trace counts how many events were told.
     """
     if isinstance(thing, PLAIN):
         return thing
@@ -32,7 +32,14 @@ def state_of(thing):
     if isinstance(thing, Sequence):
         return [state_of(each) for each in thing]
     names = [*getattr(thing, "__dict__", {}), *getattr(type(thing), "__slots__", ())]
-    return [type(thing).__name__, *((name, state_of(getattr(thing, name))) for name in names if name != "_config")]
+    return [
+        type(thing).__name__,
+        *(
+            (name, state_of(getattr(thing, name)))
+            for name in names
+            if name != "_config"
+        ),
+    ]
 
 
 @contextmanager
@@ -46,7 +53,9 @@ def unchanged(thing):
 
 
 def watch(monkeypatch, shard_class):
-    """From now on every decision of a shard is checked. Returns the keys of the decisions."""
+    """From now on every decision of a shard is checked. Returns the keys of the
+    decisions.
+    """
     checked = []
     right = shard_class.run
 

@@ -6,11 +6,19 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.runtime import CoordinatorRecord, Decision, RecordCodec, Runtime
+from minikafka.coordinators.runtime import (
+    CoordinatorRecord,
+    Decision,
+    RecordCodec,
+    Runtime,
+)
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
-from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
+from minikafka.wire.internal_records import (
+    decode_coordinator_record,
+    encode_coordinator_record,
+)
 
 NOW = Now(1_000, 1_767_225_600_000)
 WRITE_TIMEOUT_MS = 5000
@@ -54,19 +62,29 @@ class Counters:
 
 def record(group, offset):
     value = {"offset": offset, "metadata": "", "commit_timestamp": 0}
-    return CoordinatorRecord("OffsetCommit", {"group": group, "topic": "orders", "partition": 0}, value)
+    return CoordinatorRecord(
+        "OffsetCommit", {"group": group, "topic": "orders", "partition": 0}, value
+    )
 
 
 ALONE, TWO = (1,), (1, 2)  # who is in sync
 
 
 class Scene:
-    """A runtime over one partition, led by broker 1; broker 2, if it is in sync, has what `commit` gives it. `done`
-    lists what was answered, in order; `written` the log's ends that followers were told of.
+    """A runtime over one partition, led by broker 1; broker 2, if it is in sync, has
+    what `commit` gives it. `done` lists what was answered, in order; `written` the
+    log's ends that followers were told of.
     """
 
     def __init__(self, isr=TWO, disk=None, committed=None):
-        self.log = Log(disk or MemoryDisk(), "offsets-0", LogConfig(), Trace("broker 1", []), "offsets", 0)
+        self.log = Log(
+            disk or MemoryDisk(),
+            "offsets-0",
+            LogConfig(),
+            Trace("broker 1", []),
+            "offsets",
+            0,
+        )
         list(self.log.recover(1 << 20, print))
         self.done, self.written, self.notices = [], [], []
         high_watermark = self.log.log_end_offset if committed is None else committed

@@ -1,4 +1,6 @@
-"""Our assignors beside Apache Kafka's own: named cases, then 1,000 groups from chains of random changes."""
+"""Our assignors beside Apache Kafka's own: named cases, then 1,000 groups from chains
+of random changes.
+"""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -6,7 +8,13 @@ from typing import NamedTuple
 
 import pytest
 
-from minikafka.coordinators.assignors import ASSIGNORS, Assignment, Member, assign_sticky, owners
+from minikafka.coordinators.assignors import (
+    ASSIGNORS,
+    Assignment,
+    Member,
+    assign_sticky,
+    owners,
+)
 from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS
 from tests.coordinators.java_assignors import TOPICS, JavaAssignors
 
@@ -14,7 +22,9 @@ pytestmark = pytest.mark.java
 
 
 class Group(NamedTuple):
-    """What an assignor is asked. partitions: of the subscribed topics alone, as Java's callers pass it."""
+    """What an assignor is asked. partitions: of the subscribed topics alone, as Java's
+    callers pass it.
+    """
 
     members: dict[str, Member]
     partitions: dict[str, int]
@@ -22,7 +32,10 @@ class Group(NamedTuple):
 
 def group(partitions: Mapping[str, int], **members: Member) -> Group:
     wanted = {topic for member in members.values() for topic in member.topics}
-    return Group(members, {topic: count for topic, count in partitions.items() if topic in wanted})
+    return Group(
+        members,
+        {topic: count for topic, count in partitions.items() if topic in wanted},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -35,22 +48,44 @@ BOTH = ("t1", "t2")
 ALL_OF_T1 = tuple(("t1", number) for number in range(6))
 CASES = {
     "one member": group({"t1": 3}, a=Member(("t1",))),
-    "more members than partitions": group({"t1": 2}, a=Member(("t1",)), b=Member(("t1",)), c=Member(("t1",))),
-    "two topics alike are cut alike": group({"t1": 3, "t2": 3}, a=Member(BOTH), b=Member(BOTH)),
-    "static members come first, by instance id": group(
-        {"t1": 5}, a=Member(("t1",)), b=Member(("t1",), instance_id="y"), c=Member(("t1",), instance_id="x")
+    "more members than partitions": group(
+        {"t1": 2}, a=Member(("t1",)), b=Member(("t1",)), c=Member(("t1",))
     ),
-    "a topic that not all want": group({"t1": 5, "t2": 4}, a=Member(BOTH), b=Member(("t2",)), c=Member(("t1",))),
-    "a topic subscribed twice": group({"t1": 3, "t2": 2}, a=Member(("t1", "t1", "t2")), b=Member(BOTH)),
-    "a topic of which there is no metadata": group({"t1": 3}, a=Member(("t1", "t9")), b=Member(("t1", "t9"))),
-    "one joins the owner of everything": group({"t1": 6}, a=Member(("t1",), ALL_OF_T1, 4), b=Member(("t1",))),
+    "two topics alike are cut alike": group(
+        {"t1": 3, "t2": 3}, a=Member(BOTH), b=Member(BOTH)
+    ),
+    "static members come first, by instance id": group(
+        {"t1": 5},
+        a=Member(("t1",)),
+        b=Member(("t1",), instance_id="y"),
+        c=Member(("t1",), instance_id="x"),
+    ),
+    "a topic that not all want": group(
+        {"t1": 5, "t2": 4}, a=Member(BOTH), b=Member(("t2",)), c=Member(("t1",))
+    ),
+    "a topic subscribed twice": group(
+        {"t1": 3, "t2": 2}, a=Member(("t1", "t1", "t2")), b=Member(BOTH)
+    ),
+    "a topic of which there is no metadata": group(
+        {"t1": 3}, a=Member(("t1", "t9")), b=Member(("t1", "t9"))
+    ),
+    "one joins the owner of everything": group(
+        {"t1": 6}, a=Member(("t1",), ALL_OF_T1, 4), b=Member(("t1",))
+    ),
     "the later generation is right": group(
-        {"t1": 6}, a=Member(("t1",), ALL_OF_T1, 3), b=Member(("t1",), ALL_OF_T1[:3], 4), c=Member(("t1",))
+        {"t1": 6},
+        a=Member(("t1",), ALL_OF_T1, 3),
+        b=Member(("t1",), ALL_OF_T1[:3], 4),
+        c=Member(("t1",)),
     ),
     "two claim the same in one generation": group(
-        {"t1": 6}, a=Member(("t1",), ALL_OF_T1[:4], 4), b=Member(("t1",), ALL_OF_T1[2:], 4)
+        {"t1": 6},
+        a=Member(("t1",), ALL_OF_T1[:4], 4),
+        b=Member(("t1",), ALL_OF_T1[2:], 4),
     ),
-    "a member left a topic": group({"t1": 6, "t2": 2}, a=Member(("t2",), ALL_OF_T1, 4), b=Member(BOTH)),
+    "a member left a topic": group(
+        {"t1": 6, "t2": 2}, a=Member(("t2",), ALL_OF_T1, 4), b=Member(BOTH)
+    ),
 }
 
 
@@ -59,16 +94,25 @@ def test_the_clients_assignors_in_named_cases(java: JavaAssignors, name: str):
     check_client_side(CASES[name], java)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if "generation" not in name and "no metadata" not in name])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in CASES if "generation" not in name and "no metadata" not in name],
+)
 def test_the_brokers_assignors_in_named_cases(java: JavaAssignors, name: str):
-    """A coordinator's target names no partition twice and no topic that doesn't exist."""
+    """A coordinator's target names no partition twice and no topic that doesn't
+    exist.
+    """
     check_server_side(CASES[name], java)
 
 
 @pytest.mark.parametrize("first_seed", range(0, 250, 50))
-@pytest.mark.parametrize("same_topics", [True, False], ids=["same topics", "different topics"])
+@pytest.mark.parametrize(
+    "same_topics", [True, False], ids=["same topics", "different topics"]
+)
 def test_a_thousand_groups(java: JavaAssignors, same_topics: bool, first_seed: int):
-    """In chains of four: members join and leave, topics grow and appear, each time from what we assigned before."""
+    """In chains of four: members join and leave, topics grow and appear, each time from
+    what we assigned before.
+    """
     for seed in range(first_seed, first_seed + 25):
         for asked in chain(random.Random(f"{seed} {same_topics}"), same_topics):
             check_client_side(asked, java)
@@ -90,7 +134,9 @@ def chain(rng: random.Random, same_topics: bool) -> Iterator[Group]:
         asked = group(partitions, **members)
         yield asked
         for member_id, share in assign_sticky(*asked).items():
-            members[member_id] = members[member_id]._replace(owned=tuple(share), generation=generation)
+            members[member_id] = members[member_id]._replace(
+                owned=tuple(share), generation=generation
+            )
         for _ in range(rng.randint(1, 3)):
             change(rng, members, partitions)
 
@@ -100,7 +146,9 @@ def join(rng: random.Random, members: dict[str, Member]) -> None:
     members[f"m{rng.randrange(10_000)}"] = Member((), instance_id=static)
 
 
-def change(rng: random.Random, members: dict[str, Member], partitions: dict[str, int]) -> None:
+def change(
+    rng: random.Random, members: dict[str, Member], partitions: dict[str, int]
+) -> None:
     what = rng.choice(["join", "leave", "topic grows", "new topic"])
     if what == "join":
         join(rng, members)
@@ -122,7 +170,9 @@ def check_client_side(asked: Group, java: JavaAssignors) -> None:
     assert moves(before, ours["sticky"]) <= moves(before, theirs["sticky"])
     name = "cooperative-sticky"
     withheld = len(partitions_of(theirs["sticky"])) - len(partitions_of(theirs[name]))
-    assert len(partitions_of(ours["sticky"])) - len(partitions_of(ours[name])) <= withheld
+    assert (
+        len(partitions_of(ours["sticky"])) - len(partitions_of(ours[name])) <= withheld
+    )
     for assignment in (ours[name], theirs[name]):
         assert moves(before, assignment) == 0  # what was somebody's is nobody's for now
 
@@ -133,8 +183,12 @@ def check_server_side(asked: Group, java: JavaAssignors) -> None:
         for member_id, member in asked.members.items()
     }
     order, theirs = java.server_side(members, asked.partitions)
-    members = {member_id: members[member_id] for member_id in order}  # so ties fall as Java's
-    ours = {name: assign(members, asked.partitions) for name, assign in SERVER_ASSIGNORS.items()}
+    # so ties fall as Java's
+    members = {member_id: members[member_id] for member_id in order}
+    ours = {
+        name: assign(members, asked.partitions)
+        for name, assign in SERVER_ASSIGNORS.items()
+    }
     assert in_order(ours["range"]) == in_order(theirs["range"])
     assert sizes(ours["uniform"]) == sizes(theirs["uniform"])
     before = owners(asked.members)
@@ -156,4 +210,8 @@ def sizes(assignment: Assignment) -> list[int]:
 
 def moves(before: Mapping[tuple[str, int], str | None], assignment: Assignment) -> int:
     """How many partitions somebody had and somebody else gets."""
-    return sum(before.get(partition, member) != member for member, share in assignment.items() for partition in share)
+    return sum(
+        before.get(partition, member) != member
+        for member, share in assignment.items()
+        for partition in share
+    )

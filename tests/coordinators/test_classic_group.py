@@ -16,8 +16,19 @@ def party():
 
 
 def test_kip_394_a_new_member_is_given_an_id_and_asked_to_come_again(party):
-    body = {"group_id": "billing", "protocol_type": "consumer", "protocols": [{"name": "range"}]}
-    answer = party.ask("a", "JoinGroup", 4, **body, session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
+    body = {
+        "group_id": "billing",
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range"}],
+    }
+    answer = party.ask(
+        "a",
+        "JoinGroup",
+        4,
+        **body,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+    )
     assert answer.error_code == Error.MEMBER_ID_REQUIRED
     assert answer.member_id.startswith("test-")
     assert party.state == "Empty"
@@ -31,9 +42,21 @@ def test_kip_394_before_version_4_a_member_joins_in_one_step(party):
 
 def test_kip_394_an_id_that_is_never_used_lapses_with_the_session(party):
     party.stable("a")
-    body = {"group_id": "billing", "protocol_type": "consumer", "protocols": [{"name": "range"}]}
-    party.ask("b", "JoinGroup", 9, **body, session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
-    assert party.join("a") is None  # the leader wants a rebalance, and the group waits for the newcomer
+    body = {
+        "group_id": "billing",
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range"}],
+    }
+    party.ask(
+        "b",
+        "JoinGroup",
+        9,
+        **body,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+    )
+    # the leader wants a rebalance, and the group waits for the newcomer
+    assert party.join("a") is None
     party.pass_time(9_000)
     assert party.answer("a") is None
     party.pass_time(1_000)
@@ -42,8 +65,19 @@ def test_kip_394_an_id_that_is_never_used_lapses_with_the_session(party):
 
 def test_kip_394_an_id_that_is_never_used_disturbs_nobody(party):
     party.stable("a", session_ms=60_000)
-    body = {"group_id": "billing", "protocol_type": "consumer", "protocols": [{"name": "range"}]}
-    party.ask("b", "JoinGroup", 9, **body, session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
+    body = {
+        "group_id": "billing",
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range"}],
+    }
+    party.ask(
+        "b",
+        "JoinGroup",
+        9,
+        **body,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+    )
     party.pass_time(10_000)
     assert party.heartbeat("a") is Error.NONE
 
@@ -73,11 +107,16 @@ def test_only_the_leader_hears_of_the_others_and_their_subscriptions(party):
     assert party.heartbeat("a") is Error.REBALANCE_IN_PROGRESS
     leader, follower = party.join("a"), party.answer("b")
     assert leader.leader == follower.leader == party.ids["a"]
-    assert [member.member_id for member in leader.members] == [party.ids["a"], party.ids["b"]]
+    assert [member.member_id for member in leader.members] == [
+        party.ids["a"],
+        party.ids["b"],
+    ]
     assert follower.members == []
 
 
-def test_members_wait_until_all_have_joined_and_whoever_does_not_come_in_time_is_out(party):
+def test_members_wait_until_all_have_joined_and_whoever_does_not_come_in_time_is_out(
+    party,
+):
     party.stable("a", "b", rebalance_ms=30_000, session_ms=60_000)
     party.join("c", rebalance_ms=30_000)
     party.join("a", rebalance_ms=30_000)
@@ -85,7 +124,10 @@ def test_members_wait_until_all_have_joined_and_whoever_does_not_come_in_time_is
     assert party.answer("a") is None
     party.pass_time(1_000)
     answer = party.answer("a")
-    assert [member.member_id for member in answer.members] == [party.ids["a"], party.ids["c"]]
+    assert [member.member_id for member in answer.members] == [
+        party.ids["a"],
+        party.ids["c"],
+    ]
     assert party.heartbeat("b") is Error.UNKNOWN_MEMBER_ID
 
 
@@ -99,14 +141,23 @@ def test_the_group_takes_a_protocol_that_all_members_know_and_most_like_best(par
 
 def test_a_member_without_a_common_protocol_is_refused(party):
     party.stable("a", protocols=("range",))
-    assert party.join("b", protocols=("sticky",)).error_code == Error.INCONSISTENT_GROUP_PROTOCOL
-    assert party.join("c", protocol_type="connect").error_code == Error.INCONSISTENT_GROUP_PROTOCOL
+    assert (
+        party.join("b", protocols=("sticky",)).error_code
+        == Error.INCONSISTENT_GROUP_PROTOCOL
+    )
+    assert (
+        party.join("c", protocol_type="connect").error_code
+        == Error.INCONSISTENT_GROUP_PROTOCOL
+    )
     assert party.state == "Stable"
 
 
 def test_a_session_timeout_must_be_between_the_brokers_bounds(party):
     assert party.join("a", session_ms=5_999).error_code == Error.INVALID_SESSION_TIMEOUT
-    assert party.join("a", session_ms=1_800_001).error_code == Error.INVALID_SESSION_TIMEOUT
+    assert (
+        party.join("a", session_ms=1_800_001).error_code
+        == Error.INVALID_SESSION_TIMEOUT
+    )
 
 
 def test_group_max_size_refuses_one_member_too_many():
@@ -124,7 +175,9 @@ def test_group_max_size_counts_those_who_have_joined_while_a_rebalance_is_prepar
     assert party.join("b").error_code == Error.GROUP_MAX_SIZE_REACHED
 
 
-def test_kafka_7610_a_new_member_waits_for_its_first_answer_no_longer_than_five_minutes(party):
+def test_kafka_7610_a_new_member_waits_for_its_first_answer_no_longer_than_five_minutes(
+    party,
+):
     party.stable("a", session_ms=1_800_000, rebalance_ms=1_800_000)
     assert party.join("b", session_ms=1_800_000) is None
     party.pass_time(299_999)
@@ -133,7 +186,9 @@ def test_kafka_7610_a_new_member_waits_for_its_first_answer_no_longer_than_five_
     assert party.answer("b").error_code == Error.UNKNOWN_MEMBER_ID
 
 
-def test_a_member_that_joins_again_unchanged_gets_the_current_generation_but_the_leader_starts_a_rebalance(party):
+def test_a_member_that_joins_again_unchanged_gets_the_current_generation_but_the_leader_starts_a_rebalance(
+    party,
+):
     leader = party.stable("a", "b")
     follower = {"a": "b", "b": "a"}[leader]
     assert party.join(follower).generation_id == 1
@@ -150,7 +205,11 @@ def test_everybody_gets_the_share_that_the_leader_brought(party):
     group = party.describe()
     assert group.group_state == "Stable"
     assert {member.client_id: member.member_assignment for member in group.members}
-    assert sorted(member.member_assignment for member in group.members) == [b"a", b"b", b"c"]
+    assert sorted(member.member_assignment for member in group.members) == [
+        b"a",
+        b"b",
+        b"c",
+    ]
 
 
 def test_a_member_that_the_leader_forgot_gets_nothing(party):
@@ -173,10 +232,17 @@ def test_a_sync_of_an_old_generation_is_refused(party):
 def test_kip_559_a_sync_that_names_another_protocol_is_refused(party):
     party.stable("a")
     assert (
-        party.sync("a", version=5, protocol_name="sticky", protocol_type="consumer").error_code
+        party.sync(
+            "a", version=5, protocol_name="sticky", protocol_type="consumer"
+        ).error_code
         == Error.INCONSISTENT_GROUP_PROTOCOL
     )
-    assert party.sync("a", version=5, protocol_name="range", protocol_type="consumer").assignment == b"a"
+    assert (
+        party.sync(
+            "a", version=5, protocol_name="range", protocol_type="consumer"
+        ).assignment
+        == b"a"
+    )
 
 
 def test_a_sync_during_a_rebalance_sends_the_member_back_to_join(party):
@@ -196,7 +262,9 @@ def test_somebody_who_joins_while_the_leader_assigns_starts_over(party):
     assert party.sync("a", {"a": b"stale"}).error_code == Error.REBALANCE_IN_PROGRESS
 
 
-def test_a_member_that_never_asks_for_its_share_is_out_after_the_rebalance_timeout(party):
+def test_a_member_that_never_asks_for_its_share_is_out_after_the_rebalance_timeout(
+    party,
+):
     party.stable("a")
     party.join("b", rebalance_ms=20_000, session_ms=120_000)
     party.join("a", rebalance_ms=20_000, session_ms=120_000)
@@ -210,7 +278,9 @@ def test_a_member_that_never_asks_for_its_share_is_out_after_the_rebalance_timeo
 # -- living and dying
 
 
-def test_a_member_that_is_silent_for_its_session_timeout_is_out_and_the_others_join_again(party):
+def test_a_member_that_is_silent_for_its_session_timeout_is_out_and_the_others_join_again(
+    party,
+):
     party.stable("a", "b")
     party.pass_time(9_000)
     assert party.heartbeat("a") is Error.NONE
@@ -280,7 +350,9 @@ def test_an_unknown_member_is_told_so(party):
 # -- static members (KIP-345)
 
 
-def test_kip_345_a_static_member_that_comes_back_in_time_gets_its_share_and_nobody_notices(party):
+def test_kip_345_a_static_member_that_comes_back_in_time_gets_its_share_and_nobody_notices(
+    party,
+):
     party.stable("a")
     party.join("b", instance="till-2")
     party.join("a")
@@ -301,8 +373,14 @@ def test_kip_345_its_former_self_is_fenced(party):
     old_id = party.ids.pop("a")
     party.join("a", instance="till-1")
     party.ids["zombie"], party.generations["zombie"] = old_id, 1
-    assert party.heartbeat("zombie", group_instance_id="till-1") is Error.FENCED_INSTANCE_ID
-    assert party.commit("zombie", 3, group_instance_id="till-1") is Error.FENCED_INSTANCE_ID
+    assert (
+        party.heartbeat("zombie", group_instance_id="till-1")
+        is Error.FENCED_INSTANCE_ID
+    )
+    assert (
+        party.commit("zombie", 3, group_instance_id="till-1")
+        is Error.FENCED_INSTANCE_ID
+    )
     assert party.heartbeat("zombie") is Error.UNKNOWN_MEMBER_ID
 
 
@@ -316,7 +394,9 @@ def test_kip_814_a_static_leader_that_comes_back_is_told_not_to_assign(party):
     assert old.leader != old.member_id and old.members == []
 
 
-def test_kip_345_a_static_member_that_does_not_join_again_keeps_its_place_until_its_session_ends(party):
+def test_kip_345_a_static_member_that_does_not_join_again_keeps_its_place_until_its_session_ends(
+    party,
+):
     party.stable("a")
     party.join("b", instance="till-2", session_ms=100_000, rebalance_ms=20_000)
     party.join("a", rebalance_ms=20_000)
@@ -326,14 +406,24 @@ def test_kip_345_a_static_member_that_does_not_join_again_keeps_its_place_until_
     party.join("c", rebalance_ms=20_000)
     party.join("a", rebalance_ms=20_000)
     party.pass_time(20_000)
-    assert [member.group_instance_id for member in party.answer("a").members] == [None, "till-2", None]
+    assert [member.group_instance_id for member in party.answer("a").members] == [
+        None,
+        "till-2",
+        None,
+    ]
 
 
 def test_kip_345_an_admin_removes_a_static_member_by_its_instance_id(party):
     party.stable("a", instance="till-1")
-    members = [{"member_id": "", "group_instance_id": "till-1"}, {"member_id": "", "group_instance_id": "till-9"}]
+    members = [
+        {"member_id": "", "group_instance_id": "till-1"},
+        {"member_id": "", "group_instance_id": "till-9"},
+    ]
     answer = party.ask("admin", "LeaveGroup", 4, group_id="billing", members=members)
-    assert [each.error_code for each in answer.members] == [Error.NONE, Error.UNKNOWN_MEMBER_ID]
+    assert [each.error_code for each in answer.members] == [
+        Error.NONE,
+        Error.UNKNOWN_MEMBER_ID,
+    ]
     assert party.state == "Empty"
 
 
@@ -346,7 +436,13 @@ def test_every_transition_leads_to_a_state_that_kafka_allows():
         "CompletingRebalance": {"PreparingRebalance"},
         "Stable": {"CompletingRebalance"},
         "Empty": {"PreparingRebalance"},
-        "Dead": {"Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"},
+        "Dead": {
+            "Stable",
+            "PreparingRebalance",
+            "CompletingRebalance",
+            "Empty",
+            "Dead",
+        },
     }
     for row in TRANSITIONS.values():
         assert row.state in allowed[row.next_state], row
@@ -374,6 +470,12 @@ def test_the_trace_tells_a_refusal_once_with_the_member_it_was_for():
     party.heartbeat("a", generation=7)
     refusals = [event.detail for event in events if event.kind == "MemberRefused"]
     assert refusals[-1] == {
-        "group": "billing", "member": party.ids["a"], "api": "Heartbeat", "error": "ILLEGAL_GENERATION",
-    }  # fmt: skip
-    assert [each["error"] for each in refusals] == ["MEMBER_ID_REQUIRED", "ILLEGAL_GENERATION"]
+        "group": "billing",
+        "member": party.ids["a"],
+        "api": "Heartbeat",
+        "error": "ILLEGAL_GENERATION",
+    }
+    assert [each["error"] for each in refusals] == [
+        "MEMBER_ID_REQUIRED",
+        "ILLEGAL_GENERATION",
+    ]

@@ -24,7 +24,10 @@ def records(party, partition=0):
     found = []
     for chunk in log.read(log.log_start_offset, 1 << 20, log.log_end_offset):
         for _, batch in batches(chunk):
-            found += [decode_coordinator_record(record.key, record.value) for record in decode_batch(batch)]
+            found += [
+                decode_coordinator_record(record.key, record.value)
+                for record in decode_batch(batch)
+            ]
     return found
 
 
@@ -48,7 +51,9 @@ def test_a_member_that_was_thrown_out_cannot_commit(party):
     assert party.committed() == -1
 
 
-def test_members_may_commit_while_a_rebalance_is_prepared_but_not_once_its_generation_has_begun(party):
+def test_members_may_commit_while_a_rebalance_is_prepared_but_not_once_its_generation_has_begun(
+    party,
+):
     party.stable("a")
     party.join("b")
     assert party.commit("a", 5) is Error.NONE
@@ -78,8 +83,17 @@ def test_a_note_longer_than_offset_metadata_max_bytes_is_refused_and_the_others_
         for number, note in enumerate(("short", "x" * 11))
     ]
     body = {"group_id": "billing", "generation_id_or_member_epoch": -1, "member_id": ""}
-    answer = party.ask("admin", "OffsetCommit", 8, **body, topics=[{"name": "orders", "partitions": partitions}])
-    assert [each.error_code for each in answer.topics[0].partitions] == [0, Error.OFFSET_METADATA_TOO_LARGE]
+    answer = party.ask(
+        "admin",
+        "OffsetCommit",
+        8,
+        **body,
+        topics=[{"name": "orders", "partitions": partitions}],
+    )
+    assert [each.error_code for each in answer.topics[0].partitions] == [
+        0,
+        Error.OFFSET_METADATA_TOO_LARGE,
+    ]
     assert (party.committed(0), party.committed(1)) == (7, -1)
 
 
@@ -89,16 +103,32 @@ def test_a_refused_commit_leaves_nothing_of_a_group_that_is_not_there():
     before = state_of(state)
     note = {"partition_index": 0, "committed_offset": 7, "committed_metadata": "x" * 11}
     body = {"group_id": "billing", "generation_id_or_member_epoch": -1, "member_id": ""}
-    party.ask("admin", "OffsetCommit", 8, **body, topics=[{"name": "orders", "partitions": [note]}])
+    party.ask(
+        "admin",
+        "OffsetCommit",
+        8,
+        **body,
+        topics=[{"name": "orders", "partitions": [note]}],
+    )
     assert state_of(state) == before
 
 
 def test_a_commit_for_a_topic_that_is_not_there_is_refused(party):
     topics = [
-        {"name": name, "partitions": [{"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}]}
+        {
+            "name": name,
+            "partitions": [
+                {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
+            ],
+        }
         for name in ("nowhere", "orders")
     ]
-    body = {"group_id": "billing", "generation_id_or_member_epoch": -1, "member_id": "", "topics": topics}
+    body = {
+        "group_id": "billing",
+        "generation_id_or_member_epoch": -1,
+        "member_id": "",
+        "topics": topics,
+    }
     answer = party.ask("admin", "OffsetCommit", 8, **body)
     assert [(each.name, each.partitions[0].error_code) for each in answer.topics] == [
         ("nowhere", Error.UNKNOWN_TOPIC_OR_PARTITION),
@@ -109,7 +139,10 @@ def test_a_commit_for_a_topic_that_is_not_there_is_refused(party):
 def test_each_commit_is_a_record_under_group_topic_and_partition(party):
     party.commit(None, 3)
     party.commit(None, 8)
-    kept = [(key.group, key.topic, key.partition, value.offset) for _, key, value in records(party)]
+    kept = [
+        (key.group, key.topic, key.partition, value.offset)
+        for _, key, value in records(party)
+    ]
     assert kept == [("billing", "orders", 0, 3), ("billing", "orders", 0, 8)]
 
 
@@ -165,10 +198,25 @@ def test_kip_848_offsets_of_an_empty_group_expire_by_the_time_of_the_commit_not_
         body = {"group_id": "billing", "member_id": "a", "member_epoch": epoch, **more}
         return party.ask("a", "ConsumerGroupHeartbeat", 1, **body).member_epoch
 
-    epoch = beat(0, rebalance_timeout_ms=60_000, subscribed_topic_names=["orders"], topic_partitions=[])
-    me = {"group_id": "billing", "member_id": "a", "generation_id_or_member_epoch": epoch}
+    epoch = beat(
+        0,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=["orders"],
+        topic_partitions=[],
+    )
+    me = {
+        "group_id": "billing",
+        "member_id": "a",
+        "generation_id_or_member_epoch": epoch,
+    }
     partitions = [{"partition_index": 0, "committed_offset": 5}]
-    party.ask("a", "OffsetCommit", 9, **me, topics=[{"name": "orders", "partitions": partitions}])
+    party.ask(
+        "a",
+        "OffsetCommit",
+        9,
+        **me,
+        topics=[{"name": "orders", "partitions": partitions}],
+    )
     for _ in range(75):  # 50 minutes in which its member lives
         party.pass_time(40_000)
         assert beat(epoch) == epoch
@@ -181,7 +229,11 @@ def test_kip_848_offsets_of_an_empty_group_expire_by_the_time_of_the_commit_not_
 def test_an_old_client_says_itself_how_long_its_offsets_are_kept(party):
     where = {"partition_index": 0, "committed_offset": 5}
     topics = [{"name": "orders", "partitions": [where]}]
-    body = {"group_id": "billing", "generation_id_or_member_epoch": -1, "topics": topics}
+    body = {
+        "group_id": "billing",
+        "generation_id_or_member_epoch": -1,
+        "topics": topics,
+    }
     party.ask("admin", "OffsetCommit", 4, **body, retention_time_ms=3_600_000)
     party.pass_time(3_500_000)
     assert party.committed() == 5
@@ -197,7 +249,10 @@ def test_a_deleted_topic_takes_its_offsets_along(party):
 
 
 def test_kip_496_offsets_of_a_topic_that_is_read_cannot_be_deleted(party):
-    body = {"group_id": "billing", "topics": [{"name": "orders", "partitions": [{"partition_index": 0}]}]}
+    body = {
+        "group_id": "billing",
+        "topics": [{"name": "orders", "partitions": [{"partition_index": 0}]}],
+    }
     party.stable("a")
     party.commit("a", 5)
     [refused] = party.ask("admin", "OffsetDelete", 0, **body).topics
@@ -208,11 +263,19 @@ def test_kip_496_offsets_of_a_topic_that_is_read_cannot_be_deleted(party):
     assert party.committed() == -1
 
 
-def test_kip_496_offsets_of_a_group_whose_members_are_no_consumers_stay_while_it_has_any(party):
-    body = {"group_id": "billing", "topics": [{"name": "orders", "partitions": [{"partition_index": 0}]}]}
+def test_kip_496_offsets_of_a_group_whose_members_are_no_consumers_stay_while_it_has_any(
+    party,
+):
+    body = {
+        "group_id": "billing",
+        "topics": [{"name": "orders", "partitions": [{"partition_index": 0}]}],
+    }
     party.commit(None, 3)
     party.stable("worker", protocol_type="connect")
-    assert party.ask("admin", "OffsetDelete", 0, **body).error_code == Error.NON_EMPTY_GROUP
+    assert (
+        party.ask("admin", "OffsetDelete", 0, **body).error_code
+        == Error.NON_EMPTY_GROUP
+    )
     assert party.committed() == 3
 
 
@@ -223,7 +286,10 @@ def test_kip_229_only_an_empty_group_can_be_deleted(party):
 
     party.stable("a")
     party.commit("a", 5)
-    assert delete("billing", "nobody") == {"billing": Error.NON_EMPTY_GROUP, "nobody": Error.GROUP_ID_NOT_FOUND}
+    assert delete("billing", "nobody") == {
+        "billing": Error.NON_EMPTY_GROUP,
+        "nobody": Error.GROUP_ID_NOT_FOUND,
+    }
     party.leave("a")
     assert delete("billing") == {"billing": Error.NONE}
     assert party.committed() == -1
@@ -235,14 +301,24 @@ def test_kip_229_only_an_empty_group_can_be_deleted(party):
 def test_all_offsets_of_a_group_can_be_asked_for_at_once(party):
     party.commit(None, 3, partition=1)
     party.commit(None, 4, partition=2)
-    answer = party.ask("admin", "OffsetFetch", 8, groups=[{"group_id": "billing", "topics": None}, {"group_id": "x"}])
-    found = {each.partition_index: each.committed_offset for each in answer.groups[0].topics[0].partitions}
+    answer = party.ask(
+        "admin",
+        "OffsetFetch",
+        8,
+        groups=[{"group_id": "billing", "topics": None}, {"group_id": "x"}],
+    )
+    found = {
+        each.partition_index: each.committed_offset
+        for each in answer.groups[0].topics[0].partitions
+    }
     assert found == {1: 3, 2: 4}
     assert answer.groups[1].topics == []
 
 
 def test_an_empty_group_id_is_refused(party):
-    answer = party.ask("admin", "Heartbeat", 4, group_id="", generation_id=1, member_id="a")
+    answer = party.ask(
+        "admin", "Heartbeat", 4, group_id="", generation_id=1, member_id="a"
+    )
     assert answer.error_code == Error.INVALID_GROUP_ID
 
 

@@ -18,12 +18,18 @@ def members(coordinator, *names, **options):
 def test_kip_848_the_first_member_gets_everything_with_its_first_heartbeat(coordinator):
     (a,) = members(coordinator, "a")
     answer = a.beat()
-    assert (answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms) == ("a", 2, 5000)
+    assert (answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms) == (
+        "a",
+        2,
+        5000,
+    )
     assert a.numbers == [0, 1, 2, 3, 4, 5]
     assert coordinator.group.state_name == "Stable"
 
 
-def test_kip_848_a_heartbeat_that_changes_nothing_writes_nothing_and_answers_without_an_assignment(coordinator):
+def test_kip_848_a_heartbeat_that_changes_nothing_writes_nothing_and_answers_without_an_assignment(
+    coordinator,
+):
     (a,) = members(coordinator, "a")
     a.beat()
     written = len(coordinator.log)
@@ -39,14 +45,19 @@ def test_kip_848_a_full_heartbeat_is_answered_with_the_assignment(coordinator):
     assert len(a.beat().assignment.topic_partitions[0].partitions) == 6
 
 
-def test_kip_848_a_partition_moves_only_after_its_owner_said_that_it_gave_it_up(coordinator):
+def test_kip_848_a_partition_moves_only_after_its_owner_said_that_it_gave_it_up(
+    coordinator,
+):
     a, b = members(coordinator, "a", "b")
     a.beat()
     assert b.beat().member_epoch == 3
     assert b.numbers == [], "all partitions are a's still"
     assert coordinator.group.state_name == "Reconciling"
     answer = a.beat()
-    assert (answer.member_epoch, a.numbers) == (2, [0, 1, 2]), "a keeps its epoch until it has revoked"
+    assert (answer.member_epoch, a.numbers) == (
+        2,
+        [0, 1, 2],
+    ), "a keeps its epoch until it has revoked"
     assert b.beat().assignment is None, "a has not said anything yet"
     assert a.beat().member_epoch == 3
     b.beat()
@@ -54,7 +65,9 @@ def test_kip_848_a_partition_moves_only_after_its_owner_said_that_it_gave_it_up(
     assert coordinator.group.state_name == "Stable"
 
 
-def test_kip_848_what_a_member_just_gave_up_and_is_to_have_again_is_its_at_once(coordinator):
+def test_kip_848_what_a_member_just_gave_up_and_is_to_have_again_is_its_at_once(
+    coordinator,
+):
     a, b = members(coordinator, "a", "b")
     a.beat()
     b.beat()
@@ -100,7 +113,9 @@ def test_kip_848_what_a_leaver_had_is_free_at_once(coordinator):
     assert a.epoch == 4
 
 
-def test_kip_848_the_last_one_out_leaves_an_empty_group_that_goes_on_counting(coordinator):
+def test_kip_848_the_last_one_out_leaves_an_empty_group_that_goes_on_counting(
+    coordinator,
+):
     (a,) = members(coordinator, "a")
     a.beat()
     a.leave()
@@ -108,17 +123,23 @@ def test_kip_848_the_last_one_out_leaves_an_empty_group_that_goes_on_counting(co
     assert a.beat().member_epoch == 4
 
 
-def test_kip_848_a_changed_subscription_takes_unsubscribed_topics_away_at_once(coordinator):
+def test_kip_848_a_changed_subscription_takes_unsubscribed_topics_away_at_once(
+    coordinator,
+):
     a, b = members(coordinator, "a", "b", topics=("invoices", "orders"))
     settle(a, b)
     a.topics, a.must_say = ("invoices",), True
     a.beat()
     assert {topic for topic, _ in a.owned} == {"invoices"}
     settle(a, b)
-    assert ("orders", 5) in b.owned and len([1 for topic, _ in b.owned if topic == "orders"]) == 6
+    assert ("orders", 5) in b.owned and len(
+        [1 for topic, _ in b.owned if topic == "orders"]
+    ) == 6
 
 
-def test_kip_848_a_topic_that_grows_or_appears_is_assigned_at_the_next_heartbeat(coordinator):
+def test_kip_848_a_topic_that_grows_or_appears_is_assigned_at_the_next_heartbeat(
+    coordinator,
+):
     a, b = members(coordinator, "a", "b", topics=("orders", "later"))
     settle(a, b)
     epoch = coordinator.group.state.group_epoch
@@ -131,7 +152,9 @@ def test_kip_848_a_topic_that_grows_or_appears_is_assigned_at_the_next_heartbeat
     assert len(a.owned) == len(b.owned) == 5
 
 
-def test_kip_848_a_deleted_topic_is_taken_away_and_one_created_again_is_another(coordinator):
+def test_kip_848_a_deleted_topic_is_taken_away_and_one_created_again_is_another(
+    coordinator,
+):
     a, b = members(coordinator, "a", "b", topics=("invoices", "orders"))
     settle(a, b)
     coordinator.topics.delete("orders")
@@ -139,19 +162,31 @@ def test_kip_848_a_deleted_topic_is_taken_away_and_one_created_again_is_another(
     assert sorted(a.owned + b.owned) == [("invoices", 0), ("invoices", 1)]
     coordinator.topics.create("orders", 2)
     settle(a, b)
-    assert sorted(a.owned + b.owned) == [("invoices", 0), ("invoices", 1), ("orders", 0), ("orders", 1)]
+    assert sorted(a.owned + b.owned) == [
+        ("invoices", 0),
+        ("invoices", 1),
+        ("orders", 0),
+        ("orders", 1),
+    ]
 
 
 def test_kip_848_a_member_may_subscribe_to_nothing_or_to_what_is_not_there(coordinator):
-    nothing, elsewhere = Consumer(coordinator, "n", topics=()), Consumer(coordinator, "e", topics=("nowhere",))
-    assert nothing.beat().member_epoch == 1, "nothing to assign: the first epoch of a group stands"
+    nothing, elsewhere = (
+        Consumer(coordinator, "n", topics=()),
+        Consumer(coordinator, "e", topics=("nowhere",)),
+    )
+    assert nothing.beat().member_epoch == 1, (
+        "nothing to assign: the first epoch of a group stands"
+    )
     elsewhere.beat()
     assert (nothing.owned, elsewhere.owned) == ([], [])
     settle(nothing, elsewhere)
     assert coordinator.group.state_name == "Stable"
 
 
-def test_kip_848_most_votes_choose_the_assignor_and_the_first_configured_one_wins_a_tie(coordinator):
+def test_kip_848_most_votes_choose_the_assignor_and_the_first_configured_one_wins_a_tie(
+    coordinator,
+):
     a, b, c = members(coordinator, "a", "b", "c")
     a.assignor, b.assignor, c.assignor = "range", "uniform", "range"
     a.beat()
@@ -163,7 +198,9 @@ def test_kip_848_most_votes_choose_the_assignor_and_the_first_configured_one_win
 
 
 def test_kip_1263_the_target_is_not_made_more_often_than_the_interval_allows():
-    coordinator = Coordinator(Topics(orders=6), group_consumer_assignment_interval_ms=1000)
+    coordinator = Coordinator(
+        Topics(orders=6), group_consumer_assignment_interval_ms=1000
+    )
     a, b, c = members(coordinator, "a", "b", "c")
     a.beat()
     assert (b.beat().member_epoch, c.beat().member_epoch) == (2, 2)
@@ -189,20 +226,65 @@ def test_group_consumer_max_size_limits_new_members_only():
     ("version", "fields", "error", "message"),
     [
         (1, {"member_id": ""}, "INVALID_REQUEST", "MemberId can't be empty."),
-        (0, {"member_id": "", "member_epoch": 3}, "INVALID_REQUEST", "MemberId can't be empty."),
+        (
+            0,
+            {"member_id": "", "member_epoch": 3},
+            "INVALID_REQUEST",
+            "MemberId can't be empty.",
+        ),
         (1, {"group_id": ""}, "INVALID_REQUEST", "GroupId can't be empty."),
         (1, {"instance_id": ""}, "INVALID_REQUEST", "InstanceId can't be empty."),
         (1, {"rack_id": " "}, "INVALID_REQUEST", "RackId can't be empty."),
-        (1, {"rebalance_timeout_ms": -1}, "INVALID_REQUEST", "RebalanceTimeoutMs must be provided in first request."),
-        (1, {"topic_partitions": None}, "INVALID_REQUEST", "TopicPartitions must be empty when (re-)joining."),
-        (1, {"subscribed_topic_names": None}, "INVALID_REQUEST", "Either SubscribedTopicNames or SubscribedTopicRegex"),
+        (
+            1,
+            {"rebalance_timeout_ms": -1},
+            "INVALID_REQUEST",
+            "RebalanceTimeoutMs must be provided in first request.",
+        ),
+        (
+            1,
+            {"topic_partitions": None},
+            "INVALID_REQUEST",
+            "TopicPartitions must be empty when (re-)joining.",
+        ),
+        (
+            1,
+            {"subscribed_topic_names": None},
+            "INVALID_REQUEST",
+            "Either SubscribedTopicNames or SubscribedTopicRegex",
+        ),
         (1, {"member_epoch": -2}, "INVALID_REQUEST", "InstanceId can't be null."),
         (1, {"member_epoch": -3}, "INVALID_REQUEST", "MemberEpoch is invalid."),
-        (1, {"server_assignor": "mine"}, "UNSUPPORTED_ASSIGNOR", "ServerAssignor mine is not supported. Supported"),
-        (1, {"subscribed_topic_regex": "o("}, "INVALID_REGULAR_EXPRESSION", "`o(` is not a valid regular expression"),
-        (1, {"member_epoch": 7}, "UNKNOWN_MEMBER_ID", "Member a is not a member of group billing."),
-        (1, {"member_epoch": -1}, "UNKNOWN_MEMBER_ID", "Member a is not a member of group billing."),
-        (1, {"member_epoch": -2, "instance_id": "i"}, "UNKNOWN_MEMBER_ID", "Instance id i is unknown."),
+        (
+            1,
+            {"server_assignor": "mine"},
+            "UNSUPPORTED_ASSIGNOR",
+            "ServerAssignor mine is not supported. Supported",
+        ),
+        (
+            1,
+            {"subscribed_topic_regex": "o("},
+            "INVALID_REGULAR_EXPRESSION",
+            "`o(` is not a valid regular expression",
+        ),
+        (
+            1,
+            {"member_epoch": 7},
+            "UNKNOWN_MEMBER_ID",
+            "Member a is not a member of group billing.",
+        ),
+        (
+            1,
+            {"member_epoch": -1},
+            "UNKNOWN_MEMBER_ID",
+            "Member a is not a member of group billing.",
+        ),
+        (
+            1,
+            {"member_epoch": -2, "instance_id": "i"},
+            "UNKNOWN_MEMBER_ID",
+            "Instance id i is unknown.",
+        ),
     ],
 )
 def test_kip_848_a_heartbeat_that_makes_no_sense_is_refused_in_kafkas_words(

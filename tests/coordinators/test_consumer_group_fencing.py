@@ -1,4 +1,6 @@
-"""Consumer groups of KIP-848: epochs as passes, lost answers, timeouts, static members, who may commit."""
+"""Consumer groups of KIP-848: epochs as passes, lost answers, timeouts, static members,
+who may commit.
+"""
 
 import pytest
 
@@ -26,8 +28,14 @@ def refused(action, *args, **options):
 
 def test_kip_848_a_member_epoch_from_the_future_or_the_past_is_fenced(coordinator):
     a, _ = pair(coordinator)
-    assert (a.epoch, refused(coordinator.heartbeat, member_id="a", member_epoch=4)) == (3, "FENCED_MEMBER_EPOCH")
-    assert refused(coordinator.heartbeat, member_id="a", member_epoch=1) == "FENCED_MEMBER_EPOCH"
+    assert (a.epoch, refused(coordinator.heartbeat, member_id="a", member_epoch=4)) == (
+        3,
+        "FENCED_MEMBER_EPOCH",
+    )
+    assert (
+        refused(coordinator.heartbeat, member_id="a", member_epoch=1)
+        == "FENCED_MEMBER_EPOCH"
+    )
 
 
 def test_kip_848_a_fenced_member_drops_all_and_rejoins_with_epoch_0(coordinator):
@@ -35,7 +43,10 @@ def test_kip_848_a_fenced_member_drops_all_and_rejoins_with_epoch_0(coordinator)
     a.epoch = 17
     assert refused(a.beat) == "FENCED_MEMBER_EPOCH"
     a.beat()
-    assert (a.epoch, a.numbers) == (3, [0, 1, 2]), "it is still a member: nothing was rebalanced"
+    assert (a.epoch, a.numbers) == (
+        3,
+        [0, 1, 2],
+    ), "it is still a member: nothing was rebalanced"
 
 
 def test_kip_848_the_lost_answer_to_a_join_is_repeated(coordinator):
@@ -57,7 +68,9 @@ def test_kip_848_the_previous_epoch_is_accepted_after_a_lost_answer(coordinator)
     assert a.numbers == [0, 1, 2]
 
 
-def test_kip_848_the_previous_epoch_with_a_partition_that_is_anothers_is_fenced(coordinator):
+def test_kip_848_the_previous_epoch_with_a_partition_that_is_anothers_is_fenced(
+    coordinator,
+):
     a, b = Consumer(coordinator, "a"), Consumer(coordinator, "b")
     a.beat()
     b.beat()
@@ -73,13 +86,24 @@ def test_kip_848_the_previous_epoch_without_a_word_on_partitions_is_fenced(coord
     b.beat()
     a.beat()
     a.beat(lost=True)
-    assert refused(coordinator.heartbeat, member_id="a", member_epoch=2) == "FENCED_MEMBER_EPOCH"
+    assert (
+        refused(coordinator.heartbeat, member_id="a", member_epoch=2)
+        == "FENCED_MEMBER_EPOCH"
+    )
 
 
 def test_kip_848_a_group_may_have_timeouts_of_its_own(coordinator):
-    configs = {"consumer.session.timeout.ms": "60000", "consumer.heartbeat.interval.ms": "7000"}
+    configs = {
+        "consumer.session.timeout.ms": "60000",
+        "consumer.heartbeat.interval.ms": "7000",
+    }
     for name, value in configs.items():
-        fields = {"resource_type": 32, "resource_name": "billing", "name": name, "value": value}
+        fields = {
+            "resource_type": 32,
+            "resource_name": "billing",
+            "name": name,
+            "value": value,
+        }
         coordinator.topics.image.apply(0, MetadataRecord("ConfigRecord", 0, fields))
     a = Consumer(coordinator, "a")
     assert a.beat().heartbeat_interval_ms == 7000
@@ -109,17 +133,23 @@ def test_kip_848_members_that_fall_silent_together_cost_one_group_epoch(coordina
     pair(coordinator)
     epoch = coordinator.group.state.group_epoch
     coordinator.sleep(45)
-    assert (coordinator.group.state_name, coordinator.group.state.group_epoch) == ("Empty", epoch + 1)
+    assert (coordinator.group.state_name, coordinator.group.state.group_epoch) == (
+        "Empty",
+        epoch + 1,
+    )
 
 
-def test_kip_848_a_member_that_does_not_revoke_within_its_rebalance_timeout_is_fenced(coordinator):
+def test_kip_848_a_member_that_does_not_revoke_within_its_rebalance_timeout_is_fenced(
+    coordinator,
+):
     a, b = Consumer(coordinator, "a"), Consumer(coordinator, "b")
     a.beat()
     b.beat()
     a.beat()
     for _ in range(59):
         coordinator.sleep(1)
-        coordinator.heartbeat(member_id="a", member_epoch=2)  # alive, but it says nothing of its partitions
+        # alive, but it says nothing of its partitions
+        coordinator.heartbeat(member_id="a", member_epoch=2)
         b.beat()
     coordinator.sleep(1)
     assert list(coordinator.group.state.members) == ["b"]
@@ -147,7 +177,9 @@ def test_kip_848_a_new_coordinator_gives_everybody_a_full_session(coordinator):
     assert list(coordinator.group.state.members) == ["a"]
 
 
-def test_kip_848_a_new_coordinator_knows_who_must_revoke_and_waits_as_long_again(coordinator):
+def test_kip_848_a_new_coordinator_knows_who_must_revoke_and_waits_as_long_again(
+    coordinator,
+):
     a, b = Consumer(coordinator, "a"), Consumer(coordinator, "b")
     a.beat()
     b.beat()
@@ -163,7 +195,9 @@ def test_kip_848_a_new_coordinator_knows_who_must_revoke_and_waits_as_long_again
     assert "a" not in coordinator.group.state.members
 
 
-def test_kip_345_a_static_member_that_comes_back_gets_its_partitions_without_a_rebalance(coordinator):
+def test_kip_345_a_static_member_that_comes_back_gets_its_partitions_without_a_rebalance(
+    coordinator,
+):
     a, b = pair(coordinator, instance_id="one")
     before, epoch = a.numbers, coordinator.group.state.group_epoch
     assert a.leave(epoch=-2).member_epoch == -2
@@ -171,7 +205,11 @@ def test_kip_345_a_static_member_that_comes_back_gets_its_partitions_without_a_r
     assert len(b.owned) == 3, "the partitions wait for their static member"
     again = Consumer(coordinator, "a2", instance_id="one")
     again.beat()
-    assert (again.numbers, again.epoch, coordinator.group.state.group_epoch) == (before, epoch, epoch)
+    assert (again.numbers, again.epoch, coordinator.group.state.group_epoch) == (
+        before,
+        epoch,
+        epoch,
+    )
     assert list(coordinator.group.state.members) == ["b", "a2"]
 
 
@@ -183,19 +221,28 @@ def test_kip_345_the_same_process_may_come_back_with_its_member_id(coordinator):
     for _ in range(9):
         coordinator.sleep(5)
         b.beat()
-    assert list(coordinator.group.state.members) == ["b"], "its session counts from its return"
+    assert list(coordinator.group.state.members) == ["b"], (
+        "its session counts from its return"
+    )
 
 
 def test_kip_345_an_instance_id_in_use_is_not_given_away(coordinator):
     a, _b = pair(coordinator, instance_id="one")
-    assert refused(Consumer(coordinator, "a2", instance_id="one").beat) == "UNRELEASED_INSTANCE_ID"
+    assert (
+        refused(Consumer(coordinator, "a2", instance_id="one").beat)
+        == "UNRELEASED_INSTANCE_ID"
+    )
     a.beat()
 
 
-def test_kip_345_a_static_member_that_missed_the_answer_to_its_join_is_in_its_own_way(coordinator):
+def test_kip_345_a_static_member_that_missed_the_answer_to_its_join_is_in_its_own_way(
+    coordinator,
+):
     a = Consumer(coordinator, "a", instance_id="one")
     a.beat(lost=True)
-    assert refused(a.beat) == "UNRELEASED_INSTANCE_ID", "Apache Kafka does not ask whether it is the same process"
+    assert refused(a.beat) == "UNRELEASED_INSTANCE_ID", (
+        "Apache Kafka does not ask whether it is the same process"
+    )
     coordinator.sleep(45)
     a.beat()
 
@@ -205,11 +252,18 @@ def test_kip_345_the_old_process_of_a_replaced_static_member_is_fenced(coordinat
     epoch = a.epoch
     a.leave(epoch=-2)
     Consumer(coordinator, "a2", instance_id="one").beat()
-    assert refused(coordinator.heartbeat, member_id="a", member_epoch=epoch, instance_id="one") == "FENCED_INSTANCE_ID"
+    assert (
+        refused(
+            coordinator.heartbeat, member_id="a", member_epoch=epoch, instance_id="one"
+        )
+        == "FENCED_INSTANCE_ID"
+    )
     assert refused(a.leave) == "FENCED_INSTANCE_ID"
 
 
-def test_kip_345_a_static_member_that_stays_away_loses_its_partitions_with_its_session(coordinator):
+def test_kip_345_a_static_member_that_stays_away_loses_its_partitions_with_its_session(
+    coordinator,
+):
     a, b = pair(coordinator, instance_id="one")
     a.leave(epoch=-2)
     coordinator.sleep(44)
@@ -219,7 +273,9 @@ def test_kip_345_a_static_member_that_stays_away_loses_its_partitions_with_its_s
     assert len(b.owned) == 6
 
 
-def test_kip_345_a_static_member_that_goes_away_has_given_up_what_it_was_told_to_and_keeps_the_rest(coordinator):
+def test_kip_345_a_static_member_that_goes_away_has_given_up_what_it_was_told_to_and_keeps_the_rest(
+    coordinator,
+):
     a = Consumer(coordinator, "a", instance_id="one", rebalance_timeout_ms=10_000)
     a.beat()
     b = Consumer(coordinator, "b")
@@ -234,7 +290,9 @@ def test_kip_345_a_static_member_that_goes_away_has_given_up_what_it_was_told_to
     assert "a" not in coordinator.group.state.members, "its session is over"
 
 
-def test_kip_345_a_static_member_that_leaves_for_good_frees_its_instance_id(coordinator):
+def test_kip_345_a_static_member_that_leaves_for_good_frees_its_instance_id(
+    coordinator,
+):
     a, b = pair(coordinator, instance_id="one")
     a.leave()
     b.beat()
@@ -256,13 +314,20 @@ def test_kip_848_who_may_commit(coordinator):
     check("", -1, mine, 8)
 
 
-def test_kip_1251_an_older_epoch_commits_for_what_was_assigned_by_then_and_still_is(coordinator):
+def test_kip_1251_an_older_epoch_commits_for_what_was_assigned_by_then_and_still_is(
+    coordinator,
+):
     pair(coordinator)
     check = coordinator.check_commit
     check("a", 2, [("orders", 0), ("orders", 1)], 9)
     assert refused(check, "a", 1, [("orders", 0)], 9) == "STALE_MEMBER_EPOCH"
-    assert refused(check, "a", 2, [("orders", 0), ("orders", 5)], 9) == "STALE_MEMBER_EPOCH", "5 is b's by now"
-    assert refused(check, "b", 2, [("orders", 5)], 9) == "STALE_MEMBER_EPOCH", "5 was not b's then"
+    assert (
+        refused(check, "a", 2, [("orders", 0), ("orders", 5)], 9)
+        == "STALE_MEMBER_EPOCH"
+    ), "5 is b's by now"
+    assert refused(check, "b", 2, [("orders", 5)], 9) == "STALE_MEMBER_EPOCH", (
+        "5 was not b's then"
+    )
     assert refused(check, "a", 2, [("elsewhere", 0)], 9) == "STALE_MEMBER_EPOCH"
 
 
@@ -273,10 +338,15 @@ def test_kip_1251_what_must_be_given_up_is_still_committed_for(coordinator):
     a.beat()
     coordinator.check_commit("a", 2, [("orders", 5)], 9)
     a.beat()
-    assert refused(coordinator.check_commit, "a", 2, [("orders", 5)], 9) == "STALE_MEMBER_EPOCH"
+    assert (
+        refused(coordinator.check_commit, "a", 2, [("orders", 5)], 9)
+        == "STALE_MEMBER_EPOCH"
+    )
 
 
-def test_kip_848_a_member_fetches_offsets_with_its_current_epoch_and_anybody_without_a_member_id(coordinator):
+def test_kip_848_a_member_fetches_offsets_with_its_current_epoch_and_anybody_without_a_member_id(
+    coordinator,
+):
     pair(coordinator)
     check = coordinator.group.check_fetch
     check("a", 3)

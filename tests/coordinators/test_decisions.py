@@ -1,4 +1,6 @@
-"""Decisions change nothing: no state moves and no event is told before the records are committed."""
+"""Decisions change nothing: no state moves and no event is told before the records are
+committed.
+"""
 
 import pytest
 
@@ -47,7 +49,13 @@ def offsets_that_expire(party):
     return lambda: party.pass_time(200_000)
 
 
-WRITES = [new_group, leaders_assignment, static_member_that_is_back, commit, offsets_that_expire]
+WRITES = [
+    new_group,
+    leaders_assignment,
+    static_member_that_is_back,
+    commit,
+    offsets_that_expire,
+]
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -73,7 +81,9 @@ def test_list_groups_shows_a_group_when_its_first_record_is_committed():
     party.join("a", version=3)
     assert party.ask("admin", "ListGroups", 5).groups == []
     party.let_through()
-    assert [group.group_id for group in party.ask("admin", "ListGroups", 5).groups] == ["billing"]
+    assert [group.group_id for group in party.ask("admin", "ListGroups", 5).groups] == [
+        "billing"
+    ]
 
 
 def test_an_impure_decision_would_be_noticed(monkeypatch):

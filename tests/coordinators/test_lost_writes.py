@@ -1,4 +1,6 @@
-"""What a coordinator answers when its records can't be written, or are not committed in time."""
+"""What a coordinator answers when its records can't be written, or are not committed in
+time.
+"""
 
 from minikafka.wire.errors import Error
 from tests.coordinators.party import Party
@@ -50,7 +52,10 @@ def test_what_waits_behind_an_uncommitted_record_times_out_too_and_the_record_co
     me = {"group_id": "billing", "member_id": party.ids["a"], "generation_id": 1}
     assert party.ask("other", "Heartbeat", 4, **me) is None
     party.pass_time(5_000)
-    assert party.answer("a").topics[0].partitions[0].error_code == Error.COORDINATOR_NOT_AVAILABLE
+    assert (
+        party.answer("a").topics[0].partitions[0].error_code
+        == Error.COORDINATOR_NOT_AVAILABLE
+    )
     assert party.answer("other").error_code == Error.COORDINATOR_NOT_AVAILABLE
     assert party.committed() == -1
     party.let_through()

@@ -1,7 +1,8 @@
-"""Apache Kafka's dump tool decodes our `__consumer_offsets`: for the same history the records are Apache Kafka's.
+"""Apache Kafka's dump tool decodes our `__consumer_offsets`: for the same history the
+records are Apache Kafka's.
 
-The same keys and values in the same order, and the same that are left after compaction. Times aside, and ids that the
-broker made.
+The same keys and values in the same order, and the same that are left after compaction.
+Times aside, and ids that the broker made.
 """
 
 import json
@@ -29,9 +30,16 @@ MEMBER_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def dump(data):
-    """(key, value) of each record of the topic's only partition, as the tool decodes them, in order."""
+    """(key, value) of each record of the topic's only partition, as the tool decodes
+    them, in order.
+    """
     files = sorted(map(str, (data / f"{OFFSETS_TOPIC}-0").glob("*.log")))
-    done = java_tool("org.apache.kafka.tools.DumpLogSegments", "--offsets-decoder", "--files", ",".join(files))
+    done = java_tool(
+        "org.apache.kafka.tools.DumpLogSegments",
+        "--offsets-decoder",
+        "--files",
+        ",".join(files),
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     records = []
     for line in done.stdout.splitlines():
@@ -50,12 +58,20 @@ def plain(text):
         if not isinstance(value, dict):
             return value
         return {
-            name: "(a time)" if name in TIMES else "(made)" if name in MADE else look(each)
+            name: (
+                "(a time)"
+                if name in TIMES
+                else "(made)"
+                if name in MADE
+                else look(each)
+            )
             for name, each in value.items()
         }
 
     try:
-        return json.dumps(look(json.loads(MEMBER_ID.sub("(an id)", text))), sort_keys=True)
+        return json.dumps(
+            look(json.loads(MEMBER_ID.sub("(an id)", text))), sort_keys=True
+        )
     except json.JSONDecodeError:
         return text
 
@@ -65,10 +81,17 @@ def come_and_go(broker):
     for offset in range(1, 6):
         commit(broker, "tool", {"orders": {0: offset, 2: 0}})
     forgotten = [{"name": "orders", "partitions": [{"partition_index": 0}]}]
-    assert broker.ask("OffsetDelete", 0, group_id="tool", topics=forgotten).error_code == 0
+    assert (
+        broker.ask("OffsetDelete", 0, group_id="tool", topics=forgotten).error_code == 0
+    )
     for instance_id in ("b", "a"):
         leaving = {"member_id": "", "group_instance_id": instance_id}
-        assert broker.ask("LeaveGroup", 3, group_id="classic", members=[leaving]).error_code == 0
+        assert (
+            broker.ask(
+                "LeaveGroup", 3, group_id="classic", members=[leaving]
+            ).error_code
+            == 0
+        )
     for member_id in ("two", "one"):
         leaving = {"group_id": "consumer", "member_id": member_id, "member_epoch": -1}
         assert broker.ask("ConsumerGroupHeartbeat", 1, **leaving).error_code == 0
@@ -78,13 +101,20 @@ def come_and_go(broker):
 
 
 def compact(broker):
-    """Returns when every segment but the active one is compacted. Two more commits close the segments before them."""
+    """Returns when every segment but the active one is compacted. Two more commits
+    close the segments before them.
+    """
     config = {"name": "segment.ms", "value": "1", "config_operation": 0}
     resource = {"resource_type": 2, "resource_name": OFFSETS_TOPIC}
-    [altered] = broker.ask("IncrementalAlterConfigs", 1, resources=[resource | {"configs": [config]}]).responses
+    [altered] = broker.ask(
+        "IncrementalAlterConfigs", 1, resources=[resource | {"configs": [config]}]
+    ).responses
     assert altered.error_code == 0
     asked = resource | {"configuration_keys": ["segment.ms"]}
-    while broker.ask("DescribeConfigs", 4, resources=[asked]).results[0].configs[0].value != "1":
+    while (
+        broker.ask("DescribeConfigs", 4, resources=[asked]).results[0].configs[0].value
+        != "1"
+    ):
         pass
     for offset in (1, 2):
         commit(broker, "tool", {"orders": {1: offset}})
@@ -93,19 +123,27 @@ def compact(broker):
 
 
 def has_duplicates(broker):
-    """Whether a key is there twice before the active segment, which holds the last commit only."""
+    """Whether a key is there twice before the active segment, which holds the last
+    commit only.
+    """
     keys, offset = [], 0
     end = broker.offset(OFFSETS_TOPIC, -1).offset
     while offset < end:
         for header, encoded in batches(broker.fetch(OFFSETS_TOPIC, offset).records):
-            keys += [record.key for record in decode_batch(encoded) if record.offset >= offset]
+            keys += [
+                record.key
+                for record in decode_batch(encoded)
+                if record.offset >= offset
+            ]
             offset = header.next_offset
     return len(set(keys[:-1])) < len(keys) - 1
 
 
 def look(broker):
     """What clients are told of the groups."""
-    groups = sorted(broker.ask("ListGroups", 5).groups, key=lambda group: group.group_id)
+    groups = sorted(
+        broker.ask("ListGroups", 5).groups, key=lambda group: group.group_id
+    )
     shown = [(group.group_id, group.group_state, group.group_type) for group in groups]
     asked = [{"group_id": group.group_id, "topics": None} for group in groups]
     offsets = {
@@ -119,10 +157,13 @@ def look(broker):
 
 @pytest.fixture(scope="module")
 def dumps(tmp_path_factory):
-    """Of both brokers: the records of the history, what compaction leaves, what clients are told before a restart and
-    after it.
+    """Of both brokers: the records of the history, what compaction leaves, what clients
+    are told before a restart and after it.
     """
-    return [history_of(kind, tmp_path_factory.mktemp("data")) for kind in (MINIKAFKA, APACHE_KAFKA)]
+    return [
+        history_of(kind, tmp_path_factory.mktemp("data"))
+        for kind in (MINIKAFKA, APACHE_KAFKA)
+    ]
 
 
 def history_of(kind, data):
@@ -136,7 +177,9 @@ def history_of(kind, data):
             told = look(broker)
         kafka.restart()
         with Connection(kafka.bootstrap) as broker:
-            while broker.ask("OffsetFetch", 7, group_id="tool", topics=[]).error_code != 0:
+            while (
+                broker.ask("OffsetFetch", 7, group_id="tool", topics=[]).error_code != 0
+            ):
                 pass  # it loads
             return written, left, told, look(broker)
 
@@ -145,8 +188,18 @@ def test_the_dump_tool_finds_apache_kafkas_records(dumps):
     (ours, *_), (theirs, *_) = dumps
     assert ours == theirs
     kinds = {json.loads(key)["type"] for key, _ in ours}
-    assert kinds == {"1", "2", "3", "5", "6", "7", "8"}, "every kind but those of regular expressions"
-    assert any(value == "<DELETE>" or "null" in value for _, value in ours), "tombstones, too"
+    assert kinds == {
+        "1",
+        "2",
+        "3",
+        "5",
+        "6",
+        "7",
+        "8",
+    }, "every kind but those of regular expressions"
+    assert any(value == "<DELETE>" or "null" in value for _, value in ours), (
+        "tombstones, too"
+    )
 
 
 def test_compaction_leaves_what_apache_kafkas_leaves(dumps):

@@ -65,12 +65,16 @@ def test_nothing_is_written_while_too_few_replicas_are_in_sync_and_what_needs_no
     scene = Scene(isr=()).load()
     assert scene.add("a").error.error is Error.COORDINATOR_NOT_AVAILABLE
     assert scene.log.log_end_offset == 0
-    assert scene.submit("a", lambda _: Decision((), {"fine": True})).answer == {"fine": True}
+    assert scene.submit("a", lambda _: Decision((), {"fine": True})).answer == {
+        "fine": True
+    }
 
 
 def test_a_change_and_the_answer_come_after_the_records_are_applied(scene):
     seen = []
-    decision = Decision([record("a", 1)], {}, lambda now: seen.append(dict(scene.state.offsets)))
+    decision = Decision(
+        [record("a", 1)], {}, lambda now: seen.append(dict(scene.state.offsets))
+    )
     wait = scene.submit("a", lambda _: decision)
     assert seen == []
     scene.commit()
@@ -92,7 +96,9 @@ def test_a_change_may_lead_to_records_and_the_answer_waits_for_them_too(scene):
 # -- what can't be written
 
 
-def test_what_is_not_committed_within_offsets_commit_timeout_ms_is_refused_and_so_is_what_queues_behind_it(scene):
+def test_what_is_not_committed_within_offsets_commit_timeout_ms_is_refused_and_so_is_what_queues_behind_it(
+    scene,
+):
     first = scene.add("a")
     scene.go_to(3_000)
     second = scene.add("a")
@@ -108,14 +114,21 @@ def test_a_record_that_came_too_late_for_its_answer_counts_all_the_same(scene):
     scene.add("a"), scene.add("a")
     scene.go_to(6_000)
     scene.commit()
-    assert scene.state.offsets == {"a": 1}, "the second was refused before it was decided"
+    assert scene.state.offsets == {"a": 1}, (
+        "the second was refused before it was decided"
+    )
     assert scene.runtime.next_deadline() is None
 
 
-def test_whoever_else_waits_for_a_record_hears_once_that_it_failed_and_its_change_never_comes(scene):
+def test_whoever_else_waits_for_a_record_hears_once_that_it_failed_and_its_change_never_comes(
+    scene,
+):
     heard = []
     decision = Decision(
-        [record("a", 1)], {}, lambda _: heard.append("changed"), lambda error, _: heard.append(error.error)
+        [record("a", 1)],
+        {},
+        lambda _: heard.append("changed"),
+        lambda error, _: heard.append(error.error),
     )
     scene.submit("a", lambda _: decision)
     scene.go_to(6_000)
@@ -127,18 +140,28 @@ def test_whoever_else_waits_for_a_record_hears_once_that_it_failed_and_its_chang
 def test_records_larger_than_max_message_bytes_are_refused_and_change_nothing():
     scene = Scene(ALONE).load()
     heard = []
-    long = record("a", 1)._replace(value={"offset": 1, "metadata": "x" * 30_000, "commit_timestamp": 0})
-    decision = Decision(
-        [long] * 40, {}, lambda _: heard.append("changed"), lambda error, _: heard.append(error.error)
+    long = record("a", 1)._replace(
+        value={"offset": 1, "metadata": "x" * 30_000, "commit_timestamp": 0}
     )
-    assert scene.submit("a", lambda _: decision).error.error is Error.UNKNOWN_SERVER_ERROR
+    decision = Decision(
+        [long] * 40,
+        {},
+        lambda _: heard.append("changed"),
+        lambda error, _: heard.append(error.error),
+    )
+    assert (
+        scene.submit("a", lambda _: decision).error.error is Error.UNKNOWN_SERVER_ERROR
+    )
     assert heard == [Error.UNKNOWN_SERVER_ERROR]
     assert scene.log.log_end_offset == 0
     assert scene.add("a").answer == {"offset": 1}
 
 
 def test_a_bug_in_a_decision_ends_the_request_and_is_told(scene):
-    assert scene.submit("a", lambda _: {}["nothing"]).error.error is Error.UNKNOWN_SERVER_ERROR
+    assert (
+        scene.submit("a", lambda _: {}["nothing"]).error.error
+        is Error.UNKNOWN_SERVER_ERROR
+    )
     assert "KeyError" in scene.notices[0]
     scene.add("a")
     scene.commit()
@@ -190,7 +213,9 @@ def test_a_load_ends_when_the_partition_moves_away():
     assert after.state.offsets == {}
 
 
-def test_whoever_waits_when_the_partition_moves_away_is_sent_to_look_for_the_new_coordinator(scene):
+def test_whoever_waits_when_the_partition_moves_away_is_sent_to_look_for_the_new_coordinator(
+    scene,
+):
     waiting = [scene.add("a"), scene.add("a"), scene.submit("b", lambda _: Decision())]
     scene.runtime.resigned(0)
     assert [wait.error.error for wait in waiting] == [Error.NOT_COORDINATOR] * 3
@@ -209,7 +234,9 @@ def test_a_key_is_ticked_when_its_deadline_comes_and_not_before(scene):
     assert scene.runtime.next_deadline() is None
 
 
-def test_a_deadline_from_before_the_partition_moved_away_and_back_means_nothing_while_it_is_loaded(scene):
+def test_a_deadline_from_before_the_partition_moved_away_and_back_means_nothing_while_it_is_loaded(
+    scene,
+):
     scene.state.due["a"] = 5_000
     scene.submit("a", lambda _: Decision((), {}))
     scene.runtime.resigned(0)

@@ -1,14 +1,27 @@
-"""Records of a transaction in a coordinator's log (KIP-98): they count when the marker says so."""
+"""Records of a transaction in a coordinator's log (KIP-98): they count when the marker
+says so.
+"""
 
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.wire.internal_records import encode_coordinator_record, encode_end_transaction
+from minikafka.wire.internal_records import (
+    encode_coordinator_record,
+    encode_end_transaction,
+)
 from minikafka.wire.records import encode_batch, read_header
 from tests.coordinators.scene import ALONE, NOW, Scene, record
 
 
 def in_a_transaction(log, group, offset, producer_id):
     key, value = encode_coordinator_record(*record(group, offset))
-    append(log, encode_batch([(0, key, value, [])], producer_id=producer_id, producer_epoch=0, transactional=True))
+    append(
+        log,
+        encode_batch(
+            [(0, key, value, [])],
+            producer_id=producer_id,
+            producer_epoch=0,
+            transactional=True,
+        ),
+    )
 
 
 def marker(log, committed, producer_id):

@@ -1,4 +1,6 @@
-"""Subscriptions by regular expression, in RE2's syntax: the coordinator finds the topics (KIP-848)."""
+"""Subscriptions by regular expression, in RE2's syntax: the coordinator finds the
+topics (KIP-848).
+"""
 
 import time
 
@@ -30,7 +32,9 @@ def test_kip_848_names_and_a_pattern_count_together(coordinator):
     assert topics_of(a) == {"invoices", "orders", "ordersold"}
 
 
-def test_kip_848_a_new_topic_that_matches_is_assigned_with_the_next_heartbeat(coordinator):
+def test_kip_848_a_new_topic_that_matches_is_assigned_with_the_next_heartbeat(
+    coordinator,
+):
     a = Consumer(coordinator, "a", topics=(), pattern="orders.*")
     a.beat()
     coordinator.topics.create("orders2", 3)
@@ -79,9 +83,14 @@ def test_kip_848_when_the_last_one_leaves_no_topic_is_subscribed_to(coordinator)
     assert coordinator.group.state.metadata_hash == 0
 
 
-@pytest.mark.parametrize("pattern", ["o(", "(?=o)", r"(o)\1", "o**", "[z-a]", "(?P<n>o)(?P=n)"])
+@pytest.mark.parametrize(
+    "pattern", ["o(", "(?=o)", r"(o)\1", "o**", "[z-a]", "(?P<n>o)(?P=n)"]
+)
 def test_kip_848_what_re2_does_not_take_is_refused(coordinator, pattern):
-    with pytest.raises(KafkaError, match=r"INVALID_REGULAR_EXPRESSION.*is not a valid regular expression"):
+    with pytest.raises(
+        KafkaError,
+        match=r"INVALID_REGULAR_EXPRESSION.*is not a valid regular expression",
+    ):
         Consumer(coordinator, "a", topics=(), pattern=pattern).beat()
 
 

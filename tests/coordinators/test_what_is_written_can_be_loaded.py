@@ -1,4 +1,6 @@
-"""Whatever record a coordinator accepts, its successor can read: else the partition would have no coordinator."""
+"""Whatever record a coordinator accepts, its successor can read: else the partition
+would have no coordinator.
+"""
 
 import random
 
@@ -7,7 +9,10 @@ import pytest
 from minikafka.coordinators.runtime import CoordinatorRecord, Decision, RecordCodec
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.wire.errors import Error
-from minikafka.wire.internal_records import decode_transaction_record, encode_coordinator_record
+from minikafka.wire.internal_records import (
+    decode_transaction_record,
+    encode_coordinator_record,
+)
 from minikafka.wire.messages import COORDINATOR_RECORD
 from minikafka.wire.primitives import MAX_STRING_BYTES
 from minikafka.wire.schema import MOST_ITEMS
@@ -28,7 +33,9 @@ def value_of(field, dice, largest, version):
     if field.struct:
         return message(field.struct, dice, largest, version)
     if field.type == "string":
-        return dice.choice("é\u0800a") * dice.choice(LONG) if dice.random() < 0.1 else "a"
+        return (
+            dice.choice("é\u0800a") * dice.choice(LONG) if dice.random() < 0.1 else "a"
+        )
     if field.type == "bytes":
         return bytes(dice.choice((0, 10, 900_000)) if dice.random() < 0.1 else 1)
     return bytes(16) if field.type == "uuid" else 0
@@ -36,7 +43,9 @@ def value_of(field, dice, largest, version):
 
 def message(struct, dice, largest, version):
     fields = [field for field in struct.fields if version in field.versions]
-    return {field.attribute: value_of(field, dice, largest, version) for field in fields}
+    return {
+        field.attribute: value_of(field, dice, largest, version) for field in fields
+    }
 
 
 def arrays(struct):
@@ -49,7 +58,9 @@ def arrays(struct):
 
 
 class Anything:
-    """The state of a coordinator that takes every record. seen: of what kinds they were."""
+    """The state of a coordinator that takes every record. seen: of what kinds they
+    were.
+    """
 
     def __init__(self):
         self.seen = []
@@ -89,7 +100,9 @@ def test_a_record_is_refused_or_can_be_read_again(name, largest):
         value = message(kind.value_schema.struct, dice, largest, kind.written_version)
         record = CoordinatorRecord(name, key, value)
         end = writer.log.log_end_offset
-        wait = writer.submit("a", lambda _, record=record: Decision([record], {"written": True}))
+        wait = writer.submit(
+            "a", lambda _, record=record: Decision([record], {"written": True})
+        )
         if wait.error is None:
             accepted += 1
         else:
@@ -106,10 +119,21 @@ def test_a_transaction_of_more_partitions_than_can_be_read_is_refused(monkeypatc
     monkeypatch.setattr("tests.coordinators.scene.CODEC", codec)
     disk = MemoryDisk()
     writer = scene(disk)
-    for count, error in ((MOST_ITEMS - 1, None), (MOST_ITEMS, Error.UNKNOWN_SERVER_ERROR)):
+    for count, error in (
+        (MOST_ITEMS - 1, None),
+        (MOST_ITEMS, Error.UNKNOWN_SERVER_ERROR),
+    ):
         partitions = [{"topic": "orders", "partition_ids": list(range(count))}]
-        value = {"producer_id": 1, "producer_epoch": 0, "transaction_timeout_ms": 1, "transaction_status": 2}
-        value |= {"transaction_partitions": partitions, "transaction_last_update_timestamp_ms": 1}
+        value = {
+            "producer_id": 1,
+            "producer_epoch": 0,
+            "transaction_timeout_ms": 1,
+            "transaction_status": 2,
+        }
+        value |= {
+            "transaction_partitions": partitions,
+            "transaction_last_update_timestamp_ms": 1,
+        }
         value |= {"transaction_start_timestamp_ms": 1}
         record = CoordinatorRecord("TransactionLog", {"transactional_id": "pay"}, value)
         wait = writer.submit("pay", lambda _, record=record: Decision([record], {}))

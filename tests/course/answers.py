@@ -18,4 +18,6 @@ def solution(lesson, exercise, name):
 
 def verdict(lesson, exercise, answer):
     """The verdict without any history of attempts."""
-    return checks.examine(lessons.lesson(lesson)._exercise(exercise), answer, seed=f"{lesson}/{exercise}")
+    return checks.examine(
+        lessons.lesson(lesson)._exercise(exercise), answer, seed=f"{lesson}/{exercise}"
+    )

@@ -9,6 +9,8 @@ def spark():
     from minikafka.course.spark import session
 
     spark = session("tests")
-    spark.createDataFrame([(b"{}",)], "value binary").selectExpr("from_json(string(value), 'a int')").collect()
+    spark.createDataFrame([(b"{}",)], "value binary").selectExpr(
+        "from_json(string(value), 'a int')"
+    ).collect()
     yield spark
     spark.stop()

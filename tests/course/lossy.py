@@ -1,7 +1,8 @@
-"""A bad network before a good broker: a proxy that loses Produce requests, or their answers, on purpose.
+"""A bad network before a good broker: a proxy that loses Produce requests, or their
+answers, on purpose.
 
-It listens on another loopback address than the broker, on the same port, and the broker advertises that address. So
-any client, the Java client too, comes through it.
+It listens on another loopback address than the broker, on the same port, and the broker
+advertises that address. So any client, the Java client too, comes through it.
 """
 
 import socket
@@ -13,10 +14,12 @@ PRODUCE = 0
 
 
 class Lossy:
-    """swallow: so many Produce requests disappear, with the connection of the last one. lose_answers: so many are
-    written, and their answers lost with the connection. answers: while it is cleared, answers to them wait.
+    """swallow: so many Produce requests disappear, with the connection of the last one.
+    lose_answers: so many are written, and their answers lost with the connection.
+    answers: while it is cleared, answers to them wait.
 
-    requests counts them, in_flight those that are not answered yet, most_in_flight the most at once.
+    requests counts them, in_flight those that are not answered yet, most_in_flight the
+    most at once.
     """
 
     def __init__(self, port):
@@ -24,7 +27,9 @@ class Lossy:
         self.listener = socket.create_server((HOST, port))
         self.bootstrap = f"{HOST}:{port}"
         self.lock = threading.Lock()
-        self.swallow = self.lose_answers = self.requests = self.in_flight = self.most_in_flight = 0
+        self.swallow = self.lose_answers = self.requests = self.in_flight = (
+            self.most_in_flight
+        ) = 0
         self.answers = threading.Event()
         self.answers.set()
         threading.Thread(target=self._accept, daemon=True).start()
@@ -39,9 +44,12 @@ class Lossy:
             except OSError:
                 return
             broker = socket.create_connection(self.target)
-            lost: dict[int, bool] = {}  # a Produce request's correlation id -> does its answer get lost?
+            # a Produce request's correlation id -> does its answer get lost?
+            lost: dict[int, bool] = {}
             for way in (self._to_the_broker, self._to_the_client):
-                threading.Thread(target=quietly, args=(way, client, broker, lost), daemon=True).start()
+                threading.Thread(
+                    target=quietly, args=(way, client, broker, lost), daemon=True
+                ).start()
 
     def _to_the_broker(self, client, broker, lost):
         while True:

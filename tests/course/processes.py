@@ -1,4 +1,6 @@
-"""Clusters of both kinds whose nodes are processes of their own: a test kills, freezes and starts each alone."""
+"""Clusters of both kinds whose nodes are processes of their own: a test kills, freezes
+and starts each alone.
+"""
 
 import os
 import shutil
@@ -39,22 +41,48 @@ PROPERTIES = {
 
 
 class Minikafka:
-    """One node, `minikafka serve --node`, started as ApacheKafka is (tests/kafka.py). Its ports are kept for it."""
+    """One node, `minikafka serve --node`, started as ApacheKafka is (tests/kafka.py).
+    Its ports are kept for it.
+    """
 
     def __init__(self, number, kept, voters, properties):
         self.kept = kept
         self.bootstrap = f"127.0.0.1:{port_of(kept[0])}"
         self.folder = Path(tempfile.mkdtemp(prefix="minikafka-node-"))
-        self.data, self.output, self.errors = (self.folder / name for name in ("data", "stdout", "stderr"))
+        self.data, self.output, self.errors = (
+            self.folder / name for name in ("data", "stdout", "stderr")
+        )
         self.data.mkdir()
-        self.command = [sys.executable, "-m", "minikafka", "serve", "--exit-with-parent", "--kept-ports"]
-        self.command += ["--node", str(number), "--voters", voters, "--cluster-id", CLUSTER_ID]
-        self.command += ["--port", str(port_of(kept[0])), "--data", str(self.data), *overrides(properties)]
+        self.command = [
+            sys.executable,
+            "-m",
+            "minikafka",
+            "serve",
+            "--exit-with-parent",
+            "--kept-ports",
+        ]
+        self.command += [
+            "--node",
+            str(number),
+            "--voters",
+            voters,
+            "--cluster-id",
+            CLUSTER_ID,
+        ]
+        self.command += [
+            "--port",
+            str(port_of(kept[0])),
+            "--data",
+            str(self.data),
+            *overrides(properties),
+        ]
         self.process = None
 
     def start(self):
         with self.output.open("wb") as output, self.errors.open("ab") as errors:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=output, stderr=errors)
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, stdout=output, stderr=errors
+            )
 
     def is_ready(self):
         """This run of it is a broker of the cluster."""
@@ -88,22 +116,32 @@ def minikafka_nodes(roles, properties):
     """There are no nodes that only control: those are brokers, too."""
     kept = {number: [keep_port("127.0.0.1", 0) for _ in range(2)] for number in roles}
     controllers = [number for number, role in roles.items() if "controller" in role]
-    voters = ",".join(f"{number}@127.0.0.1:{port_of(kept[number][1])}" for number in controllers)
-    return {number: Minikafka(number, kept[number], voters, properties) for number in roles}
+    voters = ",".join(
+        f"{number}@127.0.0.1:{port_of(kept[number][1])}" for number in controllers
+    )
+    return {
+        number: Minikafka(number, kept[number], voters, properties) for number in roles
+    }
 
 
 def apache_kafka_nodes(roles, properties):
     found = {
-        number: Jvm(properties | {"node.id": str(number), "process.roles": role}, jvm=JVM)
+        number: Jvm(
+            properties | {"node.id": str(number), "process.roles": role}, jvm=JVM
+        )
         for number, role in roles.items()
     }
     controllers = [number for number, role in roles.items() if "controller" in role]
-    voters = ",".join(f"{number}@127.0.0.1:{found[number].controller_port}" for number in controllers)
+    voters = ",".join(
+        f"{number}@127.0.0.1:{found[number].controller_port}" for number in controllers
+    )
     for number, node in found.items():
         node.properties["controller.quorum.voters"] = voters
         if roles[number] == "controller":
             del node.properties["advertised.listeners"]
-            node.properties["listeners"] = f"CONTROLLER://127.0.0.1:{node.controller_port}"
+            node.properties["listeners"] = (
+                f"CONTROLLER://127.0.0.1:{node.controller_port}"
+            )
             node.port = node.controller_port
         elif roles[number] == "broker":
             node.properties["listeners"] = node.properties["advertised.listeners"]
@@ -111,7 +149,8 @@ def apache_kafka_nodes(roles, properties):
 
 
 class Nodes(dict):
-    """The nodes of one cluster, by number. asked: the broker that is asked how things are, as none of the others.
+    """The nodes of one cluster, by number. asked: the broker that is asked how things
+    are, as none of the others.
 
     brokers: their numbers.
     """
@@ -119,7 +158,11 @@ class Nodes(dict):
     def __init__(self, stack, kind, roles, asked, properties):
         makes = apache_kafka_nodes if kind == APACHE_KAFKA else minikafka_nodes
         super().__init__(makes(roles, PROPERTIES | properties))
-        only_controls = {number for number, role in roles.items() if role == "controller" and kind == APACHE_KAFKA}
+        only_controls = {
+            number
+            for number, role in roles.items()
+            if role == "controller" and kind == APACHE_KAFKA
+        }
         self.brokers = sorted(roles.keys() - only_controls)
         self.asked = self[asked].bootstrap
         self.bootstrap = ",".join(self[number].bootstrap for number in self.brokers)
@@ -157,41 +200,73 @@ class Nodes(dict):
 
     def tool(self, name, *args):
         """What a tool of Apache Kafka prints."""
-        done = java_tool(name, "--bootstrap-server", self.asked, *args, timeout=PATIENCE_SECONDS)
+        done = java_tool(
+            name, "--bootstrap-server", self.asked, *args, timeout=PATIENCE_SECONDS
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def live(self):
-        """The brokers that are not fenced; none while the one that is asked has only just started."""
+        """The brokers that are not fenced; none while the one that is asked has only
+        just started.
+        """
         try:
-            return sorted(each.broker_id for each in self.ask("DescribeCluster", 0).brokers)
+            return sorted(
+                each.broker_id for each in self.ask("DescribeCluster", 0).brokers
+            )
         except (OSError, EOFError):
             return []
 
     def all_are_there(self):
-        return self.live() == self.brokers and all(node.is_ready() for node in self.values())
+        return self.live() == self.brokers and all(
+            node.is_ready() for node in self.values()
+        )
 
     def create(self, topic, *replicas, **configs):
-        """A topic of one partition with replicas on these brokers. The first leads, and all are in sync.
+        """A topic of one partition with replicas on these brokers. The first leads, and
+        all are in sync.
 
         What a test that failed has left dead is started before.
         """
-        self.start(*(number for number, node in self.items() if node.process.poll() is not None))
+        self.start(
+            *(
+                number
+                for number, node in self.items()
+                if node.process.poll() is not None
+            )
+        )
         until(self.all_are_there)
         assignments = [{"partition_index": 0, "broker_ids": list(replicas)}]
-        settings = [{"name": name.replace("_", "."), "value": str(value)} for name, value in configs.items()]
-        wanted = {"name": topic, "num_partitions": -1, "replication_factor": -1, "assignments": assignments}
+        settings = [
+            {"name": name.replace("_", "."), "value": str(value)}
+            for name, value in configs.items()
+        ]
+        wanted = {
+            "name": topic,
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "assignments": assignments,
+        }
 
         def is_created():
-            [told] = self.ask("CreateTopics", 7, topics=[wanted | {"configs": settings}], timeout_ms=60_000).topics
+            [told] = self.ask(
+                "CreateTopics",
+                7,
+                topics=[wanted | {"configs": settings}],
+                timeout_ms=60_000,
+            ).topics
             return told.error_code in (Error.NONE, Error.TOPIC_ALREADY_EXISTS)
 
         until(is_created)
         until(lambda: self.described(topic) == (replicas[0], sorted(replicas)))
 
     def partition(self, topic):
-        """The topic's partition as DescribeTopicPartitions tells it, None while the broker knows no such topic."""
-        [found] = self.ask("DescribeTopicPartitions", 0, topics=[{"name": topic}]).topics
+        """The topic's partition as DescribeTopicPartitions tells it, None while the
+        broker knows no such topic.
+        """
+        [found] = self.ask(
+            "DescribeTopicPartitions", 0, topics=[{"name": topic}]
+        ).topics
         return found.partitions[0] if found.partitions else None
 
     def described(self, topic):
@@ -203,18 +278,33 @@ class Nodes(dict):
         wanted = [{"topic": topic, "partitions": [0]}]
 
         def done():
-            answer = self.ask("ElectLeaders", 2, election_type=how, topic_partitions=wanted, timeout_ms=60_000)
+            answer = self.ask(
+                "ElectLeaders",
+                2,
+                election_type=how,
+                topic_partitions=wanted,
+                timeout_ms=60_000,
+            )
             [each] = answer.replica_election_results
-            return each.partition_result[0].error_code in (Error.NONE, Error.ELECTION_NOT_NEEDED)
+            return each.partition_result[0].error_code in (
+                Error.NONE,
+                Error.ELECTION_NOT_NEEDED,
+            )
 
         until(done)
 
     def configure(self, topic, name, value):
         configs = [{"name": name, "config_operation": SET, "value": value}]
-        resource = {"resource_type": TOPIC_RESOURCE, "resource_name": topic, "configs": configs}
+        resource = {
+            "resource_type": TOPIC_RESOURCE,
+            "resource_name": topic,
+            "configs": configs,
+        }
 
         def is_set():
-            [answer] = self.ask("IncrementalAlterConfigs", 1, resources=[resource]).responses
+            [answer] = self.ask(
+                "IncrementalAlterConfigs", 1, resources=[resource]
+            ).responses
             return answer.error_code == Error.NONE
 
         until(is_set)
@@ -225,12 +315,21 @@ class Nodes(dict):
     def read(self, topic):
         """What a consumer gets up to the high watermark: its end offset is that."""
         at, values = TopicPartition(topic, 0), []
-        consumer = KafkaConsumer(bootstrap_servers=self.bootstrap, auto_offset_reset="earliest")
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.bootstrap, auto_offset_reset="earliest"
+        )
         consumer.assign([at])
-        end, deadline = consumer.end_offsets([at])[at], time.monotonic() + PATIENCE_SECONDS
+        end, deadline = (
+            consumer.end_offsets([at])[at],
+            time.monotonic() + PATIENCE_SECONDS,
+        )
         while consumer.position(at) < end:
             assert time.monotonic() < deadline, (values, end)
-            values += [record.value for some in consumer.poll(timeout_ms=500).values() for record in some]
+            values += [
+                record.value
+                for some in consumer.poll(timeout_ms=500).values()
+                for record in some
+            ]
         consumer.close()
         return values
 
@@ -241,7 +340,9 @@ def running(kind, roles, asked=1, **properties):
     if sys.platform == "win32":
         pytest.skip("no signal stops a process cleanly there, or for a while")
     with ExitStack() as stack:
-        named = {name.replace("_", "."): str(value) for name, value in properties.items()}
+        named = {
+            name.replace("_", "."): str(value) for name, value in properties.items()
+        }
         yield Nodes(stack, kind, roles, asked, named)
 
 

@@ -20,11 +20,20 @@ def words(page):
 
 
 def test_a_verdict_shows_its_headline_its_lines_and_a_mark_with_a_word():
-    page = Verdict("Not yet: <b> is lost", False, lines=("smallest case: a & b",))._repr_mimebundle_()["text/html"]
+    page = Verdict(
+        "Not yet: <b> is lost", False, lines=("smallest case: a & b",)
+    )._repr_mimebundle_()["text/html"]
     assert "&lt;b&gt;" in page and 'aria-label="wrong"' in page
-    assert "Not yet: <b> is lost" in words(page) and "smallest case: a & b" in words(page)
-    assert 'aria-label="right"' in Verdict("Right.", True)._repr_mimebundle_()["text/html"]
-    assert 'aria-label="open"' in Verdict("Stub.", False, attempted=False)._repr_mimebundle_()["text/html"]
+    assert "Not yet: <b> is lost" in words(page) and "smallest case: a & b" in words(
+        page
+    )
+    assert (
+        'aria-label="right"' in Verdict("Right.", True)._repr_mimebundle_()["text/html"]
+    )
+    assert (
+        'aria-label="open"'
+        in Verdict("Stub.", False, attempted=False)._repr_mimebundle_()["text/html"]
+    )
 
 
 def test_every_question_of_an_exit_ticket_has_its_own_mark():
@@ -35,23 +44,38 @@ def test_every_question_of_an_exit_ticket_has_its_own_mark():
 
 
 def test_claims_predictions_and_progress_say_as_cards_what_they_say_as_text():
-    for said in (lesson("04").claims(), lesson("04").progress(), predict("`a` or b?", ["a", "b"], mine=1).settle(2)):
+    for said in (
+        lesson("04").claims(),
+        lesson("04").progress(),
+        predict("`a` or b?", ["a", "b"], mine=1).settle(2),
+    ):
         bundle = said._repr_mimebundle_()
         assert bundle["text/plain"] == str(said)
         shown = words(bundle["text/html"])
-        assert all(word in shown for word in re.findall("[a-z]{4,}", str(said)) if word != "lesson")
+        assert all(
+            word in shown
+            for word in re.findall("[a-z]{4,}", str(said))
+            if word != "lesson"
+        )
 
 
 def test_text_is_all_there_is_under_nbval(monkeypatch):
     monkeypatch.setenv("MINIKAFKA_PICTURES", "text")
-    for shown in (Verdict("Right.", True), lesson("04").claims(), predict("?", ["a", "b"])):
+    for shown in (
+        Verdict("Right.", True),
+        lesson("04").claims(),
+        predict("?", ["a", "b"]),
+    ):
         assert set(shown._repr_mimebundle_()) == {"text/plain"}
 
 
 def test_marks_stand_out_from_their_colour():
     def luminance(colour):
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        r, g, b = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        r, g, b = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+            for part in parts
+        )
         return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
     for _, colour in cards.MARKS.values():

@@ -1,4 +1,6 @@
-"""Verdicts: what a learner hears, and that nothing an answer does brings a check down."""
+"""Verdicts: what a learner hears, and that nothing an answer does brings a check
+down.
+"""
 
 import select
 import textwrap
@@ -85,7 +87,9 @@ def test_an_exception_is_a_verdict_with_the_learners_lines_last():
     assert lines[-1].strip().endswith("in double:  return n + missing  # noqa: F821")
 
 
-@pytest.mark.parametrize("error", [SystemExit, RecursionError, AssertionError, GeneratorExit])
+@pytest.mark.parametrize(
+    "error", [SystemExit, RecursionError, AssertionError, GeneratorExit]
+)
 def test_whatever_an_answer_raises_the_check_goes_on(error):
     def double(n):
         raise error("calmly")
@@ -128,7 +132,9 @@ def test_what_the_answer_printed_is_shown_for_the_smallest_case_only():
 
 @pytest.mark.parametrize("answer", [None, 3, "double", [1]])
 def test_something_that_is_no_function_is_named(answer):
-    assert "Not yet: this is" in verdict(answer).headline and "without brackets" in str(verdict(answer))
+    assert "Not yet: this is" in verdict(answer).headline and "without brackets" in str(
+        verdict(answer)
+    )
 
 
 def test_the_stub_is_not_attempted_yet():
@@ -141,10 +147,15 @@ def test_the_stub_is_not_attempted_yet():
         ...
 
     found = verdict(double)
-    assert str(found) == "Not attempted yet: double is still the stub." and not found.attempted
+    assert (
+        str(found) == "Not attempted yet: double is still the stub."
+        and not found.attempted
+    )
 
 
-@pytest.mark.parametrize("answer", [lambda n: 0, lambda n: "", lambda n: n, lambda n: False])
+@pytest.mark.parametrize(
+    "answer", [lambda n: 0, lambda n: "", lambda n: n, lambda n: False]
+)
 def test_a_short_answer_is_no_stub(answer):
     assert verdict(answer).attempted
 
@@ -165,16 +176,30 @@ def test_a_class_is_a_stub_when_all_its_methods_are():
     assert is_stub(Log) and not is_stub(Begun)
 
 
-HALF = Rung("it is half", lambda answer, case: None if answer == 7 else f"not {answer}.", cases={"half of 14": None})
+HALF = Rung(
+    "it is half",
+    lambda answer, case: None if answer == 7 else f"not {answer}.",
+    cases={"half of 14": None},
+)
 
 
 def test_a_number_is_asked_for_as_a_number():
     asked = Exercise("moved", "yes.", ("", "", ""), (HALF,), takes=whole_number)
     assert verdict(..., asked).headline.startswith("Not attempted yet")
     assert verdict(None, asked).headline.startswith("Not attempted yet")
-    assert verdict("7", asked).headline == "Not yet: moved should be a number, and this is '7'."
-    assert verdict(7.5, asked).headline == "Not yet: moved should be a whole number, and this is 7.5."
-    assert verdict(7, asked).right and verdict(7.0, asked).right and not verdict(True, asked).right
+    assert (
+        verdict("7", asked).headline
+        == "Not yet: moved should be a number, and this is '7'."
+    )
+    assert (
+        verdict(7.5, asked).headline
+        == "Not yet: moved should be a whole number, and this is 7.5."
+    )
+    assert (
+        verdict(7, asked).right
+        and verdict(7.0, asked).right
+        and not verdict(True, asked).right
+    )
 
 
 @pytest.mark.parametrize("answer", [float("nan"), float("inf"), 7j, [7], True])
@@ -203,7 +228,14 @@ def test_a_fault_that_cannot_be_is_told_in_one_line(answer, words):
     assert words in found.headline and not found.lines
 
 
-@pytest.mark.parametrize("answer", [Crash("careful", call=3), (Crash("careful", call=3),), iter([Crash("careful", 1)])])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Crash("careful", call=3),
+        (Crash("careful", call=3),),
+        iter([Crash("careful", 1)]),
+    ],
+)
 def test_one_fault_by_itself_is_a_list_of_one_and_any_iterable_will_do(answer):
     assert all(isinstance(fault, Crash) for fault in FAULTS(answer))
 
@@ -216,15 +248,22 @@ def totals_wrongly(answer, case):
     return None if found == sum(case) else f"the sum of {case} is not {found}."
 
 
-TOTAL = Exercise("total", "yes.", ("", "", ""), (Rung("sums", totals_wrongly, cases={"two": [1, 2]}),))
+TOTAL = Exercise(
+    "total",
+    "yes.",
+    ("", "", ""),
+    (Rung("sums", totals_wrongly, cases={"two": [1, 2]}),),
+)
 
 
 def test_an_argument_that_was_changed_is_told_in_one_line():
     def total(values):
         return sum(values.pop() for _ in range(len(values)))
 
-    assert verdict(total, TOTAL).headline == (
-        "Not yet: it changed its argument values, which is the caller's: [1, 2] became []."
+    assert (
+        verdict(total, TOTAL).headline
+        == "Not yet: it changed its argument values, which is the caller's: [1, 2]"
+        " became []."
     )
 
 
@@ -237,9 +276,13 @@ def test_a_changed_argument_spoils_neither_the_case_nor_the_reason():
 
 
 def test_what_the_check_does_wrong_is_not_blamed_on_the_answer():
-    wrong = Rung("divides", lambda answer, case: f"{case / answer(case)}", cases={"one": 1})
+    wrong = Rung(
+        "divides", lambda answer, case: f"{case / answer(case)}", cases={"one": 1}
+    )
     found = verdict(lambda n: 0, Exercise("half", "yes.", ("", "", ""), (wrong,)))
-    assert found.headline == "The check of half itself stopped; your code is not to blame."
+    assert (
+        found.headline == "The check of half itself stopped; your code is not to blame."
+    )
     assert not found.right and not found.attempted and "ZeroDivisionError" in str(found)
 
 
@@ -254,7 +297,9 @@ def test_an_exception_that_the_check_expects_is_its_to_judge():
     def look(n):
         raise KeyError(n)
 
-    exercise = Exercise("look", "yes.", ("", "", ""), (Rung("refuses", refuses, cases={"beyond": 5}),))
+    exercise = Exercise(
+        "look", "yes.", ("", "", ""), (Rung("refuses", refuses, cases={"beyond": 5}),)
+    )
     assert verdict(lambda n: [][n], exercise).right
     assert "it raised KeyError: 5" in str(verdict(look, exercise))
 
@@ -268,7 +313,11 @@ def test_a_generator_is_read_and_one_without_end_is_told():
         while True:
             yield n
 
-    rung = Rung("twice", lambda answer, n: None if answer(n) == [n, n] else "no.", cases={"one": 1})
+    rung = Rung(
+        "twice",
+        lambda answer, n: None if answer(n) == [n, n] else "no.",
+        cases={"one": 1},
+    )
     exercise = Exercise("pairs", "yes.", ("", "", ""), (rung,))
     assert verdict(pairs, exercise).right
     assert "more than 100,000 values and no end" in verdict(endless, exercise).headline
@@ -292,7 +341,10 @@ def test_an_answer_that_is_too_slow_in_all_is_told_so():
         return 2 * n
 
     quick = Exercise("double", "yes.", ("", "", ""), DOUBLE.rungs, call_seconds=0.2)
-    assert "too slow: all cases together took more than 1 s" in verdict(double, quick).headline
+    assert (
+        "too slow: all cases together took more than 1 s"
+        in verdict(double, quick).headline
+    )
 
 
 def test_the_checks_own_work_takes_none_of_the_answers_time():
@@ -300,18 +352,29 @@ def test_the_checks_own_work_takes_none_of_the_answers_time():
         burn(30_000_000)
         return None if answer(case) == 2 else "no."
 
-    exercise = Exercise("double", "yes.", ("", "", ""), (Rung("twice", slowly, cases={"one": 1}),), call_seconds=0.1)
+    exercise = Exercise(
+        "double",
+        "yes.",
+        ("", "", ""),
+        (Rung("twice", slowly, cases={"one": 1}),),
+        call_seconds=0.1,
+    )
     assert verdict(lambda n: 2 * n, exercise).right
 
 
-@pytest.mark.parametrize("wait", [lambda: select.select([], [], [], 1000), lambda: threading.Event().wait()])
+@pytest.mark.parametrize(
+    "wait", [lambda: select.select([], [], [], 1000), lambda: threading.Event().wait()]
+)
 def test_code_that_only_waits_is_stopped_too(wait):
     def double(n):
         wait()
         return 2 * n
 
     quick = Exercise("double", "yes.", ("", "", ""), DOUBLE.rungs, call_seconds=0.1)
-    assert "and computed nothing. What does it wait for?" in verdict(double, quick).headline
+    assert (
+        "and computed nothing. What does it wait for?"
+        in verdict(double, quick).headline
+    )
 
 
 def test_objects_of_a_class_are_guarded_too():
@@ -333,8 +396,17 @@ def test_objects_of_a_class_are_guarded_too():
         answer().delete()
 
     def of(broken):
-        return Exercise("Log", "yes.", ("", "", ""), (Rung("", broken, cases={"": []}),), call_seconds=0.1)
+        return Exercise(
+            "Log",
+            "yes.",
+            ("", "", ""),
+            (Rung("", broken, cases={"": []}),),
+            call_seconds=0.1,
+        )
 
     assert "it changed its argument values" in verdict(Log, of(appends)).headline
     assert "had not come back after 0.1 s" in verdict(Log, of(spins)).headline
-    assert "it raised AttributeError: 'Log' object has no attribute 'delete'" in verdict(Log, of(misses)).headline
+    assert (
+        "it raised AttributeError: 'Log' object has no attribute 'delete'"
+        in verdict(Log, of(misses)).headline
+    )

@@ -13,7 +13,9 @@ ROOT = claims.LEDGER.parents[1]
 @pytest.mark.parametrize("claim", claims.ledger(), ids=lambda claim: claim.id)
 def test_a_claim_has_a_verdict_a_condition_and_evidence_that_exists(claim):
     assert claim.verdict in claims.VERDICTS
-    assert bool(claim.but) == (claim.verdict != "true"), "a condition, unless it is simply true"
+    assert bool(claim.but) == (claim.verdict != "true"), (
+        "a condition, unless it is simply true"
+    )
     assert claim.lesson in editions.notebooks() and claim.evidence
     for evidence in claim.evidence:
         assert evidence.on in claims.RUN_ON
@@ -24,9 +26,17 @@ def test_a_claim_has_a_verdict_a_condition_and_evidence_that_exists(claim):
 def exists(where):
     lesson, _, cell = where.partition("#")
     if cell:
-        return cell in {each.id for each in nbformat.read(editions.notebooks()[lesson], as_version=4).cells}
+        return cell in {
+            each.id
+            for each in nbformat.read(editions.notebooks()[lesson], as_version=4).cells
+        }
     path, _, name = where.partition("::")
-    return re.search(rf"^def {name}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE) is not None
+    return (
+        re.search(
+            rf"^def {name}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE
+        )
+        is not None
+    )
 
 
 def test_claims_have_ids_of_their_own():

@@ -1,4 +1,6 @@
-"""What lesson 05 claims about consumer groups, run on minikafka and on Apache Kafka over TCP."""
+"""What lesson 05 claims about consumer groups, run on minikafka and on Apache Kafka
+over TCP.
+"""
 
 import signal
 import subprocess
@@ -14,14 +16,17 @@ from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic,
 
 __all__ = ["bootstrap", "topic", "write"]  # fixtures
 
-# Long: when a poll of kafka-python 3.0 ends between JoinGroup and SyncGroup, the member forgets to take over its share.
+# Long: when a poll of kafka-python 3.0 ends between JoinGroup and SyncGroup, the member
+# forgets to take over its share.
 POLL_MS = 2000
 
 
 class Member(threading.Thread):
-    """A consumer that polls in a thread of its own. share: its partitions; read: (partition, offset) of its records.
+    """A consumer that polls in a thread of its own. share: its partitions; read:
+    (partition, offset) of its records.
 
-    rests_after: having read so many it stops polling until rested is set, then commits; error: what that raised.
+    rests_after: having read so many it stops polling until rested is set, then commits;
+    error: what that raised.
     """
 
     def __init__(self, changed, consumer, rests_after=None):
@@ -34,8 +39,14 @@ class Member(threading.Thread):
         while not self.ended.is_set():
             found = self.consumer.poll(timeout_ms=POLL_MS)
             with self.changed:
-                self.read += [(record.partition, record.offset) for records in found.values() for record in records]
-                self.share = sorted(partition.partition for partition in self.consumer.assignment())
+                self.read += [
+                    (record.partition, record.offset)
+                    for records in found.values()
+                    for record in records
+                ]
+                self.share = sorted(
+                    partition.partition for partition in self.consumer.assignment()
+                )
                 self.changed.notify_all()
             if self.rests_after == len(self.read):
                 self.rests_after = None
@@ -79,7 +90,8 @@ for record in consumer:
 
 
 class CarefulProcess(threading.Thread):
-    """A member that is a process, so that a test can kill it, or let it stand still. said: its lines.
+    """A member that is a process, so that a test can kill it, or let it stand still.
+    said: its lines.
 
     It says which record it has, waits for a line, commits, and says what came of that.
     """
@@ -88,7 +100,9 @@ class CarefulProcess(threading.Thread):
         super().__init__(daemon=True)
         self.changed, self.said = changed, []
         command = [sys.executable, "-c", CAREFUL, *words]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def run(self):
         for line in self.process.stdout:
@@ -110,16 +124,31 @@ class Party:
         self.processes = []
 
     def start(self, name, group, rests_after=None, **settings):
-        """One more member of the group, which reads the topic of this name from the start and commits nothing."""
-        defaults = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "heartbeat_interval_ms": 500}
-        consumer = KafkaConsumer(name, bootstrap_servers=self.bootstrap, group_id=group, **{**defaults, **settings})
+        """One more member of the group, which reads the topic of this name from the
+        start and commits nothing.
+        """
+        defaults = {
+            "auto_offset_reset": "earliest",
+            "enable_auto_commit": False,
+            "heartbeat_interval_ms": 500,
+        }
+        consumer = KafkaConsumer(
+            name,
+            bootstrap_servers=self.bootstrap,
+            group_id=group,
+            **{**defaults, **settings},
+        )
         self.members.append(Member(self.changed, consumer, rests_after))
         self.members[-1].start()
         return self.members[-1]
 
     def careful_process(self, name, session_ms):
-        """One more member of the group of this name, which reads the topic of this name."""
-        self.processes.append(CarefulProcess(self.changed, self.bootstrap, name, str(session_ms)))
+        """One more member of the group of this name, which reads the topic of this
+        name.
+        """
+        self.processes.append(
+            CarefulProcess(self.changed, self.bootstrap, name, str(session_ms))
+        )
         self.processes[-1].start()
         return self.processes[-1]
 
@@ -127,7 +156,10 @@ class Party:
         with self.changed:
             came = self.changed.wait_for(holds, PATIENCE_SECONDS)
             said = [process.said for process in self.processes]
-            assert came, ([(member.share, member.read) for member in self.members], said)
+            assert came, (
+                [(member.share, member.read) for member in self.members],
+                said,
+            )
 
 
 @pytest.fixture
@@ -143,7 +175,9 @@ def party(bootstrap):
 
 
 @pytest.mark.parametrize(
-    ("partitions", "steps"), [(3, (1, 2, 3, 4)), (4, (2, 3)), (6, (3,)), (10, (10,))], ids=["3", "4", "6", "10"]
+    ("partitions", "steps"),
+    [(3, (1, 2, 3, 4)), (4, (2, 3)), (6, (3,)), (10, (10,))],
+    ids=["3", "4", "6", "10"],
 )
 def test_partitions_are_shared_as_far_as_they_divide_and_members_beyond_their_number_idle(
     topic, party, partitions, steps
@@ -156,13 +190,20 @@ def test_partitions_are_shared_as_far_as_they_divide_and_members_beyond_their_nu
         sizes = [each] * (count - more) + [each + 1] * more
 
         def even(sizes=sizes):
-            given = sorted(number for member in party.members for number in member.share)
-            return given == list(range(partitions)) and sorted(len(member.share) for member in party.members) == sizes
+            given = sorted(
+                number for member in party.members for number in member.share
+            )
+            return (
+                given == list(range(partitions))
+                and sorted(len(member.share) for member in party.members) == sizes
+            )
 
         party.wait_until(even)
 
 
-def test_another_group_gets_every_record_too_and_the_first_does_not_notice(topic, party, write):
+def test_another_group_gets_every_record_too_and_the_first_does_not_notice(
+    topic, party, write
+):
     name = topic(partitions=2)
     billing = party.start(name, f"{name}-billing")
     party.wait_until(lambda: billing.share == [0, 1])
@@ -187,9 +228,14 @@ class EverythingToAll(RangePartitionAssignor):
         return {member.member_id: whole for member in members}
 
 
-def test_the_coordinator_hands_out_what_a_member_decided_even_where_a_partition_has_two_owners(topic, party, write):
+def test_the_coordinator_hands_out_what_a_member_decided_even_where_a_partition_has_two_owners(
+    topic, party, write
+):
     name = topic(partitions=2)
-    members = [party.start(name, name, partition_assignment_strategy=[EverythingToAll]) for _ in range(2)]
+    members = [
+        party.start(name, name, partition_assignment_strategy=[EverythingToAll])
+        for _ in range(2)
+    ]
     party.wait_until(lambda: all(member.share == [0, 1] for member in members))
     for partition in (0, 1):
         write(name, [b"order"] * 2, partition=partition)
@@ -197,7 +243,9 @@ def test_the_coordinator_hands_out_what_a_member_decided_even_where_a_partition_
     party.wait_until(lambda: all(set(member.read) == everything for member in members))
 
 
-def test_kip_62_who_does_not_poll_in_time_is_out_may_not_commit_and_its_records_come_again(topic, party, write):
+def test_kip_62_who_does_not_poll_in_time_is_out_may_not_commit_and_its_records_come_again(
+    topic, party, write
+):
     name = topic()
     write(name, [b"order"] * 3, partition=0)
     slow = party.start(name, name, rests_after=3, max_poll_interval_ms=1000)
@@ -210,7 +258,9 @@ def test_kip_62_who_does_not_poll_in_time_is_out_may_not_commit_and_its_records_
 
 
 def a_pair(topic, party, session_ms):
-    """A member and a careful process share two partitions: both, the topic, and the process's partition."""
+    """A member and a careful process share two partitions: both, the topic, and the
+    process's partition.
+    """
     name = topic(partitions=2)
     other = party.start(name, name)
     careful = party.careful_process(name, session_ms)
@@ -218,13 +268,19 @@ def a_pair(topic, party, session_ms):
     return other, careful, name, 1 - other.share[0]
 
 
-def test_a_member_that_is_killed_stays_in_the_group_while_its_session_lasts(topic, party, write):
+def test_a_member_that_is_killed_stays_in_the_group_while_its_session_lasts(
+    topic, party, write
+):
     other, killed, name, _ = a_pair(topic, party, session_ms=45_000)
     killed.kill()
     write(name, [b"order"] * 3, partition=other.share[0])
     party.wait_until(lambda: len(other.read) == 3)
     group = topic.admin.describe_groups([name])[name]
-    assert group["group_state"] == "Stable" and len(group["members"]) == 2 and len(other.share) == 1
+    assert (
+        group["group_state"] == "Stable"
+        and len(group["members"]) == 2
+        and len(other.share) == 1
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal stops a process there")

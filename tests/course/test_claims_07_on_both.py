@@ -1,4 +1,6 @@
-"""What lesson 07 claims about lag and members, run on minikafka and on Apache Kafka over TCP."""
+"""What lesson 07 claims about lag and members, run on minikafka and on Apache Kafka
+over TCP.
+"""
 
 import time
 
@@ -7,7 +9,13 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from tests.course.test_claims_05_on_both import party
-from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, take, topic, write
+from tests.course.test_claims_on_both import (
+    PATIENCE_SECONDS,
+    bootstrap,
+    take,
+    topic,
+    write,
+)
 from tests.kafka import java_tool
 
 __all__ = ["bootstrap", "party", "topic", "write"]  # fixtures
@@ -22,7 +30,14 @@ def member(bootstrap):
 
     def join(name, **settings):
         defaults = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
-        made.append(KafkaConsumer(name, bootstrap_servers=bootstrap, group_id=name, **{**defaults, **settings}))
+        made.append(
+            KafkaConsumer(
+                name,
+                bootstrap_servers=bootstrap,
+                group_id=name,
+                **{**defaults, **settings},
+            )
+        )
         return made[-1]
 
     yield join
@@ -32,19 +47,27 @@ def member(bootstrap):
 
 @pytest.fixture
 def described(bootstrap):
-    """What Kafka's own tool says of a group: {partition: (committed, log end, lag)}, as texts."""
+    """What Kafka's own tool says of a group: {partition: (committed, log end, lag)}, as
+    texts.
+    """
 
     def rows(group):
-        done = java_tool(COMMAND, "--bootstrap-server", bootstrap, "--describe", "--group", group)
+        done = java_tool(
+            COMMAND, "--bootstrap-server", bootstrap, "--describe", "--group", group
+        )
         assert done.returncode == 0, done.stderr
-        words = [line.split() for line in done.stdout.splitlines() if line.startswith(group)]
+        words = [
+            line.split() for line in done.stdout.splitlines() if line.startswith(group)
+        ]
         return {int(row[2]): tuple(row[3:6]) for row in words}
 
     return rows
 
 
 @pytest.mark.java
-def test_tools_count_lag_from_the_committed_offset_and_show_a_dash_where_there_is_none(topic, write, member, described):
+def test_tools_count_lag_from_the_committed_offset_and_show_a_dash_where_there_is_none(
+    topic, write, member, described
+):
     name = topic(partitions=2)
     for partition in (0, 1):
         write(name, [b"order"] * 6, partition=partition)
@@ -55,7 +78,9 @@ def test_tools_count_lag_from_the_committed_offset_and_show_a_dash_where_there_i
 
 
 @pytest.mark.java
-def test_lag_counts_offsets_also_those_of_records_that_are_deleted(topic, write, member, described):
+def test_lag_counts_offsets_also_those_of_records_that_are_deleted(
+    topic, write, member, described
+):
     name = topic()
     write(name, [b"order"] * 6, partition=0)
     reader = member(name)
@@ -65,7 +90,9 @@ def test_lag_counts_offsets_also_those_of_records_that_are_deleted(topic, write,
     assert described(name) == {0: ("2", "6", "4")}  # one record is left to read
 
 
-def test_of_six_partitions_somebody_has_two_with_three_members_as_with_five(topic, party):
+def test_of_six_partitions_somebody_has_two_with_three_members_as_with_five(
+    topic, party
+):
     name = topic(partitions=6)
 
     def shares():
@@ -77,8 +104,12 @@ def test_of_six_partitions_somebody_has_two_with_three_members_as_with_five(topi
         party.wait_until(lambda expected=expected: shares() == expected)
 
 
-def test_a_group_that_does_five_while_four_come_in_catches_up_in_four_times_the_outage(topic, write, member):
-    """Counted in rounds, not in time: in each round four records come in, and the group may take up to five."""
+def test_a_group_that_does_five_while_four_come_in_catches_up_in_four_times_the_outage(
+    topic, write, member
+):
+    """Counted in rounds, not in time: in each round four records come in, and the group
+    may take up to five.
+    """
     name = topic()
     reader = member(name, max_poll_records=5)
     outage = 3
@@ -91,17 +122,25 @@ def test_a_group_that_does_five_while_four_come_in_catches_up_in_four_times_the_
     assert rounds == 4 * outage
 
 
-def test_kip_62_who_polls_too_late_has_committed_nothing_by_itself_and_gets_the_same_again(topic, write, member):
+def test_kip_62_who_polls_too_late_has_committed_nothing_by_itself_and_gets_the_same_again(
+    topic, write, member
+):
     name = topic()
     write(name, [b"order"] * 3, partition=0)
-    slow = member(name, enable_auto_commit=True, auto_commit_interval_ms=100, max_poll_interval_ms=1000)
+    slow = member(
+        name,
+        enable_auto_commit=True,
+        auto_commit_interval_ms=100,
+        max_poll_interval_ms=1000,
+    )
     assert [record.offset for record in take(slow, 3)] == [0, 1, 2]
     until = time.monotonic() + PATIENCE_SECONDS
     while members_of(topic.admin, name) and time.monotonic() < until:
         pass  # it works, and its client takes it out of the group
     assert members_of(topic.admin, name) == []
     assert [record.offset for record in take(slow, 3)] == [0, 1, 2]
-    assert slow.committed(TopicPartition(name, 0)) in (None, 0)  # 0: an interval went by before the first record came
+    # 0: an interval went by before the first record came
+    assert slow.committed(TopicPartition(name, 0)) in (None, 0)
 
 
 def members_of(admin, group):

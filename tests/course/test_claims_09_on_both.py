@@ -1,4 +1,5 @@
-"""What lesson 09 claims about replication, on three brokers of both kinds that are killed and frozen.
+"""What lesson 09 claims about replication, on three brokers of both kinds that are
+killed and frozen.
 
 Broker 1 is the only controller, so that both others may die.
 """
@@ -24,14 +25,19 @@ TOPICS = "org.apache.kafka.tools.TopicCommand"
 
 @pytest.fixture(scope="module", params=BOTH)
 def brokers(request):
-    options = {"replica_lag_time_max_ms": LAG_MS, "replica_fetch_wait_max_ms": FETCH_WAIT_MS}
+    options = {
+        "replica_lag_time_max_ms": LAG_MS,
+        "replica_fetch_wait_max_ms": FETCH_WAIT_MS,
+    }
     with running(request.param, ROLES, **options) as nodes:
         yield nodes
 
 
 @pytest.fixture
 def topic(brokers):
-    """Makes a topic with replicas on these brokers, the first of which leads. It has one record."""
+    """Makes a topic with replicas on these brokers, the first of which leads. It has
+    one record.
+    """
 
     def make(*replicas, **configs):
         name = f"orders-{next(NUMBERS)}"
@@ -69,7 +75,9 @@ def test_min_insync_replicas_is_capped_at_the_number_of_replicas(topic, producer
     assert sent(producer(acks="all"), name, b"paid") == 1
 
 
-def test_acks_all_waits_for_a_follower_that_stands_still_until_it_is_out_of_the_isr(brokers, topic, producer):
+def test_acks_all_waits_for_a_follower_that_stands_still_until_it_is_out_of_the_isr(
+    brokers, topic, producer
+):
     """min.insync.replicas=2 is met all the time, by the two others."""
     name = topic(1, 2, 3, min_insync_replicas=2)
     shop = producer(acks="all")
@@ -90,9 +98,14 @@ def test_kip_966_below_min_insync_replicas_acks_all_is_refused_and_what_acks_1_w
     brokers.kill(3)
     until(lambda: brokers.described(name) == (1, [1]))
     found = brokers.partition(name)
-    assert (found.eligible_leader_replicas, found.last_known_elr) == ([3], []), "3 left it when 2 was out"
+    assert (found.eligible_leader_replicas, found.last_known_elr) == (
+        [3],
+        [],
+    ), "3 left it when 2 was out"
     with pytest.raises((NotEnoughReplicasError, KafkaTimeoutError)):
-        producer(acks="all", retries=0, enable_idempotence=False).send(name, b"refused").get(timeout=60)
+        producer(acks="all", retries=0, enable_idempotence=False).send(
+            name, b"refused"
+        ).get(timeout=60)
     assert sent(producer(acks=1), name, b"paid") == 1
     assert brokers.read(name) == [b"created"]
     brokers.start(3)
@@ -109,7 +122,8 @@ def test_with_acks_1_a_record_is_gone_when_the_leader_dies_before_a_follower_fet
     sent(shop, name, b"paid")
     until(lambda: brokers.read(name) == [b"created", b"paid"])
     with brokers.frozen(1, 3):
-        # The first ones may leave with the answers to fetches that wait at the leader; nobody asks for the next.
+        # The first ones may leave with the answers to fetches that wait at the leader;
+        # nobody asks for the next.
         deadline = time.monotonic() + 4 * FETCH_WAIT_MS / 1000
         while time.monotonic() < deadline:
             sent(shop, name, b"shipped")
@@ -120,4 +134,8 @@ def test_with_acks_1_a_record_is_gone_when_the_leader_dies_before_a_follower_fet
     until(lambda: 2 in brokers.described(name)[1])
     sent(producer(acks="all"), name, b"returned")
     values = brokers.read(name)
-    assert values[:2] == [b"created", b"paid"] and values[-1] == b"returned" and b"delivered" not in values
+    assert (
+        values[:2] == [b"created", b"paid"]
+        and values[-1] == b"returned"
+        and b"delivered" not in values
+    )

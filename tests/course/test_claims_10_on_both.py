@@ -1,4 +1,5 @@
-"""What lesson 10 claims about failover, on three brokers of both kinds that are killed, stopped and started again.
+"""What lesson 10 claims about failover, on three brokers of both kinds that are killed,
+stopped and started again.
 
 Broker 1 is the only controller, so that both others may be away.
 """
@@ -11,7 +12,16 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.clients.brokers import until
-from tests.course.processes import BOTH, NOBODY, PATIENCE_SECONDS, PREFERRED, PROPERTIES, UNCLEAN, running, sent
+from tests.course.processes import (
+    BOTH,
+    NOBODY,
+    PATIENCE_SECONDS,
+    PREFERRED,
+    PROPERTIES,
+    UNCLEAN,
+    running,
+    sent,
+)
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -34,7 +44,9 @@ def wrote(brokers, topic, value):
 
 @pytest.fixture
 def topic(brokers):
-    """A topic with replicas on 2 and 3, led by 2, both in sync; it has the record `created`."""
+    """A topic with replicas on 2 and 3, led by 2, both in sync; it has the record
+    `created`.
+    """
     name = f"orders-{next(NUMBERS)}"
     brokers.create(name, 2, 3)
     assert wrote(brokers, name, b"created") == 0
@@ -68,14 +80,26 @@ def test_a_clean_stop_hands_over_before_the_broker_ends(brokers, topic):
 
 
 def test_a_producer_carries_on_when_the_leader_changes(brokers, topic):
-    """The first leader goes by kill -9, the next by a clean stop. The client is librdkafka: kafka-python 3.0's producer
-    may try for ever to reach a leader that is no broker any more (UnknownBrokerIdError).
+    """The first leader goes by kill -9, the next by a clean stop. The client is
+    librdkafka: kafka-python 3.0's producer may try for ever to reach a leader that is
+    no broker any more (UnknownBrokerIdError).
     """
-    offsets, settings = [], {"bootstrap.servers": brokers.bootstrap, "enable.idempotence": True, "log_level": 0}
+    offsets, settings = (
+        [],
+        {
+            "bootstrap.servers": brokers.bootstrap,
+            "enable.idempotence": True,
+            "log_level": 0,
+        },
+    )
     producer = Producer(settings)
 
     def send(value):
-        producer.produce(topic, value, on_delivery=lambda error, message: offsets.append(message.offset()))
+        producer.produce(
+            topic,
+            value,
+            on_delivery=lambda error, message: offsets.append(message.offset()),
+        )
         assert producer.flush(PATIENCE_SECONDS) == 0
 
     send(b"before")
@@ -92,8 +116,12 @@ def test_a_producer_carries_on_when_the_leader_changes(brokers, topic):
     assert brokers.read(topic) == [b"created", b"before", b"killed", b"stopped"]
 
 
-def test_nobody_leads_rather_than_a_replica_that_lacks_records_and_an_unclean_election_loses_them(brokers, topic):
-    """KIP-966: 2 was the last in sync, so it stays eligible, and 3 doesn't become so by coming back."""
+def test_nobody_leads_rather_than_a_replica_that_lacks_records_and_an_unclean_election_loses_them(
+    brokers, topic
+):
+    """KIP-966: 2 was the last in sync, so it stays eligible, and 3 doesn't become so by
+    coming back.
+    """
     brokers.kill(3)
     until(lambda: brokers.described(topic) == (2, [2]))
     assert wrote(brokers, topic, b"paid") == 1

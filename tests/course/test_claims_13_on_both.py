@@ -1,4 +1,6 @@
-"""What lesson 13 claims about transactions, run on minikafka and on Apache Kafka over TCP, with two clients."""
+"""What lesson 13 claims about transactions, run on minikafka and on Apache Kafka over
+TCP, with two clients.
+"""
 
 import time
 from contextlib import closing
@@ -22,7 +24,11 @@ def transactional(bootstrap):
     """A producer with this transactional id, which it has said to its coordinator."""
 
     def make(name, **config):
-        options = {"bootstrap.servers": bootstrap, "transactional.id": name, "log_level": 0} | config
+        options = {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": name,
+            "log_level": 0,
+        } | config
         producer = Producer(options)
         producer.init_transactions(PATIENCE_SECONDS)
         return producer
@@ -33,15 +39,24 @@ def transactional(bootstrap):
 def sent(producer, topic, value, partition=0):
     """Its offset, when it is acknowledged."""
     told = []
-    producer.produce(topic, value, partition=partition, on_delivery=lambda error, message: told.append(message))
+    producer.produce(
+        topic,
+        value,
+        partition=partition,
+        on_delivery=lambda error, message: told.append(message),
+    )
     assert producer.flush(PATIENCE_SECONDS) == 0
     return told[0].offset()
 
 
 def end(bootstrap, topic, level, partition=0):
-    """Where a reader of this isolation level must stop: the log's end, or the last stable offset."""
+    """Where a reader of this isolation level must stop: the log's end, or the last
+    stable offset.
+    """
     partition = TopicPartition(topic, partition)
-    with closing(KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=level)) as consumer:
+    with closing(
+        KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=level)
+    ) as consumer:
         return consumer.end_offsets([partition])[partition]
 
 
@@ -51,7 +66,10 @@ def read(bootstrap, topic, level, partition=0):
     options = {"auto_offset_reset": "earliest", "isolation_level": level}
     with closing(KafkaConsumer(bootstrap_servers=bootstrap, **options)) as consumer:
         consumer.assign([at])
-        deadline, up_to = time.monotonic() + PATIENCE_SECONDS, consumer.end_offsets([at])[at]
+        deadline, up_to = (
+            time.monotonic() + PATIENCE_SECONDS,
+            consumer.end_offsets([at])[at],
+        )
         while consumer.position(at) < up_to:
             assert time.monotonic() < deadline
             for records in consumer.poll(timeout_ms=200).values():
@@ -63,7 +81,9 @@ def committed_up_to(bootstrap, topic, offset, partition=0):
     until(lambda: end(bootstrap, topic, "read_committed", partition) == offset)
 
 
-def test_kip_98_an_aborted_record_and_its_marker_stay_in_the_log_and_take_offsets(bootstrap, topic, transactional):
+def test_kip_98_an_aborted_record_and_its_marker_stay_in_the_log_and_take_offsets(
+    bootstrap, topic, transactional
+):
     name = topic()
     shop = transactional(name)
     shop.begin_transaction()
@@ -73,7 +93,10 @@ def test_kip_98_an_aborted_record_and_its_marker_stay_in_the_log_and_take_offset
     assert sent(shop, name, b"30 euros") == 2
     shop.commit_transaction(PATIENCE_SECONDS)
     committed_up_to(bootstrap, name, 4)
-    assert read(bootstrap, name, "read_uncommitted") == [(0, b"20 euros"), (2, b"30 euros")]
+    assert read(bootstrap, name, "read_uncommitted") == [
+        (0, b"20 euros"),
+        (2, b"30 euros"),
+    ]
     assert read(bootstrap, name, "read_committed") == [(2, b"30 euros")]
 
 
@@ -84,17 +107,30 @@ def test_kip_98_an_open_transaction_holds_back_the_records_of_others_on_its_part
     shop = transactional(name)
     shop.begin_transaction()
     sent(shop, name, b"20 euros")
-    assert [write(name, [b"5 euros"], partition=number)[0].offset for number in (0, 1)] == [1, 0]
-    assert end(bootstrap, name, "read_uncommitted") == 2 and end(bootstrap, name, "read_committed") == 0
+    assert [
+        write(name, [b"5 euros"], partition=number)[0].offset for number in (0, 1)
+    ] == [1, 0]
+    assert (
+        end(bootstrap, name, "read_uncommitted") == 2
+        and end(bootstrap, name, "read_committed") == 0
+    )
     assert read(bootstrap, name, "read_committed", 1) == [(0, b"5 euros")]
     shop.abort_transaction(PATIENCE_SECONDS)
     committed_up_to(bootstrap, name, 3)
     assert read(bootstrap, name, "read_committed") == [(1, b"5 euros")]
 
 
-def test_kip_98_a_transaction_that_is_open_too_long_is_aborted_and_its_producer_fenced(bootstrap, topic, transactional):
+def test_kip_98_a_transaction_that_is_open_too_long_is_aborted_and_its_producer_fenced(
+    bootstrap, topic, transactional
+):
     name = topic()
-    shop = transactional(name, **{"transaction.timeout.ms": SHORT_S * 1000, "message.timeout.ms": SHORT_S * 1000})
+    shop = transactional(
+        name,
+        **{
+            "transaction.timeout.ms": SHORT_S * 1000,
+            "message.timeout.ms": SHORT_S * 1000,
+        },
+    )
     shop.begin_transaction()
     sent(shop, name, b"20 euros")
     committed_up_to(bootstrap, name, 2)
@@ -103,7 +139,9 @@ def test_kip_98_a_transaction_that_is_open_too_long_is_aborted_and_its_producer_
         shop.commit_transaction(PATIENCE_SECONDS)
 
 
-def test_kip_98_who_comes_with_a_transactional_id_fences_who_had_it(bootstrap, topic, transactional):
+def test_kip_98_who_comes_with_a_transactional_id_fences_who_had_it(
+    bootstrap, topic, transactional
+):
     name = topic()
     first = transactional(name)
     first.begin_transaction()
@@ -119,28 +157,42 @@ def test_kip_98_who_comes_with_a_transactional_id_fences_who_had_it(bootstrap, t
 
 
 @pytest.mark.parametrize("commits", [True, False])
-def test_kip_447_a_groups_offsets_count_if_the_transaction_does(bootstrap, topic, write, transactional, commits):
+def test_kip_447_a_groups_offsets_count_if_the_transaction_does(
+    bootstrap, topic, write, transactional, commits
+):
     name, receipts = topic(), topic()
     write(name, [b"order"] * 2)
     from confluent_kafka import Consumer
     from confluent_kafka import TopicPartition as At
 
-    options = {"bootstrap.servers": bootstrap, "group.id": name, "auto.offset.reset": "earliest"}
+    options = {
+        "bootstrap.servers": bootstrap,
+        "group.id": name,
+        "auto.offset.reset": "earliest",
+    }
     consumer = Consumer(options | {"enable.auto.commit": False})
     consumer.subscribe([name])
     seen = []
-    until(lambda: seen.append(consumer.poll(1)) or sum(each is not None for each in seen) == 2)
+    until(
+        lambda: (
+            seen.append(consumer.poll(1)) or sum(each is not None for each in seen) == 2
+        )
+    )
     shop = transactional(name)
     shop.begin_transaction()
     sent(shop, receipts, b"receipt")
-    shop.send_offsets_to_transaction([At(name, 0, 2)], consumer.consumer_group_metadata(), PATIENCE_SECONDS)
+    shop.send_offsets_to_transaction(
+        [At(name, 0, 2)], consumer.consumer_group_metadata(), PATIENCE_SECONDS
+    )
     (shop.commit_transaction if commits else shop.abort_transaction)(PATIENCE_SECONDS)
     committed_up_to(bootstrap, receipts, 2)
     topics = [{"name": name, "partition_indexes": [0]}]
     with Connection(bootstrap) as broker:
 
         def committed():
-            [found] = broker.ask("OffsetFetch", 7, group_id=name, topics=topics, require_stable=True).topics
+            [found] = broker.ask(
+                "OffsetFetch", 7, group_id=name, topics=topics, require_stable=True
+            ).topics
             return found.partitions[0]
 
         until(lambda: committed().error_code != Error.UNSTABLE_OFFSET_COMMIT)

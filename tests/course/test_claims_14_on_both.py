@@ -1,4 +1,6 @@
-"""What lesson 14 claims about the edges of exactly once, run on minikafka and on Apache Kafka over TCP."""
+"""What lesson 14 claims about the edges of exactly once, run on minikafka and on Apache
+Kafka over TCP.
+"""
 
 import time
 from collections import deque
@@ -18,13 +20,17 @@ __all__ = ["bootstrap", "topic"]  # fixtures
 def write(bootstrap):
     """Writes pairs (key, value) one after another."""
     with closing(KafkaProducer(bootstrap_servers=bootstrap)) as producer:
-        yield lambda name, pairs: [producer.send(name, key=k, value=v).get(timeout=120) for k, v in pairs]
+        yield lambda name, pairs: [
+            producer.send(name, key=k, value=v).get(timeout=120) for k, v in pairs
+        ]
 
 
 def life(bootstrap, name, count, work):
-    """One life of a program in the group `name`: work(consumer, message) for so many records, in their order.
+    """One life of a program in the group `name`: work(consumer, message) for so many
+    records, in their order.
 
-    It is gone without a commit. A reader of committed records waits for what an open transaction holds.
+    It is gone without a commit. A reader of committed records waits for what an open
+    transaction holds.
     """
     settings = {
         "bootstrap.servers": bootstrap,
@@ -45,7 +51,9 @@ def life(bootstrap, name, count, work):
 
 
 def transactional(bootstrap, name):
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name, "log_level": 0})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": name, "log_level": 0}
+    )
     producer.init_transactions(PATIENCE_SECONDS)
     return producer
 
@@ -64,7 +72,9 @@ def test_kip_98_an_aborted_transaction_takes_back_its_receipt_and_its_offset_and
             producer.begin_transaction()
             producer.produce(receipts, message.value())
             offsets = [Place(name, message.partition(), message.offset() + 1)]
-            producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), PATIENCE_SECONDS)
+            producer.send_offsets_to_transaction(
+                offsets, consumer.consumer_group_metadata(), PATIENCE_SECONDS
+            )
             assert producer.flush(PATIENCE_SECONDS) == 0
             database.append(int(message.value()))
             if not killed:
@@ -100,21 +110,32 @@ def test_what_was_not_committed_comes_again_in_its_order_so_a_smaller_window_of_
     assert balances == {3: 100, 4: 100, 5: 50}
 
 
-def test_a_relay_that_was_killed_before_it_marked_a_row_sends_it_again_and_no_broker_notices(bootstrap, topic):
+def test_a_relay_that_was_killed_before_it_marked_a_row_sends_it_again_and_no_broker_notices(
+    bootstrap, topic
+):
     name, seen = topic(), []
     outbox = {1: False, 2: False, 3: False}  # id: sent
 
     def relay(killed_at=None):
-        with closing(KafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True)) as producer:
+        with closing(
+            KafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True)
+        ) as producer:
             for number in [number for number, sent in outbox.items() if not sent]:
-                producer.send(name, value=b"order", headers=[("id", b"%d" % number)]).get(timeout=120)
+                producer.send(
+                    name, value=b"order", headers=[("id", b"%d" % number)]
+                ).get(timeout=120)
                 if number == killed_at:
                     return
                 outbox[number] = True
 
     relay(killed_at=2)
     relay()
-    life(bootstrap, name, 4, lambda _, message: seen.append(dict(message.headers())["id"]))
+    life(
+        bootstrap,
+        name,
+        4,
+        lambda _, message: seen.append(dict(message.headers())["id"]),
+    )
     assert seen == [b"1", b"2", b"2", b"3"]
     assert list(dict.fromkeys(seen)) == [b"1", b"2", b"3"]
 
@@ -137,11 +158,20 @@ def test_who_tries_a_record_in_place_gets_nothing_of_other_partitions_and_who_se
             for _ in range(5):
                 producer.send(name, value=b"order", partition=1).get(timeout=120)
             got = []
-            for _ in range(20 if seeks else 0):  # in place: it works on the record, and doesn't poll
+            # in place: it works on the record, and doesn't poll
+            for _ in range(20 if seeks else 0):
                 billing.seek(TopicPartition(name, 0), broken.offset)
-                got += [each for records in billing.poll(timeout_ms=500).values() for each in records]
-            assert {each.offset for each in got if each.partition == 0} <= {broken.offset}
-            assert [each.offset for each in got if each.partition == 1] == (list(range(5)) if seeks else [])
+                got += [
+                    each
+                    for records in billing.poll(timeout_ms=500).values()
+                    for each in records
+                ]
+            assert {each.offset for each in got if each.partition == 0} <= {
+                broken.offset
+            }
+            assert [each.offset for each in got if each.partition == 1] == (
+                list(range(5)) if seeks else []
+            )
             assert billing.committed(TopicPartition(name, 0)) is None
 
 
@@ -153,9 +183,19 @@ def first_polled(consumer):
     raise AssertionError("nothing came")
 
 
-def test_a_repaired_dead_letter_comes_behind_the_later_records_of_its_key(bootstrap, topic, write):
+def test_a_repaired_dead_letter_comes_behind_the_later_records_of_its_key(
+    bootstrap, topic, write
+):
     name, dead, table = topic(), [], {}
-    write(name, [(b"alice", b"created"), (b"alice", b"?aid"), (b"alice", b"shipped"), (b"bob", b"created")])
+    write(
+        name,
+        [
+            (b"alice", b"created"),
+            (b"alice", b"?aid"),
+            (b"alice", b"shipped"),
+            (b"bob", b"created"),
+        ],
+    )
 
     def work(consumer, message):
         if message.value().startswith(b"?"):

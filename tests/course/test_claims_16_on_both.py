@@ -1,4 +1,6 @@
-"""What lesson 16 claims about a real cluster, run on minikafka and on Apache Kafka over TCP."""
+"""What lesson 16 claims about a real cluster, run on minikafka and on Apache Kafka over
+TCP.
+"""
 
 import json
 import time
@@ -9,7 +11,14 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from datasets import customers_cdc, replay
-from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, reader, take, topic, write
+from tests.course.test_claims_on_both import (
+    PATIENCE_SECONDS,
+    bootstrap,
+    reader,
+    take,
+    topic,
+    write,
+)
 from tests.kafka import java_tool
 
 __all__ = ["bootstrap", "reader", "topic", "write"]  # fixtures
@@ -17,7 +26,9 @@ __all__ = ["bootstrap", "reader", "topic", "write"]  # fixtures
 CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 
 
-def test_a_producer_that_names_an_unknown_topic_creates_it_with_one_partition(topic, write):
+def test_a_producer_that_names_an_unknown_topic_creates_it_with_one_partition(
+    topic, write
+):
     name = f"ordres-{uuid.uuid4().hex}"
     assert name not in topic.admin.list_topics()
     write(name, [b"alice created", b"alice paid"])
@@ -37,27 +48,41 @@ def test_so_does_a_consumer(topic, bootstrap):
 
 
 @pytest.mark.java
-def test_from_beginning_counts_only_where_a_group_has_committed_nothing(topic, write, bootstrap):
+def test_from_beginning_counts_only_where_a_group_has_committed_nothing(
+    topic, write, bootstrap
+):
     """Kafka's own console consumer."""
     name = topic()
     write(name, [b"created", b"paid", b"sent"], partition=0)
 
     def read(group, timeout_ms=120_000):
-        options = ("--group", f"{group}-{name}", "--from-beginning", "--max-messages", "3")
+        options = (
+            "--group",
+            f"{group}-{name}",
+            "--from-beginning",
+            "--max-messages",
+            "3",
+        )
         options += ("--timeout-ms", str(timeout_ms))
-        return java_tool(CONSUMER, "--bootstrap-server", bootstrap, "--topic", name, *options).stdout.split()
+        return java_tool(
+            CONSUMER, "--bootstrap-server", bootstrap, "--topic", name, *options
+        ).stdout.split()
 
     assert read("billing") == ["created", "paid", "sent"]
     assert read("billing", 8000) == []
     assert read("audit") == ["created", "paid", "sent"]
 
 
-def test_a_table_of_changes_ends_right_when_some_come_again_and_their_count_does_not(topic, bootstrap, reader):
+def test_a_table_of_changes_ends_right_when_some_come_again_and_their_count_does_not(
+    topic, bootstrap, reader
+):
     changes = list(customers_cdc.generate(count=200, seed=7))
     name = topic(partitions=3, retention_ms=-1)
     with KafkaProducer(bootstrap_servers=bootstrap) as producer:
         replay.send(producer, changes, name, partitions=3)
-    records = take(reader(*(TopicPartition(name, number) for number in range(3))), len(changes))
+    records = take(
+        reader(*(TopicPartition(name, number) for number in range(3))), len(changes)
+    )
     assert len(records) == len(changes)
     table = {}
     for record in records:
@@ -66,5 +91,9 @@ def test_a_table_of_changes_ends_right_when_some_come_again_and_their_count_does
         if after is not None:
             table[record.key.decode()] = after
     assert table == customers_cdc.current(changes)
-    numbers = Counter(json.loads(record.value)["lsn"] for record in records if record.value is not None)
+    numbers = Counter(
+        json.loads(record.value)["lsn"]
+        for record in records
+        if record.value is not None
+    )
     assert (len(numbers), numbers.total()) == (240, 245)

@@ -1,4 +1,5 @@
-"""What lessons 00 to 02 claim, as one check each, run on minikafka and on Apache Kafka over TCP.
+"""What lessons 00 to 02 claim, as one check each, run on minikafka and on Apache Kafka
+over TCP.
 
 The ledger (`notebooks/claims.toml`) names these tests as its evidence.
 """
@@ -23,35 +24,69 @@ NUMBERS = itertools.count()
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
 PATIENCE_SECONDS = 240
-NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "olivia")
+NAMES = (
+    "alice",
+    "bob",
+    "carol",
+    "dave",
+    "erin",
+    "frank",
+    "grace",
+    "heidi",
+    "ivan",
+    "judy",
+    "mallory",
+    "olivia",
+)
 
 
-LOOK_EVERY_MS = {"offsets.retention.check.interval.ms": "1000"}  # offsets that have expired; members join meanwhile
+# offsets that have expired; members join meanwhile
+LOOK_EVERY_MS = {"offsets.retention.check.interval.ms": "1000"}
 
 
-@pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
+@pytest.fixture(
+    scope="module",
+    params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)],
+)
 def bootstrap(request):
     if request.param == "minikafka":
         from minikafka.server.embedded import Served
 
-        options = [word for name, value in LOOK_EVERY_MS.items() for word in ("--override", f"{name}={value}")]
+        options = [
+            word
+            for name, value in LOOK_EVERY_MS.items()
+            for word in ("--override", f"{name}={value}")
+        ]
         with Served(options=tuple(options)) as kafka:
             yield kafka.bootstrap
     else:
-        properties = {"log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}
+        properties = {
+            "log.retention.check.interval.ms": "1000",
+            "log.initial.task.delay.ms": "1000",
+        }
         with ApacheKafka(properties | LOOK_EVERY_MS) as kafka:
             yield kafka.bootstrap
 
 
 @pytest.fixture
 def topic(bootstrap):
-    """Makes a topic of so many partitions and returns its name, when the broker has heard of it, too."""
+    """Makes a topic of so many partitions and returns its name, when the broker has
+    heard of it, too.
+    """
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
 
     def make(partitions=1, **configs):
         name = f"orders-{next(NUMBERS)}"
         settings = {key.replace("_", "."): str(value) for key, value in configs.items()}
-        admin.create_topics({name: {"num_partitions": partitions, "replication_factor": 1, "configs": settings}})
+        admin.create_topics(
+            {
+                name: {
+                    "num_partitions": partitions,
+                    "replication_factor": 1,
+                    "configs": settings,
+                }
+            }
+        )
         admin.wait_for_topics([name], 1000 * PATIENCE_SECONDS)
         return name
 
@@ -73,7 +108,10 @@ def write(bootstrap):
     producer = KafkaProducer(bootstrap_servers=bootstrap)
 
     def send(topic, values, **where):
-        return [producer.send(topic, value=value, **where).get(timeout=120) for value in values]
+        return [
+            producer.send(topic, value=value, **where).get(timeout=120)
+            for value in values
+        ]
 
     yield send
     producer.close()
@@ -98,7 +136,9 @@ def take(consumer, count):
     """The next so many records; fewer when no more come."""
     records, until = [], time.monotonic() + PATIENCE_SECONDS
     while len(records) < count and time.monotonic() < until:
-        for some in consumer.poll(timeout_ms=5000, max_records=count - len(records)).values():
+        for some in consumer.poll(
+            timeout_ms=5000, max_records=count - len(records)
+        ).values():
             records += some
     return records
 
@@ -110,7 +150,9 @@ def test_offsets_rise_by_one_from_zero_in_each_partition(topic, write):
         assert [metadata.offset for metadata in acknowledged] == [0, 1, 2]
 
 
-def test_reading_removes_nothing_and_each_reader_has_its_own_position(topic, write, reader):
+def test_reading_removes_nothing_and_each_reader_has_its_own_position(
+    topic, write, reader
+):
     partition = TopicPartition(topic(), 0)
     write(partition.topic, [b"0", b"1", b"2"], partition=0)
     billing, audit = reader(partition), reader(partition)
@@ -146,12 +188,16 @@ def test_a_record_may_be_any_bytes(topic, write, reader):
         ({"cleanup_policy": "compact"}, b"without a key", InvalidRecordError),
     ],
 )
-def test_a_record_may_be_too_large_and_a_compacted_topic_needs_keys(topic, write, config, value, error):
+def test_a_record_may_be_too_large_and_a_compacted_topic_needs_keys(
+    topic, write, config, value, error
+):
     with pytest.raises(error):
         write(topic(**config), [value])
 
 
-def test_deleted_records_are_out_of_range_and_their_offsets_never_come_back(topic, write, reader):
+def test_deleted_records_are_out_of_range_and_their_offsets_never_come_back(
+    topic, write, reader
+):
     partition = TopicPartition(topic(), 0)
     write(partition.topic, [b"x"] * 5, partition=0)
     topic.admin.delete_records({partition: 5})
@@ -165,7 +211,9 @@ def test_deleted_records_are_out_of_range_and_their_offsets_never_come_back(topi
     assert [record.offset for record in take(lenient, 1)] == [5]
 
 
-def test_with_auto_offset_reset_latest_a_reader_that_is_out_of_range_skips_what_is_left(topic, write, reader):
+def test_with_auto_offset_reset_latest_a_reader_that_is_out_of_range_skips_what_is_left(
+    topic, write, reader
+):
     partition = TopicPartition(topic(), 0)
     write(partition.topic, [b"x"] * 8, partition=0)
     topic.admin.delete_records({partition: 5})
@@ -176,27 +224,47 @@ def test_with_auto_offset_reset_latest_a_reader_that_is_out_of_range_skips_what_
     assert late.position(partition) == 8
 
 
-def test_a_search_by_time_finds_the_first_offset_that_is_not_earlier(topic, write, reader):
+def test_a_search_by_time_finds_the_first_offset_that_is_not_earlier(
+    topic, write, reader
+):
     partition = TopicPartition(topic(), 0)
     now = int(time.time() * 1000)
     for minute in (0, 10, 5, 20):
-        write(partition.topic, [b"order"], partition=0, timestamp_ms=now + minute * MINUTE)
+        write(
+            partition.topic, [b"order"], partition=0, timestamp_ms=now + minute * MINUTE
+        )
     consumer = reader(partition)
     found = {
-        minute: consumer.offsets_for_times({partition: now + minute * MINUTE})[partition] for minute in (0, 5, 11, 21)
+        minute: consumer.offsets_for_times({partition: now + minute * MINUTE})[
+            partition
+        ]
+        for minute in (0, 5, 11, 21)
     }
-    assert {minute: each and each.offset for minute, each in found.items()} == {0: 0, 5: 1, 11: 3, 21: None}
+    assert {minute: each and each.offset for minute, each in found.items()} == {
+        0: 0,
+        5: 1,
+        11: 3,
+        21: None,
+    }
 
 
-def test_a_partition_keeps_the_order_and_a_key_keeps_its_partition(topic, write, reader):
+def test_a_partition_keeps_the_order_and_a_key_keeps_its_partition(
+    topic, write, reader
+):
     name = topic(partitions=4)
-    acknowledged = [write(name, [b"%d" % number], key=b"alice")[0] for number in range(10)]
-    assert {metadata.partition for metadata in acknowledged} == {(murmur2(b"alice") & 0x7FFFFFFF) % 4}
+    acknowledged = [
+        write(name, [b"%d" % number], key=b"alice")[0] for number in range(10)
+    ]
+    assert {metadata.partition for metadata in acknowledged} == {
+        (murmur2(b"alice") & 0x7FFFFFFF) % 4
+    }
     read = take(reader(TopicPartition(name, acknowledged[0].partition)), 10)
     assert [record.value for record in read] == [b"%d" % number for number in range(10)]
 
 
-def test_more_partitions_remap_keys_move_no_record_and_disturb_no_offset(topic, write, reader, bootstrap):
+def test_more_partitions_remap_keys_move_no_record_and_disturb_no_offset(
+    topic, write, reader, bootstrap
+):
     name = topic(partitions=2)
     before = write(name, [b"created"], key=b"alice")[0]
     topic.grow(name, 3)
@@ -205,7 +273,10 @@ def test_more_partitions_remap_keys_move_no_record_and_disturb_no_offset(topic, 
     with_new_metadata.close()
     assert (before.partition, after.partition) == (1, 0)
     consumer = reader(*(TopicPartition(name, number) for number in range(3)))
-    ends = {partition.partition: end for partition, end in consumer.end_offsets(list(consumer.assignment())).items()}
+    ends = {
+        partition.partition: end
+        for partition, end in consumer.end_offsets(list(consumer.assignment())).items()
+    }
     assert ends == {0: 1, 1: 1, 2: 0}
 
 
@@ -221,7 +292,9 @@ def test_no_record_waits_for_an_earlier_one_in_another_partition(topic, write, r
     assert [record.value for record in take(consumer, 1)] == [b"created"]
 
 
-def test_from_4_to_5_partitions_nine_of_twelve_keys_go_elsewhere(topic, write, bootstrap):
+def test_from_4_to_5_partitions_nine_of_twelve_keys_go_elsewhere(
+    topic, write, bootstrap
+):
     name, keys = topic(partitions=4), [key.encode() for key in NAMES]
     before = {key: write(name, [b"created"], key=key)[0].partition for key in keys}
     topic.grow(name, 5)
@@ -253,10 +326,14 @@ def test_partitions_are_never_taken_away(topic):
 def test_one_broker_leads_many_partitions(topic):
     name = topic(partitions=3)
     partitions = topic.admin.describe_topics([name])[0]["partitions"]
-    assert [each["leader_id"] for each in partitions] == [partitions[0]["leader_id"]] * 3
+    assert [each["leader_id"] for each in partitions] == [
+        partitions[0]["leader_id"]
+    ] * 3
 
 
-def test_librdkafka_hashes_keys_otherwise_than_java_does_and_agrees_for_one_in_three(topic, bootstrap):
+def test_librdkafka_hashes_keys_otherwise_than_java_does_and_agrees_for_one_in_three(
+    topic, bootstrap
+):
     from confluent_kafka import Producer
 
     from minikafka.course.experiments.lesson_02_partitioners import librdkafka
@@ -272,37 +349,75 @@ def test_librdkafka_hashes_keys_otherwise_than_java_does_and_agrees_for_one_in_t
             producer.produce(name, b"paid", key, on_delivery=heard)
         producer.flush(30)
     numbers = [0, 1, 2]
-    assert went == {key: [librdkafka(key, numbers, numbers), (murmur2(key) & 0x7FFFFFFF) % 3] for key in went}
-    assert [key for key, (by_crc32, by_murmur2) in went.items() if by_crc32 == by_murmur2] == [b"carol"]
+    assert went == {
+        key: [librdkafka(key, numbers, numbers), (murmur2(key) & 0x7FFFFFFF) % 3]
+        for key in went
+    }
+    assert [
+        key for key, (by_crc32, by_murmur2) in went.items() if by_crc32 == by_murmur2
+    ] == [b"carol"]
 
 
 @pytest.mark.java
-def test_the_java_client_without_a_key_stays_with_one_partition(topic, bootstrap, reader):
+def test_the_java_client_without_a_key_stays_with_one_partition(
+    topic, bootstrap, reader
+):
     name = topic(partitions=3)
     lines = "".join(f"order {number}\n" for number in range(100))
-    arguments = ("--bootstrap-server", bootstrap, "--topic", name, "--sync", "--timeout", "0")  # a batch for each
+    # a batch for each
+    arguments = (
+        "--bootstrap-server",
+        bootstrap,
+        "--topic",
+        name,
+        "--sync",
+        "--timeout",
+        "0",
+    )
     patience = ("--request-timeout-ms", "60000")
-    done = java_tool("org.apache.kafka.tools.ConsoleProducer", *arguments, *patience, input=lines)
+    done = java_tool(
+        "org.apache.kafka.tools.ConsoleProducer", *arguments, *patience, input=lines
+    )
     assert done.returncode == 0, done.stderr
     consumer = reader(*(TopicPartition(name, number) for number in range(3)))
-    assert sorted(consumer.end_offsets(list(consumer.assignment())).values()) == [0, 0, 100]
+    assert sorted(consumer.end_offsets(list(consumer.assignment())).values()) == [
+        0,
+        0,
+        100,
+    ]
 
 
 @pytest.mark.parametrize(
-    "bootstrap", [pytest.param("Apache Kafka", marks=pytest.mark.java)], indirect=True, scope="module"
+    "bootstrap",
+    [pytest.param("Apache Kafka", marks=pytest.mark.java)],
+    indirect=True,
+    scope="module",
 )
-def test_retention_deletes_whole_segments_and_rolls_the_active_one_when_all_are_too_old(topic, write, reader):
+def test_retention_deletes_whole_segments_and_rolls_the_active_one_when_all_are_too_old(
+    topic, write, reader
+):
     """minikafka's half is lesson 01 itself: there the days pass on a virtual clock."""
     start = int(time.time() * 1000) - 20 * DAY
-    partition = TopicPartition(topic(retention_ms=-1), 0)  # segment.ms is seven days unless told otherwise
+    # segment.ms is seven days unless told otherwise
+    partition = TopicPartition(topic(retention_ms=-1), 0)
     for day in range(20):
-        write(partition.topic, [b"%d" % day], partition=0, timestamp_ms=start + day * (DAY + MINUTE))
+        write(
+            partition.topic,
+            [b"%d" % day],
+            partition=0,
+            timestamp_ms=start + day * (DAY + MINUTE),
+        )
     consumer = reader(partition)
     for retention_ms, log_start_offset in ((7 * DAY, 7), (1, 20)):
-        retention = ConfigResource("TOPIC", partition.topic, {"retention.ms": str(retention_ms)})
+        retention = ConfigResource(
+            "TOPIC", partition.topic, {"retention.ms": str(retention_ms)}
+        )
         topic.admin.alter_configs([retention])
         until = time.monotonic() + PATIENCE_SECONDS
-        while consumer.beginning_offsets([partition])[partition] < log_start_offset and time.monotonic() < until:
+        while (
+            consumer.beginning_offsets([partition])[partition] < log_start_offset
+            and time.monotonic() < until
+        ):
             pass
         assert consumer.beginning_offsets([partition])[partition] == log_start_offset
     assert write(partition.topic, [b"again"], partition=0)[0].offset == 20

@@ -37,7 +37,10 @@ def joins(monkeypatch, broker, name):
     monkeypatch.setenv(classroom.NAME, name)
 
 
-TOLD = b'{"lesson": "05", "predictions": "1 of 4", "exercises": "0 of 2", "ticket": "not yet"}'
+TOLD = (
+    b'{"lesson": "05", "predictions": "1 of 4", "exercises": "0 of 2", "ticket": "not'
+    b' yet"}'
+)
 
 
 def record(key=b"ada", value=TOLD, timestamp=0):
@@ -46,26 +49,50 @@ def record(key=b"ada", value=TOLD, timestamp=0):
 
 def arrived(broker, count):
     """Waits until so many messages are in the topic."""
-    consumer = classroom.Connection(broker).consumer(classroom.TOPIC, auto_offset_reset="earliest")
+    consumer = classroom.Connection(broker).consumer(
+        classroom.TOPIC, auto_offset_reset="earliest"
+    )
     for _ in range(count):
         next(consumer)
     consumer.close()
 
 
-def test_the_teacher_sees_the_latest_of_each_learner_and_who_is_behind_first(served, monkeypatch, capsys):
-    for name, lesson, solved in [("ada", "05", "1 of 2"), ("grace", "02", "0 of 3"), ("ada", "06", "2 of 2")]:
+def test_the_teacher_sees_the_latest_of_each_learner_and_who_is_behind_first(
+    served, monkeypatch, capsys
+):
+    for name, lesson, solved in [
+        ("ada", "05", "1 of 2"),
+        ("grace", "02", "0 of 3"),
+        ("ada", "06", "2 of 2"),
+    ]:
         joins(monkeypatch, served.bootstrap, name)
         classroom.tell(lesson, "1 of 4", solved, "not yet")
     arrived(served.bootstrap, 3)
     assert main(["class", "--bootstrap", served.bootstrap, "--once"]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
-    assert head.split() == ["name", "lesson", "predictions", "exercises", "exit", "ticket", "last", "seen"]
+    assert head.split() == [
+        "name",
+        "lesson",
+        "predictions",
+        "exercises",
+        "exit",
+        "ticket",
+        "last",
+        "seen",
+    ]
     assert [row.split()[:2] for row in rows] == [["grace", "02"], ["ada", "06"]]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are Unix")
 def test_the_table_comes_again_when_somebody_gets_on_until_ctrl_c(served, monkeypatch):
-    command = [sys.executable, "-m", "minikafka", "class", "--bootstrap", served.bootstrap]
+    command = [
+        sys.executable,
+        "-m",
+        "minikafka",
+        "class",
+        "--bootstrap",
+        served.bootstrap,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as teacher:
         assert teacher.stdout.readline().startswith("name")
         joins(monkeypatch, served.bootstrap, "emmy")
@@ -96,7 +123,9 @@ def test_a_broker_that_is_not_there_is_said_once_and_stops_nothing(monkeypatch):
     messages = iter([("ada", {}), ("ada", {})])
     with pytest.raises(StopIteration):  # the messages are all there are
         classroom._carry(address, SimpleNamespace(get=lambda: next(messages)))
-    assert len(said) == 2 and all(address in sentence and "The lesson goes on." in sentence for sentence in said)
+    assert len(said) == 2 and all(
+        address in sentence and "The lesson goes on." in sentence for sentence in said
+    )
 
 
 def test_the_command_says_when_nobody_answers(monkeypatch, capsys):
@@ -109,11 +138,25 @@ def test_the_command_says_when_nobody_answers(monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     "strange",
-    [record(key=None), record(value=None), record(value=b"\xff"), record(value=b"[]"), record(value=b"{}"),
-     record(value=b'{"lesson": 5, "predictions": "", "exercises": "", "ticket": ""}'),
-     record(value=b'{"lesson": ["05"], "predictions": "", "exercises": "", "ticket": ""}'),
-     record(value=b"[" * 100_000), record(value=b'{"lesson":' * 100_000), record(value=b"9" * 100_000)],
-)  # fmt: skip
+    [
+        record(key=None),
+        record(value=None),
+        record(value=b"\xff"),
+        record(value=b"[]"),
+        record(value=b"{}"),
+        record(
+            value=b'{"lesson": 5, "predictions": "", "exercises": "", "ticket": ""}'
+        ),
+        record(
+            value=(
+                b'{"lesson": ["05"], "predictions": "", "exercises": "", "ticket": ""}'
+            )
+        ),
+        record(value=b"[" * 100_000),
+        record(value=b'{"lesson":' * 100_000),
+        record(value=b"9" * 100_000),
+    ],
+)
 def test_a_record_that_no_kernel_wrote_is_passed_over(strange):
     assert classroom.place_of(strange) is None
 
@@ -138,9 +181,15 @@ def told(name, **options):
 @pytest.fixture
 def topic():
     """The class's topic on a broker of its own."""
-    with Served(options=("--override", "message.max.bytes=4194304")) as kafka, Connection(kafka.bootstrap) as raw:
+    with (
+        Served(options=("--override", "message.max.bytes=4194304")) as kafka,
+        Connection(kafka.bootstrap) as raw,
+    ):
         raw.create_topic(classroom.TOPIC)
-        yield kafka.bootstrap, lambda batch: raw.produce(classroom.TOPIC, bytearray(batch))
+        yield (
+            kafka.bootstrap,
+            lambda batch: raw.produce(classroom.TOPIC, bytearray(batch)),
+        )
 
 
 def table_of(bootstrap, capsys):
@@ -157,7 +206,9 @@ def test_the_class_reads_every_codec(topic, capsys):
     assert table_of(bootstrap, capsys) == (sorted(CODECS), "")
 
 
-def test_what_no_learners_kernel_wrote_is_passed_over_and_counted_at_each_start(topic, capsys):
+def test_what_no_learners_kernel_wrote_is_passed_over_and_counted_at_each_start(
+    topic, capsys
+):
     bootstrap, produce = topic
     for key, value in ((b"deep", b"[" * 100_000), (b"ada", b"\xff"), (None, None)):
         produce(encode_batch([(NOW_MS, key, value, [])]))
@@ -167,7 +218,9 @@ def test_what_no_learners_kernel_wrote_is_passed_over_and_counted_at_each_start(
         assert table_of(bootstrap, capsys) == (["grace"], below)
 
 
-def test_no_batch_however_made_ends_the_class_or_hides_what_comes_after_it(topic, capsys):
+def test_no_batch_however_made_ends_the_class_or_hides_what_comes_after_it(
+    topic, capsys
+):
     """A broker does not decode what it appends, so any client can send these."""
     bootstrap, produce = topic
     taken = 0
@@ -179,7 +232,9 @@ def test_no_batch_however_made_ends_the_class_or_hides_what_comes_after_it(topic
     produce(told("ada", compression="zstd"))
     names, below = table_of(bootstrap, capsys)
     assert names == ["ada"]
-    assert below.startswith("Passed over: ") and below.endswith("batches of records that are damaged.")
+    assert below.startswith("Passed over: ") and below.endswith(
+        "batches of records that are damaged."
+    )
 
 
 def test_the_class_goes_on_when_its_broker_comes_back(tmp_path):
@@ -192,7 +247,10 @@ def test_the_class_goes_on_when_its_broker_comes_back(tmp_path):
         assert [each.key for each in reader.read()] == [b"ada"]
     with pytest.raises(OSError):
         reader.read()
-    with Served(tmp_path, port=int(bootstrap.rpartition(":")[2])), Connection(bootstrap) as raw:
+    with (
+        Served(tmp_path, port=int(bootstrap.rpartition(":")[2])),
+        Connection(bootstrap) as raw,
+    ):
         raw.produce(classroom.TOPIC, told("grace"))
         assert [each.key for each in reader.read()] == [b"grace"]
     reader.close()
@@ -200,7 +258,10 @@ def test_the_class_goes_on_when_its_broker_comes_back(tmp_path):
 
 def test_a_class_has_so_many_learners_and_no_more():
     board = classroom.Board()
-    board.take(record(key=b"%d" % number) for number in range(classroom._MOST_PLACES + 5))
+    board.take(
+        record(key=b"%d" % number) for number in range(classroom._MOST_PLACES + 5)
+    )
     assert board.text(unreadable=1).endswith(
-        "Passed over: 5 records that no learner's kernel wrote and 1 batch of records that is damaged."
+        "Passed over: 5 records that no learner's kernel wrote and 1 batch of records"
+        " that is damaged."
     )

@@ -10,7 +10,13 @@ import sys
 import pytest
 
 from minikafka.course import connect as switch
-from minikafka.course.connect import VARIABLE, Connection, NobodyAnswers, bootstrap, connect
+from minikafka.course.connect import (
+    VARIABLE,
+    Connection,
+    NobodyAnswers,
+    bootstrap,
+    connect,
+)
 from minikafka.server.embedded import Served
 
 
@@ -30,7 +36,9 @@ def named(served, monkeypatch):
 
 def in_a_kernel(program):
     """Runs a program in a Python of its own, as a kernel would."""
-    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    environment = {
+        name: value for name, value in os.environ.items() if name != VARIABLE
+    }
     return subprocess.Popen(
         [sys.executable, "-c", program],
         env=environment,
@@ -56,7 +64,10 @@ def somebody_listens(address):
 def test_the_environment_names_the_cluster(named, capsys):
     assert bootstrap() == named
     assert connect().bootstrap == named
-    assert capsys.readouterr().out == "Cluster: the one that MINIKAFKA_BOOTSTRAP names, over TCP.\n"
+    assert (
+        capsys.readouterr().out
+        == "Cluster: the one that MINIKAFKA_BOOTSTRAP names, over TCP.\n"
+    )
 
 
 def test_without_a_name_a_kernel_has_one_kafka_of_its_own_and_takes_it_along():
@@ -69,8 +80,10 @@ def test_without_a_name_a_kernel_has_one_kafka_of_its_own_and_takes_it_along():
     kernel = in_a_kernel(program)
     said = kernel.stdout.readline()
     address = kernel.stdout.readline().strip()
-    assert said == (
-        "Cluster: a small Kafka of this notebook's own (minikafka serve), over TCP. It goes when the kernel goes.\n"
+    assert (
+        said
+        == "Cluster: a small Kafka of this notebook's own (minikafka serve), over TCP."
+        " It goes when the kernel goes.\n"
     )
     assert somebody_listens(address)
     kernel.communicate("\n")
@@ -83,10 +96,12 @@ def test_interrupting_the_kernel_leaves_its_kafka_alone():
     program = (
         "import signal\n"
         "from minikafka.course.connect import bootstrap, connect\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who runs the tests may ignore it
+        # who runs the tests may ignore it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "address = bootstrap()\n"
         "try:\n    print(address, flush=True)\n    while True: pass\n"
-        "except KeyboardInterrupt:\n    connect()\n    print('interrupted', flush=True)\ninput()\n"
+        "except KeyboardInterrupt:\n    connect()\n    print('interrupted',"
+        " flush=True)\ninput()\n"
     )
     kernel = in_a_kernel(program)
     address = kernel.stdout.readline().strip()
@@ -105,17 +120,26 @@ def test_where_nobody_answers_it_says_so_and_what_to_do(monkeypatch):
     monkeypatch.setattr(switch, "_ANSWER_WITHIN_MS", 200)
     with pytest.raises(NobodyAnswers) as raised:
         connect()
-    assert str(raised.value).splitlines()[0] == f"minikafka: nobody answers at {address}, which {VARIABLE} names."
+    assert (
+        str(raised.value).splitlines()[0]
+        == f"minikafka: nobody answers at {address}, which {VARIABLE} names."
+    )
     assert "unset MINIKAFKA_BOOTSTRAP" in str(raised.value)
     assert raised.value._render_traceback_() == str(raised.value).splitlines()
 
 
 @pytest.mark.parametrize(
-    ("choice", "fix"), [("docker", "Start it:  docker compose -f docker/"), ("jvm", "Start it:  make kafka")]
+    ("choice", "fix"),
+    [
+        ("docker", "Start it:  docker compose -f docker/"),
+        ("jvm", "Start it:  make kafka"),
+    ],
 )
 def test_docker_and_jvm_name_the_brokers_of_the_compose_file(monkeypatch, choice, fix):
     monkeypatch.setenv(VARIABLE, choice)
-    monkeypatch.setenv("KAFKA_HOST", "127.254.254.1" if sys.platform == "linux" else "localhost")
+    monkeypatch.setenv(
+        "KAFKA_HOST", "127.254.254.1" if sys.platform == "linux" else "localhost"
+    )
     monkeypatch.setattr(switch, "_ANSWER_WITHIN_MS", 200)
     assert bootstrap() == switch.compose.bootstrap() and bootstrap().count(",") == 2
     with pytest.raises(NobodyAnswers) as raised:
@@ -135,7 +159,11 @@ def test_text_and_dicts_go_out_as_in_the_simulation_and_come_back_as_bytes(named
     records = [next(consumer) for _ in range(3)]
     consumer.close()
     assert [record.key for record in records] == [b"alice"] * 3
-    assert [record.value for record in records] == ["zu zahlen: 3 €".encode(), b'{"status": "paid"}', b"\xff"]
+    assert [record.value for record in records] == [
+        "zu zahlen: 3 €".encode(),
+        b'{"status": "paid"}',
+        b"\xff",
+    ]
     assert json.loads(records[1].value) == {"status": "paid"}
 
 

@@ -15,13 +15,23 @@ def my(tmp_path, monkeypatch):
 
 
 def cells(path):
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    return [
+        cell
+        for cell in nbformat.read(path, as_version=4).cells
+        if cell.cell_type == "code"
+    ]
 
 
 def test_the_learners_copies_have_no_outputs_and_come_once(tmp_path):
     new = editions.make_copies(tmp_path)
-    assert [path.name for path in new] == [path.name for path in editions.notebooks().values()]
-    assert all(not cell.outputs and cell.execution_count is None for path in new for cell in cells(path))
+    assert [path.name for path in new] == [
+        path.name for path in editions.notebooks().values()
+    ]
+    assert all(
+        not cell.outputs and cell.execution_count is None
+        for path in new
+        for cell in cells(path)
+    )
     new[0].write_text("mine", encoding="utf-8")
     assert editions.make_copies(tmp_path) == []
     assert new[0].read_text(encoding="utf-8") == "mine"
@@ -30,7 +40,9 @@ def test_the_learners_copies_have_no_outputs_and_come_once(tmp_path):
 def test_a_copy_keeps_the_cells_and_their_ids(tmp_path):
     target, _ = editions.write_edition("02", "copy", tmp_path)
     original = cells(editions.notebooks()["02"])
-    assert [(cell.id, cell.source) for cell in cells(target)] == [(cell.id, cell.source) for cell in original]
+    assert [(cell.id, cell.source) for cell in cells(target)] == [
+        (cell.id, cell.source) for cell in original
+    ]
 
 
 def test_fresh_starts_over_and_keeps_the_old_copy(tmp_path):
@@ -47,8 +59,16 @@ def test_fresh_starts_over_and_keeps_the_old_copy(tmp_path):
 def test_the_solved_edition_has_no_stub_left(tmp_path):
     for number in editions.notebooks():
         target, _ = editions.write_edition(number, "solved", tmp_path)
-        marked = [cell for cell in cells(target) if "exercise" in cell.metadata.get("minikafka", {})]
-        assert not any(line.split()[-1:] == ["..."] for cell in marked for line in cell.source.splitlines())
+        marked = [
+            cell
+            for cell in cells(target)
+            if "exercise" in cell.metadata.get("minikafka", {})
+        ]
+        assert not any(
+            line.split()[-1:] == ["..."]
+            for cell in marked
+            for line in cell.source.splitlines()
+        )
         assert target.name.endswith("_solved.ipynb")
 
 
@@ -56,7 +76,9 @@ def test_the_blank_edition_keeps_the_set_up_and_the_comments(tmp_path):
     target, _ = editions.write_edition("02", "blank", tmp_path)
     setup, *others = cells(target)
     assert "import" in setup.source
-    assert all(line.startswith("#") for cell in others for line in cell.source.splitlines())
+    assert all(
+        line.startswith("#") for cell in others for line in cell.source.splitlines()
+    )
 
 
 def test_the_command_says_where_the_copy_is_and_what_became_of_the_old_one(my, capsys):

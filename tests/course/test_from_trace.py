@@ -9,7 +9,9 @@ from minikafka.course.experiments.lesson_05_runs import start_members
 
 
 def grown():
-    """alice goes from partition 1 to 0 when a third partition is added; carol stays in 2; a reader reads it all."""
+    """alice goes from partition 1 to 0 when a third partition is added; carol stays in
+    2; a reader reads it all.
+    """
     cluster = Cluster(seed=7)
     cluster.create_topic("orders", partitions=2)
     shop = cluster.producer(client_id="shop")
@@ -31,7 +33,11 @@ def test_the_order_in_which_values_were_read():
 def test_the_offsets_that_were_read_by_all_or_by_one():
     trace = grown()
     reader = next(event.node for event in trace if event.kind == "RecordsPolled")
-    assert from_trace.offsets_read(trace) == from_trace.offsets_read(trace, reader) == [0, 0, 0]
+    assert (
+        from_trace.offsets_read(trace)
+        == from_trace.offsets_read(trace, reader)
+        == [0, 0, 0]
+    )
     assert from_trace.offsets_read(trace, "nobody") == []
 
 
@@ -40,9 +46,14 @@ def test_how_many_a_reader_got_is_known_once_it_has_a_position():
     cluster.create_topic("orders")
     cluster.producer().send("orders", value="order 0")
     cluster.run(seconds=1)
-    for name, reset, found in (("audit", "latest", "0 orders"), ("billing", "earliest", "1 order")):
+    for name, reset, found in (
+        ("audit", "latest", "0 orders"),
+        ("billing", "earliest", "1 order"),
+    ):
         assert from_trace.orders_of(name)(cluster.trace) is None
-        cluster.consumer("orders", auto_offset_reset=reset, client_id=name).poll(timeout_ms=1000)
+        cluster.consumer("orders", auto_offset_reset=reset, client_id=name).poll(
+            timeout_ms=1000
+        )
         assert from_trace.orders_of(name)(cluster.trace) == found
 
 
@@ -57,26 +68,47 @@ def test_what_retention_and_a_broker_decide_are_conditions_on_events():
     cluster.delete_records("orders", 0, 2)
     consumer.seek(TopicPartition("orders", 0), 1)
     consumer.poll(timeout_ms=1000)
-    assert [event.detail["log_start_offset"] for event in filter(from_trace.retention_decides, cluster.trace)] == [2]
-    assert [event.kind for event in filter(from_trace.answered_from(1), cluster.trace)] == ["FetchRefused"]
-    assert [event.kind for event in filter(from_trace.answered_from(2), cluster.trace)] == ["RecordsFetched"]
+    assert [
+        event.detail["log_start_offset"]
+        for event in filter(from_trace.retention_decides, cluster.trace)
+    ] == [2]
+    assert [
+        event.kind for event in filter(from_trace.answered_from(1), cluster.trace)
+    ] == ["FetchRefused"]
+    assert [
+        event.kind for event in filter(from_trace.answered_from(2), cluster.trace)
+    ] == ["RecordsFetched"]
 
 
 def test_the_partitions_that_producers_chose():
     trace = grown()
-    assert from_trace.partitions_chosen(trace, producer="shop") == [("alice", 1), ("alice", 0)]
+    assert from_trace.partitions_chosen(trace, producer="shop") == [
+        ("alice", 1),
+        ("alice", 0),
+    ]
     assert from_trace.keys_that_moved(trace) == ["alice"]
     assert from_trace.records_in_each(trace, 4) == [1, 1, 1, 0]
-    assert (from_trace.partitions_used(trace), from_trace.partitions_used(trace, key="alice")) == (3, 2)
+    assert (
+        from_trace.partitions_used(trace),
+        from_trace.partitions_used(trace, key="alice"),
+    ) == (3, 2)
     (event,) = filter(from_trace.chosen_for("paid"), trace)
     assert (event.node, event.detail["partition"]) == ("shop", 0)
-    assert [from_trace.partition_for(value)(trace) for value in ("created", "paid", "asked")] == [2, 1, 3]
+    assert [
+        from_trace.partition_for(value)(trace) for value in ("created", "paid", "asked")
+    ] == [2, 1, 3]
 
 
 @pytest.mark.parametrize(
-    ("protocol", "found"), [("classic", "one of the two consumers"), ("consumer", "the coordinator, a broker")]
+    ("protocol", "found"),
+    [
+        ("classic", "one of the two consumers"),
+        ("consumer", "the coordinator, a broker"),
+    ],
 )
-def test_kip_848_moves_the_decision_who_reads_what_from_a_member_to_the_coordinator(protocol, found):
+def test_kip_848_moves_the_decision_who_reads_what_from_a_member_to_the_coordinator(
+    protocol, found
+):
     with Cluster(seed=1) as cluster:
         cluster.create_topic("orders", partitions=4)
         start_members(cluster, "AB", group_protocol=protocol)
@@ -87,8 +119,14 @@ def test_kip_848_moves_the_decision_who_reads_what_from_a_member_to_the_coordina
 def test_an_answer_waits_until_all_records_have_a_partition():
     answer = from_trace.once_sent(3, from_trace.partitions_used)
     trace = list(grown())
-    last = max(number for number, event in enumerate(trace) if event.kind == "PartitionChosen")
-    assert (answer(trace[:last]), answer(trace[: last + 1]), answer(trace)) == (None, 3, 3)
+    last = max(
+        number for number, event in enumerate(trace) if event.kind == "PartitionChosen"
+    )
+    assert (answer(trace[:last]), answer(trace[: last + 1]), answer(trace)) == (
+        None,
+        3,
+        3,
+    )
 
 
 def test_an_answer_waits_for_a_moment():

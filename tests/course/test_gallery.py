@@ -10,7 +10,11 @@ from minikafka.__main__ import main
 from minikafka.course.contents import contents
 from minikafka.course.predictions import explained
 from minikafka.course.publishing import gallery
-from minikafka.course.publishing.pictures_of_lessons import Shown, leading_to_pictures, shown
+from minikafka.course.publishing.pictures_of_lessons import (
+    Shown,
+    leading_to_pictures,
+    shown,
+)
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import WIDE
 from tests.chromium import running_chromium
@@ -48,13 +52,23 @@ class Links(HTMLParser):
 def test_every_picture_has_its_page_and_its_still_and_the_index_names_them_all(made):
     pages = {path.name for path in made.glob("*.html")} - {"index.html"}
     stills = {path.name for path in made.glob("*.svg")}
-    assert {name.removesuffix(".html") for name in pages} == {name.removesuffix(".svg") for name in stills}
+    assert {name.removesuffix(".html") for name in pages} == {
+        name.removesuffix(".svg") for name in stills
+    }
     assert set(Links(made / "index.html").found) == pages | stills
-    assert {"00-story.html", "02-grow-run.html", "03-levers.html"} <= pages and len(pages) == 12
+    assert {"00-story.html", "02-grow-run.html", "03-levers.html"} <= pages and len(
+        pages
+    ) == 12
 
 
-def test_a_page_leads_to_the_index_and_to_its_neighbours_and_asks_what_the_lesson_asks(made):
-    assert Links(made / "02-keyed-run.html").found == ["index.html", "02-keyless-run.html", "02-use.html"]
+def test_a_page_leads_to_the_index_and_to_its_neighbours_and_asks_what_the_lesson_asks(
+    made,
+):
+    assert Links(made / "02-keyed-run.html").found == [
+        "index.html",
+        "02-keyless-run.html",
+        "02-use.html",
+    ]
     assert Links(made / "00-story.html").found == ["index.html"]
     page = (made / "02-keyed-run.html").read_text(encoding="utf-8")
     assert '"asks":true' in page and "02 · Partitions and keys: With a key" in page
@@ -63,26 +77,40 @@ def test_a_page_leads_to_the_index_and_to_its_neighbours_and_asks_what_the_lesso
 def test_nothing_is_fetched_from_elsewhere(made):
     for path in made.iterdir():
         addresses = re.findall(r"https?:[^\s'\"<)]*", path.read_text(encoding="utf-8"))
-        assert set(addresses) <= {"http://www.w3.org/2000/svg"}, path.name  # the name of SVG, no address
+        # the name of SVG, no address
+        assert set(addresses) <= {"http://www.w3.org/2000/svg"}, path.name
 
 
 def test_the_index_asks_and_does_not_answer(made, few):
     text = (made / "index.html").read_text(encoding="utf-8")
-    assert "Where does alice&#x27;s next record go?" in text and "02 · Partitions and keys" in text
+    assert (
+        "Where does alice&#x27;s next record go?" in text
+        and "02 · Partitions and keys" in text
+    )
     assert "One lost message · 2" in text and gallery.HAS_LEVERS in text
     for lesson in few.values():
         for asked in lesson.predictions:
-            assert not any(said in text for said in explained()[asked.question].values())
+            assert not any(
+                said in text for said in explained()[asked.question].values()
+            )
 
 
 def test_a_picture_that_asks_is_known_by_the_moment_of_its_question():
     (story,) = shown(contents()["00"])
     assert gallery.still(story.picture) == story.picture.prediction.stop
-    assert story.picture.scenes[gallery.still(story.picture)]["sentence"] in story.picture.svg(2)
+    assert story.picture.scenes[gallery.still(story.picture)][
+        "sentence"
+    ] in story.picture.svg(2)
 
 
 def test_levers_that_would_reach_nobody_are_left_out():
-    live = Shown("06", "levers", "", picture("rebalance", groups.classic(), live=True), levers=True)
+    live = Shown(
+        "06",
+        "levers",
+        "",
+        picture("rebalance", groups.classic(), live=True),
+        levers=True,
+    )
     plain = gallery.without_levers(live)
     assert (acts(live.picture), acts(plain)) == (True, False)
     assert plain.scenes == live.picture.scenes
@@ -95,18 +123,34 @@ def acts(of):
 def test_it_needs_nothing_of_jupyter(tmp_path, monkeypatch, capsys, few):
     monkeypatch.setattr(gallery, "contents", lambda: few)
     monkeypatch.setattr(gallery, "find_spec", lambda name: None)
-    for name in ("ipywidgets", "IPython", "nbformat", "nbclient", "jupyterlab", "plotly", "kafka"):
+    for name in (
+        "ipywidgets",
+        "IPython",
+        "nbformat",
+        "nbclient",
+        "jupyterlab",
+        "plotly",
+        "kafka",
+    ):
         monkeypatch.setitem(sys.modules, name, None)
     assert main(["gallery", str(tmp_path)]) == 0
     assert "the pictures with levers are left out" in capsys.readouterr().out
-    assert not (tmp_path / "03-levers.html").exists() and (tmp_path / "03-order-run.html").exists()
+    assert (
+        not (tmp_path / "03-levers.html").exists()
+        and (tmp_path / "03-order-run.html").exists()
+    )
 
 
-def test_it_says_how_far_it_is_and_may_write_over_what_it_wrote(made, few, monkeypatch, capsys):
+def test_it_says_how_far_it_is_and_may_write_over_what_it_wrote(
+    made, few, monkeypatch, capsys
+):
     monkeypatch.setattr(gallery, "contents", lambda: few)
     assert main(["gallery", str(made)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["00 · Start here ... 1 picture", "02 · Partitions and keys ... 5 pictures"]
+    assert lines[:2] == [
+        "00 · Start here ... 1 picture",
+        "02 · Partitions and keys ... 5 pictures",
+    ]
     assert lines[-1] == f"12 pictures, and a list of them: {made / 'index.html'}"
 
 
@@ -126,9 +170,15 @@ def below_a_file(folder):
 
 @pytest.mark.parametrize(
     ("prepare", "said"),
-    [(a_file, "is a file: name a folder"), (somebodys_site, "holds other files"), (below_a_file, "can't write to")],
+    [
+        (a_file, "is a file: name a folder"),
+        (somebodys_site, "holds other files"),
+        (below_a_file, "can't write to"),
+    ],
 )
-def test_a_folder_that_can_not_be_used_is_explained_before_anything_runs(tmp_path, capsys, monkeypatch, prepare, said):
+def test_a_folder_that_can_not_be_used_is_explained_before_anything_runs(
+    tmp_path, capsys, monkeypatch, prepare, said
+):
     prepare(tmp_path)
     monkeypatch.setattr(gallery, "shown", lambda lesson: pytest.fail("a lesson runs"))
     before = sorted(tmp_path.rglob("*"))
@@ -143,7 +193,9 @@ def test_without_lessons_it_says_where_they_are(tmp_path, capsys, monkeypatch):
     assert "notebooks/" in capsys.readouterr().err
 
 
-def test_what_was_written_when_it_is_stopped_is_a_gallery(tmp_path, capsys, monkeypatch, few):
+def test_what_was_written_when_it_is_stopped_is_a_gallery(
+    tmp_path, capsys, monkeypatch, few
+):
     def stopped(lesson):
         if lesson.number == "02":
             raise KeyboardInterrupt
@@ -153,7 +205,10 @@ def test_what_was_written_when_it_is_stopped_is_a_gallery(tmp_path, capsys, monk
     monkeypatch.setattr(gallery, "shown", stopped)
     assert main(["gallery", str(tmp_path)]) == 130
     assert "stopped" in capsys.readouterr().err
-    assert set(Links(tmp_path / "index.html").found) == {"00-story.html", "00-story.svg"}
+    assert set(Links(tmp_path / "index.html").found) == {
+        "00-story.html",
+        "00-story.svg",
+    }
 
 
 def test_only_the_cells_that_lead_to_a_picture_are_run():
@@ -169,7 +224,11 @@ def test_only_the_cells_that_lead_to_a_picture_are_run():
             ("after", [], "cluster = None"),
         ]
     ]
-    assert [cell["id"] for cell in leading_to_pictures(cells)] == ["imports", "helper", "shows"]
+    assert [cell["id"] for cell in leading_to_pictures(cells)] == [
+        "imports",
+        "helper",
+        "shows",
+    ]
 
 
 @pytest.mark.browser
@@ -180,19 +239,30 @@ def test_the_index_and_a_page_are_read_by_everybody(made):
     complaints = []
     with running_chromium() as browser:
         for theme, width in (("light", 1200), ("dark", 400)):
-            page = browser.new_page(color_scheme=theme, viewport={"width": width, "height": 800})
+            page = browser.new_page(
+                color_scheme=theme, viewport={"width": width, "height": 800}
+            )
             page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+            page.on(
+                "console",
+                lambda message: (
+                    complaints.append(message.text) if message.type == "error" else None
+                ),
+            )
             page.goto((made / "index.html").as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert axe.run(page).response["violations"] == []
             with page.expect_navigation():
                 page.click("text=One more partition")
             page.keyboard.press("End")
-            assert page.is_visible("#ask") and "From 4 to 5 partitions" in page.inner_text("#question")
+            assert page.is_visible(
+                "#ask"
+            ) and "From 4 to 5 partitions" in page.inner_text("#question")
             assert axe.run(page).response["violations"] == []
             with page.expect_navigation():
                 page.click("text=all pictures")
             assert page.inner_text("h1") == "Kafka in pictures that play"
-        broken = page.eval_on_selector_all("img", "all => all.filter(e => e.complete && !e.naturalWidth).length")
+        broken = page.eval_on_selector_all(
+            "img", "all => all.filter(e => e.complete && !e.naturalWidth).length"
+        )
     assert complaints == [] and broken == 0

@@ -1,4 +1,6 @@
-"""The lab of lesson 05: real consumers in one group, kafka-python's command line, the broker's trace as a picture."""
+"""The lab of lesson 05: real consumers in one group, kafka-python's command line, the
+broker's trace as a picture.
+"""
 
 import pytest
 
@@ -22,10 +24,15 @@ def test_members_come_and_go_and_the_picture_tells_of_each(capsys):
         lab.say_goodbye("A")
         assert lab.wait_for(members=1) == {"B": [0, 1]}
     said = capsys.readouterr().out
-    assert said.startswith("$ python -m kafka.admin -b HOST:PORT groups describe -g billing\n")
+    assert said.startswith(
+        "$ python -m kafka.admin -b HOST:PORT groups describe -g billing\n"
+    )
     assert "'group_state': 'Stable'" in said and "'member_id': 'consumer A-...'" in said
     told = str(lab.play().table())
-    assert "consumer B is a member of group" in told and "takes consumer A out of the group: it said goodbye" in told
+    assert (
+        "consumer B is a member of group" in told
+        and "takes consumer A out of the group: it said goodbye" in told
+    )
 
 
 def test_nothing_that_is_new_each_time_is_printed(capsys):

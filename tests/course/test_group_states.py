@@ -13,7 +13,10 @@ def a_run():
     """Two members join together; one says goodbye."""
     cluster = Cluster(seed=1)
     cluster.create_topic("orders", partitions=2)
-    members = [cluster.consumer("orders", group_id="billing", client_id=name) for name in ("A", "B")]
+    members = [
+        cluster.consumer("orders", group_id="billing", client_id=name)
+        for name in ("A", "B")
+    ]
     for member in members:
         cluster.start(list, member)
     cluster.run(seconds=10)
@@ -42,7 +45,11 @@ def test_a_run_marks_the_ways_it_took_and_how_often():
         ("Stable", "member_leaves"): 1,
     }
     drawn = states.svg()
-    assert "all joined ×2" in drawn and "member leaves ×1" in drawn and "deleted ×" not in drawn
+    assert (
+        "all joined ×2" in drawn
+        and "member leaves ×1" in drawn
+        and "deleted ×" not in drawn
+    )
 
 
 def test_what_a_run_did_is_always_a_row_of_the_table():
@@ -52,7 +59,11 @@ def test_what_a_run_did_is_always_a_row_of_the_table():
 def test_as_text_it_is_the_table():
     lines = repr(group_states(a_run())).splitlines()
     assert len(lines) == len(TRANSITIONS)
-    assert re.sub(" +", " ", lines[0]).strip().startswith("1 x Empty member_joins PreparingRebalance the first member")
+    assert (
+        re.sub(" +", " ", lines[0])
+        .strip()
+        .startswith("1 x Empty member_joins PreparingRebalance the first member")
+    )
     assert not lines[1].startswith("   0") and DEAD in lines[1]
     assert repr(group_states()).startswith("Empty ")
 
@@ -70,6 +81,8 @@ def test_words_stay_inside_their_boxes():
 def test_in_a_notebook_it_is_a_frame_of_its_own(monkeypatch):
     monkeypatch.delenv("MINIKAFKA_PICTURES", raising=False)
     bundle = group_states()._repr_mimebundle_()
-    assert bundle["text/html"].startswith("<iframe title='The states of a classic group'")
+    assert bundle["text/html"].startswith(
+        "<iframe title='The states of a classic group'"
+    )
     monkeypatch.setenv("MINIKAFKA_PICTURES", "text")
     assert list(group_states()._repr_mimebundle_()) == ["text/plain"]

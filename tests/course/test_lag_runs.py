@@ -7,13 +7,18 @@ from minikafka.course.experiments import lesson_07_runs
 
 def test_so_many_orders_wait_evenly_spread():
     with lesson_07_runs.waiting(orders=9, partitions=3, seed=1) as cluster:
-        assert [len(cluster.records("orders", partition)) for partition in range(3)] == [3, 3, 3]
+        assert [
+            len(cluster.records("orders", partition)) for partition in range(3)
+        ] == [3, 3, 3]
 
 
 @pytest.mark.parametrize(
-    ("interval_ms", "found"), [(1000, "up to 10 and back, again and again"), (60_000, "more and more")]
+    ("interval_ms", "found"),
+    [(1000, "up to 10 and back, again and again"), (60_000, "more and more")],
 )
-def test_a_lag_between_two_commits_is_as_high_as_the_interval_is_long(interval_ms, found):
+def test_a_lag_between_two_commits_is_as_high_as_the_interval_is_long(
+    interval_ms, found
+):
     with lesson_07_runs.fast(interval_ms) as cluster:
         assert lesson_07_runs.how_the_lag_goes(cluster.trace) == found
 
@@ -28,17 +33,26 @@ def test_work_is_counted_once_each_time_it_is_done():
         cluster.run(seconds=10)
         all_of_both = [(number, offset) for number in (0, 1) for offset in range(10)]
         assert sorted(lesson_07_runs.billed(cluster.trace)) == all_of_both
-        assert lesson_07_runs.seconds_at_work(cluster.trace) == pytest.approx(2, abs=0.1)
+        assert lesson_07_runs.seconds_at_work(cluster.trace) == pytest.approx(
+            2, abs=0.1
+        )
         assert lesson_07_runs.seconds_needed(cluster.trace) == "2 s"
-        assert lesson_07_runs.how_many_billed([*cluster.trace, *cluster.trace]) == "20"  # twice the same 20
+        # twice the same 20
+        assert lesson_07_runs.how_many_billed([*cluster.trace, *cluster.trace]) == "20"
 
 
 def test_the_measured_time_to_catch_up_is_that_of_the_rule():
-    with lesson_07_runs.off_for_ten_minutes(orders_a_minute=5, then_minutes=12) as cluster:
+    with lesson_07_runs.off_for_ten_minutes(
+        orders_a_minute=5, then_minutes=12
+    ) as cluster:
         measured = lesson_07_runs.minutes_until_nothing_waits(cluster.trace)
         assert lesson_07_runs.minutes_needed(cluster.trace) == "about 10 minutes"
-    assert measured == pytest.approx(lesson_07_runs.minutes_to_catch_up(10, 50), rel=0.05)
-    with lesson_07_runs.off_for_ten_minutes(orders_a_minute=5, then_minutes=5) as cluster:
+    assert measured == pytest.approx(
+        lesson_07_runs.minutes_to_catch_up(10, 50), rel=0.05
+    )
+    with lesson_07_runs.off_for_ten_minutes(
+        orders_a_minute=5, then_minutes=5
+    ) as cluster:
         assert lesson_07_runs.minutes_until_nothing_waits(cluster.trace) is None
         assert lesson_07_runs.minutes_needed(cluster.trace) == ""
 

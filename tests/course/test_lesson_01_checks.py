@@ -1,4 +1,6 @@
-"""Lesson 01's checks: right answers pass, however they are written; known wrong ones hear what is wrong."""
+"""Lesson 01's checks: right answers pass, however they are written; known wrong ones
+hear what is wrong.
+"""
 
 import pytest
 
@@ -8,7 +10,9 @@ SOLUTION = solution("01", 2, "TinyLog")
 
 
 class ByLists:
-    """A right log that keeps one list and the segments' borders, unlike the solution."""
+    """A right log that keeps one list and the segments' borders, unlike the
+    solution.
+    """
 
     def __init__(self, segment_size):
         self.size, self.records, self.borders, self.gone = segment_size, [], [0], 0
@@ -28,7 +32,11 @@ class ByLists:
 
     def delete_older_than(self, timestamp):
         while self.records:
-            following = self.borders[1] if len(self.borders) > 1 else self.gone + len(self.records)
+            following = (
+                self.borders[1]
+                if len(self.borders) > 1
+                else self.gone + len(self.records)
+            )
             segment = self.records[: following - self.gone]
             if any(when >= timestamp for _, when, _ in segment):
                 return
@@ -36,7 +44,9 @@ class ByLists:
             self.borders = self.borders[1:] or [following]
 
     def offset_for(self, timestamp):
-        return next((offset for offset, when, _ in self.records if when >= timestamp), None)
+        return next(
+            (offset for offset, when, _ in self.records if when >= timestamp), None
+        )
 
 
 class OffsetsFromOne(SOLUTION):
@@ -59,7 +69,12 @@ class ReadsOne(SOLUTION):
 
 class NeverOutOfRange(SOLUTION):
     def read(self, offset):
-        return [record for segment in self.segments for record in segment if record[0] >= offset]
+        return [
+            record
+            for segment in self.segments
+            for record in segment
+            if record[0] >= offset
+        ]
 
 
 class EndIsOutOfRange(SOLUTION):
@@ -71,7 +86,10 @@ class EndIsOutOfRange(SOLUTION):
 
 class DeletesRecords(SOLUTION):
     def delete_older_than(self, timestamp):
-        kept = [[record for record in segment if record[1] >= timestamp] for segment in self.segments]
+        kept = [
+            [record for record in segment if record[1] >= timestamp]
+            for segment in self.segments
+        ]
         self.segments = [segment for segment in kept if segment] or [[]]
 
 
@@ -89,7 +107,10 @@ class LooksAtTheLast(SOLUTION):
 
 class SparesTheActive(SOLUTION):
     def delete_older_than(self, timestamp):
-        while len(self.segments) > 1 and max(when for _, when, _ in self.segments[0]) < timestamp:
+        while (
+            len(self.segments) > 1
+            and max(when for _, when, _ in self.segments[0]) < timestamp
+        ):
             del self.segments[0]
 
 
@@ -105,7 +126,9 @@ class SearchesByBisection(SOLUTION):
         low, high = 0, len(records)
         while low < high:
             middle = (low + high) // 2
-            low, high = (middle + 1, high) if records[middle][1] < timestamp else (low, middle)
+            low, high = (
+                (middle + 1, high) if records[middle][1] < timestamp else (low, middle)
+            )
         return records[low][0] if low < len(records) else None
 
 
@@ -131,7 +154,13 @@ def test_a_right_log_is_right_however_it_is_written(answer):
     [
         (OffsetsFromOne, "append(10, 'a') gave 1, and Kafka's log gives 0."),
         (ReadRemoves, "TinyLog(1), append(10, 'a'), read(0), read(0)"),
-        (ReadsOne, "read(1) gave [(1, 20, 'b')], and Kafka's log gives [(1, 20, 'b'), (2, 30, 'c')]."),
+        (
+            ReadsOne,
+            (
+                "read(1) gave [(1, 20, 'b')], and Kafka's log gives [(1, 20, 'b'), (2,"
+                " 30, 'c')]."
+            ),
+        ),
         (NeverOutOfRange, "read(2) gave [], and Kafka's log raises IndexError."),
         (EndIsOutOfRange, "raised IndexError, and Kafka's log gives []."),
         (DeletesRecords, "smallest case: an old record in a young segment"),
@@ -156,7 +185,9 @@ def test_a_log_without_its_stretch_is_right_and_hears_what_is_left():
             ...
 
     found = verdict("01", 2, Core)
-    assert found.right and "stretch, not attempted yet: TinyLog.offset_for" in str(found)
+    assert found.right and "stretch, not attempted yet: TinyLog.offset_for" in str(
+        found
+    )
 
 
 def test_a_counterexample_can_be_played():

@@ -1,4 +1,6 @@
-"""Lesson 02's checks: right answers pass, however they are written; known wrong ones hear what is wrong."""
+"""Lesson 02's checks: right answers pass, however they are written; known wrong ones
+hear what is wrong.
+"""
 
 import itertools
 import zlib
@@ -10,13 +12,17 @@ from tests.course.answers import solution, verdict
 
 
 def in_javas_words(key, all_partitions, available):
-    """Right, and unlike the solution: signed arithmetic, the last available without a key."""
+    """Right, and unlike the solution: signed arithmetic, the last available without a
+    key.
+    """
     if key is None:
         return sorted(available)[-1]
     signed = int.from_bytes(murmur2(key).to_bytes(4, "big"), "big", signed=True)
     if signed < 0:
         signed += 2**31
-    return all_partitions[signed - len(all_partitions) * (signed // len(all_partitions))]
+    return all_partitions[
+        signed - len(all_partitions) * (signed // len(all_partitions))
+    ]
 
 
 def without_mask(key, all_partitions, available):
@@ -97,7 +103,13 @@ def test_a_right_partitioner_is_right_however_it_is_written(answer):
         (among_available, "a key counts all partitions"),
         (pythons_hash, "and the same key to partition"),
         (pythons_hash, "Python salts hash()"),
-        (in_the_order_of_a_set, "holds already: every key gets a partition that exists, the same one each time"),
+        (
+            in_the_order_of_a_set,
+            (
+                "holds already: every key gets a partition that exists, the same one"
+                " each time"
+            ),
+        ),
         (no_modulo, "there is no such partition"),
         (round_robin, "the same key went to"),
         (a_quotient, "A partition is a whole number"),
@@ -118,7 +130,10 @@ def helped_by_another_function(key, all_partitions, available):
     return in_javas_words(key, all_partitions, available)
 
 
-@pytest.mark.parametrize("answer", [helped_by_another_function, eval("lambda *record: in_javas_words(*record)")])
+@pytest.mark.parametrize(
+    "answer",
+    [helped_by_another_function, eval("lambda *record: in_javas_words(*record)")],
+)
 def test_an_answer_that_another_process_cannot_run_is_judged_by_this_one_alone(answer):
     assert verdict("02", 1, answer).right
 
@@ -164,11 +179,19 @@ def route_by_list(key, all_partitions, available):
 
 
 def hot_first(key, all_partitions, available):
-    return all_partitions[0] if key == b"megamart" else keys_only(key, all_partitions, available)
+    return (
+        all_partitions[0]
+        if key == b"megamart"
+        else keys_only(key, all_partitions, available)
+    )
 
 
 def hot_has_company(key, all_partitions, available):
-    return all_partitions[-1] if key == b"megamart" else keys_only(key or b"", all_partitions, available)
+    return (
+        all_partitions[-1]
+        if key == b"megamart"
+        else keys_only(key or b"", all_partitions, available)
+    )
 
 
 def hot_by_prefix(key, all_partitions, available):

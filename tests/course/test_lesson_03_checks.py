@@ -1,4 +1,6 @@
-"""Lesson 03's checks: right answers pass, however they are written; known wrong ones hear what is wrong."""
+"""Lesson 03's checks: right answers pass, however they are written; known wrong ones
+hear what is wrong.
+"""
 
 import random
 
@@ -23,7 +25,9 @@ def solution(exercise, name):
 
 
 def by_event(records, batch_size, linger_ms):
-    """Right, and unlike the solution: one moment after the other, by recursion over what is left."""
+    """Right, and unlike the solution: one moment after the other, by recursion over
+    what is left.
+    """
     if not records:
         return []
 
@@ -50,7 +54,9 @@ def by_event(records, batch_size, linger_ms):
 
 
 def accumulated(records, batch_size, linger_ms):
-    """What the simulated producer's accumulator does, asked every millisecond and after every record."""
+    """What the simulated producer's accumulator does, asked every millisecond and after
+    every record.
+    """
     partition = TopicPartition("orders", 0)
     accumulator = Accumulator(BATCH_OVERHEAD + batch_size, linger_ms, 1 << 20)
     known, batches = {}, []
@@ -65,7 +71,9 @@ def accumulated(records, batch_size, linger_ms):
         for number, (at_ms, size) in enumerate(records):
             if at_ms == now_ms:
                 assert record_size(0, 0, None, bytes(size - 7), ()) == size
-                batch = accumulator.append(partition, now_ms, 0, None, bytes(size - 7), ()).batch
+                batch = accumulator.append(
+                    partition, now_ms, 0, None, bytes(size - 7), ()
+                ).batch
                 known.setdefault(batch, []).append(number)
                 what_may_leave(now_ms)
     return batches
@@ -74,8 +82,11 @@ def accumulated(records, batch_size, linger_ms):
 @pytest.mark.parametrize("seed", range(200))
 def test_what_the_check_calls_kafkas_is_what_the_accumulator_does(seed):
     records, batch_size, linger_ms = CHECKS.a_stream(random.Random(seed))
-    small = [(at_ms, min(size, 60)) for at_ms, size in records]  # the length of a longer one takes a byte more
-    assert accumulated(small, batch_size, linger_ms) == CHECKS.kafkas_batches(small, batch_size, linger_ms)
+    # the length of a longer one takes a byte more
+    small = [(at_ms, min(size, 60)) for at_ms, size in records]
+    assert accumulated(small, batch_size, linger_ms) == CHECKS.kafkas_batches(
+        small, batch_size, linger_ms
+    )
 
 
 @pytest.mark.parametrize("answer", [solution(1, "my_batches"), by_event])
@@ -100,11 +111,17 @@ def wrong(
     def my_batches(records, batch_size, linger_ms):
         batches, numbers, size, clock = [], [], 0, 0
         for number, (at_ms, size_bytes) in enumerate(records):
-            over = at_ms > clock + linger_ms if inclusive else at_ms >= clock + linger_ms
+            over = (
+                at_ms > clock + linger_ms if inclusive else at_ms >= clock + linger_ms
+            )
             if numbers and over:
                 batches.append((clock + linger_ms, numbers))
                 numbers = []
-            does_not_fit = size + size_bytes >= batch_size if strict else size + size_bytes > batch_size
+            does_not_fit = (
+                size + size_bytes >= batch_size
+                if strict
+                else size + size_bytes > batch_size
+            )
             if numbers and does_not_fit and not size_first:
                 batches.append((at_ms, numbers))
                 numbers = []
@@ -114,7 +131,9 @@ def wrong(
                 clock = at_ms
             numbers.append(number)
             size += size_bytes
-            if (size >= batch_size if large_leaves else size == batch_size) and not full_waits:
+            if (
+                size >= batch_size if large_leaves else size == batch_size
+            ) and not full_waits:
                 batches.append((at_ms, numbers))
                 numbers = []
         if numbers and last:
@@ -144,7 +163,9 @@ def full_leaves_later(records, batch_size, linger_ms):
 
 def drops_the_large(records, batch_size, linger_ms):
     kept = [number for number, (_, size) in enumerate(records) if size <= batch_size]
-    found = CHECKS.kafkas_batches([records[number] for number in kept], batch_size, linger_ms)
+    found = CHECKS.kafkas_batches(
+        [records[number] for number in kept], batch_size, linger_ms
+    )
     return [(at_ms, [kept[number] for number in numbers]) for at_ms, numbers in found]
 
 
@@ -161,15 +182,24 @@ def endless(*_):
         (wrong(inclusive=True), "your batch holds the records [0, 1], and Kafka's [0]"),
         (wrong(size_first=True), "bytes, and batch_size is 100"),
         (wrong(full_waits=True), "it is full, so it need not linger"),
-        (wrong(large_leaves=True), "the batch [0] leaves at 0 ms, and Kafka's at 5 ms."),
+        (
+            wrong(large_leaves=True),
+            "the batch [0] leaves at 0 ms, and Kafka's at 5 ms.",
+        ),
         (wrong(strict=True), "your batch holds the records [0], and Kafka's [0, 1]"),
         (one_by_one, "leaves at 0 ms, and Kafka's at"),
         (all_together, "bytes, and batch_size is 100"),
         (sizes_instead, "record 0 never leaves"),
         (full_leaves_later, "Kafka's at"),
         (drops_the_large, "never leaves"),
-        (lambda records, *_: [(0, [n, n]) for n in range(len(records))], "record 0 leaves twice"),
-        (lambda records, *_: [(0, [n]) for n in range(len(records))[::-1]], "leave in the order [1, 0]"),
+        (
+            lambda records, *_: [(0, [n, n]) for n in range(len(records))],
+            "record 0 leaves twice",
+        ),
+        (
+            lambda records, *_: [(0, [n]) for n in range(len(records))[::-1]],
+            "leave in the order [1, 0]",
+        ),
         (lambda *_: 7, "it returned 7, and should return a list of batches"),
         (lambda *_: [3], "3 is no batch. A batch is a pair"),
         (lambda records, *_: records[99], "it raised IndexError"),
@@ -205,10 +235,16 @@ def by_losing_every_answer(goal):
 
 
 def by_a_frozen_broker(goal):
-    return [Freeze(1, at_ms=1000, for_ms=130_000)] if goal == "failed" else solution(2, "plan")(goal)
+    return (
+        [Freeze(1, at_ms=1000, for_ms=130_000)]
+        if goal == "failed"
+        else solution(2, "plan")(goal)
+    )
 
 
-@pytest.mark.parametrize("answer", [solution(2, "plan"), by_losing_every_answer, by_a_frozen_broker])
+@pytest.mark.parametrize(
+    "answer", [solution(2, "plan"), by_losing_every_answer, by_a_frozen_broker]
+)
 def test_a_right_plan_is_right_however_it_is_written(answer):
     found = verdict("03", 2, answer)
     assert found.right, found
@@ -226,12 +262,30 @@ LOSE = Lose("shop", 1, "Produce", nth=2)
     ("answer", "words"),
     [
         (but("twice"), '"twice" did not happen'),
-        (but("twice", LOSE), "the log is 0 5 4 3 2 1. The program heard of no failure."),
-        (but("overtaken", Lose("shop", 1, "Produce", nth=2, answer=True)), '"overtaken" did not happen'),
-        (but("overtaken", Lose("shop", 1, "Produce", nth=3)), '"overtaken" did not happen'),
-        (but("failed", Cut("shop", 1, at_ms=1000)), "The program heard that [1, 2, 3, 4, 5] failed."),
-        (but("failed", Cut("shop", 1, at_ms=1000, for_ms=60_000)), "The program heard of no failure."),
-        (but("twice", LOSE, Lose("shop", 1, "Produce", nth=4, answer=True)), "your 2 faults. One fault can do it."),
+        (
+            but("twice", LOSE),
+            "the log is 0 5 4 3 2 1. The program heard of no failure.",
+        ),
+        (
+            but("overtaken", Lose("shop", 1, "Produce", nth=2, answer=True)),
+            '"overtaken" did not happen',
+        ),
+        (
+            but("overtaken", Lose("shop", 1, "Produce", nth=3)),
+            '"overtaken" did not happen',
+        ),
+        (
+            but("failed", Cut("shop", 1, at_ms=1000)),
+            "The program heard that [1, 2, 3, 4, 5] failed.",
+        ),
+        (
+            but("failed", Cut("shop", 1, at_ms=1000, for_ms=60_000)),
+            "The program heard of no failure.",
+        ),
+        (
+            but("twice", LOSE, Lose("shop", 1, "Produce", nth=4, answer=True)),
+            "your 2 faults. One fault can do it.",
+        ),
         (but("twice", Crash("shop", at_ms=1000)), "the shop itself must stay up"),
         (but("overtaken", "lose"), "'lose' is no fault"),
         (lambda goal: goal, "plan('twice') should be a list of faults"),
@@ -247,7 +301,9 @@ def test_a_wrong_plan_hears_what_is_wrong(answer, words):
 
 
 def test_a_plan_that_missed_can_be_played():
-    found = verdict("03", 2, but("overtaken", Lose("shop", 1, "Produce", nth=2, answer=True)))
+    found = verdict(
+        "03", 2, but("overtaken", Lose("shop", 1, "Produce", nth=2, answer=True))
+    )
     assert "answer is lost" in str(found.picture.table())
 
 

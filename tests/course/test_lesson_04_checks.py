@@ -1,4 +1,6 @@
-"""Lesson 04's checks: right answers pass, however they are written; known wrong ones hear what is wrong."""
+"""Lesson 04's checks: right answers pass, however they are written; known wrong ones
+hear what is wrong.
+"""
 
 import inspect
 import itertools
@@ -20,7 +22,9 @@ SOLUTION = solution("04", 1, "pay")
 
 
 def in_batches(consumer, payments):
-    """Right, and unlike the solution: whole polls, a look at all of the table, offsets named."""
+    """Right, and unlike the solution: whole polls, a look at all of the table, offsets
+    named.
+    """
     while True:
         for partition, records in consumer.poll(timeout_ms=30_000).items():
             paid = {row.key for row in payments}
@@ -28,7 +32,9 @@ def in_batches(consumer, payments):
                 if record.key.decode() not in paid:
                     payments.add(record, record.value)
                     paid.add(record.key.decode())
-            consumer.commit({partition: OffsetAndMetadata(records[-1].offset + 1, "", -1)})
+            consumer.commit(
+                {partition: OffsetAndMetadata(records[-1].offset + 1, "", -1)}
+            )
 
 
 def commits_first(consumer, payments):
@@ -82,7 +88,13 @@ def commits_the_last_one_done(consumer, payments):
     for record in consumer:
         if record.key not in payments:
             payments.add(record, record.value)
-        consumer.commit({TopicPartition(record.topic, record.partition): OffsetAndMetadata(record.offset, "", -1)})
+        consumer.commit(
+            {
+                TopicPartition(record.topic, record.partition): OffsetAndMetadata(
+                    record.offset, "", -1
+                )
+            }
+        )
 
 
 def goes_home(consumer, payments):
@@ -166,7 +178,10 @@ def test_the_number_of_schedules_is_fixed():
         (remembers_outside, "is written 2 times"),
         (remembers_in_a_default, "is written 2 times"),
         (never_commits, "all orders are written, but nothing is committed"),
-        (commits_the_last_one_done, "the committed offset is 5, and the log end offset is 6"),
+        (
+            commits_the_last_one_done,
+            "the committed offset is 5, and the log end offset is 6",
+        ),
         (goes_home, "The program has ended; a service runs on"),
         (one_poll, "it has ended. A service runs on"),
         (in_bulk, "is never written"),
@@ -183,11 +198,17 @@ def test_a_wrong_consumer_hears_what_is_wrong(answer, words):
 
 def test_a_commit_of_new_orders_only_leaves_a_lag_after_a_crash():
     found = verdict("04", 1, commits_new_ones_only)
-    assert not found.right and "nothing is committed, and the log end offset is 1: a lag stays" in found.headline
+    assert (
+        not found.right
+        and "nothing is committed, and the log end offset is 1: a lag stays"
+        in found.headline
+    )
 
 
 def replays_and_looks(consumer, payments):
-    """Right: each life begins at the beginning, and only the table says what is paid."""
+    """Right: each life begins at the beginning, and only the table says what is
+    paid.
+    """
     consumer.poll(timeout_ms=0)
     consumer.seek_to_beginning()
     for record in consumer:
@@ -216,19 +237,27 @@ def test_the_stub_is_calm():
     notebook = nbformat.read(editions.notebooks()["04"], as_version=4)
     names = {}
     exec(next(cell.source for cell in notebook.cells if cell.id == "pay-stub"), names)
-    assert str(verdict("04", 1, names["pay"])) == "Not attempted yet: pay is still the stub."
+    assert (
+        str(verdict("04", 1, names["pay"]))
+        == "Not attempted yet: pay is still the stub."
+    )
 
 
 def test_the_smallest_schedule_is_a_line_to_paste_and_a_picture_to_play():
     found = verdict("04", 1, repeats)
     assert "smallest case: orders o-0, killed after add 1" in str(found)
-    assert 'life 1: poll add | killed after add 1\n  faults=[Crash("pay", call=3)]' in str(found)
+    assert (
+        'life 1: poll add | killed after add 1\n  faults=[Crash("pay", call=3)]'
+        in str(found)
+    )
     assert "it is there twice" in str(found.picture.table())
 
 
 def test_a_new_life_remembers_nothing_that_the_old_one_kept_outside_its_function():
     assert not SEEN
-    killed_programs.run(remembers_outside, LESSON.SIX, [killed_programs.Moment("after", "add", 1)])
+    killed_programs.run(
+        remembers_outside, LESSON.SIX, [killed_programs.Moment("after", "add", 1)]
+    )
     assert not SEEN and remembers_in_a_default.__defaults__ == ([],)
 
 
@@ -239,7 +268,10 @@ def test_the_shortest_schedule_is_found_by_trying_all():
     best = LESSON.shortest()
     calls = LESSON.calls_of_careful()
     assert best.call == 3 and calls[:2] == ("poll", "commit")
-    skipped = [len(LESSON.break_it([Crash("careful", call=call)]).never) for call in range(1, len(calls) + 1)]
+    skipped = [
+        len(LESSON.break_it([Crash("careful", call=call)]).never)
+        for call in range(1, len(calls) + 1)
+    ]
     assert max(skipped) == 3 and skipped[:3] == [0, 0, 3]
 
 
@@ -249,7 +281,9 @@ def test_the_notebook_shows_the_program_that_the_check_breaks():
     assert inspect.getsource(LESSON.careful).strip() in cell
 
 
-@pytest.mark.parametrize("faults", [solution("04", 2, "faults"), Crash(node="careful", call=3)])
+@pytest.mark.parametrize(
+    "faults", [solution("04", 2, "faults"), Crash(node="careful", call=3)]
+)
 def test_the_shortest_schedule_is_right(faults):
     assert verdict("04", 2, faults).right
 
@@ -263,7 +297,10 @@ def test_the_shortest_schedule_is_right(faults):
         ([Crash("careful", call=500)], "it was never killed"),
         ([Crash("careful", call=4)], "One crash can do more"),
         ([Crash("careful", call=8)], "there is an earlier moment"),
-        ([Crash("careful", call=3), Crash("careful", call=3)], "by 2 crashes. One can skip orders, and the fewest win"),
+        (
+            [Crash("careful", call=3), Crash("careful", call=3)],
+            "by 2 crashes. One can skip orders, and the fewest win",
+        ),
         ([Lose("billing", "broker 1", "OffsetCommit")], "a Lose is of no use here"),
         ([Crash("pay", call=3)], "'pay' can't be: it is 'careful'"),
         ([3], "3 is no fault"),
@@ -278,7 +315,9 @@ def test_a_schedule_that_is_not_the_shortest_hears_why(faults, words):
 
 
 def test_the_broken_run_can_be_played():
-    assert "are lost: committed, and never done" in str(verdict("04", 2, [Crash("careful", call=4)]).picture.table())
+    assert "are lost: committed, and never done" in str(
+        verdict("04", 2, [Crash("careful", call=4)]).picture.table()
+    )
 
 
 # --- the same function over TCP ---
@@ -293,7 +332,9 @@ def served():
 NUMBERS = itertools.count()
 
 
-@pytest.mark.parametrize(("program", "rows"), [(SOLUTION, [0, 1, 2, 3]), (repeats, [0, 1, 1, 2, 3])])
+@pytest.mark.parametrize(
+    ("program", "rows"), [(SOLUTION, [0, 1, 2, 3]), (repeats, [0, 1, 1, 2, 3])]
+)
 def test_the_same_function_runs_unchanged_on_kafka_python_and_dies_between_writing_and_committing(
     served, program, rows
 ):
@@ -304,8 +345,14 @@ def test_the_same_function_runs_unchanged_on_kafka_python_and_dies_between_writi
     producer.close()
     payments = Payments(fuse=2)
     for _life in (1, 2):
-        consumer = KafkaConsumer(topic, bootstrap_servers=served, group_id=topic, auto_offset_reset="earliest",
-                                 enable_auto_commit=False, consumer_timeout_ms=20_000)  # fmt: skip
+        consumer = KafkaConsumer(
+            topic,
+            bootstrap_servers=served,
+            group_id=topic,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            consumer_timeout_ms=20_000,
+        )
         try:
             program(consumer, payments)
         except SystemExit:

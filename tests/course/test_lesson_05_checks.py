@@ -1,4 +1,6 @@
-"""Lesson 05's checks: right answers pass, however they are written; known wrong ones hear what is wrong."""
+"""Lesson 05's checks: right answers pass, however they are written; known wrong ones
+hear what is wrong.
+"""
 
 import itertools
 
@@ -14,7 +16,10 @@ def dealt_out(members, partitions):
     """Right, and unlike the solution: all partitions in turn, as cards are dealt."""
     found = {name: [] for name in members}
     for topic, count in sorted(partitions.items()):
-        ring = itertools.cycle([name for name in sorted(members) if topic in members[name].topics] or [None])
+        ring = itertools.cycle(
+            [name for name in sorted(members) if topic in members[name].topics]
+            or [None]
+        )
         for number in range(count):
             name = next(ring)
             if name is not None:
@@ -24,24 +29,35 @@ def dealt_out(members, partitions):
 
 def uniform(members, partitions):
     """The broker's own (KIP-848). The coordinator hands it the members in order."""
-    return assign_uniform({name: Member(members[name].topics) for name in sorted(members)}, partitions)
+    return assign_uniform(
+        {name: Member(members[name].topics) for name in sorted(members)}, partitions
+    )
 
 
 def everything_to_all(members, partitions):
-    return {name: [(topic, n) for topic in partitions for n in range(partitions[topic])] for name in members}
+    return {
+        name: [(topic, n) for topic in partitions for n in range(partitions[topic])]
+        for name in members
+    }
 
 
 def all_to_one(members, partitions):
     first = min(members)
     topics = [topic for topic in members[first].topics if topic in partitions]
-    everything = [(topic, number) for topic in topics for number in range(partitions[topic])]
+    everything = [
+        (topic, number) for topic in topics for number in range(partitions[topic])
+    ]
     return dict.fromkeys(members, ()) | {first: everything}
 
 
 def one_each(members, partitions):
     """Forgets what is left when each has one."""
     return {
-        name: [(topic, place) for topic in members[name].topics if place < partitions.get(topic, 0)]
+        name: [
+            (topic, place)
+            for topic in members[name].topics
+            if place < partitions.get(topic, 0)
+        ]
         for place, name in enumerate(sorted(members))
     }
 
@@ -52,7 +68,9 @@ def without_the_remainder(members, partitions):
         readers = [name for name in members if topic in members[name].topics]
         size = count // len(readers)
         for place, name in enumerate(readers):
-            found[name] += [(topic, number) for number in range(place * size, (place + 1) * size)]
+            found[name] += [
+                (topic, number) for number in range(place * size, (place + 1) * size)
+            ]
     return found
 
 
@@ -60,14 +78,19 @@ def remainder_to_the_last(members, partitions):
     found = without_the_remainder(members, partitions)
     for topic, count in partitions.items():
         readers = [name for name in members if topic in members[name].topics]
-        found[readers[-1]] += [(topic, number) for number in range(count // len(readers) * len(readers), count)]
+        found[readers[-1]] += [
+            (topic, number)
+            for number in range(count // len(readers) * len(readers), count)
+        ]
     return found
 
 
 def whoever_reads_what(members, partitions):
     """Deals out all partitions to all members."""
     names = sorted(members)
-    every = [(topic, number) for topic in partitions for number in range(partitions[topic])]
+    every = [
+        (topic, number) for topic in partitions for number in range(partitions[topic])
+    ]
     found = {name: [] for name in names}
     for place, partition in enumerate(every):
         found[names[place % len(names)]].append(partition)
@@ -76,16 +99,23 @@ def whoever_reads_what(members, partitions):
 
 def from_one(members, partitions):
     return {
-        name: [(topic, number + 1) for topic, number in share] for name, share in dealt_out(members, partitions).items()
+        name: [(topic, number + 1) for topic, number in share]
+        for name, share in dealt_out(members, partitions).items()
     }
 
 
 def numbers_only(members, partitions):
-    return {name: [number for _, number in share] for name, share in dealt_out(members, partitions).items()}
+    return {
+        name: [number for _, number in share]
+        for name, share in dealt_out(members, partitions).items()
+    }
 
 
 def by_number(members, partitions):
-    return {place: share for place, share in enumerate(dealt_out(members, partitions).values())}
+    return {
+        place: share
+        for place, share in enumerate(dealt_out(members, partitions).values())
+    }
 
 
 def a_list(members, partitions):
@@ -98,7 +128,11 @@ def says_nothing(members, partitions):
 
 def trusts_topics(members, partitions):
     return dict.fromkeys(members, ()) | {
-        name: [(topic, number) for topic in member.topics for number in range(partitions[topic])]
+        name: [
+            (topic, number)
+            for topic in member.topics
+            for number in range(partitions[topic])
+        ]
         for name, member in itertools.islice(members.items(), 1)
     }
 
@@ -121,7 +155,10 @@ def endless(members, partitions):
     [
         solution("05", 1, "my_assignor"),
         dealt_out,
-        *(ASSIGNORS[name].assign for name in ("range", "roundrobin", "sticky", "cooperative-sticky")),
+        *(
+            ASSIGNORS[name].assign
+            for name in ("range", "roundrobin", "sticky", "cooperative-sticky")
+        ),
         uniform,
     ],
 )
@@ -158,14 +195,23 @@ def test_a_wrong_assignor_hears_what_is_wrong(answer, words):
 
 def test_the_smallest_counterexample_is_a_call_to_paste():
     found = verdict("05", 1, everything_to_all)
-    call = "my_assignor({'A': Member(('orders',)), 'B': Member(('orders',))}, {'orders': 1})"
+    call = (
+        "my_assignor({'A': Member(('orders',)), 'B': Member(('orders',))},"
+        " {'orders': 1})"
+    )
     assert call in str(found)
-    assert eval(call, {"Member": Member, "my_assignor": dealt_out}) == {"A": [["orders", 0]], "B": []}
+    assert eval(call, {"Member": Member, "my_assignor": dealt_out}) == {
+        "A": [["orders", 0]],
+        "B": [],
+    }
 
 
 def test_a_counterexample_is_a_group_to_watch_in_which_the_answer_ran():
     table = str(verdict("05", 1, everything_to_all).picture.table())
-    assert "your assignor everything_to_all" in table and "Now A and B own P0: only one should." in table
+    assert (
+        "your assignor everything_to_all" in table
+        and "Now A and B own P0: only one should." in table
+    )
 
 
 def test_a_stub_is_not_attempted():
@@ -181,7 +227,9 @@ def freeze(at_ms, for_ms, who="consumer A"):
     return [Freeze(who, at_ms=at_ms, for_ms=for_ms)]
 
 
-@pytest.mark.parametrize("faults", [solution("05", 2, "faults"), freeze(29_400, 43_400, "consumer B")])
+@pytest.mark.parametrize(
+    "faults", [solution("05", 2, "faults"), freeze(29_400, 43_400, "consumer B")]
+)
 def test_a_sleep_that_is_short_enough_is_right(faults):
     found = verdict("05", 2, faults)
     assert found.right, found
@@ -191,16 +239,28 @@ def test_a_sleep_that_is_short_enough_is_right(faults):
     ("faults", "words"),
     [
         ([], "no fault, and every order is paid once"),
-        (freeze(24_100, 30_000), "its last heartbeat before the freeze went out at 24036 ms"),
+        (
+            freeze(24_100, 30_000),
+            "its last heartbeat before the freeze went out at 24036 ms",
+        ),
         (freeze(26_400, 42_000), "43966 ms later. The session time-out is 45000 ms"),
         (freeze(24_100, 60_000), "shorter than the session time-out of 45000 ms"),
         (freeze(26_400, 43_800), "the last commit was 1966 ms old"),
         (freeze(26_400, 200_000), "still frozen when the run ends"),
         (freeze(1_000, 2_000), "had given no sign of life"),
         (freeze(1_000, 50_000, "broker 1"), "every order is paid at most once"),
-        (freeze(1_000, 2_000, "consumer C"), "'consumer C' can't be: it is 'consumer A' or 'consumer B'"),
-        (freeze(26_400, 43_100) + freeze(26_400, 43_100, "consumer B"), "2 faults. One is enough"),
-        ([Crash("careful", call=18)], "a Crash does it, and shows another hole (lesson 04)"),
+        (
+            freeze(1_000, 2_000, "consumer C"),
+            "'consumer C' can't be: it is 'consumer A' or 'consumer B'",
+        ),
+        (
+            freeze(26_400, 43_100) + freeze(26_400, 43_100, "consumer B"),
+            "2 faults. One is enough",
+        ),
+        (
+            [Crash("careful", call=18)],
+            "a Crash does it, and shows another hole (lesson 04)",
+        ),
         ([Cut("consumer A", "broker 1", 24_100, 60_000)], "a Cut does it"),
         (["freeze A"], "is no fault. Write Freeze("),
         ("freeze", "this is 'freeze'"),
@@ -214,4 +274,6 @@ def test_another_schedule_hears_what_happened(faults, words):
 
 
 def test_a_schedule_that_does_nothing_can_be_played():
-    assert "consumer A is frozen" in str(verdict("05", 2, freeze(24_100, 30_000)).picture.table())
+    assert "consumer A is frozen" in str(
+        verdict("05", 2, freeze(24_100, 30_000)).picture.table()
+    )

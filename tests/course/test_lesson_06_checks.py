@@ -1,8 +1,15 @@
-"""Lesson 06's checks: right answers pass, however they are written; known wrong ones hear what is wrong."""
+"""Lesson 06's checks: right answers pass, however they are written; known wrong ones
+hear what is wrong.
+"""
 
 import pytest
 
-from minikafka.coordinators.assignors import assign_cooperative_sticky, assign_range, assign_round_robin, assign_sticky
+from minikafka.coordinators.assignors import (
+    assign_cooperative_sticky,
+    assign_range,
+    assign_round_robin,
+    assign_sticky,
+)
 from minikafka.course.lessons import lesson
 from tests.course.answers import solution, verdict
 
@@ -23,7 +30,9 @@ def by_looking_for_others(target, members):
     for name, share in target.items():
         given[name] = []
         for partition in share:
-            if not any(partition in members[other].owned for other in members if other != name):
+            if not any(
+                partition in members[other].owned for other in members if other != name
+            ):
                 given[name].append(partition)
     return given
 
@@ -35,19 +44,32 @@ def at_once(target, members):
 def only_what_is_free(target, members):
     """Gives a member nothing that anybody has, itself included."""
     owned = {partition for member in members.values() for partition in member.owned}
-    return {name: [partition for partition in share if partition not in owned] for name, share in target.items()}
+    return {
+        name: [partition for partition in share if partition not in owned]
+        for name, share in target.items()
+    }
 
 
 def all_or_nothing(target, members):
     """Nobody gets anything while something still moves."""
-    owner = {partition: name for name, member in members.items() for partition in member.owned}
-    moves = any(owner.get(p, name) != name for name, share in target.items() for p in share)
+    owner = {
+        partition: name
+        for name, member in members.items()
+        for partition in member.owned
+    }
+    moves = any(
+        owner.get(p, name) != name for name, share in target.items() for p in share
+    )
     return {name: [] for name in target} if moves else target
 
 
 def nobody_gives_back(target, members):
     """Leaves everything where it is, and gives out what is free."""
-    owner = {partition: name for name, member in members.items() for partition in member.owned}
+    owner = {
+        partition: name
+        for name, member in members.items()
+        for partition in member.owned
+    }
     given = {name: list(member.owned) for name, member in members.items()}
     for name, share in target.items():
         given[name] += [partition for partition in share if partition not in owner]
@@ -56,27 +78,38 @@ def nobody_gives_back(target, members):
 
 def only_what_stays(target, members):
     """Never gives anybody anything new."""
-    return {name: [p for p in share if p in members[name].owned] for name, share in target.items()}
+    return {
+        name: [p for p in share if p in members[name].owned]
+        for name, share in target.items()
+    }
 
 
 def free_to_anybody(target, members):
     """What is free goes to the first."""
     given = only_what_stays(target, members)
     owned = {partition for member in members.values() for partition in member.owned}
-    given[min(given)] += [p for share in target.values() for p in share if p not in owned]
+    given[min(given)] += [
+        p for share in target.values() for p in share if p not in owned
+    ]
     return given
 
 
 def new_members_wait(target, members):
     """Lets who has nothing get everything at once: nobody to revoke there."""
     return {
-        name: share if not members[name].owned else [p for p in share if p in members[name].owned]
+        name: (
+            share
+            if not members[name].owned
+            else [p for p in share if p in members[name].owned]
+        )
         for name, share in target.items()
     }
 
 
 @pytest.mark.parametrize(
-    "answer", [solution("06", 1, "hand_over"), by_looking_for_others], ids=lambda answer: answer.__name__
+    "answer",
+    [solution("06", 1, "hand_over"), by_looking_for_others],
+    ids=lambda answer: answer.__name__,
 )
 def test_a_right_hand_over_is_right_however_it_is_written(answer):
     found = verdict("06", 1, answer)
@@ -92,7 +125,10 @@ def test_a_right_hand_over_is_right_however_it_is_written(answer):
         (only_what_is_free, "A has orders-0 and should keep it"),
         (all_or_nothing, "and should keep it, and it was left out of its share"),
         (nobody_gives_back, "A was never told to give it up"),
-        (only_what_stays, "orders-0 never arrives at B: it was free, and nobody got it"),
+        (
+            only_what_stays,
+            "orders-0 never arrives at B: it was free, and nobody got it",
+        ),
         (free_to_anybody, "who neither has it nor should get it"),
         (lambda target, members: list(members), "it returned a list, not a dictionary"),
         (lambda target, members: target["nobody"], "KeyError"),
@@ -108,7 +144,10 @@ def test_a_wrong_hand_over_hears_what_is_wrong(answer, words):
 def test_the_smallest_early_move_is_one_partition_and_two_members_and_the_detectors_see_two_owners():
     found = verdict("06", 1, at_once)
     assert found.headline.startswith("Not yet: two owners: A and B own orders-0 at ")
-    assert "smallest case: A had orders-0, B is new; the target is A: nothing; B: orders-0" in found.lines
+    assert (
+        "smallest case: A had orders-0, B is new; the target is A: nothing; B: orders-0"
+        in found.lines
+    )
     assert any(scene["space"]["two_owners"] for scene in found.picture.scenes)
 
 
@@ -116,11 +155,17 @@ def test_the_smallest_early_move_is_one_partition_and_two_members_and_the_detect
 
 
 def all_partitions(partitions):
-    return [(topic, number) for topic, count in partitions.items() for number in range(count)]
+    return [
+        (topic, number)
+        for topic, count in partitions.items()
+        for number in range(count)
+    ]
 
 
 def one_by_one(members, partitions):
-    """Right, and unlike the solution: begins with what all had, then moves one from most to least until it is even."""
+    """Right, and unlike the solution: begins with what all had, then moves one from
+    most to least until it is even.
+    """
     shares, free = {name: [] for name in members}, all_partitions(partitions)
     for name, member in sorted(members.items(), key=lambda each: -each[1].generation):
         for partition in member.owned:
@@ -130,7 +175,10 @@ def one_by_one(members, partitions):
     for partition in free:
         shares[min(shares, key=lambda name: len(shares[name]))].append(partition)
     while True:
-        most, least = max(shares, key=lambda n: len(shares[n])), min(shares, key=lambda n: len(shares[n]))
+        most, least = (
+            max(shares, key=lambda n: len(shares[n])),
+            min(shares, key=lambda n: len(shares[n])),
+        )
         if len(shares[most]) - len(shares[least]) < 2:
             return shares
         shares[least].append(shares[most].pop())
@@ -149,7 +197,10 @@ def keeps_everything(members, partitions):
 
 def believes_all(members, partitions):
     """Keeps what a member names, also where another one names it."""
-    shares = {name: [p for p in member.owned if p in all_partitions(partitions)] for name, member in members.items()}
+    shares = {
+        name: [p for p in member.owned if p in all_partitions(partitions)]
+        for name, member in members.items()
+    }
     taken = {partition for share in shares.values() for partition in share}
     for partition in all_partitions(partitions):
         if partition not in taken:
@@ -160,7 +211,9 @@ def believes_all(members, partitions):
 def keeps_what_is_gone(members, partitions):
     shares, taken = {}, set()
     for name, member in members.items():
-        shares[name] = [partition for partition in member.owned if partition not in taken]
+        shares[name] = [
+            partition for partition in member.owned if partition not in taken
+        ]
         taken |= set(shares[name])
     for partition in set(all_partitions(partitions)) - taken:
         shares[min(shares, key=lambda name: len(shares[name]))].append(partition)
@@ -170,7 +223,11 @@ def keeps_what_is_gone(members, partitions):
 def forgets_the_free(members, partitions):
     taken, shares = set(), {}
     for name, member in members.items():
-        shares[name] = [p for p in member.owned if p in all_partitions(partitions) and p not in taken]
+        shares[name] = [
+            p
+            for p in member.owned
+            if p in all_partitions(partitions) and p not in taken
+        ]
         taken |= set(shares[name])
     return shares
 
@@ -178,7 +235,10 @@ def forgets_the_free(members, partitions):
 def forgets_the_remainder(members, partitions):
     every = all_partitions(partitions)
     each = len(every) // len(members)
-    return {name: every[number * each : (number + 1) * each] for number, name in enumerate(members)}
+    return {
+        name: every[number * each : (number + 1) * each]
+        for number, name in enumerate(members)
+    }
 
 
 def anybody_keeps_one_more(members, partitions):
@@ -188,10 +248,14 @@ def anybody_keeps_one_more(members, partitions):
     free, shares, room = set(every), {}, {}
     for number, (name, member) in enumerate(sorted(members.items())):
         room[name] = fair + (number < extra)
-        shares[name] = [partition for partition in member.owned if partition in free][: room[name]]
+        shares[name] = [partition for partition in member.owned if partition in free][
+            : room[name]
+        ]
         free -= set(shares[name])
     for partition in sorted(free):
-        shares[next(name for name in shares if len(shares[name]) < room[name])].append(partition)
+        shares[next(name for name in shares if len(shares[name]) < room[name])].append(
+            partition
+        )
     return shares
 
 
@@ -203,7 +267,9 @@ def changes_its_input(members, partitions):
 
 
 @pytest.mark.parametrize(
-    "answer", [solution("06", 2, "my_sticky"), one_by_one, assign_sticky], ids=lambda f: f.__name__
+    "answer",
+    [solution("06", 2, "my_sticky"), one_by_one, assign_sticky],
+    ids=lambda f: f.__name__,
 )
 def test_a_right_assignor_is_right_however_it_is_written(answer):
     found = verdict("06", 2, answer)
@@ -228,9 +294,20 @@ def test_a_right_assignor_is_right_however_it_is_written(answer):
             lambda members, partitions: {"Z": all_partitions(partitions)},
             "it gave a share to 'Z', and there is no such member",
         ),
-        (lambda members, partitions: list(members), "it returned a list, not a dictionary"),
-        (lambda members, partitions: {name: [0] for name in members}, "a list of pairs"),
-        (lambda members, partitions: {name: members[name].partitions for name in members}, "AttributeError"),
+        (
+            lambda members, partitions: list(members),
+            "it returned a list, not a dictionary",
+        ),
+        (
+            lambda members, partitions: {name: [0] for name in members},
+            "a list of pairs",
+        ),
+        (
+            lambda members, partitions: {
+                name: members[name].partitions for name in members
+            },
+            "AttributeError",
+        ),
         (endless, "it had not come back after 2 s"),
         (None, "this is None, not my_sticky"),
     ],

@@ -1,4 +1,6 @@
-"""Lesson 07's checks: right answers pass, however they are written; known wrong ones hear what is wrong."""
+"""Lesson 07's checks: right answers pass, however they are written; known wrong ones
+hear what is wrong.
+"""
 
 import math
 
@@ -32,7 +34,9 @@ def without_backlog(rate, backlog, recover_s, processing_ms, partitions):
 
 def backlog_only(rate, backlog, recover_s, processing_ms, partitions):
     """Forgets what comes in meanwhile, unless nothing waits."""
-    return by_what_one_carries(0 if backlog else rate, backlog, recover_s, processing_ms, partitions)
+    return by_what_one_carries(
+        0 if backlog else rate, backlog, recover_s, processing_ms, partitions
+    )
 
 
 def rounds_down(rate, backlog, recover_s, processing_ms, partitions):
@@ -71,7 +75,9 @@ def a_float(*case):
 
 
 def seconds_for_ms(rate, backlog, recover_s, processing_ms, partitions):
-    return by_what_one_carries(rate, backlog, recover_s * 1000, processing_ms, partitions)
+    return by_what_one_carries(
+        rate, backlog, recover_s * 1000, processing_ms, partitions
+    )
 
 
 def prints_it(*case):
@@ -91,7 +97,9 @@ def test_a_sum_without_a_backlog_is_as_right_without_a_load():
     assert without_backlog(18, 0, 60, 100, 3) == 3
 
 
-@pytest.mark.parametrize("answer", [solution("07", 1, "members_needed"), by_what_one_carries])
+@pytest.mark.parametrize(
+    "answer", [solution("07", 1, "members_needed"), by_what_one_carries]
+)
 def test_a_right_sum_is_right_however_it_is_written(answer):
     found = verdict("07", 1, answer)
     assert found.right, found
@@ -101,7 +109,10 @@ def test_a_right_sum_is_right_however_it_is_written(answer):
     ("answer", "words"),
     [
         (all_shared, "with 2 for 3 partitions somebody has 2 of them"),
-        (all_shared_up_to_the_partitions, "with 2 for 3 partitions somebody has 2 of them"),
+        (
+            all_shared_up_to_the_partitions,
+            "with 2 for 3 partitions somebody has 2 of them",
+        ),
         (rounds_down, "1 member is not enough"),
         (without_backlog, "wait there at first"),
         (backlog_only, "wait there at first"),
@@ -142,22 +153,38 @@ def test_a_counterexample_can_be_played():
 
 
 def test_four_members_for_six_partitions_are_no_better_than_three():
-    assert [checks.is_enough((24, 0, 60, 100, 6), members) for members in (2, 3, 4, 5, 6)] == [False] + 4 * [True]
+    assert [
+        checks.is_enough((24, 0, 60, 100, 6), members) for members in (2, 3, 4, 5, 6)
+    ] == [False] + 4 * [True]
     assert checks.fewest((24, 0, 60, 100, 6)) == 3
 
 
-@pytest.mark.parametrize("case", [(8, 120, 60, 200, 3), (9, 60, 60, 200, 4), (3, 150, 60, 200, 5)])
+@pytest.mark.parametrize(
+    "case", [(8, 120, 60, 200, 3), (9, 60, 60, 200, 4), (3, 150, 60, 200, 5)]
+)
 def test_the_sums_of_the_check_are_what_happens_on_a_cluster(case):
-    """What came last, and what is in hand, may be left; with a member less there is more than that."""
+    """What came last, and what is in hand, may be left; with a member less there is
+    more than that.
+    """
     right = checks.fewest(case)
     just_come = 3 * case[checks.RATE]
     assert left_over(checks.at_work(case, right), case) <= just_come + 10 * right
-    assert left_over(checks.at_work(case, right - 1), case) > just_come + 10 * (right - 1)
+    assert left_over(checks.at_work(case, right - 1), case) > just_come + 10 * (
+        right - 1
+    )
 
 
 def left_over(cluster, case):
-    done = [event.detail["offsets"] for event in cluster.trace if event.kind == "RecordsProcessed"]
-    return case[checks.BACKLOG] + case[checks.RATE] * case[checks.RECOVER_S] - sum(b - a + 1 for a, b in done)
+    done = [
+        event.detail["offsets"]
+        for event in cluster.trace
+        if event.kind == "RecordsProcessed"
+    ]
+    return (
+        case[checks.BACKLOG]
+        + case[checks.RATE] * case[checks.RECOVER_S]
+        - sum(b - a + 1 for a, b in done)
+    )
 
 
 @pytest.mark.parametrize("number", [solution("07", 2, "minutes"), 34, 36.5])

@@ -1,4 +1,6 @@
-"""Lesson 09's checks beside tests/course/wrong_answers: the solutions, stubs, and the oracle beside our own leader."""
+"""Lesson 09's checks beside tests/course/wrong_answers: the solutions, stubs, and the
+oracle beside our own leader.
+"""
 
 import random
 
@@ -94,21 +96,29 @@ def our_leader(history, followers, min_insync_replicas, lag_time_max_ms):
 
 @pytest.mark.parametrize("seed", range(50))
 def test_the_exercises_leader_counts_as_our_brokers_does(seed):
-    """But for followers that never reach a log end that moves on, which the exercise leaves out."""
+    """But for followers that never reach a log end that moves on, which the exercise
+    leaves out.
+    """
     history, *rest = checks.a_history(random.Random(seed))
-    reached = [step for step in history if step[1] != "fetch" or at_the_end(history, step)]
+    reached = [
+        step for step in history if step[1] != "fetch" or at_the_end(history, step)
+    ]
     assert checks.kafkas_leader(reached, *rest) == our_leader(reached, *rest)
 
 
 def at_the_end(history, step):
-    return step[3] == sum(each[2] for each in history[: history.index(step)] if each[1] == "append")
+    return step[3] == sum(
+        each[2] for each in history[: history.index(step)] if each[1] == "append"
+    )
 
 
 def test_what_the_exercise_calls_gone_is_what_no_consumer_gets():
     plan = solution("09", 2, "plan")
     cluster = lesson_09_runs.five_orders(plan, acks=1)
     assert lesson_09_runs.lost(cluster) == ["order 1"]
-    assert "order 1" not in lesson_09_runs.read(cluster) and "order 1" in lesson_09_runs.acknowledged(cluster)
+    assert "order 1" not in lesson_09_runs.read(
+        cluster
+    ) and "order 1" in lesson_09_runs.acknowledged(cluster)
 
 
 def test_with_acks_all_none_of_the_plans_loses_an_order():
@@ -121,5 +131,11 @@ def test_the_controllers_of_the_check_differ_and_broker_1_leads():
     for seed in checks.SEEDS:
         cluster = lesson_09_runs.three_brokers(seed)
         assert lesson_09_runs.partition_of(cluster).replicas == (1, 2, 3)
-        controllers.add([event.node for event in cluster.trace if event.kind == "ControllerElected"][-1])
+        controllers.add(
+            [
+                event.node
+                for event in cluster.trace
+                if event.kind == "ControllerElected"
+            ][-1]
+        )
     assert len(controllers) == 3

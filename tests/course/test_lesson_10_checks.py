@@ -1,10 +1,17 @@
-"""Lesson 10's checks: the solutions pass, and what is no answer is met calmly. (Wrong answers: wrong_answers/.)"""
+"""Lesson 10's checks: the solutions pass, and what is no answer is met calmly. (Wrong
+answers: wrong_answers/.)
+"""
 
 import random
 
 import pytest
 
-from minikafka.course.experiments.lesson_10_runs import end_of, kept_by_epochs, to_the_high_watermark, two_restarts
+from minikafka.course.experiments.lesson_10_runs import (
+    end_of,
+    kept_by_epochs,
+    to_the_high_watermark,
+    two_restarts,
+)
 from minikafka.course.lessons import lesson
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.epochs import LeaderEpochs
@@ -13,7 +20,9 @@ from tests.course.answers import solution, verdict
 CHECKS = lesson("10")._module
 
 
-@pytest.mark.parametrize(("exercise", "name", "rungs"), [(1, "my_keep", 3), (2, "my_restart", 4)])
+@pytest.mark.parametrize(
+    ("exercise", "name", "rungs"), [(1, "my_keep", 3), (2, "my_restart", 4)]
+)
 def test_the_solution_is_right_on_every_rung(exercise, name, rungs):
     said = verdict("10", exercise, solution("10", exercise, name))
     assert said.right and len(said.lines) == rungs, said
@@ -42,14 +51,22 @@ def test_many_of_the_random_histories_need_a_second_question():
     for seed in range(500):
         leaders, mine = CHECKS.played(CHECKS.a_history(random.Random(seed)))
         told, asked = end_of(leaders), []
-        kept_by_epochs(mine, lambda epoch, told=told, asked=asked: asked.append(epoch) or told(epoch))
+        kept_by_epochs(
+            mine,
+            lambda epoch, told=told, asked=asked: asked.append(epoch) or told(epoch),
+        )
         questions.append(len(asked))
     assert sum(count > 1 for count in questions) > 50
 
 
 def test_kip_101_the_high_watermark_lags_behind_and_epochs_do_not():
-    assert two_restarts(to_the_high_watermark) == {"A": ["created", "paid"], "B": ["created", "shipped"]}
-    by_epochs = two_restarts(lambda log, high_watermark, end_of: kept_by_epochs(log, end_of))
+    assert two_restarts(to_the_high_watermark) == {
+        "A": ["created", "paid"],
+        "B": ["created", "shipped"],
+    }
+    by_epochs = two_restarts(
+        lambda log, high_watermark, end_of: kept_by_epochs(log, end_of)
+    )
     assert by_epochs == {name: ["created", "paid", "shipped"] for name in "AB"}
 
 
@@ -66,11 +83,19 @@ def test_a_stub_is_not_an_attempt(exercise):
     ("exercise", "answer", "words"),
     [
         (1, None, "this is None, not my_keep"),
-        (1, lambda log, end_of: 1.5, "it returned 1.5, and should return how many records stay"),
+        (
+            1,
+            lambda log, end_of: 1.5,
+            "it returned 1.5, and should return how many records stay",
+        ),
         (1, lambda log: 0, "it raised TypeError"),
         (1, lambda log, end_of: -1, "it keeps -1 of"),
         (2, lambda brokers, controller: [7], "7 is no step"),
-        (2, lambda brokers, controller: [("wait", float("nan"))], "wait from 0 to 15 seconds"),
+        (
+            2,
+            lambda brokers, controller: [("wait", float("nan"))],
+            "wait from 0 to 15 seconds",
+        ),
         (2, 7, "this is 7, not my_restart"),
     ],
 )
@@ -89,7 +114,11 @@ def asks_for_ever(log, end_of):
         end_of(0)
 
 
-@pytest.mark.parametrize(("exercise", "answer"), [(1, endless), (1, asks_for_ever), (2, endless)])
+@pytest.mark.parametrize(
+    ("exercise", "answer"), [(1, endless), (1, asks_for_ever), (2, endless)]
+)
 def test_an_answer_that_never_ends_is_stopped(exercise, answer):
     said = verdict("10", exercise, answer)
-    assert not said.right and ("stopped" in str(said) or "1,000 times" in str(said)), said
+    assert not said.right and ("stopped" in str(said) or "1,000 times" in str(said)), (
+        said
+    )

@@ -1,9 +1,15 @@
-"""Lesson 11's checks: the solution passes, and what is no answer is met calmly. (Wrong answers: wrong_answers/.)"""
+"""Lesson 11's checks: the solution passes, and what is no answer is met calmly. (Wrong
+answers: wrong_answers/.)
+"""
 
 import pytest
 
 from minikafka.cluster.metadata import Image, MetadataRecord
-from minikafka.course.experiments.lesson_11_runs import five_brokers, image_of, metadata_log
+from minikafka.course.experiments.lesson_11_runs import (
+    five_brokers,
+    image_of,
+    metadata_log,
+)
 from minikafka.course.lessons import lesson
 from tests.course.answers import solution, verdict
 
@@ -21,9 +27,16 @@ def test_what_runs_in_the_lesson_until_the_exercise_is_solved_is_right_too():
 
 def as_image(image):
     """A broker's image, in the form of the exercise."""
-    brokers = {broker.broker_id: "fenced" if broker.fenced else "unfenced" for broker in image.brokers.values()}
+    brokers = {
+        broker.broker_id: "fenced" if broker.fenced else "unfenced"
+        for broker in image.brokers.values()
+    }
     states = {
-        (topic, number): {"leader": each.leader, "leader_epoch": each.leader_epoch, "isr": list(each.isr)}
+        (topic, number): {
+            "leader": each.leader,
+            "leader_epoch": each.leader_epoch,
+            "isr": list(each.isr),
+        }
         for topic, number, each in image.all_partitions()
     }
     return {"brokers": brokers, "partitions": states}
@@ -48,10 +61,21 @@ def test_kip_497_a_change_that_names_a_leader_is_a_new_leadership_even_of_the_sa
     for _, log, high_watermark in CHECKS.NAMED_PARTITIONS.values():
         image = Image()
         for offset, name, fields in log:
-            if name.endswith("PartitionRecord") or name in ("TopicRecord", "PartitionChangeRecord"):
-                lists = {"replicas": fields.get("isr")} if name == "PartitionRecord" else {}
-                image.apply(offset, MetadataRecord(name, 0, {"partition_epoch": 0, **fields, **lists}))
-        assert as_image(image)["partitions"] == image_of([], log, high_watermark)["partitions"]
+            if name.endswith("PartitionRecord") or name in (
+                "TopicRecord",
+                "PartitionChangeRecord",
+            ):
+                lists = (
+                    {"replicas": fields.get("isr")} if name == "PartitionRecord" else {}
+                )
+                image.apply(
+                    offset,
+                    MetadataRecord(name, 0, {"partition_epoch": 0, **fields, **lists}),
+                )
+        assert (
+            as_image(image)["partitions"]
+            == image_of([], log, high_watermark)["partitions"]
+        )
 
 
 def test_a_stub_is_not_an_attempt():
@@ -70,7 +94,10 @@ def test_a_stub_is_not_an_attempt():
         (lambda snapshot, log: {}, "it raised TypeError"),
         (lambda *given: {"brokers": {}}, "and should return"),
         (lambda *given: {"brokers": [], "partitions": {}}, "should be dicts"),
-        (lambda *given: {"brokers": {}, "partitions": {0: 1}}, "should have leader, leader_epoch and isr"),
+        (
+            lambda *given: {"brokers": {}, "partitions": {0: 1}},
+            "should have leader, leader_epoch and isr",
+        ),
     ],
 )
 def test_what_is_no_answer_is_met_calmly(answer, words):

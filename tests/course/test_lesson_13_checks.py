@@ -1,4 +1,6 @@
-"""Lesson 13's check: the solution passes, and without one of its lines it doesn't. (Wrong answers: wrong_answers/.)"""
+"""Lesson 13's check: the solution passes, and without one of its lines it doesn't.
+(Wrong answers: wrong_answers/.)
+"""
 
 import random
 
@@ -10,7 +12,13 @@ from minikafka.course.experiments.lesson_13_runs import Schedule, TillBusy, bill
 from tests.course.answers import solution, verdict
 
 CHECKS = lessons.lesson("13")._module
-LINES = ("init_transactions", "send_offsets_to_transaction", "commit_transaction", "abort_transaction", "orders.seek")
+LINES = (
+    "init_transactions",
+    "send_offsets_to_transaction",
+    "commit_transaction",
+    "abort_transaction",
+    "orders.seek",
+)
 
 
 def test_the_solution_is_right_on_every_rung():
@@ -75,5 +83,9 @@ def test_an_answer_that_never_ends_is_stopped():
 def test_the_solution_survives_300_schedules_of_kills_busy_tills_and_lost_messages():
     source = random.Random(13)
     right = solution("13", 1, "my_bill")
-    broken = [case for case in (CHECKS.anything(source) for _ in range(300)) if copied(right, case).wrong]
+    broken = [
+        case
+        for case in (CHECKS.anything(source) for _ in range(300))
+        if copied(right, case).wrong
+    ]
     assert broken == []

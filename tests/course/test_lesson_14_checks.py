@@ -1,4 +1,6 @@
-"""Lesson 14's checks: the solution passes, and what is no answer is met calmly. (Wrong answers: wrong_answers/.)"""
+"""Lesson 14's checks: the solution passes, and what is no answer is met calmly. (Wrong
+answers: wrong_answers/.)
+"""
 
 import pytest
 
@@ -25,7 +27,10 @@ def test_the_settings_of_the_solution_are_right_on_every_rung_and_on_days_that_n
 def test_a_verdict_on_settings_says_on_which_day_which_target_broke_and_shows_it_where_it_breaks():
     said = verdict("14", 2, ({"linger_ms": 20}, {}))
     assert "payments were acknowledged and are gone" in said.headline
-    assert "smallest case: maintenance, seed 3: a_day(*my_settings, 'maintenance', seed=3)" in said.lines
+    assert (
+        "smallest case: maintenance, seed 3: a_day(*my_settings, 'maintenance', seed=3)"
+        in said.lines
+    )
     assert any("ISR of orders-0 shrunk from" in line for line in said.lines)
     assert said.picture.crisis_ms is not None
 
@@ -94,8 +99,16 @@ def test_a_stub_is_not_an_attempt():
         (7, "this is 7, not my_sink"),
         (lambda consumer: list(consumer), "it raised TypeError"),
         (lambda consumer, database: list(consumer), "an order is lost"),
-        (lambda consumer, database: database.add("mallory", 1), "no order is of mallory"),
-        (lambda consumer, database: [database.add(each.key, None) for each in consumer], "it raised IntegrityError"),
+        (
+            lambda consumer, database: database.add("mallory", 1),
+            "no order is of mallory",
+        ),
+        (
+            lambda consumer, database: [
+                database.add(each.key, None) for each in consumer
+            ],
+            "it raised IntegrityError",
+        ),
     ],
 )
 def test_what_is_no_answer_is_met_calmly(answer, words):

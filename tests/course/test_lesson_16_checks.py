@@ -1,4 +1,6 @@
-"""Lesson 16's checks: right answers pass, and what is no answer is met calmly. Wrong ones are in wrong_answers."""
+"""Lesson 16's checks: right answers pass, and what is no answer is met calmly. Wrong
+ones are in wrong_answers.
+"""
 
 import json
 
@@ -34,8 +36,12 @@ def endless(*args):
 def test_what_fails_never_ends_or_returns_something_else_is_told_so(exercise):
     assert "it raised KeyError: 'Leader'" in str(verdict("16", exercise, failing))
     assert "it had not come back after 2 s" in str(verdict("16", exercise, endless))
-    assert "it returned 'fine', and should return" in str(verdict("16", exercise, lambda *args: "fine"))
-    assert "it returned 7, and should return" in str(verdict("16", exercise, lambda *args: 7))
+    assert "it returned 'fine', and should return" in str(
+        verdict("16", exercise, lambda *args: "fine")
+    )
+    assert "it returned 7, and should return" in str(
+        verdict("16", exercise, lambda *args: 7)
+    )
 
 
 @pytest.mark.parametrize("exercise", [1, 2])

@@ -1,4 +1,6 @@
-"""Lesson 17's checks: right answers pass, however they are written; known wrong ones hear what is wrong."""
+"""Lesson 17's checks: right answers pass, however they are written; known wrong ones
+hear what is wrong.
+"""
 
 import ast
 import re
@@ -15,7 +17,11 @@ def solution(exercise, name):
     from minikafka.course import lessons
 
     names = {}
-    exec("import ast\ntry:\n    from pyspark.sql import functions as F\nexcept ImportError:\n    pass", names)
+    exec(
+        "import ast\ntry:\n    from pyspark.sql import functions as F\nexcept"
+        " ImportError:\n    pass",
+        names,
+    )
     exec(lessons.solutions("17")[str(exercise)], names)
     return names[name]
 
@@ -30,7 +36,9 @@ def F(spark):
     return functions
 
 
-BOTH = "order_id string, customer_id string, amount_cents long, amount struct<cents: long>"
+BOTH = (
+    "order_id string, customer_id string, amount_cents long, amount struct<cents: long>"
+)
 
 
 CENTS = "coalesce(order.amount_cents, order.amount.cents)"
@@ -40,23 +48,40 @@ COLUMNS = ("order.order_id", "order.customer_id", "cents")
 def split(F, rows, keep=None, whole=None, columns=COLUMNS, cents=None):
     """An answer, of which a test spoils one part."""
     read = rows.withColumn("order", F.from_json(F.col("value").cast("string"), BOTH))
-    read = read.withColumn("cents", F.coalesce("order.amount_cents", "order.amount.cents") if cents is None else cents)
+    read = read.withColumn(
+        "cents",
+        (
+            F.coalesce("order.amount_cents", "order.amount.cents")
+            if cents is None
+            else cents
+        ),
+    )
     if whole is None:
         whole = reduce(and_, [F.col(name).isNotNull() for name in COLUMNS])
-    return read.where(whole).select(*columns), read.where(~whole).select(*(keep or rows.columns))
+    return read.where(whole).select(*columns), read.where(~whole).select(
+        *(keep or rows.columns)
+    )
 
 
 def by_path(F):
-    """Right, and unlike the solution: get_json_object, and what is no order found by anti-join."""
+    """Right, and unlike the solution: get_json_object, and what is no order found by
+    anti-join.
+    """
 
     def parse(rows):
         def at(path):
             return F.get_json_object(F.col("value").cast("string"), path)
 
         cents = F.coalesce(at("$.amount_cents"), at("$.amount.cents")).cast("long")
-        columns = [at("$.order_id").alias("order_id"), at("$.customer_id").alias("customer_id"), cents.alias("cents")]
+        columns = [
+            at("$.order_id").alias("order_id"),
+            at("$.customer_id").alias("customer_id"),
+            cents.alias("cents"),
+        ]
         orders = rows.select("offset", *columns).dropna()
-        return orders.drop("offset"), rows.join(orders, "offset", "left_anti").select(rows.columns)
+        return orders.drop("offset"), rows.join(orders, "offset", "left_anti").select(
+            rows.columns
+        )
 
     return parse
 
@@ -66,7 +91,10 @@ def test_right_answers_pass_however_they_are_written(F):
     for answer in solution(1, "parse"), by_path(F):
         said = verdict("17", 1, answer)
         assert said.right, said
-    rungs = ["  1  orders of both formats become columns", "  2  all other rows are kept, as they came"]
+    rungs = [
+        "  1  orders of both formats become columns",
+        "  2  all other rows are kept, as they came",
+    ]
     assert str(said).splitlines()[1:] == rungs
 
 
@@ -75,14 +103,20 @@ WRONG_PARSES = {
         lambda F: lambda rows: split(F, rows, cents=F.col("order.amount_cents")),
         r"the order \('o-2', 'nils', 2450\) is not among the orders",
     ),
-    "one DataFrame": (lambda F: lambda rows: split(F, rows)[0], "it returned a DataFrame, and should return two"),
+    "one DataFrame": (
+        lambda F: lambda rows: split(F, rows)[0],
+        "it returned a DataFrame, and should return two",
+    ),
     "from_json on bytes": (
         lambda F: lambda rows: (rows.select(F.from_json("value", BOTH)), rows),
         "Spark refuses: .*(BINARY|DATATYPE_MISMATCH)",
     ),
     "a condition that is null": (
         lambda F: lambda rows: split(F, rows, whole=F.col("cents") >= 0),
-        r"the orders have \('o-7', None, 5\), and no value says that\.\n  smallest case: value b'.*o-7",
+        (
+            r"the orders have \('o-7', None, 5\), and no value says that\.\n  smallest"
+            r" case: value b'.*o-7"
+        ),
     ),
     "no order at all is an order": (
         lambda F: lambda rows: split(F, rows, whole=F.col("value").isNotNull()),
@@ -94,27 +128,50 @@ WRONG_PARSES = {
     ),
     "the poison is blanked": (
         lambda F: lambda rows: blanked(F, *split(F, rows)),
-        r"the value came back as b''\.\n  smallest case: value b'\{\"order_id\": \"o-\\xff",
+        (
+            r"the value came back as b''\.\n  smallest case: value b'\{\"order_id\":"
+            r" \"o-\\xff"
+        ),
     ),
     "the others are what has no JSON": (
-        lambda F: lambda rows: (split(F, rows)[0], split(F, rows, whole=F.col("order").isNotNull())[1]),
+        lambda F: (
+            lambda rows: (
+                split(F, rows)[0],
+                split(F, rows, whole=F.col("order").isNotNull())[1],
+            )
+        ),
         "this is no order, and the others don't have it: it is lost",
     ),
     "null is lost in a comparison": (
-        lambda F: lambda rows: (split(F, rows)[0], split(F, rows, whole=F.col("cents") >= 0)[1]),
+        lambda F: (
+            lambda rows: (
+                split(F, rows)[0],
+                split(F, rows, whole=F.col("cents") >= 0)[1],
+            )
+        ),
         "this is no order, and the others don't have it: it is lost",
     ),
     "only the value is kept": (
         lambda F: lambda rows: split(F, rows, keep=["value"]),
-        "the others have the columns value, and rows came with key, value, topic, partition, offset",
+        (
+            "the others have the columns value, and rows came with key, value, topic,"
+            " partition, offset"
+        ),
     ),
     "all rows are others": (
         lambda F: lambda rows: (split(F, rows)[0], rows),
         "this is an order, and stands among the others",
     ),
     "other names": (
-        lambda F: lambda rows: split(F, rows, columns=(*COLUMNS[:2], F.col("cents").alias("amount"))),
-        "the orders have the columns order_id, customer_id, amount, and should have order_id, customer_id, cents",
+        lambda F: (
+            lambda rows: split(
+                F, rows, columns=(*COLUMNS[:2], F.col("cents").alias("amount"))
+            )
+        ),
+        (
+            "the orders have the columns order_id, customer_id, amount, and should have"
+            " order_id, customer_id, cents"
+        ),
     ),
     "free orders are dropped": (
         lambda F: lambda rows: split(F, rows, cents=F.expr(f"nullif({CENTS}, 0)")),
@@ -143,7 +200,9 @@ def failing(rows):
 @pytest.mark.spark
 def test_a_parse_that_fails_is_met_calmly(spark):
     assert "it raised KeyError: 'order_id'" in str(verdict("17", 1, failing))
-    assert "it returned a int, and should return two DataFrames" in str(verdict("17", 1, lambda rows: 7))
+    assert "it returned a int, and should return two DataFrames" in str(
+        verdict("17", 1, lambda rows: 7)
+    )
 
 
 def test_a_stub_is_not_an_attempt():
@@ -183,7 +242,10 @@ def test_a_right_lag_passes_however_it_is_written():
 
 
 def by_metrics(progress, topic, ends):
-    return {partition: int(progress["sources"][0]["metrics"]["maxOffsetsBehindLatest"]) for partition in ends}
+    return {
+        partition: int(progress["sources"][0]["metrics"]["maxOffsetsBehindLatest"])
+        for partition in ends
+    }
 
 
 def by_latest(progress, topic, ends):
@@ -197,33 +259,48 @@ def total(progress, topic, ends):
 
 def as_text(progress, topic, ends):
     read = offsets(progress, topic)
-    return {str(partition): end - read.get(str(partition), 0) for partition, end in ends.items()}
+    return {
+        str(partition): end - read.get(str(partition), 0)
+        for partition, end in ends.items()
+    }
 
 
 def last_offset(progress, topic, ends):
     read = offsets(progress, topic)
-    return {partition: end - 1 - read.get(str(partition), 0) for partition, end in ends.items()}
+    return {
+        partition: end - 1 - read.get(str(partition), 0)
+        for partition, end in ends.items()
+    }
 
 
 def without_new_ones(progress, topic, ends):
-    return {int(partition): ends[int(partition)] - offset for partition, offset in offsets(progress, topic).items()}
+    return {
+        int(partition): ends[int(partition)] - offset
+        for partition, offset in offsets(progress, topic).items()
+    }
 
 
 def first_source_only(progress, topic, ends):
     read = ast.literal_eval(progress["sources"][0]["endOffset"]).get(topic, {})
-    return {partition: end - read.get(str(partition), 0) for partition, end in ends.items()}
+    return {
+        partition: end - read.get(str(partition), 0) for partition, end in ends.items()
+    }
 
 
 def first_topic_only(progress, topic, ends):
     read = next(iter(ast.literal_eval(progress["sources"][0]["endOffset"]).values()))
-    return {partition: end - read.get(str(partition), 0) for partition, end in ends.items()}
+    return {
+        partition: end - read.get(str(partition), 0) for partition, end in ends.items()
+    }
 
 
 def by_json(progress, topic, ends):
     import json
 
     read = json.loads(progress["sources"][0]["endOffset"])[topic]
-    return {partition: end - read.get(str(partition), 0) for partition, end in ends.items()}
+    return {
+        partition: end - read.get(str(partition), 0) for partition, end in ends.items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Lesson 18's checks beside tests/course/wrong_answers: the solutions, stubs, and what is of the wrong kind."""
+"""Lesson 18's checks beside tests/course/wrong_answers: the solutions, stubs, and what
+is of the wrong kind.
+"""
 
 import pytest
 
@@ -43,8 +45,18 @@ def test_a_stub_is_not_an_attempt():
 def test_the_worked_examples_of_exercise_1_are_true():
     truth = lessons.lesson("18")._module.truth
     early, late = [[2, 6, 12], [21], [8, 25], []], [[2, 6, 12], [21], [25], [8]]
-    assert truth(early, 10, 10) == [(0, [], []), (2, [], []), (11, [], [(0, 3)]), (15, [], [])]
-    assert truth(late, 10, 10) == [(0, [], []), (2, [], []), (11, [], [(0, 2)]), (15, [8], [])]
+    assert truth(early, 10, 10) == [
+        (0, [], []),
+        (2, [], []),
+        (11, [], [(0, 3)]),
+        (15, [], []),
+    ]
+    assert truth(late, 10, 10) == [
+        (0, [], []),
+        (2, [], []),
+        (11, [], [(0, 2)]),
+        (15, [8], []),
+    ]
 
 
 def failing(batches, delay, size):
@@ -62,7 +74,10 @@ def endless(batches, delay, size):
         (failing, "it raised IndexError: nothing here"),
         (endless, "it had not come back after 2 s"),
         (lambda batches, delay, size: 7, "it returned 7, and should return a list"),
-        (lambda batches, delay, size: [(0, 0, 0)] * len(batches), "dropped and written should be lists"),
+        (
+            lambda batches, delay, size: [(0, 0, 0)] * len(batches),
+            "dropped and written should be lists",
+        ),
         (7, "this is 7, not micro_batches"),
     ],
 )
@@ -73,5 +88,7 @@ def test_what_is_of_the_wrong_kind_is_met_calmly(answer, words):
 
 def test_exercise_2_without_a_session_says_so(monkeypatch):
     sql = pytest.importorskip("pyspark.sql")
-    monkeypatch.setattr(sql.SparkSession, "getActiveSession", classmethod(lambda cls: None))
+    monkeypatch.setattr(
+        sql.SparkSession, "getActiveSession", classmethod(lambda cls: None)
+    )
     assert "there is no Spark session" in str(verdict("18", 2, lambda orders: orders))

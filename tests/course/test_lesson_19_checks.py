@@ -1,4 +1,6 @@
-"""Lesson 19's checks: the solutions pass, and what is no answer is met calmly. (Wrong answers: wrong_answers/.)"""
+"""Lesson 19's checks: the solutions pass, and what is no answer is met calmly. (Wrong
+answers: wrong_answers/.)
+"""
 
 import pytest
 
@@ -31,7 +33,11 @@ def test_a_stub_is_not_an_attempt(exercise):
         (1, None, "this is None, not again"),
         (1, lambda offsets, commits: 7, "it returned 7, and should return a dict"),
         (1, lambda offsets: {}, "it raised TypeError"),
-        (2, lambda bank, query, batch_id, postings: bank.noted(query), "t-1-1 is not in the bank."),
+        (
+            2,
+            lambda bank, query, batch_id, postings: bank.noted(query),
+            "t-1-1 is not in the bank.",
+        ),
         (2, lambda bank: bank.total(), "it raised TypeError"),
         (2, 7, "this is 7, not write"),
     ],
@@ -76,4 +82,6 @@ def test_a_transaction_of_the_bank_counts_as_a_whole_or_not_at_all():
         bank.put("t-1-1", "hana", 5)
         bank.put("t-1-1", "hana", 7)
         bank.note("bank", 0)
-    assert bank.balances() == {"hana": 7} and bank.noted("bank") == 0 and bank.twice() == 0
+    assert (
+        bank.balances() == {"hana": 7} and bank.noted("bank") == 0 and bank.twice() == 0
+    )

@@ -1,4 +1,6 @@
-"""Lesson 20's checks: the solutions pass, a stub is not an attempt, and what never ends is stopped."""
+"""Lesson 20's checks: the solutions pass, a stub is not an attempt, and what never ends
+is stopped.
+"""
 
 import pytest
 
@@ -11,7 +13,11 @@ pytestmark = pytest.mark.spark  # the solutions import PySpark; no session is st
 def test_the_solutions_pass():
     from minikafka.course.kafka_source import plan
 
-    for exercise, answer in ((1, solved("20", 1, "Sessions")), (2, solved("20", 2, "plan")), (2, plan)):
+    for exercise, answer in (
+        (1, solved("20", 1, "Sessions")),
+        (2, solved("20", 2, "plan")),
+        (2, plan),
+    ):
         said = verdict("20", exercise, answer)
         assert said.right, said
 
@@ -49,4 +55,6 @@ def test_what_a_processor_returns_is_told_when_it_is_no_iterator():
         def handleInputRows(self, key, rows, timerValues):
             return 0
 
-    assert "it returned 0, and should yield DataFrames" in str(verdict("20", 1, Returns))
+    assert "it returned 0, and should yield DataFrames" in str(
+        verdict("20", 1, Returns)
+    )

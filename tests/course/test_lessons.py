@@ -21,13 +21,21 @@ def stub(key, all_partitions, available):
     ...
 
 
-def test_a_hint_is_offered_after_two_failures_and_the_solution_after_three_hints(lesson):
+def test_a_hint_is_offered_after_two_failures_and_the_solution_after_three_hints(
+    lesson,
+):
     assert "hint" not in str(lesson.check(1, wrong))
-    assert 'lesson("02").hint(1) is there when you want it.' in str(lesson.check(1, wrong))
+    assert 'lesson("02").hint(1) is there when you want it.' in str(
+        lesson.check(1, wrong)
+    )
     assert str(lesson.hint(1)).startswith("Hint 1 of 3.")
     assert str(lesson.hint(1)).startswith("Hint 2 of 3.")
     third = str(lesson.hint(1))
-    assert third.startswith("Hint 1 of 3.") and "Hint 3 of 3." in third and 'lesson("02").solution(1)' in third
+    assert (
+        third.startswith("Hint 1 of 3.")
+        and "Hint 3 of 3." in third
+        and 'lesson("02").solution(1)' in third
+    )
     assert 'lesson("02").solution(1) shows one way.' in str(lesson.check(1, wrong))
     assert str(lesson.solution(1)).startswith("def my_partition(")
 
@@ -66,11 +74,19 @@ def _solved(lesson):
 
 def test_an_exit_ticket_says_why_for_each_answer(lesson):
     right = [question.right for question in lesson._module.EXIT_TICKET]
-    assert lesson.exit_ticket(*[None] * 5).headline.startswith("Not answered yet: 5 questions")
+    assert lesson.exit_ticket(*[None] * 5).headline.startswith(
+        "Not answered yet: 5 questions"
+    )
     assert lesson.exit_ticket(*right).right
     almost = lesson.exit_ticket(right[0], 9, *right[2:4], None)
     assert almost.headline == "3 of 5 right."
-    assert [line.split(":")[0] for line in almost.lines] == ["right", "not 9", "right", "right", "not answered"]
+    assert [line.split(":")[0] for line in almost.lines] == [
+        "right",
+        "not 9",
+        "right",
+        "right",
+        "not answered",
+    ]
 
 
 def test_an_unknown_lesson_or_exercise_says_which_there_are(lesson):
@@ -82,26 +98,48 @@ def test_an_unknown_lesson_or_exercise_says_which_there_are(lesson):
 
 @pytest.mark.parametrize("number", [9, "1", None, 1.0, True, wrong])
 def test_what_is_no_exercise_is_told_in_one_line(lesson, number):
-    for said in (lesson.check(number, wrong), lesson.hint(number), lesson.solution(number)):
-        assert str(said).startswith("lesson 02 has the exercises 1, 2, 3, not ") and "\n" not in str(said)
+    for said in (
+        lesson.check(number, wrong),
+        lesson.hint(number),
+        lesson.solution(number),
+    ):
+        assert str(said).startswith(
+            "lesson 02 has the exercises 1, 2, 3, not "
+        ) and "\n" not in str(said)
 
 
 def test_a_check_without_an_answer_is_told_in_one_line_and_counts_as_no_attempt(lesson):
     found = lesson.check(1)
-    assert str(found) == "check(1) lacks your answer: check(1, my_partition)" and not found.attempted
+    assert (
+        str(found) == "check(1) lacks your answer: check(1, my_partition)"
+        and not found.attempted
+    )
 
 
-@pytest.mark.parametrize("answers", [("3", "1", "2"), (3, 1, 2, 3, 1, 4), ([3, 1, 2],), (3.0, 1, 2)])
+@pytest.mark.parametrize(
+    "answers", [("3", "1", "2"), (3, 1, 2, 3, 1, 4), ([3, 1, 2],), (3.0, 1, 2)]
+)
 def test_an_exit_ticket_of_the_wrong_kind_is_told_in_one_line(lesson, answers):
     found = lesson.exit_ticket(*answers)
-    assert str(found).startswith("Write 5 answers, each the number of an option or None, not ") and not found.attempted
+    assert (
+        str(found).startswith(
+            "Write 5 answers, each the number of an option or None, not "
+        )
+        and not found.attempted
+    )
 
 
-@pytest.mark.parametrize("path", sorted((NOTEBOOKS / "checks").glob("lesson_*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    sorted((NOTEBOOKS / "checks").glob("lesson_*.py")),
+    ids=lambda path: path.stem,
+)
 def test_every_exercise_has_three_hints_that_stop_short_and_a_solution(path):
     number = path.stem[-2:]
     found = lessons.lesson(number)
     for exercise, make in found._exercises().items():
         assert len(make().hints) == 3
         assert make().name in lessons.solutions(number)[str(exercise)]
-        assert not any("return " in hint for hint in make().hints if "returns" not in hint)
+        assert not any(
+            "return " in hint for hint in make().hints if "returns" not in hint
+        )

@@ -59,7 +59,9 @@ def run():
         cluster.create_topic("orders", partitions=4)
         cluster.start(shop, cluster, cluster.producer(client_id="shop"))
         for letter in "AB":
-            consumer = cluster.consumer("orders", group_id="billing", client_id=f"consumer {letter}")
+            consumer = cluster.consumer(
+                "orders", group_id="billing", client_id=f"consumer {letter}"
+            )
             cluster.start(billing, consumer)
         cluster.run(seconds=20)
         yield cluster
@@ -68,18 +70,28 @@ def run():
 @pytest.mark.parametrize(
     ("what", "line", "members"),
     [
-        ("add", 'cluster.start(billing, cluster.consumer(..., client_id="consumer C"))', 3),
+        (
+            "add",
+            'cluster.start(billing, cluster.consumer(..., client_id="consumer C"))',
+            3,
+        ),
         ("leave", 'consumer.close()  # "consumer A"', 1),
         ("crash", 'cluster.crash("consumer A")', 2),
         ("freeze", 'cluster.freeze("consumer A")', 2),
         ("slow", 'cluster.slow("consumer A", processing_ms=400)', 2),
     ],
 )
-def test_each_lever_of_the_rebalance_changes_the_run_at_its_moment(run, what, line, members):
+def test_each_lever_of_the_rebalance_changes_the_run_at_its_moment(
+    run, what, line, members
+):
     machine = levers.rebalance(run)
     machine.press(what, "consumer A", 10_000)
     assert f"10.000 s  {line}" in repr(machine)
-    inside = [each for each in machine.picture.scenes[-1]["space"]["members"] if each["inside"]]
+    inside = [
+        each
+        for each in machine.picture.scenes[-1]["space"]["members"]
+        if each["inside"]
+    ]
     assert len(inside) == members
     machine.reset()
     assert repr(machine) == repr(levers.rebalance(run))
@@ -97,8 +109,15 @@ def test_two_changes_at_one_moment_add_up(run):
     machine = levers.rebalance(run)
     machine.press("slow", "consumer A", 10_000)
     machine.press("freeze", "consumer B", 10_000)
-    kinds = [(event.kind, event.node) for event in machine.rerun(machine.changes) if event.at == 10_000]
-    assert ("ProcessingSlowed", "consumer A") in kinds and ("NodeFrozen", "consumer B") in kinds
+    kinds = [
+        (event.kind, event.node)
+        for event in machine.rerun(machine.changes)
+        if event.at == 10_000
+    ]
+    assert ("ProcessingSlowed", "consumer A") in kinds and (
+        "NodeFrozen",
+        "consumer B",
+    ) in kinds
 
 
 def test_a_wire_that_is_cut_keeps_a_member_from_reading_until_it_heals(run):
@@ -107,9 +126,17 @@ def test_a_wire_that_is_cut_keeps_a_member_from_reading_until_it_heals(run):
     machine.press("heal", "consumer A", 14_000)
     assert '8.000 s  cluster.cut("consumer A", 1)' in repr(machine)
     assert '14.000 s  cluster.heal("consumer A", 1)' in repr(machine)
-    reads = [each.at for each in machine.rerun(machine.changes) if (each.kind, each.node) == READS_A]
+    reads = [
+        each.at
+        for each in machine.rerun(machine.changes)
+        if (each.kind, each.node) == READS_A
+    ]
     assert not [at for at in reads if 8000 < at < 14_000] and max(reads) > 14_000
-    cut_off = [scene for scene in machine.picture.scenes if "cut" in scene["space"]["members"][0]]
+    cut_off = [
+        scene
+        for scene in machine.picture.scenes
+        if "cut" in scene["space"]["members"][0]
+    ]
     assert cut_off[0]["at"] == 8000 and cut_off[-1]["at"] < 14_000
 
 
@@ -119,7 +146,10 @@ def test_a_wire_that_is_cut_keeps_a_member_from_reading_until_it_heals(run):
 def bought(cluster, orders):
     """A reader that polls after each of so many orders."""
     cluster.create_topic("orders")
-    billing, shop = cluster.consumer("orders", client_id="billing"), cluster.producer(client_id="shop")
+    billing, shop = (
+        cluster.consumer("orders", client_id="billing"),
+        cluster.producer(client_id="shop"),
+    )
     billing.poll(timeout_ms=1000)
     for number in range(orders):
         shop.send("orders", value=f"order {number}")
@@ -130,11 +160,28 @@ def bought(cluster, orders):
 def test_a_reader_that_seeks_goes_on_from_there_and_the_later_calls_are_made_again():
     with Cluster(seed=1) as cluster:
         machine = levers.hands(bought(cluster, 4), "log")
-        third = [scene["at"] for scene in machine.picture.scenes if scene["kind"] == "RecordsPolled"][2]
+        third = [
+            scene["at"]
+            for scene in machine.picture.scenes
+            if scene["kind"] == "RecordsPolled"
+        ][2]
         machine.press("seek", "billing", third, "0/1")
-        assert 'consumer.seek(TopicPartition("orders", 0), 1)  # "billing"' in repr(machine)
-        polled = [each.detail["records"] for each in machine.rerun(machine.changes) if each.kind == "RecordsPolled"]
-        assert [record[0] for records in polled for record in records] == [0, 1, 2, 1, 2, 3]
+        assert 'consumer.seek(TopicPartition("orders", 0), 1)  # "billing"' in repr(
+            machine
+        )
+        polled = [
+            each.detail["records"]
+            for each in machine.rerun(machine.changes)
+            if each.kind == "RecordsPolled"
+        ]
+        assert [record[0] for records in polled for record in records] == [
+            0,
+            1,
+            2,
+            1,
+            2,
+            3,
+        ]
 
 
 def test_a_reader_that_is_closed_can_not_seek_and_that_is_said():
@@ -153,9 +200,18 @@ def test_a_rate_that_is_dragged_changes_how_long_a_record_takes():
     machine.press("rate", "billing", 15_000, "billing/80")
     machine.press("rate", "billing", 20_000, "billing/5")
     assert '20.000 s  cluster.slow("billing", processing_ms=5)' in repr(machine)
-    rates = [(scene["at"], scene["space"]["processing_ms"]["billing"]) for scene in machine.picture.scenes]
-    assert {ms for at, ms in rates if at < 15_000} == {10} and {ms for at, ms in rates if at > 20_000} == {5}
-    faster = next(scene for scene in machine.picture.scenes if scene["chapter"] == "billing is faster")
+    rates = [
+        (scene["at"], scene["space"]["processing_ms"]["billing"])
+        for scene in machine.picture.scenes
+    ]
+    assert {ms for at, ms in rates if at < 15_000} == {10} and {
+        ms for at, ms in rates if at > 20_000
+    } == {5}
+    faster = next(
+        scene
+        for scene in machine.picture.scenes
+        if scene["chapter"] == "billing is faster"
+    )
     assert faster["at"] == 20_000 and not faster["trouble"]
 
 
@@ -168,20 +224,34 @@ def test_a_producers_wire_holds_back_what_is_sent_until_it_heals():
             cluster.run(seconds=1)
         machine = levers.hands(cluster, "pipeline")
         machine.press("cut", "shop", 500)
-        written = [scene for scene in machine.picture.scenes if scene["kind"] == "RecordsAppended"]
+        written = [
+            scene
+            for scene in machine.picture.scenes
+            if scene["kind"] == "RecordsAppended"
+        ]
         assert len(written) == 1 and machine.picture.scenes[-1]["space"]["parted"]
         machine.press("heal", "shop", 2500)
-        appended = [each.at // 100 for each in machine.rerun(machine.changes) if each.kind == "RecordsAppended"]
+        appended = [
+            each.at // 100
+            for each in machine.rerun(machine.changes)
+            if each.kind == "RecordsAppended"
+        ]
         assert appended == [0, 25, 25]
 
 
 def test_a_picture_without_anything_to_grab_is_refused():
-    with Cluster() as cluster, pytest.raises(ValueError, match="choose one of rebalance, log, lag, pipeline"):
+    with (
+        Cluster() as cluster,
+        pytest.raises(ValueError, match="choose one of rebalance, log, lag, pipeline"),
+    ):
         levers.hands(cluster, "commit")
 
 
 def test_a_cluster_without_a_group_has_no_rebalance():
-    with Cluster() as cluster, pytest.raises(ValueError, match="no consumer with a group_id"):
+    with (
+        Cluster() as cluster,
+        pytest.raises(ValueError, match="no consumer with a group_id"),
+    ):
         levers.rebalance(cluster)
 
 
@@ -198,7 +268,9 @@ def three_brokers():
 
     cluster = Cluster(brokers=3, seed=3, configs=QUICK)
     cluster.create_topic("orders", replication_factor=3)
-    cluster.start(shop, cluster, cluster.producer(acks=1, client_id="shop", linger_ms=0))
+    cluster.start(
+        shop, cluster, cluster.producer(acks=1, client_id="shop", linger_ms=0)
+    )
     cluster.run(seconds=8)
     return cluster
 
@@ -209,11 +281,19 @@ def test_a_broker_is_killed_frozen_and_started_again_on_its_card(name):
         machine = levers.replication(cluster, name)
         machine.press("kill", "broker 1", 2000)
         assert "2.000 s  cluster.crash(1)" in repr(machine)
-        killed = [event.node for event in machine.rerun(machine.changes) if event.kind == "NodeCrashed"]
+        killed = [
+            event.node
+            for event in machine.rerun(machine.changes)
+            if event.kind == "NodeCrashed"
+        ]
         assert killed == ["broker 1"]
         machine.press("restart", "broker 1", 5000)
         machine.press("freeze", "broker 2", 7000)
-        lines = ("2.000 s  cluster.crash(1)", "5.000 s  cluster.restart(1)", "7.000 s  cluster.freeze(2)")
+        lines = (
+            "2.000 s  cluster.crash(1)",
+            "5.000 s  cluster.restart(1)",
+            "7.000 s  cluster.freeze(2)",
+        )
         assert all(line in repr(machine) for line in lines)
         kinds = {(scene["kind"], scene["node"]) for scene in machine.picture.scenes}
         assert {("NodeRestarted", "broker 1"), ("NodeFrozen", "broker 2")} <= kinds
@@ -227,7 +307,11 @@ def test_a_broker_is_cut_off_from_the_others_by_its_wire_and_healed():
         machine.press("cut", "broker 1", 2000)
         assert "2.000 s  cluster.cut(1, 2); cluster.cut(1, 3)" in repr(machine)
         assert machine.picture.scenes[-1]["space"]["copies"][0]["life"] == "cut off"
-        acts = [shape["act"] for shape in machine.picture.drawings(WIDE)[-1].shapes.values() if "act" in shape]
+        acts = [
+            shape["act"]
+            for shape in machine.picture.drawings(WIDE)[-1].shapes.values()
+            if "act" in shape
+        ]
         assert "heal broker 1" in acts and "cut broker 2" in acts
         machine.press("heal", "broker 1", 6000)
         assert machine.picture.scenes[-1]["space"]["copies"][0]["life"] == ""
@@ -241,8 +325,18 @@ def test_a_follower_is_cut_off_from_its_leader_only_and_falls_out_of_the_isr():
         one, other = (copy["broker"] for copy in copies if not copy["leads"])
         machine.press("cut", f"broker {one}, broker {leader}", 2000)
         assert f"2.000 s  cluster.cut({one}, {leader})\n" in repr(machine)
-        apart = {copy["broker"]: copy["apart"] for copy in machine.picture.scenes[-1]["space"]["copies"]}
+        apart = {
+            copy["broker"]: copy["apart"]
+            for copy in machine.picture.scenes[-1]["space"]["copies"]
+        }
         assert apart == {leader: False, one: True, other: False}
         assert machine.picture.scenes[-1]["space"]["isr"] == sorted({leader, other})
-        acts = [shape["act"] for shape in machine.picture.drawings(WIDE)[-1].shapes.values() if "act" in shape]
-        assert f"heal broker {one}, broker {leader}" in acts and f"cut broker {other}, broker {leader}" in acts
+        acts = [
+            shape["act"]
+            for shape in machine.picture.drawings(WIDE)[-1].shapes.values()
+            if "act" in shape
+        ]
+        assert (
+            f"heal broker {one}, broker {leader}" in acts
+            and f"cut broker {other}, broker {leader}" in acts
+        )

@@ -19,7 +19,9 @@ def lamps(live):
 
 def test_each_lever_runs_the_producer_again_and_prints_its_line_of_code():
     live = levers.pipeline()
-    assert lamps(live)[0] > 1, "an answer is lost, and what was in flight is written again"
+    assert lamps(live)[0] > 1, (
+        "an answer is lost, and what was in flight is written again"
+    )
     live.controls["idempotence"].value = True
     assert lamps(live) == [0, 0, 0]
     assert live.line.value == "<code>cluster.producer(enable_idempotence=True)</code>"
@@ -30,7 +32,11 @@ def test_each_lever_runs_the_producer_again_and_prints_its_line_of_code():
 @pytest.mark.parametrize("lost", ["nothing", "a request", "an answer"])
 @pytest.mark.parametrize("linger_ms", [0, 5, 20])
 def test_idempotence_keeps_all_lamps_green(lost, linger_ms):
-    assert lamps(levers.pipeline(lost=lost, linger_ms=linger_ms, idempotence=True)) == [0, 0, 0]
+    assert lamps(levers.pipeline(lost=lost, linger_ms=linger_ms, idempotence=True)) == [
+        0,
+        0,
+        0,
+    ]
 
 
 def test_each_lamp_can_be_made_red():
@@ -40,7 +46,11 @@ def test_each_lamp_can_be_made_red():
 
 
 def test_a_batch_that_is_repeated_at_once_is_twice_and_in_order():
-    assert lamps(levers.pipeline(lost="an answer", in_flight=1, linger_ms=5)) == [5, 0, 0]
+    assert lamps(levers.pipeline(lost="an answer", in_flight=1, linger_ms=5)) == [
+        5,
+        0,
+        0,
+    ]
 
 
 def test_settings_that_exclude_each_other_are_refused_and_the_picture_stays():

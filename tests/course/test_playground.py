@@ -1,4 +1,6 @@
-"""The playground's runs: a question in JSON, as a link holds it, and what the theatre's player plays."""
+"""The playground's runs: a question in JSON, as a link holds it, and what the theatre's
+player plays.
+"""
 
 import json
 import re
@@ -18,23 +20,36 @@ def ask(**question):
 
 
 def members(answer):
-    return {text for text in answer["play"]["texts"] if re.fullmatch("consumer [A-D]", text)}
+    return {
+        text for text in answer["play"]["texts"] if re.fullmatch("consumer [A-D]", text)
+    }
 
 
 def test_the_same_link_opens_the_same_run():
     settings = {"seed": 11, "partitions": 4, "seconds": 12}
-    assert ask(settings=settings, changes=[FREEZE], ms=9000) == ask(settings=settings, changes=[FREEZE], ms=9000)
-    assert ask(settings=settings, changes=[FREEZE], ms=9000) != ask(settings=settings | {"seed": 12}, changes=[FREEZE])
+    assert ask(settings=settings, changes=[FREEZE], ms=9000) == ask(
+        settings=settings, changes=[FREEZE], ms=9000
+    )
+    assert ask(settings=settings, changes=[FREEZE], ms=9000) != ask(
+        settings=settings | {"seed": 12}, changes=[FREEZE]
+    )
 
 
 def test_a_click_adds_its_change_at_its_moment_and_undoes_what_was_changed_later():
     first = ask(act="freeze consumer A", at_ms=8000)
     assert first["changes"] == [FREEZE]
     assert first["lines"] == ['8.000 s  cluster.freeze("consumer A")']
-    later = ask(settings=first["settings"], changes=first["changes"], act="add", at_ms=9000)
+    later = ask(
+        settings=first["settings"], changes=first["changes"], act="add", at_ms=9000
+    )
     assert later["changes"] == [FREEZE, [9000, "add", "consumer C"]]
     assert members(later) == {"consumer A", "consumer B", "consumer C"}
-    earlier = ask(settings=later["settings"], changes=later["changes"], act="crash consumer B", at_ms=7000)
+    earlier = ask(
+        settings=later["settings"],
+        changes=later["changes"],
+        act="crash consumer B",
+        at_ms=7000,
+    )
     assert earlier["changes"] == [[7000, "crash", "consumer B"]]
 
 
@@ -56,7 +71,9 @@ def test_a_broker_of_three_can_be_killed_and_restarted(shows):
     before = ask(settings=settings)
     killed = ask(settings=settings, act="kill broker 2", at_ms=6000)
     assert killed["lines"] == ["6.000 s  cluster.crash(2)"]
-    back = ask(settings=settings, changes=killed["changes"], act="restart broker 2", at_ms=9000)
+    back = ask(
+        settings=settings, changes=killed["changes"], act="restart broker 2", at_ms=9000
+    )
     assert back["lines"][1] == "9.000 s  cluster.restart(2)"
     assert len({json.dumps(each["play"]) for each in (before, killed, back)}) == 3
     assert back["code"][:2] == [
@@ -66,7 +83,9 @@ def test_a_broker_of_three_can_be_killed_and_restarted(shows):
 
 
 @pytest.mark.parametrize("shows", ["the replicas", "the controllers"])
-def test_a_broker_is_killed_when_the_group_has_settled_where_the_click_is_at_an_earlier_moment(shows):
+def test_a_broker_is_killed_when_the_group_has_settled_where_the_click_is_at_an_earlier_moment(
+    shows,
+):
     settings = {"brokers": 3, "shows": shows, "partitions": 1, "seconds": 10}
     opened = ask(settings=settings)
     settled = max(ms for ms in opened["times"] if ms <= playground.SINCE_MS)
@@ -80,10 +99,16 @@ def test_a_broker_is_killed_when_the_group_has_settled_where_the_click_is_at_an_
     ("question", "why"),
     [
         ({"settings": {"seed": "x"}}, "seed is a whole number"),
-        ({"settings": {"partitions": 1000}}, "partitions is a whole number from 1 to 12"),
+        (
+            {"settings": {"partitions": 1000}},
+            "partitions is a whole number from 1 to 12",
+        ),
         ({"settings": {"protocol": "magic"}}, "protocol is one of"),
         ({"settings": {"brokers": 4}}, "brokers is a whole number from 1 to 3"),
-        ({"settings": {"shows": "everything"}}, "shows is one of the group, the replicas, the controllers"),
+        (
+            {"settings": {"shows": "everything"}},
+            "shows is one of the group, the replicas, the controllers",
+        ),
         ({"settings": {"shows": "the replicas"}}, "choose 3 brokers"),
         ({"settings": {"rack": 1}}, "rack"),
         ({"act": "crash consumer A", "at_ms": 60_000}, "The run ends at 20.000 s"),
@@ -97,7 +122,8 @@ def test_a_link_that_makes_no_sense_is_answered_in_a_sentence(question, why):
 
 def test_it_needs_neither_a_kernel_nor_ipywidgets():
     code = (
-        "import sys; sys.modules.update(dict.fromkeys(['ipywidgets', 'IPython', 'nbformat', 'kafka'])); "
-        "from minikafka.course.publishing.playground import answer; assert 'error' not in answer('{}')[:9]"
+        "import sys; sys.modules.update(dict.fromkeys(['ipywidgets', 'IPython',"
+        " 'nbformat', 'kafka'])); from minikafka.course.publishing.playground import"
+        " answer; assert 'error' not in answer('{}')[:9]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

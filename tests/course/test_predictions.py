@@ -1,4 +1,6 @@
-"""What a prediction says: its options, and once the run has decided, why each of two options was right or wrong."""
+"""What a prediction says: its options, and once the run has decided, why each of two
+options was right or wrong.
+"""
 
 import pytest
 
@@ -6,7 +8,10 @@ from minikafka import Cluster
 from minikafka.course import predictions
 from minikafka.course.predictions import predict
 
-WHY = {"once": "The work was done before the kill.", "twice": "Nothing was committed, so `B` did it again."}
+WHY = {
+    "once": "The work was done before the kill.",
+    "twice": "Nothing was committed, so `B` did it again.",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +34,12 @@ def appended(trace):
 
 
 def played(question, orders, answer=lambda trace: min(appended(trace), 2)):
-    return run(orders).play(question, "log", surprise=lambda event: event.kind == "RecordsAppended", answer=answer)
+    return run(orders).play(
+        question,
+        "log",
+        surprise=lambda event: event.kind == "RecordsAppended",
+        answer=answer,
+    )
 
 
 def test_it_shows_its_options_and_marks_mine():
@@ -43,13 +53,19 @@ def test_it_shows_its_options_and_marks_mine():
 
 @pytest.mark.parametrize("mine", [0, 3, "2", True, 1.5])
 def test_one_that_is_no_option_is_refused_in_plain_words(mine):
-    with pytest.raises(ValueError, match=f"mine is {mine!r}, and the options have the numbers 1 to 2"):
+    with pytest.raises(
+        ValueError, match=f"mine is {mine!r}, and the options have the numbers 1 to 2"
+    ):
         predict("How many?", ["one", "two"], mine=mine)
 
 
 def test_options_may_come_with_the_sentence_that_is_true_of_each():
     assert predict("?", WHY) == predict("?", list(WHY.items()))
-    assert predict("?", WHY).options == predict("?", list(WHY)).options == ("once", "twice")
+    assert (
+        predict("?", WHY).options
+        == predict("?", list(WHY)).options
+        == ("once", "twice")
+    )
     assert predict("?", list(WHY)).because == ()
     with pytest.raises(ValueError, match="'twice' has none"):
         predict("?", [("once", "Because."), "twice"])
@@ -59,53 +75,88 @@ def test_options_may_come_with_the_sentence_that_is_true_of_each():
     ("mine", "said"),
     [
         (None, "It was (2) twice. Nothing was committed, so B did it again."),
-        (2, "You said (2) twice, and so it was. Nothing was committed, so B did it again."),
+        (
+            2,
+            (
+                "You said (2) twice, and so it was. Nothing was committed, so B did it"
+                " again."
+            ),
+        ),
         (
             1,
-            "You said (1) once. The work was done before the kill.\n"
-            "It was (2) twice. Nothing was committed, so B did it again.",
+            (
+                "You said (1) once. The work was done before the kill.\n"
+                "It was (2) twice. Nothing was committed, so B did it again."
+            ),
         ),
     ],
 )
-def test_the_verdict_says_why_ones_own_option_is_wrong_and_why_the_right_one_is_right(mine, said):
+def test_the_verdict_says_why_ones_own_option_is_wrong_and_why_the_right_one_is_right(
+    mine, said
+):
     assert str(predict("?", WHY, mine).settle(2)) == said
     assert played(predict("?!", WHY, mine), orders=3).prediction.verdict == said
 
 
 def test_without_sentences_the_verdict_is_one_line():
-    assert str(predict("?", list(WHY), 1).settle(2)) == "You said (1) once. It was (2) twice."
-    assert str(predict("?", list(WHY), 2).settle(2)) == "You said (2) twice, and so it was."
+    assert (
+        str(predict("?", list(WHY), 1).settle(2))
+        == "You said (1) once. It was (2) twice."
+    )
+    assert (
+        str(predict("?", list(WHY), 2).settle(2))
+        == "You said (2) twice, and so it was."
+    )
 
 
 def test_a_changed_experiment_is_no_verdict_on_a_prediction_that_was_written_for_the_first():
     q = predict("?", WHY, mine=2)
-    other = "You predicted (2) twice for the first run. This run is another experiment: here it was (2) twice."
+    other = (
+        "You predicted (2) twice for the first run. This run is another experiment:"
+        " here it was (2) twice."
+    )
     assert "and so it was" in repr(played(q, orders=3))
     assert other in repr(played(q, orders=4))  # the same answer, by chance
-    assert "and so it was" in repr(played(predict("?", WHY, mine=2), orders=3))  # the first one, run again
+    # the first one, run again
+    assert "and so it was" in repr(played(predict("?", WHY, mine=2), orders=3))
 
 
 def test_a_changed_experiment_that_no_picture_settles_is_told_by_its_answer():
     q = predict("?", WHY, mine=2)
     assert "and so it was" in q.settle(2)
-    assert q.settle(1).endswith("for the first run. This run is another experiment: here it was (1) once.")
+    assert q.settle(1).endswith(
+        "for the first run. This run is another experiment: here it was (1) once."
+    )
 
 
 def test_a_new_number_is_a_new_prediction():
     played(predict("?", WHY, mine=2), orders=3)
-    assert "You said (1) once, and so it was." in repr(played(predict("?", WHY, mine=1), orders=1))
+    assert "You said (1) once, and so it was." in repr(
+        played(predict("?", WHY, mine=1), orders=1)
+    )
 
 
 def test_the_verdict_waits_until_the_run_gives_the_answer():
-    picture = played(predict("?", WHY), orders=4, answer=lambda trace: (None, 1, 2, 1, 2)[appended(trace)])
+    picture = played(
+        predict("?", WHY),
+        orders=4,
+        answer=lambda trace: (None, 1, 2, 1, 2)[appended(trace)],
+    )
     decided = picture.scenes[picture.prediction.decided]
-    assert [scene["kind"] for scene in picture.scenes[: decided["step"] + 1]].count("RecordsAppended") == 4
-    assert played(predict("?", WHY), orders=4, answer=2).prediction.decided == picture.prediction.stop + 1
+    assert [scene["kind"] for scene in picture.scenes[: decided["step"] + 1]].count(
+        "RecordsAppended"
+    ) == 4
+    assert (
+        played(predict("?", WHY), orders=4, answer=2).prediction.decided
+        == picture.prediction.stop + 1
+    )
 
 
 def test_an_answer_that_needs_the_whole_trace_is_decided_at_its_end():
     def last(trace):
-        return [event for event in trace if event.kind == "RecordsAppended"][3].detail["base_offset"] - 1
+        return [event for event in trace if event.kind == "RecordsAppended"][3].detail[
+            "base_offset"
+        ] - 1
 
     picture = played(predict("?", WHY), orders=4, answer=last)
     assert picture.prediction.answer == 2

@@ -23,7 +23,14 @@ def events(*changes):
     """(ms, member, kind, partitions of orders)."""
     numbers = count(1)
     return [
-        Event((member, next(numbers)), ms, member, kind, None, {"partitions": [["orders", number] for number in parts]})
+        Event(
+            (member, next(numbers)),
+            ms,
+            member,
+            kind,
+            None,
+            {"partitions": [["orders", number] for number in parts]},
+        )
         for ms, member, kind, parts in changes
     ]
 
@@ -39,12 +46,19 @@ HANDED_OVER = events(
 
 
 def test_a_partition_is_not_read_from_when_it_is_given_up_until_somebody_takes_it():
-    assert not_read(HANDED_OVER) == {0: 1.5, 1: 6.0}  # the second once more, until the end
+    # the second once more, until the end
+    assert not_read(HANDED_OVER) == {0: 1.5, 1: 6.0}
     assert not_read(HANDED_OVER, since_s=31) == {0: 0.5, 1: 5.0}
 
 
 def test_a_gap_has_no_length_while_it_lasts():
-    assert [gap(HANDED_OVER[:end], 1) for end in range(1, 6)] == [0.0, None, None, 4.0, None]
+    assert [gap(HANDED_OVER[:end], 1) for end in range(1, 6)] == [
+        0.0,
+        None,
+        None,
+        4.0,
+        None,
+    ]
 
 
 def test_a_partition_moves_when_another_member_takes_it_than_had_it_last():
@@ -52,7 +66,9 @@ def test_a_partition_moves_when_another_member_takes_it_than_had_it_last():
 
 
 def test_how_long_a_member_waits_for_its_first_partition():
-    joins = Event(("broker 1", 1), 33_000, "broker 1", "MemberJoined", None, {"client": "B"})
+    joins = Event(
+        ("broker 1", 1), 33_000, "broker 1", "MemberJoined", None, {"client": "B"}
+    )
     trace = [*HANDED_OVER[:3], joins, *HANDED_OVER[3:]]
     assert waited(trace, "B") == 1.0
     with pytest.raises(ValueError, match="B has no partition yet"):
@@ -60,14 +76,19 @@ def test_how_long_a_member_waits_for_its_first_partition():
 
 
 @pytest.mark.parametrize(
-    ("assignor", "after", "changed_hands"), [("roundrobin", "0ABC", 8), ("range", "ABCD", 5), ("sticky", "ABCD", 2)]
+    ("assignor", "after", "changed_hands"),
+    [("roundrobin", "0ABC", 8), ("range", "ABCD", 5), ("sticky", "ABCD", 2)],
 )
 def test_how_many_of_eight_partitions_an_assignor_moves(assignor, after, changed_hands):
     assert moved(assignor, "ABC", after) == changed_hands
 
 
-@pytest.mark.parametrize(("static", "seconds", "moving"), [(True, 2 * 5, 0), (False, 2 * 1, 4)])
-def test_kip_345_a_static_members_share_waits_for_it_and_a_dynamic_ones_moves_there_and_back(static, seconds, moving):
+@pytest.mark.parametrize(
+    ("static", "seconds", "moving"), [(True, 2 * 5, 0), (False, 2 * 1, 4)]
+)
+def test_kip_345_a_static_members_share_waits_for_it_and_a_dynamic_ones_moves_there_and_back(
+    static, seconds, moving
+):
     trace = restarted(5, static).trace
     assert sum(not_read(trace).values()) == pytest.approx(seconds, abs=0.3)
     assert moves(trace) == moving
@@ -87,8 +108,14 @@ at_once.cooperative = True
         ("cooperative-sticky", "D gets its partition, only sooner"),
     ],
 )
-def test_kip_429_who_hands_out_everything_at_once_gives_a_partition_two_owners(assignor, found):
+def test_kip_429_who_hands_out_everything_at_once_gives_a_partition_two_owners(
+    assignor, found
+):
     with busy_group(assignor) as cluster:
         assert what_came_out(cluster.trace) == found
-        joins = next(at for at, event in enumerate(cluster.trace) if event.at > NEWCOMER_MS)
-        assert what_came_out(cluster.trace[:joins]) == "the coordinator refuses: P5 is C's"
+        joins = next(
+            at for at, event in enumerate(cluster.trace) if event.at > NEWCOMER_MS
+        )
+        assert (
+            what_came_out(cluster.trace[:joins]) == "the coordinator refuses: P5 is C's"
+        )

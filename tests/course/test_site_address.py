@@ -1,4 +1,6 @@
-"""The README and lesson 00 lead to the site by one address, which is said in pyproject.toml."""
+"""The README and lesson 00 lead to the site by one address, which is said in
+pyproject.toml.
+"""
 
 import shutil
 
@@ -10,10 +12,14 @@ from minikafka.course.publishing.site import linked
 
 def test_both_link_to_the_address_that_is_configured():
     for name, link in site_address.links(site_address.address()).items():
-        assert (site_address.PROJECT / name).read_text(encoding="utf-8").count(link) == 1, name
+        assert (site_address.PROJECT / name).read_text(encoding="utf-8").count(
+            link
+        ) == 1, name
 
 
-@pytest.mark.parametrize("base", ["https://example.org/kafka/", "https://example.org/kafka", "public/site/"])
+@pytest.mark.parametrize(
+    "base", ["https://example.org/kafka/", "https://example.org/kafka", "public/site/"]
+)
 def test_one_command_moves_all_and_there_and_back_changes_nothing(tmp_path, base):
     files = list(site_address.links(""))
     (tmp_path / "notebooks").mkdir()

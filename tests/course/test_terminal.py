@@ -10,7 +10,10 @@ from minikafka.course.experiments.lesson_16_terminal import Terminal
 from minikafka.server.embedded import Served
 
 CREATE = "python -m kafka.admin -b H topics create -t orders --num-partitions 2"
-READ = "python -m kafka.consumer -b H -t orders -C auto_offset_reset=earliest -C consumer_timeout_ms=15000"
+READ = (
+    "python -m kafka.consumer -b H -t orders -C auto_offset_reset=earliest -C"
+    " consumer_timeout_ms=15000"
+)
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +24,18 @@ def kafka():
 
 def test_it_shows_the_line_and_what_the_program_prints(kafka, capsys):
     terminal = Terminal(kafka)
-    assert any("'num_partitions': 2" in line for line in terminal.run(CREATE, quiet=True))
+    assert any(
+        "'num_partitions': 2" in line for line in terminal.run(CREATE, quiet=True)
+    )
     terminal.run("python -m kafka.producer -b H -t orders", typed="created\n")
     assert terminal.run(READ) == ["created"]
     shown = capsys.readouterr().out.splitlines()
-    assert shown == [f"$ {CREATE}", "$ python -m kafka.producer -b H -t orders", f"$ {READ}", "created"]
+    assert shown == [
+        f"$ {CREATE}",
+        "$ python -m kafka.producer -b H -t orders",
+        f"$ {READ}",
+        "created",
+    ]
     terminal.close()
 
 

@@ -1,4 +1,6 @@
-"""A class at one broker: thirty learners run lesson 00's last experiment at the same moment."""
+"""A class at one broker: thirty learners run lesson 00's last experiment at the same
+moment.
+"""
 
 from threading import Barrier, Thread
 
@@ -15,9 +17,14 @@ def test_thirty_learners_at_one_broker_see_each_their_own_records(monkeypatch):
     together, seen = Barrier(LEARNERS), {}
 
     def learn(number):
-        mine = cell.replace('b"created"', f'b"created by {number}"').replace('b"paid"', f'b"paid by {number}"')
+        mine = cell.replace('b"created"', f'b"created by {number}"').replace(
+            'b"paid"', f'b"paid by {number}"'
+        )
         together.wait()
-        exec(compile(mine, f"learner {number}", "exec"), {"print": lambda *said: seen.update({number: said})})
+        exec(
+            compile(mine, f"learner {number}", "exec"),
+            {"print": lambda *said: seen.update({number: said})},
+        )
 
     with minikafka() as bootstrap:
         monkeypatch.setenv(VARIABLE, bootstrap)
@@ -26,4 +33,6 @@ def test_thirty_learners_at_one_broker_see_each_their_own_records(monkeypatch):
             learner.start()
         for learner in learners:
             learner.join()
-    assert seen == {n: (b"created by %d" % n, b"paid by %d" % n) for n in range(LEARNERS)}
+    assert seen == {
+        n: (b"created by %d" % n, b"paid by %d" % n) for n in range(LEARNERS)
+    }

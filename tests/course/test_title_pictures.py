@@ -10,13 +10,20 @@ from tests.kafka import ROOT
 @pytest.mark.parametrize("name", title_pictures.ALL)
 def test_the_picture_is_current(name):
     how = "python -m minikafka.course.publishing.title_pictures"
-    assert title_pictures.path(name).read_text(encoding="utf-8") == title_pictures.ALL[name](), how
+    assert (
+        title_pictures.path(name).read_text(encoding="utf-8")
+        == title_pictures.ALL[name]()
+    ), how
 
 
 def test_the_readme_moves_without_a_script_and_is_small():
     text = title_pictures.path("hero").read_text(encoding="utf-8")
-    assert len(text.encode()) < 300_000 and "@keyframes" in text and "<script" not in text
-    assert "notebooks/pictures/hero.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert (
+        len(text.encode()) < 300_000 and "@keyframes" in text and "<script" not in text
+    )
+    assert "notebooks/pictures/hero.svg" in (ROOT / "README.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("number", title_pictures.HOOKS)

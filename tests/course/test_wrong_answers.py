@@ -1,4 +1,6 @@
-"""Every check hears answers from somebody who has read only the task: ten wrong ones and two right ones at least."""
+"""Every check hears answers from somebody who has read only the task: ten wrong ones
+and two right ones at least.
+"""
 
 import importlib
 
@@ -7,8 +9,31 @@ import pytest
 from tests.course.answers import verdict
 from tests.course.wrong_answers import called
 
-LESSONS = ("01", "02", "03", "04", "05", "06", "07", "09", "10", "11", "13", "14", "16", "17", "18", "19", "20")
-ANSWERS = {number: importlib.import_module(f"tests.course.wrong_answers.lesson_{number}").ANSWERS for number in LESSONS}
+LESSONS = (
+    "01",
+    "02",
+    "03",
+    "04",
+    "05",
+    "06",
+    "07",
+    "09",
+    "10",
+    "11",
+    "13",
+    "14",
+    "16",
+    "17",
+    "18",
+    "19",
+    "20",
+)
+ANSWERS = {
+    number: (
+        importlib.import_module(f"tests.course.wrong_answers.lesson_{number}").ANSWERS
+    )
+    for number in LESSONS
+}
 SPARK = {("17", 1), ("18", 2), ("20", 1), ("20", 2)}
 
 
@@ -18,7 +43,13 @@ def each(kind):
             for answer in found:
                 shown = called(answer[0] if kind == "rejected" else answer)
                 marks = [pytest.mark.spark] if (lesson, exercise) in SPARK else []
-                yield pytest.param(lesson, exercise, answer, id=f"{lesson}/{exercise}-{shown}", marks=marks)
+                yield pytest.param(
+                    lesson,
+                    exercise,
+                    answer,
+                    id=f"{lesson}/{exercise}-{shown}",
+                    marks=marks,
+                )
 
 
 @pytest.fixture(autouse=True)
@@ -45,4 +76,8 @@ def test_each_exercise_has_ten_wrong_answers_and_two_right_ones(lesson):
     assert set(answers.rejected) == set(answers.accepted)
     assert all(len(found) >= 10 for found in answers.rejected.values())
     assert all(len(found) >= 2 for found in answers.accepted.values())
-    assert all(words and all(words) for found in answers.rejected.values() for _, words in found)
+    assert all(
+        words and all(words)
+        for found in answers.rejected.values()
+        for _, words in found
+    )

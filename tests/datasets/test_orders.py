@@ -1,4 +1,6 @@
-"""The data set `orders`: the same bytes everywhere, and in it what its data sheet says."""
+"""The data set `orders`: the same bytes everywhere, and in it what its data sheet
+says.
+"""
 
 import json
 from collections import Counter
@@ -14,12 +16,22 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "datasets" / "golden" / "orders-7-20.jsonl"
 
 EVENTS = orders.events()
-VALUES = [(event, json.loads(event.value)) for event in EVENTS if event.value != orders.POISON]
+VALUES = [
+    (event, json.loads(event.value)) for event in EVENTS if event.value != orders.POISON
+]
 
 
 def test_notebooks_get_the_same_module_by_name():
-    assert dataset("orders").to_jsonl(dataset("orders").events(count=20)) == GOLDEN.read_bytes()
-    with pytest.raises(ValueError, match="there is no data set 'weather'; there are customers_cdc, metrics, orders"):
+    assert (
+        dataset("orders").to_jsonl(dataset("orders").events(count=20))
+        == GOLDEN.read_bytes()
+    )
+    with pytest.raises(
+        ValueError,
+        match=(
+            "there is no data set 'weather'; there are customers_cdc, metrics, orders"
+        ),
+    ):
         dataset("weather")
 
 
@@ -29,12 +41,16 @@ def test_an_unknown_stream_is_refused():
 
 
 def test_events_stand_in_the_order_of_their_ingest_and_none_is_there_before_it_happened():
-    assert [event.ingest_ms for event in EVENTS] == sorted(event.ingest_ms for event in EVENTS)
+    assert [event.ingest_ms for event in EVENTS] == sorted(
+        event.ingest_ms for event in EVENTS
+    )
     assert all(event.ingest_ms >= value["event_time_ms"] for event, value in VALUES)
 
 
 def test_few_customers_order_most():
-    counts = Counter(value["customer_id"] for event, value in VALUES if event.stream == "orders")
+    counts = Counter(
+        value["customer_id"] for event, value in VALUES if event.stream == "orders"
+    )
     assert [name for name, _ in counts.most_common(3)] == ["alice", "bruno", "chidi"]
     assert counts["alice"] > sum(counts.values()) / 5
     assert len(counts) == len(orders.CUSTOMERS)
@@ -76,5 +92,8 @@ def test_the_schema_changes_once_and_the_header_says_which():
 
 
 def test_what_is_paid_was_ordered_and_what_is_shipped_was_paid():
-    ids = {name: {v["order_id"] for e, v in VALUES if e.stream == name} for name in orders.STREAMS}
+    ids = {
+        name: {v["order_id"] for e, v in VALUES if e.stream == name}
+        for name in orders.STREAMS
+    }
     assert ids["shipments"] < ids["payments"] < ids["orders"]

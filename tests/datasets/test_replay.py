@@ -1,4 +1,6 @@
-"""A data set goes to Kafka as its producers would have sent it: keys, tombstones, poison, partitions and timestamps."""
+"""A data set goes to Kafka as its producers would have sent it: keys, tombstones,
+poison, partitions and timestamps.
+"""
 
 import json
 from itertools import islice
@@ -20,32 +22,47 @@ def bootstrap():
 
 def read(bootstrap, topic):
     consumer = KafkaConsumer(
-        topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", consumer_timeout_ms=1000, group_id=None
+        topic,
+        bootstrap_servers=bootstrap,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=1000,
+        group_id=None,
     )
     found = list(consumer)
     consumer.close()
     return found
 
 
-@pytest.mark.parametrize(("name", "count"), [("orders", 50), ("customers_cdc", 50), ("metrics", 2)])
+@pytest.mark.parametrize(
+    ("name", "count"), [("orders", 50), ("customers_cdc", 50), ("metrics", 2)]
+)
 def test_what_arrives_is_what_was_made(name, count, bootstrap, capsys):
     topic, made = fresh_name(name), list(of(name, count=count))
     given = ["--bootstrap", bootstrap, "--topic", topic, "--count", str(count)]
     assert replay.main([name, *given]) == 0
     assert f"sent {len(made)} records to {topic}" in capsys.readouterr().out
     found = read(bootstrap, topic)
-    arrived = [(each.key, each.value, list(each.headers), each.timestamp) for each in found]
-    assert sorted(arrived, key=repr) == sorted(((e.key, e.value, e.headers, e.ingest_ms) for e in made), key=repr)
+    arrived = [
+        (each.key, each.value, list(each.headers), each.timestamp) for each in found
+    ]
+    assert sorted(arrived, key=repr) == sorted(
+        ((e.key, e.value, e.headers, e.ingest_ms) for e in made), key=repr
+    )
     if name == "metrics":
         assert {each.partition: json.loads(each.value)["site"] for each in found} == {
-            0: "harbour", 1: "mill", 2: "station", 3: "tower",
-        }  # fmt: skip
+            0: "harbour",
+            1: "mill",
+            2: "station",
+            3: "tower",
+        }
 
 
 def test_each_stream_has_a_topic_of_its_name(bootstrap):
     assert replay.main(["orders", "--bootstrap", bootstrap, "--count", "3"]) == 0
     for stream in ("orders", "payments", "shipments"):
-        assert len(read(bootstrap, stream)) == len([event for event in of("orders", count=3) if event.stream == stream])
+        assert len(read(bootstrap, stream)) == len(
+            [event for event in of("orders", count=3) if event.stream == stream]
+        )
 
 
 def test_with_a_speed_of_60_an_hour_of_the_data_takes_a_minute():
@@ -66,13 +83,23 @@ def test_who_is_late_does_not_wait():
 
     ticks = iter(range(0, 1000, 100))
     made = [Event("s", None, b"", [], ms) for ms in (0, 1000)]
-    assert len(list(islice(replay.paced(made, 1, clock=lambda: next(ticks), sleep=sleep), 2))) == 2
+    assert (
+        len(
+            list(
+                islice(replay.paced(made, 1, clock=lambda: next(ticks), sleep=sleep), 2)
+            )
+        )
+        == 2
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["orders", "--bootstrap", "127.0.0.1:1"], "nobody answers at 127.0.0.1:1: start a Kafka there"),
+        (
+            ["orders", "--bootstrap", "127.0.0.1:1"],
+            "nobody answers at 127.0.0.1:1: start a Kafka there",
+        ),
         (["orders", "--speed", "0"], "--speed 0 is not above 0"),
         (["orders", "--stream", "returns"], "orders has no stream 'returns'"),
     ],

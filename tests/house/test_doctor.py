@@ -1,4 +1,6 @@
-"""The doctor names what is missing and the exact fix, and lets you go on when only Spark's lessons lack something."""
+"""The doctor names what is missing and the exact fix, and lets you go on when only
+Spark's lessons lack something.
+"""
 
 import os
 import socket
@@ -39,7 +41,9 @@ def test_no_java_is_said_and_stops_nobody(monkeypatch, tmp_path):
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
     installed = doctor._version
-    monkeypatch.setattr(doctor, "_version", lambda name: "" if name == "greenlet" else installed(name))
+    monkeypatch.setattr(
+        doctor, "_version", lambda name: "" if name == "greenlet" else installed(name)
+    )
     core, _ = doctor._packages()
     assert not core.good and core.needed
     assert core.fix.endswith("-m pip install greenlet")
@@ -64,20 +68,35 @@ def test_no_browser_is_a_note_only(monkeypatch):
 
 
 def test_the_last_line_says_what_can_run():
-    good, note, bad = Fact("a", "b"), Fact("a", "b", False, needed=False, fix="x"), Fact("a", "b", False, fix="x")
+    good, note, bad = (
+        Fact("a", "b"),
+        Fact("a", "b", False, needed=False, fix="x"),
+        Fact("a", "b", False, fix="x"),
+    )
     assert str(Report([good])).endswith("All lessons can run here.")
     assert "The lessons without Spark can run here." in str(Report([good, note]))
     assert str(Report([note, bad])).endswith("then ask the doctor again.")
 
 
 @pytest.mark.parametrize(
-    ("protobuf", "said"), [("", "protobuf not installed"), ("5.28.2", "protobuf 5.28.2"), ("6.30.0", "protobuf 6.30.0")]
+    ("protobuf", "said"),
+    [
+        ("", "protobuf not installed"),
+        ("5.28.2", "protobuf 5.28.2"),
+        ("6.30.0", "protobuf 6.30.0"),
+    ],
 )
-def test_what_sparks_state_needs_beside_pyspark_is_a_note_with_the_version_to_install(monkeypatch, protobuf, said):
+def test_what_sparks_state_needs_beside_pyspark_is_a_note_with_the_version_to_install(
+    monkeypatch, protobuf, said
+):
     pytest.importorskip("pyspark")
     assert fact(doctor._beside_pyspark).good
     installed = doctor._version
-    monkeypatch.setattr(doctor, "_version", lambda name: protobuf if name == "protobuf" else installed(name))
+    monkeypatch.setattr(
+        doctor,
+        "_version",
+        lambda name: protobuf if name == "protobuf" else installed(name),
+    )
     found = fact(doctor._beside_pyspark)
     assert not found.good and not found.needed and found.found == said
     assert found.fix.endswith(' -m pip install "protobuf<6,>=5.28.3"')
@@ -108,7 +127,10 @@ def test_an_old_java_is_named(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     "packages",
-    ["org.apache.spark:spark-sql-kafka-0-10_2.13:3.5.1", "org.apache.spark:spark-sql-kafka-0-10_2.12:4.0.0"],
+    [
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:3.5.1",
+        "org.apache.spark:spark-sql-kafka-0-10_2.12:4.0.0",
+    ],
 )
 def test_a_connector_of_another_spark_or_scala_is_a_note(monkeypatch, packages):
     pytest.importorskip("pyspark")
@@ -116,11 +138,16 @@ def test_a_connector_of_another_spark_or_scala_is_a_note(monkeypatch, packages):
     monkeypatch.setenv("MINIKAFKA_SPARK_PACKAGES", packages)
     connector = fact(doctor._connector)
     assert not connector.good and not connector.needed
-    assert connector.found.startswith(packages.split(":")[1]) and "and PySpark is 4.0." in connector.found
+    assert (
+        connector.found.startswith(packages.split(":")[1])
+        and "and PySpark is 4.0." in connector.found
+    )
     assert "unset MINIKAFKA_SPARK_PACKAGES" in connector.fix
 
 
-def test_an_empty_name_for_the_connector_wants_its_jar_in_pysparks_folder(monkeypatch, tmp_path):
+def test_an_empty_name_for_the_connector_wants_its_jar_in_pysparks_folder(
+    monkeypatch, tmp_path
+):
     pytest.importorskip("pyspark")
     monkeypatch.setenv("MINIKAFKA_SPARK_PACKAGES", "")
     monkeypatch.setattr(doctor, "_folder_of", lambda package: str(tmp_path))
@@ -149,7 +176,9 @@ def test_docker_is_more_than_its_program(monkeypatch, tmp_path, docker, said, fi
         a_program(tmp_path, "docker", docker)
     monkeypatch.setenv("PATH", str(tmp_path))
     found = fact(doctor._docker)
-    assert said in found.found and found.good == (not fix) and not (fix and found.needed)
+    assert (
+        said in found.found and found.good == (not fix) and not (fix and found.needed)
+    )
     assert not fix or (found.fix.startswith(fix) and "make kafka" in found.fix)
 
 
@@ -158,11 +187,17 @@ def three(monkeypatch):
     """The three brokers' addresses, somewhere where nobody is."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         addresses = [f"127.0.0.1:{free.getsockname()[1]}"]
-    monkeypatch.setattr(doctor.compose, "brokers", lambda: [SimpleNamespace(address=each) for each in addresses])
+    monkeypatch.setattr(
+        doctor.compose,
+        "brokers",
+        lambda: [SimpleNamespace(address=each) for each in addresses],
+    )
     return addresses
 
 
-def test_the_ports_of_the_three_brokers_are_free_or_kafkas_or_somebody_elses(three, monkeypatch):
+def test_the_ports_of_the_three_brokers_are_free_or_kafkas_or_somebody_elses(
+    three, monkeypatch
+):
     assert fact(doctor._three_ports).found == "free"
     with Served() as kafka:
         three[:] = [kafka.bootstrap]
@@ -172,7 +207,11 @@ def test_the_ports_of_the_three_brokers_are_free_or_kafkas_or_somebody_elses(thr
         port = silent.getsockname()[1]
         three[:] = [f"127.0.0.1:{port}"]
         ports = fact(doctor._three_ports)
-    assert not ports.good and not ports.needed and f"{port} is in use by a program that is no Kafka" in ports.found
+    assert (
+        not ports.good
+        and not ports.needed
+        and f"{port} is in use by a program that is no Kafka" in ports.found
+    )
     assert f"lsof -i :{port}" in ports.fix
 
 
@@ -181,14 +220,23 @@ def test_without_a_choice_there_is_no_cluster_to_look_at(monkeypatch):
     assert list(doctor._cluster()) == []
 
 
-@pytest.mark.parametrize(("choice", "start"), [("docker", "docker compose"), ("jvm", "make kafka"), ("", "start it")])
-def test_a_cluster_where_nobody_answers_comes_with_the_command_that_starts_it(monkeypatch, choice, start):
+@pytest.mark.parametrize(
+    ("choice", "start"),
+    [("docker", "docker compose"), ("jvm", "make kafka"), ("", "start it")],
+)
+def test_a_cluster_where_nobody_answers_comes_with_the_command_that_starts_it(
+    monkeypatch, choice, start
+):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
     monkeypatch.setenv("MINIKAFKA_BOOTSTRAP", choice or address)
     monkeypatch.setattr(doctor.compose, "bootstrap", lambda: address)
     cluster = fact(doctor._cluster)
-    assert not cluster.good and cluster.needed and cluster.found == f"nobody answers at {address}"
+    assert (
+        not cluster.good
+        and cluster.needed
+        and cluster.found == f"nobody answers at {address}"
+    )
     assert cluster.fix.startswith(start) and "unset MINIKAFKA_BOOTSTRAP" in cluster.fix
 
 
@@ -200,8 +248,15 @@ def test_a_broker_that_advertises_an_address_that_nobody_reaches_is_named(monkey
         port = kafka.bootstrap.rpartition(":")[2]
         monkeypatch.setenv("MINIKAFKA_BOOTSTRAP", f"127.0.0.1:{port}")
         cluster = fact(doctor._cluster)
-    assert not cluster.good and f"a broker is at kafka.invalid:{port}, where nobody is reached" in cluster.found
-    assert "KAFKA_HOST=ADDRESS" in cluster.fix and "--advertised-host ADDRESS" in cluster.fix
+    assert (
+        not cluster.good
+        and f"a broker is at kafka.invalid:{port}, where nobody is reached"
+        in cluster.found
+    )
+    assert (
+        "KAFKA_HOST=ADDRESS" in cluster.fix
+        and "--advertised-host ADDRESS" in cluster.fix
+    )
 
 
 def test_what_is_no_kafka_is_not_taken_for_one():

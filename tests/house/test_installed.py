@@ -39,7 +39,9 @@ def wheel(tmp_path_factory):
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     git = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in filter(lambda name: (ROOT / name).is_file(), listed.stdout.splitlines()):
+    for name in filter(
+        lambda name: (ROOT / name).is_file(), listed.stdout.splitlines()
+    ):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
     pip = (sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", out, source)
@@ -58,7 +60,9 @@ class Installed:
         self.home = folder / "home"
         self.home.mkdir(parents=True)
         variables = os.environ.items()
-        kept = {name: value for name, value in variables if not name.startswith(ELSEWHERE)}
+        kept = {
+            name: value for name, value in variables if not name.startswith(ELSEWHERE)
+        }
         self.env = kept | {"HOME": str(self.home), "MINIKAFKA_NO_BROWSER": "1"}
         venv = folder / "venv"
         pip = (sys.executable, "-m", "pip")
@@ -135,7 +139,9 @@ def test_the_doctor_says_what_the_lessons_need(plain):
 
 
 @pytest.mark.parametrize(
-    "command", [("lab",), ("lesson", "05"), ("class",), ("pipeline",)], ids=lambda c: c[0]
+    "command",
+    [("lab",), ("lesson", "05"), ("class",), ("pipeline",)],
+    ids=lambda c: c[0],
 )
 def test_what_a_command_lacks_is_one_sentence(plain, command):
     code, said = plain.minikafka(*command)
@@ -167,13 +173,19 @@ def test_the_lab_opens_the_course_and_stops(lab, tmp_path):
     before = lab.files()
     command = [lab.python, "-m", "minikafka", "lab", tmp_path / "course"]
     with subprocess.Popen(
-        [*map(str, command)], env=lab.env, stdout=subprocess.PIPE, text=True, cwd=lab.home
+        [*map(str, command)],
+        env=lab.env,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=lab.home,
     ) as process:
         try:
             assert process.stdout is not None
             lines = iter(process.stdout.readline, "")
             ready = next(line for line in lines if line.startswith("Ready: "))
-            address, _, token = ready.removeprefix("Ready: ").strip().partition("?token=")
+            address, _, token = (
+                ready.removeprefix("Ready: ").strip().partition("?token=")
+            )
             api = address.partition("/lab/")[0] + f"/api/contents/my?token={token}"
             with urllib.request.urlopen(api, timeout=60) as answer:
                 names = {each["name"] for each in json.load(answer)["content"]}

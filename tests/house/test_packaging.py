@@ -1,4 +1,6 @@
-"""Both ways to install the course give the same packages, and a wheel holds all that a picture needs."""
+"""Both ways to install the course give the same packages, and a wheel holds all that a
+picture needs.
+"""
 
 import re
 import subprocess
@@ -22,13 +24,19 @@ CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 def pip_packages() -> dict[str, SpecifierSet]:
     extras = PROJECT["optional-dependencies"]
     lines = [*PROJECT["dependencies"], *extras["lab"], *extras["spark"]]
-    return {requirement.name: requirement.specifier for requirement in map(Requirement, lines)}
+    return {
+        requirement.name: requirement.specifier
+        for requirement in map(Requirement, lines)
+    }
 
 
 def conda_packages() -> dict[str, SpecifierSet]:
     """conda's `name >=1,<2` read as pip reads it; `name 17.*` is its `name==17.*`."""
     entries = (entry.partition(" ") for entry in CONDA["dependencies"])
-    return {name: SpecifierSet(re.sub(r"^(?=\d)", "==", version)) for name, _, version in entries}
+    return {
+        name: SpecifierSet(re.sub(r"^(?=\d)", "==", version))
+        for name, _, version in entries
+    }
 
 
 def test_environment_yml_and_pyproject_name_the_same_packages_in_the_same_versions():
@@ -72,7 +80,9 @@ def test_pyspark_and_its_connector_are_of_one_line():
 
 @pytest.mark.parametrize("suffix", [".js", ".css", ".csv", ".html", ".svg", ".txt"])
 def test_the_package_ships_the_files_that_are_not_python(suffix):
-    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+        "setuptools"
+    ]["package-data"]["*"]
     used = {path.suffix for path in (ROOT / "minikafka").rglob("*") if path.is_file()}
     assert suffix not in used or f"*{suffix}" in shipped
 
@@ -82,7 +92,9 @@ def test_the_wheel_brings_every_room_and_every_shelf_of_the_course():
     moved = named["package-dir"]
     listed = subprocess.run(GIT, cwd=ROOT, capture_output=True, text=True, check=True)
     files = [Path(name) for name in listed.stdout.splitlines()]
-    rooms = {".".join(path.parent.parts) for path in files if path.parts[0] == "minikafka"}
+    rooms = {
+        ".".join(path.parent.parts) for path in files if path.parts[0] == "minikafka"
+    }
     for package, folder in moved.items():
         inside = {path.parent for path in files if path.parts[0] == folder}
         rooms |= {".".join([package, *path.parts[1:]]) for path in inside}
@@ -93,7 +105,9 @@ def test_python_in_the_browser_reads_all_files_of_the_package():
     from minikafka.course.publishing.site_python import shipped
 
     git = ["git", "ls-files", "minikafka", ":!*/py.typed"]
-    listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    listed = subprocess.run(
+        git, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert set(listed) <= {path.relative_to(ROOT).as_posix() for path in shipped()}
 
 
@@ -107,9 +121,20 @@ def test_the_workflows_are_what_their_runner_reads():
 
 
 def test_the_top_level_holds_nothing_but_the_rooms():
-    rooms = {"notebooks", "minikafka", "datasets", "docker", "tests", ".ci", ".devcontainer", ".github"}
+    rooms = {
+        "notebooks",
+        "minikafka",
+        "datasets",
+        "docker",
+        "tests",
+        ".ci",
+        ".devcontainer",
+        ".github",
+    }
     files = {"environment.yml", "pyproject.toml", "Makefile", "tasks.py", ".gitignore"}
     texts = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"}
     git = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    listed = subprocess.run(
+        git, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert {name.split("/")[0] for name in listed} <= rooms | files | texts

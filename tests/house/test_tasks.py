@@ -1,4 +1,6 @@
-"""tasks.py is what a learner meets first: it runs on a bare Python and says what is wrong in plain words."""
+"""tasks.py is what a learner meets first: it runs on a bare Python and says what is
+wrong in plain words.
+"""
 
 import ast
 import subprocess
@@ -13,14 +15,18 @@ import tasks
 def test_it_needs_the_standard_library_alone():
     tree = ast.parse((tasks.ROOT / "tasks.py").read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
-    assert {alias.name.split(".")[0] for node in imports for alias in node.names} <= sys.stdlib_module_names
+    assert {
+        alias.name.split(".")[0] for node in imports for alias in node.names
+    } <= sys.stdlib_module_names
     others = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert {node.module for node in others} <= sys.stdlib_module_names
 
 
 def test_an_unknown_task_shows_the_list():
     command = [sys.executable, "tasks.py", "lap"]
-    done = subprocess.run(command, cwd=tasks.ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tasks.ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert all(f"tasks.py {name}" in done.stdout for name in tasks.TASKS)
 
@@ -57,7 +63,9 @@ def test_what_is_installed_is_not_installed_again(monkeypatch, tmp_path):
     tasks.install(["lab"], "small")
     tasks.install(["lab"], "small")
     assert len(asked) == 1
-    monkeypatch.setattr(tasks, "fingerprint", lambda extras: "pyproject.toml has changed")
+    monkeypatch.setattr(
+        tasks, "fingerprint", lambda extras: "pyproject.toml has changed"
+    )
     tasks.install(["lab"], "small")
     assert len(asked) == 2
 
@@ -72,12 +80,16 @@ with tasks.alone():
 """
 
 
-def test_two_commands_at_once_install_and_start_one_after_the_other(monkeypatch, tmp_path):
+def test_two_commands_at_once_install_and_start_one_after_the_other(
+    monkeypatch, tmp_path
+):
     """The second says so, and waits; two labs then find two ports."""
     monkeypatch.setattr(tasks, "CACHE", tmp_path)
     command = [sys.executable, "-c", SECOND, str(tmp_path)]
     with tasks.alone(), tasks.alone():
-        second = subprocess.Popen(command, cwd=tasks.ROOT, stdout=subprocess.PIPE, text=True)
+        second = subprocess.Popen(
+            command, cwd=tasks.ROOT, stdout=subprocess.PIPE, text=True
+        )
         assert second.stdout.readline() == "begins\n"
         assert "Another set-up or start runs in this folder" in second.stdout.readline()
     assert second.communicate() == ("alone\n", None)
@@ -90,7 +102,9 @@ def test_the_lab_is_ready_before_the_next_one_looks_for_a_port(monkeypatch, tmp_
     monkeypatch.setattr(tasks, "free_port", lambda: bool(tasks.held))
     stopped = []
     process = SimpleNamespace(wait=lambda: stopped.append(bool(tasks.held)))
-    monkeypatch.setattr(tasks, "start_lab", lambda port, args: process if port and tasks.held else None)
+    monkeypatch.setattr(
+        tasks, "start_lab", lambda port, args: process if port and tasks.held else None
+    )
     assert tasks.lab([]) == 0
     assert stopped == [False]  # while the lab runs, others may start
 

@@ -1,4 +1,6 @@
-"""A class without a network: `tasks.py wheels DIR` on one machine, `tasks.py setup --wheels DIR` on the others."""
+"""A class without a network: `tasks.py wheels DIR` on one machine, `tasks.py setup
+--wheels DIR` on the others.
+"""
 
 import os
 import shutil
@@ -40,30 +42,54 @@ optional-dependencies = { lab = ["lab-needs>=1"] }
 
 
 def without_a_network(command):
-    """In a network namespace of its own, with nothing in it; skips where this system or user can't."""
+    """In a network namespace of its own, with nothing in it; skips where this system or
+    user can't.
+    """
     unshare = shutil.which("unshare")
-    if unshare is None or subprocess.run([unshare, "-n", "true"], capture_output=True).returncode:
+    if (
+        unshare is None
+        or subprocess.run([unshare, "-n", "true"], capture_output=True).returncode
+    ):
         pytest.skip("needs root and unshare, for a network namespace without a route")
     return [unshare, "-n", *command]
 
 
 def run(command, folder, **variables):
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHONPATH", "CONDA", "PIP_"))}
-    done = subprocess.run(command, cwd=folder, env=clean | variables, capture_output=True, text=True, check=False)
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHONPATH", "CONDA", "PIP_"))
+    }
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=clean | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.returncode, done.stdout + done.stderr
 
 
 def a_wheel(folder, name):
     with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr(f"{name}.py", "")
-        wheel.writestr(f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        wheel.writestr(f"{name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{name}-1.0.dist-info/METADATA",
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        )
+        wheel.writestr(
+            f"{name}-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         wheel.writestr(f"{name}-1.0.dist-info/RECORD", "")
 
 
 @pytest.fixture
 def small_project(tmp_path):
-    """A project as small as can be, which tasks.py takes for the course; and a registry that is a folder."""
+    """A project as small as can be, which tasks.py takes for the course; and a registry
+    that is a folder.
+    """
     project, registry = tmp_path / "project", tmp_path / "registry"
     (project / "minikafka/course").mkdir(parents=True)
     registry.mkdir()
@@ -77,22 +103,36 @@ def small_project(tmp_path):
     return project, registry
 
 
-def test_what_one_machine_fetched_sets_up_another_one_without_a_network(small_project, tmp_path):
+def test_what_one_machine_fetched_sets_up_another_one_without_a_network(
+    small_project, tmp_path
+):
     project, registry = small_project
-    setup = without_a_network([sys.executable, "tasks.py", "setup", "--wheels", "../stick"])
+    setup = without_a_network(
+        [sys.executable, "tasks.py", "setup", "--wheels", "../stick"]
+    )
     (tmp_path / "stick").mkdir()
     code, said = run(setup, project)
     assert code == 1 and "A folder of wheels fits one kind of machine only." in said
     code, said = run(
-        [sys.executable, "tasks.py", "wheels", "../stick"], project, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(registry)
+        [sys.executable, "tasks.py", "wheels", "../stick"],
+        project,
+        PIP_NO_INDEX="1",
+        PIP_FIND_LINKS=str(registry),
     )
     assert code == 0, said
-    assert sorted(path.name.split("-")[0] for path in (tmp_path / "stick").iterdir()) == [
-        "building", "lab_needs", "needed",
-    ]  # fmt: skip
+    assert sorted(
+        path.name.split("-")[0] for path in (tmp_path / "stick").iterdir()
+    ) == [
+        "building",
+        "lab_needs",
+        "needed",
+    ]
     code, said = run(setup, project)
     assert code == 0, said
-    code, said = run([project / ".venv/bin/python", "-c", "import lab_needs, needed, minikafka"], project)
+    code, said = run(
+        [project / ".venv/bin/python", "-c", "import lab_needs, needed, minikafka"],
+        project,
+    )
     assert code == 0, said
 
 
@@ -103,12 +143,19 @@ def test_what_is_mistyped_is_answered_with_how_it_goes(args):
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.skipif("MINIKAFKA_TEST_WHEELS" not in os.environ, reason="fetches 65 MB: MINIKAFKA_TEST_WHEELS=1 runs it")
+@pytest.mark.skipif(
+    "MINIKAFKA_TEST_WHEELS" not in os.environ,
+    reason="fetches 65 MB: MINIKAFKA_TEST_WHEELS=1 runs it",
+)
 def test_the_course_itself_sets_up_without_a_network(tmp_path):
-    setup = without_a_network([sys.executable, "tasks.py", "setup", "--wheels", "../stick"])
+    setup = without_a_network(
+        [sys.executable, "tasks.py", "setup", "--wheels", "../stick"]
+    )
     project = tmp_path / "project"
     project.mkdir()
-    files = subprocess.run(["git", "ls-files"], cwd=tasks.ROOT, capture_output=True, text=True, check=True).stdout
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=tasks.ROOT, capture_output=True, text=True, check=True
+    ).stdout
     for name in files.splitlines():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(tasks.ROOT / name, project / name)
@@ -117,5 +164,12 @@ def test_the_course_itself_sets_up_without_a_network(tmp_path):
     code, said = run(setup, project)
     assert code == 0, said
     assert "my/00_start_here.ipynb" in said
-    code, said = run([project / ".venv/bin/python", "-c", "import jupyterlab, ipywidgets, plotly, kafka"], project)
+    code, said = run(
+        [
+            project / ".venv/bin/python",
+            "-c",
+            "import jupyterlab, ipywidgets, plotly, kafka",
+        ],
+        project,
+    )
     assert code == 0, said

@@ -1,4 +1,6 @@
-"""A plugin for nbval: a cell's outputs may take longer to come than the five seconds that it gives them."""
+"""A plugin for nbval: a cell's outputs may take longer to come than the five seconds
+that it gives them.
+"""
 
 OUTPUT_TIMEOUT_S = 120
 

@@ -1,4 +1,5 @@
-"""`make notebooks`: runs lessons again and re-writes their stored outputs, text only. The cells stay as they are.
+"""`make notebooks`: runs lessons again and re-writes their stored outputs, text only.
+The cells stay as they are.
 
 python -m tests.notebooks.rewrite [01 17 ...]
 """
@@ -13,7 +14,9 @@ from tests.notebooks.running import code_cells, kernel_for, lessons, number, rea
 
 
 def rewrite(path) -> bool:
-    """Re-writes one lesson; returns whether anything changed. A failing cell raises, and the file stays as it was."""
+    """Re-writes one lesson; returns whether anything changed. A failing cell raises,
+    and the file stays as it was.
+    """
     before = path.read_text(encoding="utf-8")
     book = read(path)
     metadata = copy.deepcopy(book.metadata)
@@ -32,7 +35,11 @@ def rewrite(path) -> bool:
                     output.execution_count = count
     for _, cell in code_cells(book):
         kinds = {kind for kind, _ in shown(cell)}
-        assert kinds <= {"stdout", "stderr", "text/plain"}, f"{path.name}, cell {cell.id}: {kinds} in a stored output"
+        assert kinds <= {
+            "stdout",
+            "stderr",
+            "text/plain",
+        }, f"{path.name}, cell {cell.id}: {kinds} in a stored output"
     book.metadata = metadata  # the kernel adds its own Python version
     nbformat.validate(book)
     after = nbformat.writes(book) + "\n"
@@ -47,7 +54,10 @@ def main(wanted: list[str]) -> int:
         if wanted and number(path) not in wanted:
             continue
         try:
-            print(f"{path.name}: {'changed' if rewrite(path) else 'as it was'}", flush=True)
+            print(
+                f"{path.name}: {'changed' if rewrite(path) else 'as it was'}",
+                flush=True,
+            )
         except (CellExecutionError, AssertionError) as error:
             failed += 1
             print(f"{path.name}: left as it was.\n{error}", file=sys.stderr)

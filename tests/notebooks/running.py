@@ -1,4 +1,6 @@
-"""Runs a lesson as JupyterLab would: in a kernel of its own, in its own folder, pictures as text."""
+"""Runs a lesson as JupyterLab would: in a kernel of its own, in its own folder,
+pictures as text.
+"""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
-CELL_TIMEOUT_S = 300  # a lesson runs in under 60 s, one with Spark in under 90, when the machine has nothing else to do
+# a lesson runs in under 60 s, one with Spark in under 90, when the machine has nothing
+# else to do
+CELL_TIMEOUT_S = 300
 
 
 def lessons() -> list[Path]:
@@ -29,22 +33,40 @@ def read(path: Path) -> NotebookNode:
 
 
 def uses_spark(path: Path) -> bool:
-    """Is it one of Spark's lessons? Their outputs vary, so their cells assert what must hold."""
-    return any("course.spark" in cell.source for cell in read(path).cells if cell.cell_type == "code")
+    """Is it one of Spark's lessons? Their outputs vary, so their cells assert what must
+    hold.
+    """
+    return any(
+        "course.spark" in cell.source
+        for cell in read(path).cells
+        if cell.cell_type == "code"
+    )
 
 
 def code_cells(book: NotebookNode) -> list[tuple[int, NotebookNode]]:
     """(index, cell) of the cells that a run executes."""
-    return [(at, cell) for at, cell in enumerate(book.cells) if cell.cell_type == "code" and cell.source.strip()]
+    return [
+        (at, cell)
+        for at, cell in enumerate(book.cells)
+        if cell.cell_type == "code" and cell.source.strip()
+    ]
 
 
 @contextmanager
 def kernel_for(book: NotebookNode) -> Iterator[NotebookClient]:
-    """A client with a running kernel; cells are run by `client.execute_cell(cell, index)`, which raises on an error."""
+    """A client with a running kernel; cells are run by `client.execute_cell(cell,
+    index)`, which raises on an error.
+    """
     os.environ["MINIKAFKA_PICTURES"] = "text"
-    options = {"kernel_name": "python3", "timeout": CELL_TIMEOUT_S, "coalesce_streams": True}
+    options = {
+        "kernel_name": "python3",
+        "timeout": CELL_TIMEOUT_S,
+        "coalesce_streams": True,
+    }
     options |= {"iopub_timeout": 120, "startup_timeout": 300}
-    client = NotebookClient(book, resources={"metadata": {"path": str(NOTEBOOKS)}}, **options)
+    client = NotebookClient(
+        book, resources={"metadata": {"path": str(NOTEBOOKS)}}, **options
+    )
     with client.setup_kernel():
         yield client
 
@@ -63,5 +85,8 @@ def shown(cell: NotebookNode) -> list[tuple[str, str]]:
 
 
 LESSONS = [
-    pytest.param(path, marks=[pytest.mark.spark] if uses_spark(path) else [], id=path.stem) for path in lessons()
+    pytest.param(
+        path, marks=[pytest.mark.spark] if uses_spark(path) else [], id=path.stem
+    )
+    for path in lessons()
 ]

@@ -1,4 +1,6 @@
-"""The cheat sheet fits one page, its commands exist, and its defaults are the Java client's."""
+"""The cheat sheet fits one page, its commands exist, and its defaults are the Java
+client's.
+"""
 
 import re
 import shlex
@@ -21,7 +23,9 @@ TOOLS = {
     "kafka-get-offsets.sh": "org.apache.kafka.tools.GetOffsetShell",
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
     "kafka-groups.sh": "org.apache.kafka.tools.GroupsCommand",
-    "kafka-consumer-groups.sh": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-consumer-groups.sh": (
+        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+    ),
     "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
     "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
 }
@@ -29,7 +33,9 @@ TOOLS = {
 
 def commands(kind):
     """The lines of one kind, each as words."""
-    lines = re.search(rf'<pre class="{kind}">(.*?)</pre>', TEXT, re.DOTALL)[1].splitlines()
+    lines = re.search(rf'<pre class="{kind}">(.*?)</pre>', TEXT, re.DOTALL)[
+        1
+    ].splitlines()
     return [shlex.split(line) for line in lines]
 
 
@@ -45,21 +51,38 @@ def test_it_prints_on_one_page(size):
 
 
 def test_its_commands_of_kafka_python_run_one_after_another():
-    """The consumer ends when nothing comes. A group billing has been there, for those that ask about a group."""
+    """The consumer ends when nothing comes. A group billing has been there, for those
+    that ask about a group.
+    """
     given = commands("kafka-python")
-    in_order = sorted(given, key=lambda words: words[2:3] == ["kafka.admin"] and "groups" in words)
-    assert not any("-g" in words for words in given if "kafka.consumer" in words), "it would commit for that group"
+    in_order = sorted(
+        given, key=lambda words: words[2:3] == ["kafka.admin"] and "groups" in words
+    )
+    assert not any("-g" in words for words in given if "kafka.consumer" in words), (
+        "it would commit for that group"
+    )
     with Served() as kafka:
         for words in in_order:
             if words == next(each for each in in_order if "groups" in each):
                 billing = KafkaConsumer(
-                    "orders", bootstrap_servers=kafka.bootstrap, group_id="billing", auto_offset_reset="earliest"
+                    "orders",
+                    bootstrap_servers=kafka.bootstrap,
+                    group_id="billing",
+                    auto_offset_reset="earliest",
                 )
                 assert billing.poll(timeout_ms=30_000)
                 billing.close()
-            ends = ["-C", "consumer_timeout_ms=20000"] if "kafka.consumer" in words else []
-            command = [sys.executable, *(kafka.bootstrap if word == "H" else word for word in words[1:]), *ends]
-            done = subprocess.run(command, input="hello\n", capture_output=True, text=True, check=False)
+            ends = (
+                ["-C", "consumer_timeout_ms=20000"] if "kafka.consumer" in words else []
+            )
+            command = [
+                sys.executable,
+                *(kafka.bootstrap if word == "H" else word for word in words[1:]),
+                *ends,
+            ]
+            done = subprocess.run(
+                command, input="hello\n", capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, f"{' '.join(words)}: {done.stderr[-2000:]}"
             if "kafka.consumer" in words:
                 assert "hello" in done.stdout
@@ -69,10 +92,14 @@ def test_its_commands_of_kafka_python_run_one_after_another():
 @pytest.mark.parametrize("tool", TOOLS)
 def test_its_options_of_apache_kafkas_tools_exist(tool):
     done = java_tool(TOOLS[tool], "--help")
-    known = set(re.findall(r"^\s*(--[\w.-]+)", done.stdout + done.stderr, re.MULTILINE)) | {"--bootstrap-server"}
+    known = set(
+        re.findall(r"^\s*(--[\w.-]+)", done.stdout + done.stderr, re.MULTILINE)
+    ) | {"--bootstrap-server"}
     used = [command for command in commands("apache") if command[0] == tool]
     assert used
-    assert {word for command in used for word in command if word.startswith("--")} <= known
+    assert {
+        word for command in used for word in command if word.startswith("--")
+    } <= known
 
 
 def test_every_command_is_of_a_tool_that_was_looked_at():
@@ -80,7 +107,10 @@ def test_every_command_is_of_a_tool_that_was_looked_at():
 
 
 def test_its_defaults_are_javas():
-    java = {setting.name: re.sub(r" \(.*\)$", "", setting.defaults[0]) for setting in settings()}
+    java = {
+        setting.name: re.sub(r" \(.*\)$", "", setting.defaults[0])
+        for setting in settings()
+    }
     rows = re.findall(r"<tr><td><code>([\w.]+)</code><td>([^<]+)<td>", TEXT)
     assert len(rows) >= 12
     assert dict(rows) == {name: java[name] for name, _ in rows}

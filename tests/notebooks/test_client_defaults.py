@@ -1,4 +1,6 @@
-"""The defaults that lessons name are those of the installed clients, and a lesson's table is the file's."""
+"""The defaults that lessons name are those of the installed clients, and a lesson's
+table is the file's.
+"""
 
 import ctypes
 import re
@@ -18,7 +20,11 @@ from tests.kafka import java_tool
 def java(side):
     """name -> default, from Kafka's own documentation of a client's configuration."""
     done = java_tool(f"org.apache.kafka.clients.{side}.{side.title()}Config")
-    found = re.findall(r'<a id="([\w.]+)"></a>.*?<th>Default:</th><td>(.*?)</td>', done.stdout, re.DOTALL)
+    found = re.findall(
+        r'<a id="([\w.]+)"></a>.*?<th>Default:</th><td>(.*?)</td>',
+        done.stdout,
+        re.DOTALL,
+    )
     return {name: re.sub(r" \(.*\)$", "", default) for name, default in found}
 
 
@@ -28,9 +34,14 @@ def librdkafka():
     import confluent_kafka
 
     folder = Path(confluent_kafka.__file__).parent
-    found = [*folder.parent.glob("confluent_kafka.libs/librdkafka*"), *folder.glob(".dylibs/librdkafka*")]
+    found = [
+        *folder.parent.glob("confluent_kafka.libs/librdkafka*"),
+        *folder.glob(".dylibs/librdkafka*"),
+    ]
     library = ctypes.CDLL(str(found[0]))
-    library.rd_kafka_conf_new.restype = library.rd_kafka_topic_conf_new.restype = ctypes.c_void_p
+    library.rd_kafka_conf_new.restype = library.rd_kafka_topic_conf_new.restype = (
+        ctypes.c_void_p
+    )
     return library
 
 
@@ -38,8 +49,16 @@ def of_librdkafka(name):
     """The default of one of its properties: a client's, or a topic's."""
     library = librdkafka()
     for make, get, free in (
-        (library.rd_kafka_conf_new, library.rd_kafka_conf_get, library.rd_kafka_conf_destroy),
-        (library.rd_kafka_topic_conf_new, library.rd_kafka_topic_conf_get, library.rd_kafka_topic_conf_destroy),
+        (
+            library.rd_kafka_conf_new,
+            library.rd_kafka_conf_get,
+            library.rd_kafka_conf_destroy,
+        ),
+        (
+            library.rd_kafka_topic_conf_new,
+            library.rd_kafka_topic_conf_get,
+            library.rd_kafka_topic_conf_destroy,
+        ),
     ):
         conf, text = ctypes.c_void_p(make()), ctypes.create_string_buffer(512)
         missing = get(conf, name.encode(), text, ctypes.byref(ctypes.c_size_t(512)))
@@ -57,7 +76,10 @@ def of_kafka_python(side, name):
 
 
 def of_minikafka(side, name):
-    config = {"producer": producer_config.checked({}), "consumer": consumer_config.DEFAULTS}[side]
+    config = {
+        "producer": producer_config.checked({}),
+        "consumer": consumer_config.DEFAULTS,
+    }[side]
     return config[in_python(name)]
 
 
@@ -74,7 +96,10 @@ def word(default):
     if isinstance(default, type):
         return default.name  # one of kafka-python's assignors
     if "org.apache.kafka.clients.consumer." in str(default):
-        names = {"RangeAssignor": "range", "CooperativeStickyAssignor": "cooperative-sticky"}
+        names = {
+            "RangeAssignor": "range",
+            "CooperativeStickyAssignor": "cooperative-sticky",
+        }
         return ", ".join(names[each.rpartition(".")[2]] for each in default.split(","))
     if isinstance(default, str | int | float):
         return re.sub(r",(?=\w)", ", ", str(default))
@@ -95,25 +120,39 @@ def test_javas_defaults(setting):
 @pytest.mark.skipif(sys.platform == "win32", reason="there the library lies elsewhere")
 @pytest.mark.parametrize("setting", settings(), ids=lambda setting: setting.name)
 def test_librdkafkas_defaults(setting):
-    assert word(of_librdkafka(setting.librdkafka_name)) == compared(setting, "librdkafka")
+    assert word(of_librdkafka(setting.librdkafka_name)) == compared(
+        setting, "librdkafka"
+    )
 
 
 @pytest.mark.parametrize("setting", settings(), ids=lambda setting: setting.name)
 def test_kafka_pythons_defaults(setting):
-    assert word(of_kafka_python(setting.of, setting.name)) == compared(setting, "kafka-python")
+    assert word(of_kafka_python(setting.of, setting.name)) == compared(
+        setting, "kafka-python"
+    )
 
 
 @pytest.mark.parametrize("setting", settings(), ids=lambda setting: setting.name)
 def test_minikafkas_defaults(setting):
-    assert word(of_minikafka(setting.of, setting.name)) == compared(setting, "minikafka")
+    assert word(of_minikafka(setting.of, setting.name)) == compared(
+        setting, "minikafka"
+    )
 
 
 def table_of(number):
     """A lesson's own rows."""
-    return [line for line in contents()[number].prose.splitlines() if re.match(r"\| `[\w.]+` \|", line)]
+    return [
+        line
+        for line in contents()[number].prose.splitlines()
+        if re.match(r"\| `[\w.]+` \|", line)
+    ]
 
 
-@pytest.mark.parametrize("number", [number for number in contents() if of_lesson(number)])
+@pytest.mark.parametrize(
+    "number", [number for number in contents() if of_lesson(number)]
+)
 def test_a_lesson_that_names_defaults_has_the_table_of_them(number):
     expected = [setting.row for setting in of_lesson(number)]
-    assert set(expected) <= set(table_of(number)), f"python -m minikafka.course.client_defaults {number}"
+    assert set(expected) <= set(table_of(number)), (
+        f"python -m minikafka.course.client_defaults {number}"
+    )

@@ -10,7 +10,9 @@ from minikafka.__main__ import parser
 from minikafka.course.places import NOTEBOOKS
 
 PAGES = [*NOTEBOOKS.glob("*.html"), *NOTEBOOKS.glob("teaching/*.md")]
-OURS = re.compile(r"\bminikafka ((?:serve|demo|doctor|lesson \d|class|pipeline)\b[^`<\n]*)")
+OURS = re.compile(
+    r"\bminikafka ((?:serve|demo|doctor|lesson \d|class|pipeline)\b[^`<\n]*)"
+)
 TASKS = re.compile(r"tasks\.py (\w+)")
 
 
@@ -18,7 +20,10 @@ def told():
     """(page, words) of each command of ours."""
     for page in sorted(PAGES):
         for found in OURS.finditer(page.read_text(encoding="utf-8")):
-            yield pytest.param(shlex.split(found[1], comments=True), id=f"{page.name}: {found[1].strip()[:40]}")
+            yield pytest.param(
+                shlex.split(found[1], comments=True),
+                id=f"{page.name}: {found[1].strip()[:40]}",
+            )
 
 
 @pytest.mark.parametrize("words", list(told()))

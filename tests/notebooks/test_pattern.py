@@ -1,4 +1,6 @@
-"""The pattern of a lesson (CONTRIBUTING, Changing a lesson), as far as a machine can see it."""
+"""The pattern of a lesson (CONTRIBUTING, Changing a lesson), as far as a machine can
+see it.
+"""
 
 import json
 import re
@@ -25,9 +27,15 @@ def first_cell(found):
 
 
 def key_points(found):
-    """A section "Key points" with three to five of them, after the exit ticket: they answer it."""
+    """A section "Key points" with three to five of them, after the exit ticket: they
+    answer it.
+    """
     section, ticket = found.section("key points"), found.section("exit ticket")
-    if not section or not ticket or found.sections.index(section) < found.sections.index(ticket):
+    if (
+        not section
+        or not ticket
+        or found.sections.index(section) < found.sections.index(ticket)
+    ):
         return False
     return 3 <= len(re.findall(r"^(?:-|\d\.) ", section.text, re.MULTILINE)) <= 5
 
@@ -37,14 +45,22 @@ def exit_ticket(found):
     ticket = lesson(found.number)._module.EXIT_TICKET
     section = found.section("exit ticket")
     asked = re.findall(r"^\d\. ", section.text, re.MULTILINE) if section else []
-    earlier = [question for question in ticket if question.lesson and question.lesson < found.number]
+    earlier = [
+        question
+        for question in ticket
+        if question.lesson and question.lesson < found.number
+    ]
     return len(asked) == len(ticket) == QUESTIONS and len(earlier) == ON_EARLIER_LESSONS
 
 
 def at_work(found):
     """A section "At work" with a command or a configuration to type, dated."""
     section = found.section("at work")
-    return bool(section) and "Kafka 4.3" in section.heading + section.text and "```" in section.text
+    return (
+        bool(section)
+        and "Kafka 4.3" in section.heading + section.text
+        and "```" in section.text
+    )
 
 
 def simplified(found):
@@ -61,24 +77,35 @@ def next_lesson(found):
 
 
 def because(found):
-    """Each option of each prediction has the sentence that is true of it, in because.toml: out of sight."""
+    """Each option of each prediction has the sentence that is true of it, in
+    because.toml: out of sight.
+    """
     known = explained()
-    return all(asked.options and tuple(known.get(asked.question, ())) == asked.options for asked in found.predictions)
+    return all(
+        asked.options and tuple(known.get(asked.question, ())) == asked.options
+        for asked in found.predictions
+    )
 
 
 def in_the_ledger(found):
-    """The cell that settles a prediction is evidence in claims.toml, of a claim that was tried on Apache Kafka, too; or
-    the prediction's section says "minikafka only".
+    """The cell that settles a prediction is evidence in claims.toml, of a claim that
+    was tried on Apache Kafka, too; or the prediction's section says "minikafka only".
     """
     return all(
-        claims.on_apache_kafka({f"{found.number}#{cell}" for cell in found.settled_in(asked)})
+        claims.on_apache_kafka(
+            {f"{found.number}#{cell}" for cell in found.settled_in(asked)}
+        )
         or "minikafka only" in section_of(found, asked.cell).text
         for asked in found.predictions
     )
 
 
 def section_of(found, cell_id):
-    return next(each for each in found.sections if any(cell["id"] == cell_id for cell in each.cells))
+    return next(
+        each
+        for each in found.sections
+        if any(cell["id"] == cell_id for cell in each.cells)
+    )
 
 
 def minutes(found):
@@ -122,16 +149,36 @@ def test_a_lesson_follows_the_pattern(rule, number):
 def test_what_explains_an_option_belongs_to_a_question_of_its_lesson():
     lessons = tomllib.loads((NOTEBOOKS / "because.toml").read_text(encoding="utf-8"))
     for number, questions in lessons.items():
-        asked = {prediction.question: prediction.options for prediction in contents()[number].predictions}
-        assert {question: tuple(options) for question, options in questions.items()}.items() <= asked.items()
+        asked = {
+            prediction.question: prediction.options
+            for prediction in contents()[number].predictions
+        }
+        assert {
+            question: tuple(options) for question, options in questions.items()
+        }.items() <= asked.items()
 
 
 def test_the_model_counts_what_a_learner_does(tmp_path):
-    prose = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "## One\n\n" + "word " * 199}
-    code = {"cell_type": "code", "id": "b", "metadata": {}, "source": 'q = predict("?", ["a", "b"])\ncluster.play(q)\n'}
+    prose = {
+        "cell_type": "markdown",
+        "id": "a",
+        "metadata": {},
+        "source": "## One\n\n" + "word " * 199,
+    }
+    code = {
+        "cell_type": "code",
+        "id": "b",
+        "metadata": {},
+        "source": 'q = predict("?", ["a", "b"])\ncluster.play(q)\n',
+    }
     about = {"minikafka": {"exercise": 1, "minutes": 20}}
     exercise = {"cell_type": "code", "id": "c", "metadata": about, "source": "f = ..."}
-    later = {"cell_type": "markdown", "id": "d", "metadata": {}, "source": "## More (stretch)\n\n" + "word " * 398}
+    later = {
+        "cell_type": "markdown",
+        "id": "d",
+        "metadata": {},
+        "source": "## More (stretch)\n\n" + "word " * 398,
+    }
     path = tmp_path / "99_made_up.ipynb"
     path.write_text(json.dumps({"cells": [prose, code, exercise, later]}))
     found = Contents(path)
@@ -141,10 +188,17 @@ def test_the_model_counts_what_a_learner_does(tmp_path):
 
 @pytest.mark.parametrize(
     ("source", "a_picture"),
-    [("cluster.play()", True), ("levers.rebalance(cluster)", True), ("event_time.levers(lab, seen)", True),
-     ("displays()", False), ("from minikafka.course import levers", False)],
-)  # fmt: skip
-def test_pictures_with_levers_are_played_wherever_their_levers_come_from(source, a_picture):
+    [
+        ("cluster.play()", True),
+        ("levers.rebalance(cluster)", True),
+        ("event_time.levers(lab, seen)", True),
+        ("displays()", False),
+        ("from minikafka.course import levers", False),
+    ],
+)
+def test_pictures_with_levers_are_played_wherever_their_levers_come_from(
+    source, a_picture
+):
     assert plays(source) == a_picture
 
 
@@ -157,5 +211,8 @@ def test_stated_minutes_beside_the_models():
     """`pytest -rP -k beside` shows the table."""
     for number, found in contents().items():
         stretch = found.minutes(questions=0, stretch=True)
-        print(f"lesson {number}: stated {found.stated_minutes:3}, model {model(found):4.0f}, stretch {stretch:3.0f}")
+        print(
+            f"lesson {number}: stated {found.stated_minutes:3}, model"
+            f" {model(found):4.0f}, stretch {stretch:3.0f}"
+        )
         assert found.stated_minutes > 0

@@ -1,4 +1,5 @@
-"""The solved edition of every lesson gets every verdict, and each of its cells shows the same when it is run twice.
+"""The solved edition of every lesson gets every verdict, and each of its cells shows
+the same when it is run twice.
 
 What Spark shows depends on the machine: there each cell is run once.
 """
@@ -9,7 +10,15 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from minikafka.course import editions
-from tests.notebooks.running import LESSONS, code_cells, kernel_for, number, read, shown, uses_spark
+from tests.notebooks.running import (
+    LESSONS,
+    code_cells,
+    kernel_for,
+    number,
+    read,
+    shown,
+    uses_spark,
+)
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -29,7 +38,9 @@ TELL_VERDICTS = "import json; print(json.dumps(_verdicts))"
 
 
 @pytest.mark.parametrize("path", LESSONS)
-def test_the_solved_edition_gets_every_verdict_and_a_cell_run_twice_shows_the_same_twice(path):
+def test_the_solved_edition_gets_every_verdict_and_a_cell_run_twice_shows_the_same_twice(
+    path,
+):
     """As learners do: run a cell, and run it once more."""
     book = editions.solved(read(path), number(path))
     cells = code_cells(book)
@@ -44,10 +55,20 @@ def test_the_solved_edition_gets_every_verdict_and_a_cell_run_twice_shows_the_sa
             if times == 2:
                 client.execute_cell(cell, at)
             if "nbval-ignore-output" not in cell.metadata.get("tags", []):
-                assert shown(cell) == first, f"cell {cell.id} shows something else the second time"
+                assert shown(cell) == first, (
+                    f"cell {cell.id} shows something else the second time"
+                )
         client.execute_cell(book.cells[after], after)
     verdicts = loads(book.cells[after].outputs[0].text)
-    asked = [cell for _, cell in cells if ".check(" in cell.source or ".exit_ticket(" in cell.source]
+    asked = [
+        cell
+        for _, cell in cells
+        if ".check(" in cell.source or ".exit_ticket(" in cell.source
+    ]
     assert len(verdicts) == times * len(asked)
-    wrong = [f"{method}({first}): {said}" for _, method, first, right, said in verdicts if not right]
+    wrong = [
+        f"{method}({first}): {said}"
+        for _, method, first, right, said in verdicts
+        if not right
+    ]
     assert not wrong, "\n".join(wrong)

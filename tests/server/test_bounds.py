@@ -1,4 +1,6 @@
-"""What clients can make grow has an end over all of them together, and who is honest does not pay for it."""
+"""What clients can make grow has an end over all of them together, and who is honest
+does not pay for it.
+"""
 
 import asyncio
 import os
@@ -22,7 +24,10 @@ from tests.server.test_connection import answer, framed, with_server
 MEGABYTE = 1 << 20
 
 if not hasattr(resource, "prlimit"):
-    pytest.skip("needs Linux: it reads /proc and limits another process", allow_module_level=True)
+    pytest.skip(
+        "needs Linux: it reads /proc and limits another process",
+        allow_module_level=True,
+    )
 
 
 def overrides(**properties):
@@ -39,7 +44,12 @@ def resident_bytes(process):
 
 
 def test_half_requests_give_way_to_a_large_one_that_makes_progress(capsys):
-    create = framed("CreateTopics", 5, 0, topics=[{"name": "orders", "num_partitions": 1, "replication_factor": 1}])
+    create = framed(
+        "CreateTopics",
+        5,
+        0,
+        topics=[{"name": "orders", "num_partitions": 1, "replication_factor": 1}],
+    )
     partition = {"index": 0, "records": batch(bytes(900_000))}
     topics = [{"name": "orders", "partition_data": [partition]}]
     request = framed("Produce", 7, 1, acks=-1, timeout_ms=1000, topic_data=topics)
@@ -51,8 +61,11 @@ def test_half_requests_give_way_to_a_large_one_that_makes_progress(capsys):
         [honest] = server.connections
         writers = []
         for at in range(0, len(request), len(request) // 50):
-            for _ in range(4):  # 200 in all; there is memory for 20 of them beside the large one
-                _, attacker = await asyncio.open_connection(*writer.get_extra_info("peername"))
+            # 200 in all; there is memory for 20 of them beside the large one
+            for _ in range(4):
+                _, attacker = await asyncio.open_connection(
+                    *writer.get_extra_info("peername")
+                )
                 attacker.write(half)
                 writers.append(attacker)
             before = honest.active_at
@@ -65,7 +78,9 @@ def test_half_requests_give_way_to_a_large_one_that_makes_progress(capsys):
         return answered
 
     answered = with_server(scenario, socket_request_max_bytes=MEGABYTE)
-    assert [partition.error_code for partition in answered.responses[0].partition_responses] == [0]
+    assert [
+        partition.error_code for partition in answered.responses[0].partition_responses
+    ] == [0]
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) > 100, "most of them had to go"
     assert all("bytes of unfinished requests, above" in line for line in lines)
@@ -88,7 +103,9 @@ def test_clients_that_never_read_give_way_once_others_wait_and_who_reads_slowly_
         for connection in lazy:
             connection.send_fetch("orders", **fetch)
         for _ in range(20):
-            assert witness.offset("orders", -1).error_code == 0, "who reads is answered, in the end"
+            assert witness.offset("orders", -1).error_code == 0, (
+                "who reads is answered, in the end"
+            )
             unread -= len(slow.socket.recv(2000))
         assert "bytes of answers, above" in served.said()
         while unread:
@@ -101,7 +118,11 @@ def test_clients_that_never_read_give_way_once_others_wait_and_who_reads_slowly_
 def serve_with_open_files(limit, *options):
     command = f'ulimit -n {limit} && exec "$@"'
     arguments = [sys.executable, "-m", "minikafka", "serve", "--port", "0", *options]
-    return subprocess.Popen(["sh", "-c", command, "sh", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        ["sh", "-c", command, "sh", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def ready(process):
@@ -112,10 +133,16 @@ def test_connections_never_take_the_files_that_the_disk_needs():
     with serve_with_open_files(200) as process:
         address = ready(process)
         with Connection(address) as witness:
-            witness.create_topic("orders", partitions=80)  # more files than the disk may keep open
+            # more files than the disk may keep open
+            witness.create_topic("orders", partitions=80)
             crowd = [Connection(address) for _ in range(200)]
             for partition in range(80):
-                assert witness.produce("orders", batch(b"paid"), partition=partition).error_code == 0
+                assert (
+                    witness.produce(
+                        "orders", batch(b"paid"), partition=partition
+                    ).error_code
+                    == 0
+                )
             [line] = read_lines(process.stderr, 1)
             for connection in crowd:
                 connection.close()
@@ -134,18 +161,24 @@ def test_with_hardly_any_open_files_it_does_not_start():
     with serve_with_open_files(60) as process:
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert errors.decode() == (
-        "minikafka: the limit of open files is 60: raise it to at least 100 (ulimit -n 100).\n"
+    assert (
+        errors.decode()
+        == "minikafka: the limit of open files is 60: raise it to at least 100 (ulimit"
+        " -n 100).\n"
     )
 
 
 def test_max_connections_turns_the_next_one_away_and_lets_it_in_once_somebody_left():
-    with Served(options=overrides(max_connections=2)) as served, Connection(served.bootstrap) as first:
+    with (
+        Served(options=overrides(max_connections=2)) as served,
+        Connection(served.bootstrap) as first,
+    ):
         with Connection(served.bootstrap) as second:
             second.ask("ApiVersions", 0)
             with Connection(served.bootstrap) as third:
                 assert third.is_closed_by_the_broker()
-        while not answered(served.bootstrap):  # until the server has seen that the second left
+        # until the server has seen that the second left
+        while not answered(served.bootstrap):
             first.ask("ApiVersions", 0)
 
 
@@ -178,7 +211,10 @@ def test_a_trace_on_a_full_disk_ends_with_one_line_and_the_server_goes_on():
     with Served(trace="/dev/full") as served, Connection(served.bootstrap) as client:
         client.create_topic("orders")
         assert client.produce("orders", batch(b"paid")).error_code == 0
-        assert served.said() == "minikafka: the trace in /dev/full ends here: No space left on device."
+        assert (
+            served.said()
+            == "minikafka: the trace in /dev/full ends here: No space left on device."
+        )
         assert served.stop() == 0
 
 
@@ -188,16 +224,28 @@ def test_a_trace_whose_reader_left_ends_with_one_line_and_the_server_goes_on(tmp
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     with Served(trace=pipe) as served, Connection(served.bootstrap) as client:
         client.create_topic("orders")
-        assert select.select([reader], [], [], 120)[0] and b'"TopicCreated"' in os.read(reader, 1 << 16)
+        assert select.select([reader], [], [], 120)[0] and b'"TopicCreated"' in os.read(
+            reader, 1 << 16
+        )
         os.close(reader)
         assert client.produce("orders", batch(b"paid")).error_code == 0
         assert client.produce("orders", batch(b"paid")).error_code == 0
-        assert served.said() == f"minikafka: the trace in {pipe} ends here: Broken pipe."
+        assert (
+            served.said() == f"minikafka: the trace in {pipe} ends here: Broken pipe."
+        )
 
 
 def test_a_log_that_nobody_can_write_stops_nothing():
     with open("/dev/full", "wb") as full:
-        command = [sys.executable, "-m", "minikafka", "serve", "--port", "0", "--verbose"]
+        command = [
+            sys.executable,
+            "-m",
+            "minikafka",
+            "serve",
+            "--port",
+            "0",
+            "--verbose",
+        ]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=full) as process:
             with Connection(ready(process)) as client:
                 client.create_topic("orders")
@@ -212,7 +260,12 @@ def test_nothing_that_a_client_names_can_forge_a_line_of_the_log():
     forged = "x\nminikafka: \x1b[31mnode 1 stops\u202e\r" + "long " * 2000
     with Served(options=("--verbose",)) as served:
         with Connection(served.bootstrap) as client:
-            client.send("ApiVersions", 3, client_software_name=forged, client_software_version="1\n2")
+            client.send(
+                "ApiVersions",
+                3,
+                client_software_name=forged,
+                client_software_version="1\n2",
+            )
             client.read_frame()
         with Connection(served.bootstrap) as client:
             client.send_frame(b"".join(encode_request("ApiVersions", 0, 1, forged, {})))
@@ -221,6 +274,9 @@ def test_nothing_that_a_client_names_can_forge_a_line_of_the_log():
             answered(served.bootstrap)
         lines = served.said()
     assert r"x\nminikafka: \x1b[31mnode 1 stops\u202e\r" in lines
-    assert all(line.startswith("minikafka: ") and len(line) < 2100 for line in lines.splitlines())
+    assert all(
+        line.startswith("minikafka: ") and len(line) < 2100
+        for line in lines.splitlines()
+    )
     assert all(line.isprintable() for line in lines.splitlines())
     assert "minikafka: \x1b" not in lines

@@ -30,7 +30,12 @@ def test_the_total_follows_what_each_connection_holds():
     made.hold(a, 100)
     made.hold(b, 0)
     made.hold(b, 0)
-    assert (made.total_bytes, made.full, made.holders(), made.held(b)) == (100, False, [a], 0)
+    assert (made.total_bytes, made.full, made.holders(), made.held(b)) == (
+        100,
+        False,
+        [a],
+        0,
+    )
 
 
 def test_a_thousand_half_requests_give_way_and_not_the_large_one_that_moves():
@@ -47,7 +52,9 @@ def test_a_thousand_half_requests_give_way_and_not_the_large_one_that_moves():
 def test_a_large_one_that_does_not_move_gives_way():
     honest, hog = Holder("honest"), Holder("hog")
     assert budget((hog, 900), (honest, 200)).who_gives_way() is hog
-    assert budget((honest, 1), (hog, 900), (Holder("moves"), 200)).who_gives_way() is hog
+    assert (
+        budget((honest, 1), (hog, 900), (Holder("moves"), 200)).who_gives_way() is hog
+    )
 
 
 def test_the_host_that_holds_most_of_what_is_still_gives_way():
@@ -69,9 +76,12 @@ def test_who_is_alone_gives_way():
 
 
 @pytest.mark.parametrize(
-    ("limit", "disk", "connections"), [(100, 25, 25), (256, 103, 103), (1024, 200, 774), (10_240, 200, 9990)]
+    ("limit", "disk", "connections"),
+    [(100, 25, 25), (256, 103, 103), (1024, 200, 774), (10_240, 200, 9990)],
 )
-def test_the_open_files_are_shared_between_the_disk_and_the_connections(limit, disk, connections):
+def test_the_open_files_are_shared_between_the_disk_and_the_connections(
+    limit, disk, connections
+):
     assert share(limit) == (disk, connections)
 
 

@@ -1,4 +1,6 @@
-"""The shell in this process, with a broker in memory: what a child process would hide."""
+"""The shell in this process, with a broker in memory: what a child process would
+hide.
+"""
 
 import asyncio
 import random
@@ -17,7 +19,11 @@ def with_server(scenario, **properties):
     """Run scenario(server, reader, writer) as one client of a server."""
 
     async def run():
-        config = BrokerConfig(properties={name.replace("_", "."): str(value) for name, value in properties.items()})
+        config = BrokerConfig(
+            properties={
+                name.replace("_", "."): str(value) for name, value in properties.items()
+            }
+        )
         broker = Broker(1, config, MemoryDisk(), random.Random(1), Trace("broker 1"))
         server = Server(broker, max_connections=100)
         listener = listen_socket("127.0.0.1", 0)
@@ -80,7 +86,9 @@ def test_another_bug_in_the_broker_costs_only_the_connection_that_met_it(capsys)
         server.broker.receive = broken
         writer.write(framed("ApiVersions", 0, 1))
         assert await reader.read() == b""
-        second_reader, second = await asyncio.open_connection(*writer.get_extra_info("peername"))
+        second_reader, second = await asyncio.open_connection(
+            *writer.get_extra_info("peername")
+        )
         second.write(framed("ApiVersions", 0, 2))
         got = await answer(second_reader)
         second.close()
@@ -88,7 +96,10 @@ def test_another_bug_in_the_broker_costs_only_the_connection_that_met_it(capsys)
 
     assert with_server(scenario)[:4] == (2).to_bytes(4, "big")
     said = capsys.readouterr().err.splitlines()
-    assert any("met a bug of minikafka's; please report it: ValueError" in line for line in said)
+    assert any(
+        "met a bug of minikafka's; please report it: ValueError" in line
+        for line in said
+    )
     assert not any(line.startswith("minikafka: forged") for line in said)
 
 
@@ -98,7 +109,11 @@ def test_while_a_request_is_parked_only_a_little_is_read_ahead():
         writer.write(framed("CreateTopics", 5, 0, topics=[created]))
         await answer(reader)
         partition = {"partition": 0, "partition_max_bytes": 1000}
-        fetch = {"max_wait_ms": 300, "min_bytes": 1, "topics": [{"topic": "orders", "partitions": [partition]}]}
+        fetch = {
+            "max_wait_ms": 300,
+            "min_bytes": 1,
+            "topics": [{"topic": "orders", "partitions": [partition]}],
+        }
         writer.write(framed("Fetch", 4, 1, replica_id=-1, **fetch))
         for number in range(2, 20_002):
             writer.write(framed("ApiVersions", 0, number))
@@ -112,8 +127,12 @@ def test_while_a_request_is_parked_only_a_little_is_read_ahead():
     assert with_server(scenario) <= 64 * 1024
 
 
-def test_a_connection_that_pipelines_slow_requests_does_not_keep_the_others_waiting(monkeypatch):
-    """Time passes while requests are served: the rest of a long turn goes on after what others have to say."""
+def test_a_connection_that_pipelines_slow_requests_does_not_keep_the_others_waiting(
+    monkeypatch,
+):
+    """Time passes while requests are served: the rest of a long turn goes on after what
+    others have to say.
+    """
     clock = [0]
 
     async def scenario(server, reader, writer):
@@ -126,8 +145,14 @@ def test_a_connection_that_pipelines_slow_requests_does_not_keep_the_others_wait
         server.broker.receive = slow
         order = []
         reply = server.carry_out
-        monkeypatch.setattr(server, "carry_out", lambda effect: (order.append(str(effect.connection)), reply(effect)))
-        other_reader, other = await asyncio.open_connection(*writer.get_extra_info("peername"))
+        monkeypatch.setattr(
+            server,
+            "carry_out",
+            lambda effect: (order.append(str(effect.connection)), reply(effect)),
+        )
+        other_reader, other = await asyncio.open_connection(
+            *writer.get_extra_info("peername")
+        )
         writer.write(framed("ApiVersions", 0, 1) * 20)
         other.write(framed("ApiVersions", 0, 1))
         await answer(other_reader)
@@ -135,5 +160,9 @@ def test_a_connection_that_pipelines_slow_requests_does_not_keep_the_others_wait
         return order.index("{}:{}".format(*other.get_extra_info("sockname")))
 
     real = shell.now
-    monkeypatch.setattr(shell, "now", lambda: real()._replace(monotonic_ms=real().monotonic_ms + clock[0]))
+    monkeypatch.setattr(
+        shell,
+        "now",
+        lambda: real()._replace(monotonic_ms=real().monotonic_ms + clock[0]),
+    )
     assert with_server(scenario) < 10

@@ -1,4 +1,6 @@
-"""What a person sees whose data folder is not what it should be: one line, exit code 1, and nothing was touched."""
+"""What a person sees whose data folder is not what it should be: one line, exit code 1,
+and nothing was touched.
+"""
 
 import os
 import shutil
@@ -25,7 +27,8 @@ def test_a_folder_with_other_things_in_it_is_refused_and_stays_as_it_is(tmp_path
     code, errors = said("--port", "0", "--data", str(tmp_path))
     assert (code, errors.count("\n")) == (1, 1)
     assert errors.startswith(
-        f"minikafka: {tmp_path} holds backup-delete, notes-1, photos-2023 and 1 more, and no meta"
+        f"minikafka: {tmp_path} holds backup-delete, notes-1, photos-2023 and 1 more,"
+        " and no meta"
     )
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -44,7 +47,8 @@ def test_damaged_metadata_is_one_line_and_a_torn_log_is_told(tmp_path):
     code, errors = said("--port", "0", "--data", str(tmp_path))
     assert (code, errors.count("\n")) == (1, 1)
     assert errors.startswith(
-        "minikafka: node 1 stops: __cluster_metadata-0/00000000000000000000.log is damaged at off"
+        "minikafka: node 1 stops: __cluster_metadata-0/00000000000000000000.log is"
+        " damaged at off"
     )
     metadata.write_bytes(whole)
     log.write_bytes(log.read_bytes() + b"torn")

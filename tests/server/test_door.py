@@ -1,4 +1,6 @@
-"""The door of the nodes' listener (server/door.py): over real sockets, as strangers and nodes meet it."""
+"""The door of the nodes' listener (server/door.py): over real sockets, as strangers and
+nodes meet it.
+"""
 
 import asyncio
 import random
@@ -43,7 +45,9 @@ FAR_EPOCH = 2**31 - 1
 
 
 def begin_quorum_epoch():
-    """A valid request, size first: node 2 leads the metadata quorum, in the last of all epochs."""
+    """A valid request, size first: node 2 leads the metadata quorum, in the last of all
+    epochs.
+    """
     partition = {"partition_index": 0, "leader_id": 2, "leader_epoch": FAR_EPOCH}
     topics = [{"topic_name": "__cluster_metadata", "partitions": [partition]}]
     body = {"cluster_id": CLUSTER_ID, "topics": topics}
@@ -66,7 +70,9 @@ def read_until_closed(stranger):
 
 
 def at_a_node(scenario, **properties):
-    """scenario(server, address of its nodes' listener), beside node 1, whose others never come."""
+    """scenario(server, address of its nodes' listener), beside node 1, whose others
+    never come.
+    """
 
     async def run():
         clients, of_nodes = listen_socket("127.0.0.1", 0), listen_socket("127.0.0.1", 0)
@@ -110,7 +116,9 @@ def greeting(challenge, secret=SECRET):
 
 
 def send_to(address, *sent):
-    """Send these bytes, some of which may be made from the challenge; all that comes back."""
+    """Send these bytes, some of which may be made from the challenge; all that comes
+    back.
+    """
 
     async def scenario():
         sock = await connected(address)
@@ -130,8 +138,9 @@ def send_to(address, *sent):
 
 STRANGERS = {
     "a Kafka frame": begin_quorum_epoch(),
-    "a Kafka frame behind a knock": KNOCK
-    + begin_quorum_epoch().ljust(NONCE_BYTES + PROOF_BYTES, b"\0"),
+    "a Kafka frame behind a knock": (
+        KNOCK + begin_quorum_epoch().ljust(NONCE_BYTES + PROOF_BYTES, b"\0")
+    ),
     "HTTP": b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n",
     "a proof of zeros": KNOCK + bytes(NONCE_BYTES + PROOF_BYTES),
     "another secret": lambda challenge: greeting(
@@ -209,7 +218,9 @@ def test_a_recorded_greeting_opens_no_other_connection():
 
 
 def test_both_sides_prove_themselves_and_no_proof_serves_for_the_other_side():
-    """A stranger in a node's place is sent nothing but nonces and a proof that is of no use to it."""
+    """A stranger in a node's place is sent nothing but nonces and a proof that is of no
+    use to it.
+    """
 
     async def met(other):
         ours, theirs = socket.socketpair()
@@ -273,7 +284,9 @@ def test_who_never_greets_holds_its_place_only_until_the_deadline(monkeypatch, c
 
 
 def test_a_crowd_that_never_greets_keeps_no_node_out():
-    """max.connections are 10 here, and the deadline doesn't come: who has waited longest makes room."""
+    """max.connections are 10 here, and the deadline doesn't come: who has waited
+    longest makes room.
+    """
 
     async def scenario(server, address):
         crowd = [await connected(address) for _ in range(100)]
@@ -341,7 +354,9 @@ def command_lines(process):
 
 @contextmanager
 def nodes(folder, secrets, **popen):
-    """Three nodes started one by one, each with the options for its secret: their processes and what they say."""
+    """Three nodes started one by one, each with the options for its secret: their
+    processes and what they say.
+    """
     ports = free_ports(3)
     voters = ",".join(
         f"{number}@127.0.0.1:{port}" for number, port in enumerate(ports, 1)
@@ -443,7 +458,9 @@ def lets_in(address, secret):
 def test_a_given_secret_is_the_one_that_opens_whatever_way_it_came(
     tmp_path, monkeypatch
 ):
-    """Out of a file, or of the environment; the file comes first. The line end of a file is not part of it."""
+    """Out of a file, or of the environment; the file comes first. The line end of a
+    file is not part of it.
+    """
     in_a_file = file_with(tmp_path, "secret", f"{SECRET.decode()}\n")
     of_others = "of another cluster altogether"
     for variable, options in ((SECRET.decode(), ()), (of_others, in_a_file)):

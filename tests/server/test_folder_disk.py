@@ -1,4 +1,6 @@
-"""The real disk opens so many files at a time, is locked by one server, and takes a write whole or not at all."""
+"""The real disk opens so many files at a time, is locked by one server, and takes a
+write whole or not at all.
+"""
 
 import os
 import subprocess
@@ -51,6 +53,11 @@ except OSError as error:
     print(error.errno == errno.EFBIG, file.size)
 file.append([b"y" * 50])
 """
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout == "True 900\n"
     assert (tmp_path / "a.log").read_bytes() == b"x" * 900 + b"y" * 50

@@ -1,4 +1,6 @@
-"""Garbage, oversized, truncated and hostile frames close their connection with a plain line; nobody else notices."""
+"""Garbage, oversized, truncated and hostile frames close their connection with a plain
+line; nobody else notices.
+"""
 
 import socket
 import struct
@@ -21,8 +23,13 @@ MEGABYTE = 1 << 20
 
 @pytest.fixture(scope="module")
 def victim():
-    """A server with a topic, and a client that stays connected and asks all the time."""
-    with Served(options=overrides(KEPT)) as served, Connection(served.bootstrap) as witness:
+    """A server with a topic, and a client that stays connected and asks all the
+    time.
+    """
+    with (
+        Served(options=overrides(KEPT)) as served,
+        Connection(served.bootstrap) as witness,
+    ):
         witness.create_topic("orders")
         witness.produce("orders", batch(b"a", b"b"))
         yield served, witness
@@ -31,11 +38,16 @@ def victim():
 
 def unharmed(witness):
     """The other client is answered, with what was there before."""
-    return witness.offset("orders", -2).offset == 0 and len(witness.fetch("orders").records) > 0
+    return (
+        witness.offset("orders", -2).offset == 0
+        and len(witness.fetch("orders").records) > 0
+    )
 
 
 def attack(bootstrap, data):
-    """Send bytes, hang up the sending side, and read to the end. The server must end it, answer or not."""
+    """Send bytes, hang up the sending side, and read to the end. The server must end
+    it, answer or not.
+    """
     with Connection(bootstrap) as hostile:
         try:
             hostile.send_bytes(data)
@@ -59,15 +71,22 @@ def recorded():
         api = BY_KEY[key]
         if handler.of_nodes:
             continue
-        for version in range(max(api.min_version, handler.versions[0]), handler.versions[1] + 1):
+        for version in range(
+            max(api.min_version, handler.versions[0]), handler.versions[1] + 1
+        ):
             request = body(api.name, version, "hostile", bytes(16))
-            frames.append(b"".join(encode_request(api.name, version, 1, "raw", request)))
+            frames.append(
+                b"".join(encode_request(api.name, version, 1, "raw", request))
+            )
     return frames
 
 
 RECORDED = recorded()
 thorough = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
 )
 
 
@@ -100,7 +119,9 @@ def test_mutations_of_real_frames_hurt_nobody(victim, frame, dice):
 @given(st.sampled_from(RECORDED), st.lists(st.integers(1, 40), max_size=6))
 def test_real_frames_in_any_pieces_are_understood(victim, frame, cuts):
     served, witness = victim
-    data = framed(b"".join(encode_request("ApiVersions", 0, 7, "raw", {}))) + framed(frame)
+    data = framed(b"".join(encode_request("ApiVersions", 0, 7, "raw", {}))) + framed(
+        frame
+    )
     with Connection(served.bootstrap) as client:
         client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for size in [*cuts, len(data)]:
@@ -112,20 +133,34 @@ def test_real_frames_in_any_pieces_are_understood(victim, frame, cuts):
 
 def test_each_closed_connection_is_said_in_one_plain_line():
     with Served() as served:
-        for data in (b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02", b"\xff\xff\xff\xff", b"\x7f\0\0\0", framed(b"\0\x03")):
+        for data in (
+            b"GET / HTTP/1.1\r\n",
+            b"\x16\x03\x01\x02",
+            b"\xff\xff\xff\xff",
+            b"\x7f\0\0\0",
+            framed(b"\0\x03"),
+        ):
             with Connection(served.bootstrap) as hostile:
                 hostile.send_bytes(data)
                 assert hostile.is_closed_by_the_broker()
         lines = served.said().splitlines()
     assert len(lines) == 5
-    assert all(line.startswith("minikafka: closed the connection of 127.0.0.1:") for line in lines)
+    assert all(
+        line.startswith("minikafka: closed the connection of 127.0.0.1:")
+        for line in lines
+    )
     for line, words in zip(
-        lines, ("HTTP", "TLS", "-1 bytes", "socket.request.max.bytes", "no whole header"), strict=True
+        lines,
+        ("HTTP", "TLS", "-1 bytes", "socket.request.max.bytes", "no whole header"),
+        strict=True,
     ):
         assert words in line
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(),
+    reason="reads the memory of a process from /proc",
+)
 def test_memory_stays_bounded_under_claims_of_huge_requests():
     with Served() as served, Connection(served.bootstrap) as witness:
         witness.create_topic("orders")
@@ -152,9 +187,16 @@ def resident_bytes(served):
     return int(status.split("VmRSS:")[1].split()[0]) * 1024
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(),
+    reason="reads the memory of a process from /proc",
+)
 def test_a_client_that_does_not_read_its_answers_is_held_back():
-    with Served() as served, Connection(served.bootstrap) as witness, Connection(served.bootstrap) as greedy:
+    with (
+        Served() as served,
+        Connection(served.bootstrap) as witness,
+        Connection(served.bootstrap) as greedy,
+    ):
         witness.create_topic("orders")
         for _ in range(20):
             witness.produce("orders", batch(bytes(900_000)))
@@ -168,10 +210,18 @@ def test_a_client_that_does_not_read_its_answers_is_held_back():
 
 
 def test_a_hang_up_is_noticed_while_a_request_is_parked():
-    with Served(options=("--verbose",)) as served, Connection(served.bootstrap) as witness:
+    with (
+        Served(options=("--verbose",)) as served,
+        Connection(served.bootstrap) as witness,
+    ):
         witness.create_topic("orders")
         with Connection(served.bootstrap) as client:
-            client.ask("ApiVersions", 3, client_software_name="parked", client_software_version="1")
+            client.ask(
+                "ApiVersions",
+                3,
+                client_software_name="parked",
+                client_software_version="1",
+            )
             client.send_fetch("orders", max_wait_ms=600_000, min_bytes=1)
             assert witness.offset("orders", -1).error_code == 0
             address = "{}:{}".format(*client.socket.getsockname())

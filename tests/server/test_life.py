@@ -1,4 +1,6 @@
-"""Start, stop, kill and what the server says when it can't: as a person at a terminal meets it."""
+"""Start, stop, kill and what the server says when it can't: as a person at a terminal
+meets it.
+"""
 
 import json
 import os
@@ -18,7 +20,9 @@ from tests.kafka import free_ports
 def serve(*options, **popen):
     """`minikafka serve`, not started by Served: as from a shell."""
     command = [sys.executable, "-m", "minikafka", "serve", *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen
+    )
 
 
 def said(*options, **popen):
@@ -38,7 +42,10 @@ def test_a_signal_stops_it_cleanly_with_exit_code_0_and_no_traceback(tmp_path, n
             parked = client.send_fetch("orders", max_wait_ms=60_000, min_bytes=1)
             process.send_signal(number)
             answer = client.read("Fetch", 11)
-            assert (parked, answer.error_code) == (client.correlation_id, 0), "what is parked is answered"
+            assert (parked, answer.error_code) == (
+                client.correlation_id,
+                0,
+            ), "what is parked is answered"
             assert client.is_closed_by_the_broker()
         _, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "")
@@ -57,7 +64,11 @@ def test_a_second_server_on_the_same_data_is_refused(tmp_path):
     with Served(data=tmp_path):
         code, errors = said("--port", "0", "--data", str(tmp_path))
     assert code == 1
-    assert errors == f"minikafka: another server runs on {tmp_path}: stop it, or choose another folder with --data.\n"
+    assert (
+        errors
+        == f"minikafka: another server runs on {tmp_path}: stop it, or choose another"
+        " folder with --data.\n"
+    )
 
 
 def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
@@ -85,22 +96,49 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
         (["--data", __file__, "--port", "0"], "can't use"),
         (["--host", "", "--port", "0"], "--host: '' is not a host name"),
         (["--host", "a" * 100, "--port", "0"], "is not a host name"),
-        (["--advertised-host", "a" * 40_000, "--port", "0"], "--advertised-host: 'aaaa"),
-        (["--advertised-host", "two words", "--port", "0"], "'two words' is not a host name"),
-        (["--advertised-host", "0.0.0.0", "--port", "0"], "clients can't connect to 0.0.0.0"),
+        (
+            ["--advertised-host", "a" * 40_000, "--port", "0"],
+            "--advertised-host: 'aaaa",
+        ),
+        (
+            ["--advertised-host", "two words", "--port", "0"],
+            "'two words' is not a host name",
+        ),
+        (
+            ["--advertised-host", "0.0.0.0", "--port", "0"],
+            "clients can't connect to 0.0.0.0",
+        ),
         (["--port", "9" * 5000], "--port: '9999"),
-        (["--port", "\x1b[31m\nminikafka: forged"], r"'\x1b[31m\nminikafka: forged' is not a port"),
+        (
+            ["--port", "\x1b[31m\nminikafka: forged"],
+            r"'\x1b[31m\nminikafka: forged' is not a port",
+        ),
         (["--brokers", "x"], "--brokers"),
-        (["--override", "num.partitions"], "--override: 'num.partitions' is not NAME=VALUE"),
-        (["--override", "num.partitons=3", "--port", "0"], "--override: Unknown broker config name: num.partitons"),
-        (["--override", "num.partitions=0", "--port", "0"], "--override: Invalid value 0 for configuration num.part"),
-        (["--override", "group.consumer.assignors=", "--port", "0"], "group.consumer.assignors: must not be empty"),
+        (
+            ["--override", "num.partitions"],
+            "--override: 'num.partitions' is not NAME=VALUE",
+        ),
+        (
+            ["--override", "num.partitons=3", "--port", "0"],
+            "--override: Unknown broker config name: num.partitons",
+        ),
+        (
+            ["--override", "num.partitions=0", "--port", "0"],
+            "--override: Invalid value 0 for configuration num.part",
+        ),
+        (
+            ["--override", "group.consumer.assignors=", "--port", "0"],
+            "group.consumer.assignors: must not be empty",
+        ),
         (["--nonsense"], "--nonsense"),
         (["--brokers", "0"], "from 1 to 9 on one machine"),
         (["--brokers", "-5"], "from 1 to 9 on one machine"),
         (["--brokers", ""], "'' is not a number of brokers"),
         (["--brokers", "9" * 5000], "is not a number of brokers"),
-        (["--brokers", "3", "--processes", "--node", "1"], "--processes: one process for each"),
+        (
+            ["--brokers", "3", "--processes", "--node", "1"],
+            "--processes: one process for each",
+        ),
         (["--no-restart"], "--no-restart: only processes are started again"),
         (["--port", "-1"], "'-1' is not a port"),
         (["--port", ""], "'' is not a port"),
@@ -111,19 +149,34 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
         (["--advertised-host", "", "--port", "0"], "'' is not a host name"),
         (["--data", "", "--port", "0"], "--data: '' is not the name of anything"),
         (["--data", f"{__file__}/data", "--port", "0"], "can't use"),
-        (["--data", "/proc/data", "--port", "0"], "can't use /proc/data as data folder"),
+        (
+            ["--data", "/proc/data", "--port", "0"],
+            "can't use /proc/data as data folder",
+        ),
         (["--trace", "", "--port", "0"], "--trace: '' is not the name of anything"),
         (["--trace", "/", "--port", "0"], "--trace: can't write the trace to /"),
         (["--racks", "", "--port", "0"], "'' is not a list of racks"),
-        (["--racks", "a,,b", "--brokers", "3", "--port", "0"], "'a,,b' is not a list of racks"),
+        (
+            ["--racks", "a,,b", "--brokers", "3", "--port", "0"],
+            "'a,,b' is not a list of racks",
+        ),
         (["--racks", "a\nb", "--port", "0"], r"'a\nb' is not a list of racks"),
         (["--cluster-id", "", "--port", "0"], "'' is not a cluster id"),
         (["--cluster-id", "a" * 21, "--port", "0"], "is not a cluster id"),
         (["--cluster-id", "a" * 23, "--port", "0"], "is not a cluster id"),
-        (["--cluster-id", "MkU3OEVBNTcwNTJENDM2=\n", "--port", "0"], "is not a cluster id"),
-        (["--cluster-secret", "", "--brokers", "3", "--port", "0"], "--cluster-secret: '' is not the name"),
+        (
+            ["--cluster-id", "MkU3OEVBNTcwNTJENDM2=\n", "--port", "0"],
+            "is not a cluster id",
+        ),
+        (
+            ["--cluster-secret", "", "--brokers", "3", "--port", "0"],
+            "--cluster-secret: '' is not the name",
+        ),
         (["--override", "=3", "--port", "0"], "--override: Unknown broker config name"),
-        (["--override", "node.id=5", "--port", "0"], "--override: Unknown broker config name: node.id"),
+        (
+            ["--override", "node.id=5", "--port", "0"],
+            "--override: Unknown broker config name: node.id",
+        ),
     ],
 )
 def test_wrong_options_get_one_helpful_line_and_no_traceback(options, words):
@@ -147,7 +200,11 @@ THREE = "1@127.0.0.1:9093,2@127.0.0.1:9094,3@127.0.0.1:9095"
         ("1@", THREE, "'1@' is not a node"),
         ("1@:9093", THREE, "'1@:9093' is not a node"),
         ("1@127.0.0.1:65536", THREE, "'65536' is not a port"),
-        ("1@no.such.host.invalid", THREE, "--node: the name 'no.such.host.invalid' is not known here"),
+        (
+            "1@no.such.host.invalid",
+            THREE,
+            "--node: the name 'no.such.host.invalid' is not known here",
+        ),
         ("1@192.0.2.1", THREE, "--node: 192.0.2.1 is not an address of this machine"),
         ("1", "", "'' is not a voter"),
         ("1", "1", "'1' is not a voter"),
@@ -158,21 +215,52 @@ THREE = "1@127.0.0.1:9093,2@127.0.0.1:9094,3@127.0.0.1:9095"
         ("1", "1@127.0.0.1:99999", "'99999' is not a port"),
         ("1", "1@127.0.0.1:-9093", "'1@127.0.0.1:-9093' is not a voter"),
         ("1", "1@127.0.0.1:9093,", "'' is not a voter"),
-        ("1", "1@127.0.0.1:9093,1@127.0.0.1:9094,3@127.0.0.1:9095", "voter 1 is named twice"),
-        ("1", "1@127.0.0.1:9093,2@127.0.0.1:9093,3@127.0.0.1:9095", "two voters are to listen on 127.0.0.1:9093"),
-        ("1", "1@127.0.0.1:9093,2@127.0.0.1:9094", "--voters: name an odd number of them, for example 3"),
-        ("1", f"{THREE},4@127.0.0.1:9096", "--voters: name an odd number of them, for example 5"),
-        ("1", "1@no.such.host.invalid:9093", "--voters: the name 'no.such.host.invalid' is not known here"),
-        ("1", "1@192.0.2.1:9093", "--voters: 192.0.2.1 is not an address of this machine"),
+        (
+            "1",
+            "1@127.0.0.1:9093,1@127.0.0.1:9094,3@127.0.0.1:9095",
+            "voter 1 is named twice",
+        ),
+        (
+            "1",
+            "1@127.0.0.1:9093,2@127.0.0.1:9093,3@127.0.0.1:9095",
+            "two voters are to listen on 127.0.0.1:9093",
+        ),
+        (
+            "1",
+            "1@127.0.0.1:9093,2@127.0.0.1:9094",
+            "--voters: name an odd number of them, for example 3",
+        ),
+        (
+            "1",
+            f"{THREE},4@127.0.0.1:9096",
+            "--voters: name an odd number of them, for example 5",
+        ),
+        (
+            "1",
+            "1@no.such.host.invalid:9093",
+            "--voters: the name 'no.such.host.invalid' is not known here",
+        ),
+        (
+            "1",
+            "1@192.0.2.1:9093",
+            "--voters: 192.0.2.1 is not an address of this machine",
+        ),
         ("1", f"1@{'a' * 64}:9093", "is not a host name"),
         ("1", "1@two words:9093", "'1@two words:9093' is not a voter"),
     ],
 )
 def test_a_wrong_node_or_wrong_voters_get_one_helpful_line(node, voters, words):
-    """As process.roles, node.id and controller.quorum.voters say it to Apache Kafka. Nothing is bound to a port of
-    THREE: each ends before.
+    """As process.roles, node.id and controller.quorum.voters say it to Apache Kafka.
+    Nothing is bound to a port of THREE: each ends before.
     """
-    wanted = (f"--node={node}", f"--voters={voters}", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg", "--port", "0")
+    wanted = (
+        f"--node={node}",
+        f"--voters={voters}",
+        "--cluster-id",
+        "MkU3OEVBNTcwNTJENDM2Qg",
+        "--port",
+        "0",
+    )
     code, errors = said(*wanted)
     assert code in (1, 2)
     assert words in errors
@@ -181,9 +269,13 @@ def test_a_wrong_node_or_wrong_voters_get_one_helpful_line(node, voters, words):
 
 def test_a_node_whose_cluster_no_folder_and_no_option_names_is_told_so(tmp_path):
     """An empty folder names none: each node would make its own."""
-    code, errors = said("--node", "1", "--voters", THREE, "--port", "0", "--data", str(tmp_path))
+    code, errors = said(
+        "--node", "1", "--voters", THREE, "--port", "0", "--data", str(tmp_path)
+    )
     assert code == 1
-    assert errors.startswith("minikafka: --cluster-id: all nodes name the same one, for example ")
+    assert errors.startswith(
+        "minikafka: --cluster-id: all nodes name the same one, for example "
+    )
 
 
 def test_where_nodes_listen_to_each_other_may_be_taken_and_is_not_where_clients_come():
@@ -195,20 +287,34 @@ def test_where_nodes_listen_to_each_other_may_be_taken_and_is_not_where_clients_
     assert taken[0] == same[0] == 1
     assert f"minikafka: port {port} is taken by another program" in taken[1]
     assert taken[1].endswith("or choose another port in --voters.\n")
-    assert same[1].startswith(f"minikafka: --port: on {port} this node listens to the other nodes")
+    assert same[1].startswith(
+        f"minikafka: --port: on {port} this node listens to the other nodes"
+    )
 
 
 def test_whoever_opens_it_to_others_is_told_that_there_is_no_authentication():
-    with Served(options=("--host", "0.0.0.0", "--advertised-host", "127.0.0.1")) as served:
+    with Served(
+        options=("--host", "0.0.0.0", "--advertised-host", "127.0.0.1")
+    ) as served:
         port = served.bootstrap.partition(":")[2]
-        assert served.said() == (
-            f"minikafka: there is no authentication: anybody who reaches 0.0.0.0:{port} may read and write."
+        assert (
+            served.said()
+            == "minikafka: there is no authentication: anybody who reaches"
+            f" 0.0.0.0:{port} may read and write."
         )
 
 
 def test_it_dies_with_the_process_that_started_it():
-    program = "from minikafka.server.embedded import Served; s = Served(); print(s.process.pid, flush=True); input()"
-    parent = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    program = (
+        "from minikafka.server.embedded import Served; s = Served();"
+        " print(s.process.pid, flush=True); input()"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     child = int(parent.stdout.readline())
     handle = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
     if handle is None:
@@ -235,12 +341,21 @@ def test_what_happens_is_written_to_the_trace_file(tmp_path):
 def test_verbose_says_who_came_and_what_was_spoken():
     with Served(options=("--verbose",)) as served:
         with Connection(served.bootstrap) as client:
-            client.ask("ApiVersions", 3, client_software_name="librdkafka", client_software_version="2.16")
+            client.ask(
+                "ApiVersions",
+                3,
+                client_software_name="librdkafka",
+                client_software_version="2.16",
+            )
             client.ask("Metadata", 5, topics=[])
-        with Connection(served.bootstrap) as client:  # the line about the first is written by now
+        # the line about the first is written by now
+        with Connection(served.bootstrap) as client:
             client.ask("ApiVersions", 0)
         lines = served.said()
-    assert "is librdkafka 2.16 (client id 'raw'), which speaks ApiVersions 3. It may choose from Produce 0-" in lines
+    assert (
+        "is librdkafka 2.16 (client id 'raw'), which speaks ApiVersions 3. It may"
+        " choose from Produce 0-" in lines
+    )
     assert "It spoke ApiVersions 3 (1 x), Metadata 5 (1 x)." in lines
 
 
@@ -251,10 +366,16 @@ def test_a_server_that_does_not_start_says_why_in_the_error():
 
 def test_a_bootstrap_address_can_be_kept_over_a_restart(tmp_path):
     [port] = free_ports(1)
-    with Served(data=tmp_path, port=port) as first, Connection(first.bootstrap) as client:
+    with (
+        Served(data=tmp_path, port=port) as first,
+        Connection(first.bootstrap) as client,
+    ):
         client.create_topic("orders")
         client.produce("orders", batch(b"a"))
         first.kill()
-    with Served(data=tmp_path, port=port) as second, Connection(second.bootstrap) as client:
+    with (
+        Served(data=tmp_path, port=port) as second,
+        Connection(second.bootstrap) as client,
+    ):
         assert second.bootstrap == first.bootstrap
         assert client.offset("orders", -1).offset == 1

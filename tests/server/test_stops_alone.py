@@ -1,4 +1,6 @@
-"""Of several brokers in one process one may stop by itself: it says so at once, and the others go on."""
+"""Of several brokers in one process one may stop by itself: it says so at once, and the
+others go on.
+"""
 
 import asyncio
 import random
@@ -27,7 +29,9 @@ def three_in_one_process(scenario):
         for node in NODES:
             address = {"PLAINTEXT": clients[node].getsockname()}
             properties = serve.PROPERTIES | serve.PROPERTIES_OF_MANY
-            config = BrokerConfig(address, properties, peers, NODES, "MkU3OEVBNTcwNTJENDM2Qg")
+            config = BrokerConfig(
+                address, properties, peers, NODES, "MkU3OEVBNTcwNTJENDM2Qg"
+            )
             trace = Trace(f"broker {node}")
             broker = Broker(node, config, MemoryDisk(), random.Random(node), trace)
             servers[node] = Server(broker, max_connections=50, secret=SECRET)

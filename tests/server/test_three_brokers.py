@@ -44,8 +44,14 @@ def knows_orders(address):
     [topic] = one.describe_topics(["orders"])
     one.close()
     partitions = topic["partitions"]
-    in_sync = all(sorted(partition["isr_nodes"]) == [1, 2, 3] for partition in partitions)
-    return in_sync and sorted(partition["leader_id"] for partition in partitions) == [1, 2, 3]
+    in_sync = all(
+        sorted(partition["isr_nodes"]) == [1, 2, 3] for partition in partitions
+    )
+    return in_sync and sorted(partition["leader_id"] for partition in partitions) == [
+        1,
+        2,
+        3,
+    ]
 
 
 def test_what_is_produced_with_acks_all_is_read_by_a_group(cluster):
@@ -54,7 +60,11 @@ def test_what_is_produced_with_acks_all_is_read_by_a_group(cluster):
     futures = [producer.send("payments", value, key=value) for value in sorted(sent)]
     assert all(future.get(60).offset >= 0 for future in futures)
     producer.close()
-    settings = {"group_id": "billing", "auto_offset_reset": "earliest", "consumer_timeout_ms": 60_000}
+    settings = {
+        "group_id": "billing",
+        "auto_offset_reset": "earliest",
+        "consumer_timeout_ms": 60_000,
+    }
     consumer = kafka.KafkaConsumer("payments", bootstrap_servers=cluster, **settings)
     read = set()
     for record in consumer:
@@ -79,19 +89,34 @@ def test_a_consumer_reads_from_the_replica_in_its_rack(tmp_path):
     confluent_kafka = pytest.importorskip("confluent_kafka")
     selector = "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector"
     options = (*QUICK, "--racks", "a,b,c", "--override", selector)
-    with Served(data=tmp_path / "data", trace=tmp_path / "trace", options=options) as served:
+    with Served(
+        data=tmp_path / "data", trace=tmp_path / "trace", options=options
+    ) as served:
         admin = kafka.KafkaAdminClient(bootstrap_servers=served.bootstrap)
         admin.create_topics([kafka.admin.NewTopic("orders", 1, 3)])
         producer = kafka.KafkaProducer(bootstrap_servers=served.bootstrap, acks="all")
-        assert [producer.send("orders", b"%d" % number).get(60).offset for number in range(10)] == list(range(10))
+        assert [
+            producer.send("orders", b"%d" % number).get(60).offset
+            for number in range(10)
+        ] == list(range(10))
         producer.close()
         admin.close()
         leader, _ = described(served.bootstrap, "orders")
         nearest = leader % 3 + 1
-        settings = {"group.id": "near", "auto.offset.reset": "earliest", "client.rack": "abc"[nearest - 1]}
-        consumer = confluent_kafka.Consumer({"bootstrap.servers": served.bootstrap, **settings})
+        settings = {
+            "group.id": "near",
+            "auto.offset.reset": "earliest",
+            "client.rack": "abc"[nearest - 1],
+        }
+        consumer = confluent_kafka.Consumer(
+            {"bootstrap.servers": served.bootstrap, **settings}
+        )
         consumer.assign([confluent_kafka.TopicPartition("orders", 0, 0)])
-        read = [message.value() for _ in range(10) if (message := consumer.poll(60)) is not None]
+        read = [
+            message.value()
+            for _ in range(10)
+            if (message := consumer.poll(60)) is not None
+        ]
         consumer.close()
     assert read == [b"%d" % number for number in range(10)]
     events = map(json.loads, (tmp_path / "trace").read_text().splitlines())
@@ -100,7 +125,9 @@ def test_a_consumer_reads_from_the_replica_in_its_rack(tmp_path):
 
 
 def voters_told(address, version=2):
-    topics = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+    topics = [
+        {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
+    ]
     with Connection(address) as broker:
         answer = broker.ask("DescribeQuorum", version, topics=topics)
     [quorum] = answer.topics[0].partitions
@@ -110,10 +137,16 @@ def voters_told(address, version=2):
 def test_kip_595_any_broker_tells_how_far_each_voter_is(cluster):
     for address in cluster:
         quorum, nodes = voters_told(address)
-        assert [voter.replica_id for voter in quorum.current_voters] == nodes == [1, 2, 3]
+        assert (
+            [voter.replica_id for voter in quorum.current_voters] == nodes == [1, 2, 3]
+        )
         assert not quorum.observers
         for voter in quorum.current_voters:
-            assert voter.last_fetch_timestamp >= voter.last_caught_up_timestamp > 1_750_000_000_000
+            assert (
+                voter.last_fetch_timestamp
+                >= voter.last_caught_up_timestamp
+                > 1_750_000_000_000
+            )
         until(lambda address=address: all_are_level(voters_told(address)[0]))
 
 
@@ -121,13 +154,22 @@ def test_kip_595_any_broker_tells_how_far_each_voter_is(cluster):
 def test_kip_595_older_clients_are_told_less_of_the_voters(cluster, version, has_times):
     for address in cluster:
         quorum, nodes = voters_told(address, version)
-        assert ([voter.replica_id for voter in quorum.current_voters], nodes) == ([1, 2, 3], [])
-        assert {voter.last_fetch_timestamp > 0 for voter in quorum.current_voters} == {has_times}
+        assert ([voter.replica_id for voter in quorum.current_voters], nodes) == (
+            [1, 2, 3],
+            [],
+        )
+        assert {voter.last_fetch_timestamp > 0 for voter in quorum.current_voters} == {
+            has_times
+        }
 
 
 def all_are_level(quorum):
     """Whether all voters have all that counts, and nothing else."""
-    return {voter.log_end_offset for voter in quorum.current_voters} == {quorum.high_watermark} != {0}
+    return (
+        {voter.log_end_offset for voter in quorum.current_voters}
+        == {quorum.high_watermark}
+        != {0}
+    )
 
 
 def broker_ids(address, count):
@@ -138,26 +180,51 @@ def broker_ids(address, count):
         return {broker.node_id: (broker.host, broker.port) for broker in brokers}
 
 
-def test_kip_951_who_produces_to_the_wrong_broker_is_told_the_right_one_and_where_it_is(cluster):
+def test_kip_951_who_produces_to_the_wrong_broker_is_told_the_right_one_and_where_it_is(
+    cluster,
+):
     addresses = broker_ids(cluster[0], 3)
     with Connection(cluster[0]) as client:
         assignment = [{"partition_index": 0, "broker_ids": [3]}]
-        topic = {"name": "led", "num_partitions": -1, "replication_factor": -1, "assignments": assignment}
+        topic = {
+            "name": "led",
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "assignments": assignment,
+        }
         [created] = client.ask("CreateTopics", 7, topics=[topic]).topics
-        data = [{"topic_id": created.topic_id, "partition_data": [{"index": 0, "records": batch(b"a")}]}]
+        data = [
+            {
+                "topic_id": created.topic_id,
+                "partition_data": [{"index": 0, "records": batch(b"a")}],
+            }
+        ]
         unknown = Error.UNKNOWN_TOPIC_ID
         while unknown == Error.UNKNOWN_TOPIC_ID:  # the broker has not heard of it yet
-            answer = client.ask("Produce", 13, acks=-1, timeout_ms=1000, topic_data=data)
+            answer = client.ask(
+                "Produce", 13, acks=-1, timeout_ms=1000, topic_data=data
+            )
             [refused] = answer.responses[0].partition_responses
             unknown = refused.error_code
     assert refused.error_code == Error.NOT_LEADER_OR_FOLLOWER
-    assert (refused.current_leader.leader_id, refused.current_leader.leader_epoch) == (3, 0)
-    assert [(node.node_id, (node.host, node.port)) for node in answer.node_endpoints] == [(3, addresses[3])]
+    assert (refused.current_leader.leader_id, refused.current_leader.leader_epoch) == (
+        3,
+        0,
+    )
+    assert [
+        (node.node_id, (node.host, node.port)) for node in answer.node_endpoints
+    ] == [(3, addresses[3])]
 
 
 def test_kip_631_a_broker_that_is_unregistered_and_lives_registers_again(cluster):
     with Connection(cluster[0]) as client:
         for broker in (1, 2, 3):
-            assert client.ask("UnregisterBroker", 0, broker_id=broker).error_code == Error.NONE
+            assert (
+                client.ask("UnregisterBroker", 0, broker_id=broker).error_code
+                == Error.NONE
+            )
             assert broker_ids(cluster[0], 3).keys() == {1, 2, 3}
-        assert client.ask("UnregisterBroker", 0, broker_id=4).error_code == Error.BROKER_ID_NOT_REGISTERED
+        assert (
+            client.ask("UnregisterBroker", 0, broker_id=4).error_code
+            == Error.BROKER_ID_NOT_REGISTERED
+        )

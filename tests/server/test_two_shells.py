@@ -1,5 +1,5 @@
-"""One core, two shells: the same calls leave the same effects, and nodes talk to each other, over TCP as in the
-simulation.
+"""One core, two shells: the same calls leave the same effects, and nodes talk to each
+other, over TCP as in the simulation.
 """
 
 import asyncio
@@ -39,19 +39,51 @@ def producing(acks):
 
 def fetching(max_wait_ms, min_bytes=1):
     place = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
-    limits = {"max_wait_ms": max_wait_ms, "min_bytes": min_bytes, "max_bytes": 1000, "session_epoch": -1}
-    return api("Fetch", 11, replica_id=-1, topics=[{"topic": "orders", "partitions": [place]}], **limits)
+    limits = {
+        "max_wait_ms": max_wait_ms,
+        "min_bytes": min_bytes,
+        "max_bytes": 1000,
+        "session_epoch": -1,
+    }
+    return api(
+        "Fetch",
+        11,
+        replica_id=-1,
+        topics=[{"topic": "orders", "partitions": [place]}],
+        **limits,
+    )
 
 
 # Who sends what at once, step by step; a step ends when all its answers are there.
 CALLS = (
-    ("one", [api("CreateTopics", 5, topics=[{"name": "orders", "num_partitions": 2, "replication_factor": 1}]),
-             api("Metadata", 8, topics=None), api("InitProducerId", 1, transactional_id=None)]),
-    ("two", [producing(-1), producing(0), producing(1), api("FindCoordinator", 3, key="g")]),
+    (
+        "one",
+        [
+            api(
+                "CreateTopics",
+                5,
+                topics=[
+                    {"name": "orders", "num_partitions": 2, "replication_factor": 1}
+                ],
+            ),
+            api("Metadata", 8, topics=None),
+            api("InitProducerId", 1, transactional_id=None),
+        ],
+    ),
+    (
+        "two",
+        [producing(-1), producing(0), producing(1), api("FindCoordinator", 3, key="g")],
+    ),
     ("one", [fetching(0), fetching(60_000, 60), api("ListGroups", 3), fetching(0)]),
-    ("two", [producing(1), api("DeleteTopics", 4, topic_names=["orders"]), api("Metadata", 8, topics=None)]),
-)  # fmt: skip
-
+    (
+        "two",
+        [
+            producing(1),
+            api("DeleteTopics", 4, topic_names=["orders"]),
+            api("Metadata", 8, topics=None),
+        ],
+    ),
+)
 
 
 class Recorded:
@@ -63,7 +95,9 @@ class Recorded:
 
         def recording(effect):
             frame = b"".join(effect.frame) if isinstance(effect, Reply) else b""
-            self.effects.append((type(effect).__name__, name_of(effect.connection), frame))
+            self.effects.append(
+                (type(effect).__name__, name_of(effect.connection), frame)
+            )
             carry_out(effect)
 
         shell_.carry_out = recording
@@ -73,14 +107,20 @@ class Recorded:
 
 
 def config(**more):
-    return BrokerConfig({"PLAINTEXT": ("localhost", 9092)}, {"offsets.topic.num.partitions": "2"}, **more)
+    return BrokerConfig(
+        {"PLAINTEXT": ("localhost", 9092)},
+        {"offsets.topic.num.partitions": "2"},
+        **more,
+    )
 
 
 def over_tcp(monkeypatch):
     monkeypatch.setattr(shell, "now", lambda: STILL)
 
     async def run():
-        broker = Broker(1, config(), MemoryDisk(), random.Random("broker 1"), Trace("broker 1"))
+        broker = Broker(
+            1, config(), MemoryDisk(), random.Random("broker 1"), Trace("broker 1")
+        )
         server = Server(broker, max_connections=10)
         names, expected = {}, {"one": 0, "two": 0}
         recorded = Recorded(server, lambda connection: names[str(connection)])
@@ -93,7 +133,9 @@ def over_tcp(monkeypatch):
             _, writers[name] = await asyncio.open_connection(*listener.getsockname())
             names["{}:{}".format(*writers[name].get_extra_info("sockname"))] = name
         for name, frames in CALLS:
-            writers[name].write(b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames))
+            writers[name].write(
+                b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
+            )
             expected[name] += len(frames)
             while recorded.from_(name) < expected[name]:
                 await asyncio.sleep(0)
@@ -126,14 +168,23 @@ def simulated():
     clock = StandsStill()
     network = Network(clock, random.Random(1), Plan([]), Trace("network"), (0, 0))
     process = BrokerProcess(
-        1, config(), random.Random("broker 1"), clock, network, Trace("broker 1"), ("broker-1", 9092), 0
+        1,
+        config(),
+        random.Random("broker 1"),
+        clock,
+        network,
+        Trace("broker 1"),
+        ("broker-1", 9092),
+        0,
     )
     kernel = Kernel(clock, lambda program: None)
     kernel.agenda.add(process)
     recorded = Recorded(process, lambda connection: connection)
     kernel.advance(lambda: process.broker.ready, None)
     expected = {"one": 0, "two": 0}
-    links = {name: network.connect(Mute(name), name, ("broker-1", 9092)) for name in expected}
+    links = {
+        name: network.connect(Mute(name), name, ("broker-1", 9092)) for name in expected
+    }
     kernel.advance(lambda: all(name in process._links for name in links), None)
     for name, frames in CALLS:
         for frame in frames:
@@ -160,10 +211,16 @@ def test_three_nodes_of_one_cluster_id_learn_what_the_others_speak_in_the_simula
     for node in NODES:
         trace, source = Trace(f"broker {node}"), random.Random(node)
         of_node = config(peers=addresses, cluster_id=CLUSTER_ID)
-        processes.append(BrokerProcess(node, of_node, source, clock, network, trace, addresses[node], 0))
+        processes.append(
+            BrokerProcess(
+                node, of_node, source, clock, network, trace, addresses[node], 0
+            )
+        )
         kernel.agenda.add(processes[-1])
     brokers = [process.broker for process in processes]
-    assert kernel.advance(lambda: all(len(broker.peers.versions) == 2 for broker in brokers), 60_000)
+    assert kernel.advance(
+        lambda: all(len(broker.peers.versions) == 2 for broker in brokers), 60_000
+    )
     assert {broker.cluster_id for broker in brokers} == {CLUSTER_ID}
     processes[0].crash()
     processes[0].restart()
@@ -175,19 +232,32 @@ def test_three_nodes_of_one_cluster_id_learn_what_the_others_speak_in_the_simula
 def test_three_nodes_of_one_cluster_id_learn_what_the_others_speak_over_tcp():
     async def run():
         listeners = {node: listen_socket("127.0.0.1", 0) for node in NODES}
-        addresses = {node: listener.getsockname() for node, listener in listeners.items()}
+        addresses = {
+            node: listener.getsockname() for node, listener in listeners.items()
+        }
         servers = {}
         for node in NODES:
             of_node = config(peers=addresses, cluster_id=CLUSTER_ID)
-            broker = Broker(node, of_node, MemoryDisk(), random.Random(node), Trace(f"broker {node}"))
+            broker = Broker(
+                node,
+                of_node,
+                MemoryDisk(),
+                random.Random(node),
+                Trace(f"broker {node}"),
+            )
             servers[node] = Server(broker, max_connections=10)
         running = [
-            asyncio.create_task(servers[node].run(listeners[node], lambda: None)) for node in NODES if node != 3
+            asyncio.create_task(servers[node].run(listeners[node], lambda: None))
+            for node in NODES
+            if node != 3
         ]
-        while len(servers[1].broker.peers.versions) < 1:  # node 3 listens, and does not answer yet
+        # node 3 listens, and does not answer yet
+        while len(servers[1].broker.peers.versions) < 1:
             await asyncio.sleep(0)
         running.append(asyncio.create_task(servers[3].run(listeners[3], lambda: None)))
-        while not all(len(server.broker.peers.versions) == 2 for server in servers.values()):
+        while not all(
+            len(server.broker.peers.versions) == 2 for server in servers.values()
+        ):
             await asyncio.sleep(0)
         ids = {server.broker.cluster_id for server in servers.values()}
         for server in servers.values():

@@ -1,8 +1,10 @@
-"""Clumsy hands on a cluster of three, from a seed: whatever is done to it at whatever moment, nobody meets a bug.
+"""Clumsy hands on a cluster of three, from a seed: whatever is done to it at whatever
+moment, nobody meets a bug.
 
-Brokers and clients are crashed, stopped, frozen, started again and cut off, a few virtual ms apart, while clients send,
-read and write in transactions, and an administrator changes and asks things. Each call may be refused, in words: with
-Kafka's error, or because it makes no sense now. Anything else is a problem.
+Brokers and clients are crashed, stopped, frozen, started again and cut off, a few
+virtual ms apart, while clients send, read and write in transactions, and an
+administrator changes and asks things. Each call may be refused, in words: with Kafka's
+error, or because it makes no sense now. Anything else is a problem.
 """
 
 from collections.abc import Callable
@@ -21,7 +23,9 @@ PROGRESS = {TopicPartition(TOPIC, 0): OffsetAndMetadata(0, "")}
 
 
 class World:
-    """Three brokers, a producer that writes in transactions, a member of a group. random: decides what a hand does."""
+    """Three brokers, a producer that writes in transactions, a member of a group.
+    random: decides what a hand does.
+    """
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -33,7 +37,9 @@ class World:
 
     def joined(self) -> Any:
         protocol = self.random.choice(PROTOCOLS)
-        return self.cluster.consumer(TOPIC, group_id=GROUP, auto_offset_reset="earliest", group_protocol=protocol)
+        return self.cluster.consumer(
+            TOPIC, group_id=GROUP, auto_offset_reset="earliest", group_protocol=protocol
+        )
 
     @property
     def broker(self) -> int:
@@ -64,19 +70,29 @@ HANDS: dict[str, Callable[[World], Any]] = {
     "heal": lambda world: world.cluster.heal(),
     "send": lambda world: world.producer.send(TOPIC, value="x"),
     "begin": lambda world: world.producer.begin_transaction(),
-    "send offsets": lambda world: world.producer.send_offsets_to_transaction(PROGRESS, world.member.group_metadata()),
+    "send offsets": lambda world: world.producer.send_offsets_to_transaction(
+        PROGRESS, world.member.group_metadata()
+    ),
     "commit": lambda world: world.producer.commit_transaction(),
     "abort": lambda world: world.producer.abort_transaction(),
     "poll": lambda world: world.member.poll(timeout_ms=100),
     "commit offsets": lambda world: world.member.commit(timeout_ms=1000),
     "join": lambda world: world.joined().poll(timeout_ms=200),
-    "create": lambda world: world.cluster.create_topic(world.other_topic, replication_factor=world.broker),
+    "create": lambda world: world.cluster.create_topic(
+        world.other_topic, replication_factor=world.broker
+    ),
     "delete": lambda world: world.cluster.delete_topic(world.other_topic),
-    "add partitions": lambda world: world.cluster.create_partitions(TOPIC, 1 + world.broker),
-    "alter": lambda world: world.cluster.alter_configs(TOPIC, {"min.insync.replicas": world.broker}),
+    "add partitions": lambda world: world.cluster.create_partitions(
+        TOPIC, 1 + world.broker
+    ),
+    "alter": lambda world: world.cluster.alter_configs(
+        TOPIC, {"min.insync.replicas": world.broker}
+    ),
     "delete records": lambda world: world.cluster.delete_records(TOPIC, 0, 1),
     "delete the group": lambda world: world.cluster.delete_group(GROUP),
-    "alter offsets": lambda world: world.cluster.alter_offsets(GROUP, {TopicPartition(TOPIC, 0): 0}),
+    "alter offsets": lambda world: world.cluster.alter_offsets(
+        GROUP, {TopicPartition(TOPIC, 0): 0}
+    ),
     "groups": lambda world: world.cluster.groups(),
     "group": lambda world: world.cluster.group(GROUP),
     "lag": lambda world: world.cluster.lag(GROUP),
@@ -88,19 +104,25 @@ HANDS: dict[str, Callable[[World], Any]] = {
 
 
 class Schedule:
-    """What the hands do, and how many virtual ms pass before the next: printable, the same for the same seed."""
+    """What the hands do, and how many virtual ms pass before the next: printable, the
+    same for the same seed.
+    """
 
     def __init__(self, seed: int) -> None:
         random = Random(seed)
         self.seed = seed
-        self.steps = [(random.choice(list(HANDS)), random.choice(PAUSES_MS)) for _ in range(STEPS)]
+        self.steps = [
+            (random.choice(list(HANDS)), random.choice(PAUSES_MS)) for _ in range(STEPS)
+        ]
 
     def __repr__(self) -> str:
         return f"Schedule({self.seed}): {self.steps}"
 
 
 class Run:
-    """One schedule. problems: the step that met something else than a refusal, if one did."""
+    """One schedule. problems: the step that met something else than a refusal, if one
+    did.
+    """
 
     def __init__(self, schedule: Schedule) -> None:
         self.problems: list[str] = []
@@ -113,5 +135,7 @@ class Run:
                     pass  # refused
                 world.cluster.run_ms(pause_ms)
             except Exception as error:
-                self.problems.append(f"step {number}, {hand}, at {world.cluster.now_ms} ms: {error!r}")
+                self.problems.append(
+                    f"step {number}, {hand}, at {world.cluster.now_ms} ms: {error!r}"
+                )
                 return

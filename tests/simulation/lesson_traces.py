@@ -1,5 +1,5 @@
-"""The traces of a lesson's clusters, as digests. The cells that lead to its pictures are run for them; of a lesson
-without pictures all that need neither TCP nor an answer.
+"""The traces of a lesson's clusters, as digests. The cells that lead to its pictures
+are run for them; of a lesson without pictures all that need neither TCP nor an answer.
 """
 
 import contextlib
@@ -15,7 +15,9 @@ LESSONS = ("00", "01", "02", "03", "04", "05", "06", "07", "09", "10", "11", "13
 
 
 def digests(number):
-    """One for each cluster that the lesson makes, in the order in which it makes them."""
+    """One for each cluster that the lesson makes, in the order in which it makes
+    them.
+    """
     made, begin = [], Cluster.__init__
 
     def begun(cluster, *args, **options):
@@ -29,7 +31,10 @@ def digests(number):
             run(contents()[number])
     finally:
         Cluster.__init__ = begin
-    lines = ["\n".join(json.dumps(event.to_json(), sort_keys=True) for event in each.trace) for each in made]
+    lines = [
+        "\n".join(json.dumps(event.to_json(), sort_keys=True) for event in each.trace)
+        for each in made
+    ]
     return [hashlib.sha256(text.encode()).hexdigest() for text in lines], pictures
 
 
@@ -37,6 +42,9 @@ def run(lesson):
     """The cells, as a notebook runs them."""
     names = {"__name__": "__main__"}
     for cell in lesson.code:
-        if set(cell["metadata"].get("tags", [])) <= {"setup"} and "lesson(" not in cell["source"]:
+        if (
+            set(cell["metadata"].get("tags", [])) <= {"setup"}
+            and "lesson(" not in cell["source"]
+        ):
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(cell["source"], names)

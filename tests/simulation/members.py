@@ -1,4 +1,6 @@
-"""Members of a group, and the programs that use them, for the tests of consumer groups."""
+"""Members of a group, and the programs that use them, for the tests of consumer
+groups.
+"""
 
 
 def sent(cluster, count=20, partitions=2):
@@ -7,12 +9,19 @@ def sent(cluster, count=20, partitions=2):
         cluster.create_topic("orders", partitions=partitions)
     producer = cluster.producer()
     for n in range(count):
-        producer.send("orders", key=f"k{n}", value=str(n), partition=n % cluster.partition_count("orders"))
+        producer.send(
+            "orders",
+            key=f"k{n}",
+            value=str(n),
+            partition=n % cluster.partition_count("orders"),
+        )
     producer.flush()
 
 
 def member(cluster, **config):
-    return cluster.consumer("orders", group_id="billing", **{"auto_offset_reset": "earliest", **config})
+    return cluster.consumer(
+        "orders", group_id="billing", **{"auto_offset_reset": "earliest", **config}
+    )
 
 
 def reads(consumer, seen=None):
@@ -34,8 +43,15 @@ def numbers(consumer):
 
 
 def kinds(cluster, *wanted, node=None):
-    return [event for event in cluster.trace if event.kind in wanted and (node is None or event.node == node)]
+    return [
+        event
+        for event in cluster.trace
+        if event.kind in wanted and (node is None or event.node == node)
+    ]
 
 
 def committed(cluster):
-    return {partition.partition: offset for partition, offset in cluster.committed_offsets("billing").items()}
+    return {
+        partition.partition: offset
+        for partition, offset in cluster.committed_offsets("billing").items()
+    }

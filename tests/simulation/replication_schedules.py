@@ -1,9 +1,11 @@
-"""Random hours of a replicated cluster, from a seed: what goes wrong and when, what is written, and what must hold.
+"""Random hours of a replicated cluster, from a seed: what goes wrong and when, what is
+written, and what must hold.
 
-Five brokers, a topic with three replicas of which two must be in sync, producers with acks=all that resend without
-repeating (KIP-98), a reader. Brokers crash, lose power, go without a word, stop, freeze, lose sight of each other, and
-answer late; their clocks differ; disks flip bits or lose them while their broker is down. Then all faults end, and the
-cluster has a while to heal.
+Five brokers, a topic with three replicas of which two must be in sync, producers with
+acks=all that resend without repeating (KIP-98), a reader. Brokers crash, lose power, go
+without a word, stop, freeze, lose sight of each other, and answer late; their clocks
+differ; disks flip bits or lose them while their broker is down. Then all faults end,
+and the cluster has a while to heal.
 """
 
 from collections import Counter
@@ -37,20 +39,43 @@ QUICK = {
 }
 
 
-ENDS = {"crash": "restart", "silent": "restart", "power": "restart", "stop": "restart", "freeze": "thaw", "reset": ""}
-KINDS = ("crash", "crash", "silent", "power", "stop", "freeze", "cut", "isolate", "reset", "slow")
+ENDS = {
+    "crash": "restart",
+    "silent": "restart",
+    "power": "restart",
+    "stop": "restart",
+    "freeze": "thaw",
+    "reset": "",
+}
+KINDS = (
+    "crash",
+    "crash",
+    "silent",
+    "power",
+    "stop",
+    "freeze",
+    "cut",
+    "isolate",
+    "reset",
+    "slow",
+)
 MOST_SKEW_MS = 5000
 
 
 class Schedule:
     """What happens, second by second; printable, and the same for the same seed."""
 
-    def __init__(self, seed: int, steps: dict[int, list[tuple[str, Any]]] | None = None) -> None:
+    def __init__(
+        self, seed: int, steps: dict[int, list[tuple[str, Any]]] | None = None
+    ) -> None:
         """steps: what happens, if chance is not to say."""
         random = Random(seed)
         self.seed = seed
         self.steps: dict[int, list[tuple[str, Any]]] = steps or {}
-        skews = [Skew(node, random.randint(-MOST_SKEW_MS, MOST_SKEW_MS)) for node in range(1, BROKERS + 1)]
+        skews = [
+            Skew(node, random.randint(-MOST_SKEW_MS, MOST_SKEW_MS))
+            for node in range(1, BROKERS + 1)
+        ]
         self.plan: list[Delay | Skew] = [*skews]
         at = FAULTY_S if steps else 2
         while at < FAULTY_S:
@@ -58,7 +83,9 @@ class Schedule:
             one, other = random.sample(range(1, BROKERS + 1), 2)
             length_s = random.randint(1, 8)
             if kind == "slow":
-                slow = Delay(one, other, random.randint(50, 2000), 1000 * at, 1000 * length_s)
+                slow = Delay(
+                    one, other, random.randint(50, 2000), 1000 * at, 1000 * length_s
+                )
                 self.plan.append(slow)
             else:
                 self._add(at, kind, (one, other))
@@ -68,15 +95,17 @@ class Schedule:
             self._add_damage(Random(f"disks {seed}"))
 
     def _add_damage(self, random: Random) -> None:
-        """Now and then a disk is damaged while its broker is down. A random source of its
-        own: all else stays as it is.
+        """Now and then a disk is damaged while its broker is down. A random source of
+        its own: all else stays as it is.
         """
         at = random.randint(3, 12)
         while at < FAULTY_S - 5:
             kind = random.choice(("damage", "damage", "lag"))
             nodes = random.randint(1, BROKERS), random.randrange(1 << 30)
             self._add(at, kind, nodes)
-            self._add(at + random.randint(2, 5), "rot" if kind == "lag" else "restart", nodes)
+            self._add(
+                at + random.randint(2, 5), "rot" if kind == "lag" else "restart", nodes
+            )
             at += random.randint(3, 8)
 
     def _add(self, at: int, kind: str, nodes: tuple[int, int]) -> None:
@@ -88,21 +117,37 @@ class Schedule:
 
 
 class Run:
-    """One schedule on one cluster. problems: what must not have happened, a sentence each."""
+    """One schedule on one cluster. problems: what must not have happened, a sentence
+    each.
+    """
 
     def __init__(self, schedule: Schedule) -> None:
-        self.cluster = Cluster(brokers=BROKERS, seed=schedule.seed, configs=QUICK, faults=schedule.plan)
-        self.acked: dict[int, list[tuple[int, str]]] = {number: [] for number in range(PARTITIONS)}
+        self.cluster = Cluster(
+            brokers=BROKERS, seed=schedule.seed, configs=QUICK, faults=schedule.plan
+        )
+        self.acked: dict[int, list[tuple[int, str]]] = {
+            number: [] for number in range(PARTITIONS)
+        }
         self.sent = 0
         self.seen: dict[tuple[int, int], str] = {}
         self.problems: list[str] = []
         configs = {"min.insync.replicas": "2"}
-        self.cluster.create_topic(TOPIC, PARTITIONS, replication_factor=3, configs=configs)
-        self.producers = [self.cluster.producer(client_id=name, acks="all", retries=1000) for name in ("p", "q")]
+        self.cluster.create_topic(
+            TOPIC, PARTITIONS, replication_factor=3, configs=configs
+        )
+        self.producers = [
+            self.cluster.producer(client_id=name, acks="all", retries=1000)
+            for name in ("p", "q")
+        ]
         self.waiting: list[tuple[int, str, Any]] = []
         self.consumer = self.cluster.consumer(TOPIC, auto_offset_reset="earliest")
-        # A JoinGroup to a coordinator that went without a word waits for max.poll.interval.ms and 5 s, as in Java
-        by_hand = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_interval_ms": 20_000}
+        # A JoinGroup to a coordinator that went without a word waits for
+        # max.poll.interval.ms and 5 s, as in Java
+        by_hand = {
+            "auto_offset_reset": "earliest",
+            "enable_auto_commit": False,
+            "max_poll_interval_ms": 20_000,
+        }
         self.member = self.cluster.consumer(TOPIC, group_id=GROUP, **by_hand)
         self.committed: dict[Any, int] = {}
         brokers = Brokers(self.cluster, {TOPIC: PARTITIONS})
@@ -124,7 +169,13 @@ class Run:
             for partition in range(PARTITIONS):
                 value = f"{number}-{second}-{self.sent}"
                 self.sent += 1
-                self.waiting.append((partition, value, producer.send(TOPIC, value=value, partition=partition)))
+                self.waiting.append(
+                    (
+                        partition,
+                        value,
+                        producer.send(TOPIC, value=value, partition=partition),
+                    )
+                )
 
     def read(self) -> None:
         for partition, records in self._polled(self.consumer, 500).items():
@@ -132,7 +183,9 @@ class Run:
                 self._note(partition.partition, record.offset, record.value.decode())
         for partition, records in self._polled(self.member, 100).items():
             offset = records[-1].offset + 1
-            self.member.commit_async({partition: OffsetAndMetadata(offset)}, self._committed)
+            self.member.commit_async(
+                {partition: OffsetAndMetadata(offset)}, self._committed
+            )
 
     def _polled(self, consumer: Any, timeout_ms: int) -> dict[Any, list[Any]]:
         """A reader sees that a checksum is wrong, and asks again from where it is."""
@@ -149,15 +202,21 @@ class Run:
         """A commit counts once it was acknowledged."""
         if not isinstance(answer, Exception):
             for partition, told in offsets.items():
-                self.committed[partition] = max(self.committed.get(partition, 0), told.offset)
+                self.committed[partition] = max(
+                    self.committed.get(partition, 0), told.offset
+                )
 
     def _note(self, partition: int, offset: int, value: str) -> None:
         known = self.seen.setdefault((partition, offset), value)
         if known != value:
-            self.problems.append(f"{TOPIC}-{partition} offset {offset} was {known}, and is {value}")
+            self.problems.append(
+                f"{TOPIC}-{partition} offset {offset} was {known}, and is {value}"
+            )
 
     def settle(self) -> None:
-        """The faults are over: all brokers are up and in sync within the time that was left."""
+        """The faults are over: all brokers are up and in sync within the time that was
+        left.
+        """
         for node, process in self.cluster._brokers.items():
             if process.state != "up" or not process.broker.ready:
                 self.problems.append(f"broker {node} is not back: {process.state}")
@@ -168,7 +227,9 @@ class Run:
         for partition, value, future in self.waiting:
             try:
                 if not future.is_done:
-                    self.problems.append(f"{value} was neither acknowledged nor refused")
+                    self.problems.append(
+                        f"{value} was neither acknowledged nor refused"
+                    )
                 else:
                     self.acked[partition].append((future.get().offset, value))
             except KafkaError:
@@ -181,68 +242,98 @@ class Run:
             self.problems.append(f"{GROUP} has never committed")
         for partition, offset in self.committed.items():
             if now.get(partition, 0) < offset:
-                self.problems.append(f"{GROUP} had committed {offset} of {partition}, and has {now.get(partition)}")
+                self.problems.append(
+                    f"{GROUP} had committed {offset} of {partition}, and has"
+                    f" {now.get(partition)}"
+                )
         for number in range(PARTITIONS):
             logs = {}
             for node in self.cluster._topics._described(TOPIC, number).replicas:
-                replica = self.cluster._brokers[node].broker.replicas.find(TOPIC, number)
+                replica = self.cluster._brokers[node].broker.replicas.find(
+                    TOPIC, number
+                )
                 if replica is None:
                     self.problems.append(f"broker {node} has no {TOPIC}-{number}")
                     continue
                 try:
                     logs[node] = contents(replica, replica.high_watermark)
                 except KafkaError as error:
-                    self.problems.append(f"{TOPIC}-{number} of broker {node} is damaged: {error}")
+                    self.problems.append(
+                        f"{TOPIC}-{number} of broker {node} is damaged: {error}"
+                    )
             longest = max(logs.values(), key=len, default=[])
             for node, log in logs.items():
                 if log != longest[: len(log)]:
-                    self.problems.append(f"{TOPIC}-{number}: broker {node} has another log")
+                    self.problems.append(
+                        f"{TOPIC}-{number}: broker {node} has another log"
+                    )
             self._look_at_log(number, dict(longest))
         epochs = Counter()
         for event in self.cluster.trace:
             if event.kind == "LeaderElected":
-                epochs[event.detail["topic"], event.detail["partition"], event.detail["leader_epoch"], event.node] = 1
+                epochs[
+                    event.detail["topic"],
+                    event.detail["partition"],
+                    event.detail["leader_epoch"],
+                    event.node,
+                ] = 1
             elif event.kind == "ControllerElected":
                 epochs["the quorum", 0, event.detail["epoch"], event.node] = 1
         leaders = Counter(key[:3] for key in epochs)
-        self.problems += [f"two leaders of {key}" for key, count in leaders.items() if count > 1]
+        self.problems += [
+            f"two leaders of {key}" for key, count in leaders.items() if count > 1
+        ]
 
     def _look_at_log(self, number: int, log: dict[int, str]) -> None:
         for offset, value in self.acked[number]:
             if log.get(offset) != value:
-                self.problems.append(f"{TOPIC}-{number} lost {value}, acknowledged at {offset}: {log.get(offset)}")
+                self.problems.append(
+                    f"{TOPIC}-{number} lost {value}, acknowledged at {offset}:"
+                    f" {log.get(offset)}"
+                )
         twice = [value for value, count in Counter(log.values()).items() if count > 1]
         if twice:
             self.problems.append(f"{TOPIC}-{number} has {twice[:3]} twice")
         for (partition, offset), value in self.seen.items():
             if partition == number and log.get(offset) != value:
-                self.problems.append(f"{TOPIC}-{number} offset {offset} was read as {value}: {log.get(offset)} now")
+                self.problems.append(
+                    f"{TOPIC}-{number} offset {offset} was read as {value}:"
+                    f" {log.get(offset)} now"
+                )
 
 
 class Brokers:
-    """Lets the steps of a schedule happen to the brokers. topics: what must not lose a record, with their partitions.
+    """Lets the steps of a schedule happen to the brokers. topics: what must not lose a
+    record, with their partitions.
 
-    To the controller kill -9 is a loss of power, after which records may be missing (KIP-966). When one replica did
-    lose its power and then all have ended before they were in sync again, who led last leads, whatever it has: that is
-    outside the promise, so the last of them is spared, from a clean stop, too. (Played on Apache Kafka 4.3.1: one of
-    three replicas lost its power, one stopped cleanly, the leader died with the controller, and 19 of 20 acknowledged
-    records were lost.)
+    To the controller kill -9 is a loss of power, after which records may be missing
+    (KIP-966). When one replica did lose its power and then all have ended before they
+    were in sync again, who led last leads, whatever it has: that is outside the
+    promise, so the last of them is spared, from a clean stop, too. (Played on Apache
+    Kafka 4.3.1: one of three replicas lost its power, one stopped cleanly, the leader
+    died with the controller, and 19 of 20 acknowledged records were lost.)
     """
 
     def __init__(self, cluster: Cluster, topics: dict[str, int]) -> None:
         self._cluster, self._topics = cluster, topics
         self._died: set[int] = set()  # since all were in sync
-        self._at_stake: list[set[int]] = []  # replicas of the partitions of which one has lost its power since
+        # replicas of the partitions of which one has lost its power since
+        self._at_stake: list[set[int]] = []
         # Of followers: their leader, the path of its log, and its size when they died
         self._lagging: dict[int, tuple[int, str, int]] = {}
-        self._rotten: set[int] = set()  # nodes on whose disks a bit flipped while they were up
-        self._undamaged: dict[int, dict[str, bytes]] = {}  # what a damaged file held, by node and path
-        self._to_damage: dict[int, Random] = {}  # nodes whose disk is damaged before they start again
+        # nodes on whose disks a bit flipped while they were up
+        self._rotten: set[int] = set()
+        # what a damaged file held, by node and path
+        self._undamaged: dict[int, dict[str, bytes]] = {}
+        # nodes whose disk is damaged before they start again
+        self._to_damage: dict[int, Random] = {}
 
     def strike(self, kind: str, one: int, other: int) -> None:
         cluster = self._cluster
         process = cluster._brokers[one]
-        if kind in ("crash", "silent", "power") or (kind == "stop" and process.state == "up"):
+        if kind in ("crash", "silent", "power") or (
+            kind == "stop" and process.state == "up"
+        ):
             self._end(kind, one)
         elif kind == "damage" and process.state == "up":
             self._end_and_damage(one, Random(other))
@@ -268,26 +359,39 @@ class Brokers:
             cluster.heal()
 
     def _end_and_damage(self, one: int, random: Random) -> None:
-        """A clean stop, or kill -9, of a broker whose disk will be damaged. As when power is lost, the others have all
-        that it has, and don't all end before it is whole again.
+        """A clean stop, or kill -9, of a broker whose disk will be damaged. As when
+        power is lost, the others have all that it has, and don't all end before it is
+        whole again.
         """
         if not self._are_whole():
             return
-        self._died, self._at_stake = set(), [set(each.replicas) for each in self._all() if one in each.replicas]
+        self._died, self._at_stake = (
+            set(),
+            [set(each.replicas) for each in self._all() if one in each.replicas],
+        )
         if one in VOTERS:
             self._at_stake.append(set(VOTERS))
         self._to_damage[one] = random
         self._end(random.choice(("stop", "crash", "silent")), one)
 
     def _let_lag(self, one: int, random: Random) -> None:
-        """A follower dies, and its leader's disk will flip a bit in what it comes back for."""
-        followed = [(number, each) for number, each in enumerate(self._all()) if one in each.replicas]
+        """A follower dies, and its leader's disk will flip a bit in what it comes back
+        for.
+        """
+        followed = [
+            (number, each)
+            for number, each in enumerate(self._all())
+            if one in each.replicas
+        ]
         led = [(number, each.leader) for number, each in followed if each.leader != one]
         if self._are_whole() and led:
             number, leader = random.choice(led)
             path = f"{TOPIC}-{number}/{file_name(0, LOG)}"
             size = self._cluster._brokers[leader].disk.open(path).size
-            self._died, self._at_stake = set(), [set(each.replicas) for _, each in followed]
+            self._died, self._at_stake = (
+                set(),
+                [set(each.replicas) for _, each in followed],
+            )
             self._end("crash", one)
             self._lagging[one] = leader, path, size
 
@@ -305,7 +409,9 @@ class Brokers:
         """What nobody has asked for yet is found at the next start."""
         for node in [*self._rotten]:
             died = {*self._died, node}
-            if are_faults_over or not any(replicas <= died for replicas in self._at_stake):
+            if are_faults_over or not any(
+                replicas <= died for replicas in self._at_stake
+            ):
                 self._died = died
                 self._cluster.crash(node)
                 self._cluster.restart(node)
@@ -318,7 +424,9 @@ class Brokers:
         self._cluster.restart(one)
 
     def put_back(self) -> None:
-        """A broker that refuses its damaged disk says so, and gets the undamaged file back."""
+        """A broker that refuses its damaged disk says so, and gets the undamaged file
+        back.
+        """
         for node, files in self._undamaged.items():
             process = self._cluster._brokers[node]
             if files and process.state == "down" and process.broker.stopped is not None:
@@ -337,50 +445,87 @@ class Brokers:
         self._died = died
         if kind == "stop":
             self._cluster.stop(one)
-        elif kind == "power" and whole:  # records that no other replica has are outside the promise
-            self._at_stake = [set(each.replicas) for each in self._all() if one in each.replicas]
+        elif kind == "power" and whole:
+            # records that no other replica has are outside the promise
+            self._at_stake = [
+                set(each.replicas) for each in self._all() if one in each.replicas
+            ]
             self._cluster.crash(one, power=True, silent=True)
         else:
             self._cluster.crash(one, silent=kind == "silent")
 
     def _are_whole(self) -> bool:
-        """Whether all replicas are in sync, and all brokers there: one just restarted may still count as in sync."""
+        """Whether all replicas are in sync, and all brokers there: one just restarted
+        may still count as in sync.
+        """
         brokers = self._cluster._brokers.values()
-        if self._rotten or not all(each.state == "up" and each.broker.ready for each in brokers):
+        if self._rotten or not all(
+            each.state == "up" and each.broker.ready for each in brokers
+        ):
             return False
         return all(len(each.isr) == len(each.replicas) for each in self._all())
 
     def _all(self) -> list[Any]:
         described = self._cluster._topics._described
-        return [described(name, number) for name, count in self._topics.items() for number in range(count)]
+        return [
+            described(name, number)
+            for name, count in self._topics.items()
+            for number in range(count)
+        ]
 
 
-FILES = (".log", ".log", ".log", ".log", ".index", ".timeindex", ".snapshot", "checkpoint", "metadata-0", ".metadata")
+FILES = (
+    ".log",
+    ".log",
+    ".log",
+    ".log",
+    ".index",
+    ".timeindex",
+    ".snapshot",
+    "checkpoint",
+    "metadata-0",
+    ".metadata",
+)
 
 
 def damage(disk: MemoryDisk, random: Random) -> dict[str, bytes]:
-    """Damage a file: a flipped bit mostly, or its end is lost, or all of it. Returns what it held. Of the metadata only
-    bits flip: the promises of the quorum are made by voters that remember what they said (the Raft paper, section 5).
+    """Damage a file: a flipped bit mostly, or its end is lost, or all of it. Returns
+    what it held. Of the metadata only bits flip: the promises of the quorum are made by
+    voters that remember what they said (the Raft paper, section 5).
     """
     kind = random.choice(FILES)
     of_metadata = kind == "metadata-0"
-    paths = [path for path, file in disk.files().items() if file.size and not path.endswith("quorum-state")]
+    paths = [
+        path
+        for path, file in disk.files().items()
+        if file.size and not path.endswith("quorum-state")
+    ]
     if of_metadata:
-        paths = [path for path in paths if METADATA_LOG in path and path.endswith(".log")]
+        paths = [
+            path for path in paths if METADATA_LOG in path and path.endswith(".log")
+        ]
     else:
-        paths = [path for path in paths if METADATA_LOG not in path and path.endswith(kind)]
+        paths = [
+            path for path in paths if METADATA_LOG not in path and path.endswith(kind)
+        ]
     if not paths:
         return {}
     path = random.choice(paths)
     before = disk.read(path)
-    how = "flip" if of_metadata else random.choice(("flip", "flip", "flip", "cut", "empty", "delete"))
+    how = (
+        "flip"
+        if of_metadata
+        else random.choice(("flip", "flip", "flip", "cut", "empty", "delete"))
+    )
     if how == "delete":
         disk.remove(path)
     else:
         data = bytearray(before)
         at = random.randrange(len(data))
         data[at] ^= 1 << random.randrange(8)
-        disk.write_atomic(path, {"flip": bytes(data), "cut": before[:at], "empty": b""}[how])
+        disk.write_atomic(
+            path, {"flip": bytes(data), "cut": before[:at], "empty": b""}[how]
+        )
     return {path: before}
 
 
@@ -392,6 +537,9 @@ def contents(replica: Any, up_to: int) -> list[tuple[int, str]]:
         data = bytearray().join(replica.log.read(offset, 1 << 20, up_to))
         for header, batch in batches(data):
             check_crc(batch, header)
-            found += [(record.offset, bytes(record.value).decode()) for record in decode_batch(batch)]
+            found += [
+                (record.offset, bytes(record.value).decode())
+                for record in decode_batch(batch)
+            ]
             offset = header.next_offset
     return [(offset, value) for offset, value in found if offset < up_to]

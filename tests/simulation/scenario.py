@@ -1,11 +1,14 @@
-"""A busy run and the digest of its trace. As a script it prints the digest, to compare processes and Pythons."""
+"""A busy run and the digest of its trace. As a script it prints the digest, to compare
+processes and Pythons.
+"""
 
 import hashlib
 import json
 import sys
 from pathlib import Path
 
-if __name__ == "__main__":  # another Python runs this file, without the project installed
+# another Python runs this file, without the project installed
+if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
@@ -24,7 +27,12 @@ FAULTS = [
 
 def copy(cluster, consumer, producer):
     for record in consumer:
-        producer.send("copies", key=record.key, value=record.value, headers=[("from", str(record))])
+        producer.send(
+            "copies",
+            key=record.key,
+            value=record.value,
+            headers=[("from", str(record))],
+        )
         producer.flush()
         cluster.sleep(0.01)
 
@@ -32,12 +40,20 @@ def copy(cluster, consumer, producer):
 def run(seed):
     cluster = Cluster(seed=seed, faults=FAULTS)
     cluster.create_topic("orders", partitions=4)
-    cluster.create_topic("copies", partitions=2, configs={"message.timestamp.type": "LogAppendTime"})
+    cluster.create_topic(
+        "copies", partitions=2, configs={"message.timestamp.type": "LogAppendTime"}
+    )
     producer = cluster.producer(batch_size=300, linger_ms=3)
-    reader = cluster.consumer("orders", auto_offset_reset="earliest", max_poll_records=7)
+    reader = cluster.consumer(
+        "orders", auto_offset_reset="earliest", max_poll_records=7
+    )
     cluster.start(copy, cluster, reader, cluster.producer())
     for n in range(120):
-        producer.send("orders", key=None if n % 3 else f"customer {n % 11}", value={"n": n, "total": n * 1.25})
+        producer.send(
+            "orders",
+            key=None if n % 3 else f"customer {n % 11}",
+            value={"n": n, "total": n * 1.25},
+        )
         cluster.run(seconds=0.05)
     cluster.create_partitions("orders", 5)
     late = cluster.consumer("orders", "copies", auto_offset_reset="earliest")

@@ -1,5 +1,6 @@
-"""Disks that flip bits or lose them, under a replicated cluster (virtual clock): what is damaged spreads to nobody, and
-every acknowledged record stays readable while another replica has it.
+"""Disks that flip bits or lose them, under a replicated cluster (virtual clock): what
+is damaged spreads to nobody, and every acknowledged record stays readable while another
+replica has it.
 """
 
 import pytest
@@ -82,7 +83,9 @@ def written(**more):
 
 @pytest.mark.parametrize("what", HEADER)
 def test_a_follower_refuses_what_its_leader_reads_damaged_and_another_leads(what):
-    """A bit flips on the leader's disk while a follower is away; the follower comes back, and copies from there."""
+    """A bit flips on the leader's disk while a follower is away; the follower comes
+    back, and copies from there.
+    """
     cluster = written()
     leader, (one, _) = cluster.leader("orders"), followers(cluster)
     stopped(cluster, one)
@@ -138,14 +141,21 @@ def test_a_leader_whose_bytes_are_damaged_says_which_file_and_offset(monkeypatch
     cluster.restart(one)
     cluster.run_until(is_healed(cluster), 30)
     wrong = "the batch at offset 10 does not match its checksum"
-    refused = f"orders-0: node {leader} gives damaged records for 10: {wrong}. It is asked for again"
-    found = f"{LOG_FILE} is damaged at offset 10: {wrong}; this replica is offline, and fetches it again"
+    refused = (
+        f"orders-0: node {leader} gives damaged records for 10: {wrong}. It is asked"
+        " for again"
+    )
+    found = (
+        f"{LOG_FILE} is damaged at offset 10: {wrong}; this replica is offline, and"
+        " fetches it again"
+    )
     assert said == [(one, refused), (leader, found)]
 
 
 def test_who_is_alone_in_sync_keeps_what_it_has_until_another_one_is():
-    """A leader that is the only one in sync is damaged: it goes on with what is left, and
-    makes room as soon as another replica, which had the lost records too, is in sync.
+    """A leader that is the only one in sync is damaged: it goes on with what is left,
+    and makes room as soon as another replica, which had the lost records too, is in
+    sync.
     """
     cluster, replicas = five()
     cluster.alter_configs("orders", {"min.insync.replicas": 1})
@@ -224,8 +234,8 @@ def test_a_node_that_can_write_nothing_stops_with_a_line_and_the_others_go_on():
 
 
 def test_a_voter_refuses_damaged_metadata_and_who_sends_it_stops(monkeypatch):
-    """The active controller reads a flipped bit to a voter that comes back; asked again, it
-    looks itself, and stops: another voter leads, and has these records.
+    """The active controller reads a flipped bit to a voter that comes back; asked
+    again, it looks itself, and stops: another voter leads, and has these records.
     """
     said = notices(monkeypatch)
     cluster = written()
@@ -247,7 +257,9 @@ def test_a_voter_refuses_damaged_metadata_and_who_sends_it_stops(monkeypatch):
 
 
 def test_a_follower_may_begin_within_a_batch_where_its_leaders_log_begins_after_delete_records():
-    """KIP-107: the log start offset lies within a batch, which a new follower gets whole."""
+    """KIP-107: the log start offset lies within a batch, which a new follower gets
+    whole.
+    """
     cluster = three()
     late = followers(cluster)[0]
     stopped(cluster, late)

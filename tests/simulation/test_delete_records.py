@@ -1,4 +1,6 @@
-"""DeleteRecords (KIP-107) with replicas: answered when every replica on a live broker has forgotten the records."""
+"""DeleteRecords (KIP-107) with replicas: answered when every replica on a live broker
+has forgotten the records.
+"""
 
 import pytest
 
@@ -10,8 +12,15 @@ from tests.simulation.three_brokers import followers, isr, sent, three
 
 def log_starts(cluster):
     """By broker, where its log of orders begins."""
-    brokers = {node: process.broker for node, process in cluster._brokers.items() if process.broker is not None}
-    return {node: broker.replicas.find("orders", 0).log.log_start_offset for node, broker in brokers.items()}
+    brokers = {
+        node: process.broker
+        for node, process in cluster._brokers.items()
+        if process.broker is not None
+    }
+    return {
+        node: broker.replicas.find("orders", 0).log.log_start_offset
+        for node, broker in brokers.items()
+    }
 
 
 def test_when_the_answer_comes_all_replicas_have_forgotten():
@@ -51,7 +60,9 @@ def test_a_replica_on_a_broker_that_is_down_is_not_waited_for():
 
 
 def test_who_lives_and_does_not_fetch_lets_the_request_time_out():
-    cluster = Cluster(brokers=3, seed=3, configs=QUICK | {"broker.session.timeout.ms": 600_000})
+    cluster = Cluster(
+        brokers=3, seed=3, configs=QUICK | {"broker.session.timeout.ms": 600_000}
+    )
     cluster.create_topic("orders", replication_factor=3)
     sent(cluster, *"abcd")
     cluster.cut(cluster.leader("orders"), followers(cluster)[0])

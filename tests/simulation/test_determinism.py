@@ -1,4 +1,6 @@
-"""Same seed and same calls: the same trace, in this process, in another, under any hash seed and Python version."""
+"""Same seed and same calls: the same trace, in this process, in another, under any hash
+seed and Python version.
+"""
 
 import os
 import subprocess
@@ -13,9 +15,15 @@ HERE = Path(__file__).resolve()
 
 
 def elsewhere(python, hash_seed, seed=7):
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": hash_seed,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     script = [python, str(HERE.with_name("scenario.py")), str(seed)]
-    done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        script, env=environment, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()[-1]
 
@@ -23,7 +31,9 @@ def elsewhere(python, hash_seed, seed=7):
 def other_pythons():
     """Interpreters of other versions that this machine happens to have."""
     versions = Path.home() / ".pyenv" / "versions"
-    found = sorted([*versions.glob("3.12.*/bin/python"), *versions.glob("3.1[34].*/bin/python")])
+    found = sorted(
+        [*versions.glob("3.12.*/bin/python"), *versions.glob("3.1[34].*/bin/python")]
+    )
     return found or [None]
 
 
@@ -52,11 +62,15 @@ def test_another_process_and_other_hash_seeds_change_nothing(hash_seed):
     assert elsewhere(sys.executable, hash_seed) == scenario.digest(7)
 
 
-@pytest.mark.parametrize("python", other_pythons(), ids=lambda python: python and python.parts[-3])
+@pytest.mark.parametrize(
+    "python", other_pythons(), ids=lambda python: python and python.parts[-3]
+)
 def test_another_version_of_python_changes_nothing(python):
     if python is None:
         pytest.skip("no other Python here")
-    if subprocess.run([python, "-c", "import greenlet"], capture_output=True).returncode:
+    if subprocess.run(
+        [python, "-c", "import greenlet"], capture_output=True
+    ).returncode:
         pytest.skip("greenlet is not installed there")
     assert elsewhere(str(python), "0") == scenario.digest(7)
 
@@ -68,7 +82,10 @@ def test_one_more_client_changes_nothing_for_the_random_choices_of_the_others():
         cluster = Cluster(seed=3)
         cluster.create_topic("orders", partitions=6)
         producers = [cluster.producer(batch_size=100) for _ in range(1 + more)]
-        return [producers[0].send("orders", value="x" * 60).get().partition for _ in range(10)]
+        return [
+            producers[0].send("orders", value="x" * 60).get().partition
+            for _ in range(10)
+        ]
 
     assert sticky(0) == sticky(2)
 

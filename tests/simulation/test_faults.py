@@ -21,7 +21,11 @@ def values(records):
 
 
 def kinds(cluster, node):
-    return [event.kind for event in cluster.trace if event.node == node and event.kind.startswith("Node")]
+    return [
+        event.kind
+        for event in cluster.trace
+        if event.node == node and event.kind.startswith("Node")
+    ]
 
 
 # brokers
@@ -38,21 +42,29 @@ def test_a_broker_that_crashed_keeps_what_it_acknowledged_and_replays_its_metada
     assert not late.is_done
     cluster.restart(1)
     assert late.get().offset == 1
-    assert values(cluster.records("log")) == ["a", "b"] and cluster.leader("log", 0) == 1
+    assert (
+        values(cluster.records("log")) == ["a", "b"] and cluster.leader("log", 0) == 1
+    )
     assert kinds(cluster, "broker 1") == ["NodeCrashed", "NodeRestarted"]
 
 
 def test_without_a_broker_a_blocking_call_says_that_time_ran_out():
     cluster = made()
-    producer = cluster.producer(delivery_timeout_ms=5000, request_timeout_ms=1000, linger_ms=0)
+    producer = cluster.producer(
+        delivery_timeout_ms=5000, request_timeout_ms=1000, linger_ms=0
+    )
     producer.send("log", value="a").get()
     cluster.crash(1)
     failed = producer.send("log", value="b")
-    with pytest.raises(KafkaTimeoutError, match="not acknowledged within delivery_timeout_ms"):
+    with pytest.raises(
+        KafkaTimeoutError, match="not acknowledged within delivery_timeout_ms"
+    ):
         failed.get()
     with pytest.raises(KafkaTimeoutError, match="is one up"):
         cluster.create_topic("more")
-    with pytest.raises(IllegalStateError, match=r"no broker is up: cluster.restart\(1\)"):
+    with pytest.raises(
+        IllegalStateError, match=r"no broker is up: cluster.restart\(1\)"
+    ):
         cluster.records("log")
 
 
@@ -79,7 +91,9 @@ def test_a_frozen_broker_answers_when_it_goes_on():
 
 
 @pytest.mark.parametrize("answer", [False, True])
-def test_kip_98_a_lost_request_or_answer_is_retried_and_nothing_is_written_twice(answer):
+def test_kip_98_a_lost_request_or_answer_is_retried_and_nothing_is_written_twice(
+    answer,
+):
     cluster = made(faults=[Lose("producer 1", 1, "Produce", nth=2, answer=answer)])
     producer = cluster.producer()
     for value in "abc":
@@ -98,7 +112,10 @@ def test_without_idempotence_a_lost_answer_writes_a_record_twice():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_kip_98_five_in_flight_and_a_bad_network_keep_order_and_lose_nothing(seed):
-    faults = [Lose("producer 1", 1, "Produce", chance_percent=20, answer=answer) for answer in (False, True)]
+    faults = [
+        Lose("producer 1", 1, "Produce", chance_percent=20, answer=answer)
+        for answer in (False, True)
+    ]
     cluster = Cluster(seed=seed, faults=faults)
     cluster.create_topic("log")
     producer = cluster.producer(batch_size=150, linger_ms=1)
@@ -106,16 +123,23 @@ def test_kip_98_five_in_flight_and_a_bad_network_keep_order_and_lose_nothing(see
         producer.send("log", value=f"{n:02}" + "x" * 30)
         cluster.run(seconds=0.002)
     producer.flush()
-    assert [value[:2] for value in values(cluster.records("log"))] == [f"{n:02}" for n in range(60)]
+    assert [value[:2] for value in values(cluster.records("log"))] == [
+        f"{n:02}" for n in range(60)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_consumer_on_a_bad_network_reads_everything_once(seed):
     apis = ("Fetch", "ListOffsets", "Metadata")
-    faults = [Lose("consumer 1", 1, api, chance_percent=20, answer=True) for api in apis]
+    faults = [
+        Lose("consumer 1", 1, api, chance_percent=20, answer=True) for api in apis
+    ]
     cluster = Cluster(seed=seed, faults=faults)
     cluster.create_topic("log")
-    producer, consumer = cluster.producer(), cluster.consumer("log", auto_offset_reset="earliest")
+    producer, consumer = (
+        cluster.producer(),
+        cluster.consumer("log", auto_offset_reset="earliest"),
+    )
     found = []
     for n in range(30):
         producer.send("log", value=str(n)).get()
@@ -143,9 +167,18 @@ def test_a_cut_by_hand_is_told_and_one_of_several_heals_alone():
         cluster.cut(producer, broker)
     cluster.heal(producer, 2)
     cluster.heal()
-    told = [(event.kind, event.detail["one"]) for event in cluster.trace if event.kind.startswith("Link")]
+    told = [
+        (event.kind, event.detail["one"])
+        for event in cluster.trace
+        if event.kind.startswith("Link")
+    ]
     cut, healed = "LinkCut", "LinkHealed"
-    assert told == [(cut, "broker 1"), (cut, "broker 2"), (healed, "broker 2"), (healed, "broker 1")]
+    assert told == [
+        (cut, "broker 1"),
+        (cut, "broker 2"),
+        (healed, "broker 2"),
+        (healed, "broker 1"),
+    ]
     with pytest.raises(TypeError, match="heal"):
         cluster.heal(producer)
 
@@ -157,7 +190,11 @@ def test_a_request_that_is_not_answered_in_time_costs_the_connection_and_is_sent
     cluster.run(seconds=1)
     assert producer.send("log", value="b").get().offset == 1
     assert values(cluster.records("log")) == ["a", "b"]
-    connections = {e.detail["connection"] for e in cluster.trace if e.kind == "RequestSent" and e.node == "producer 1"}
+    connections = {
+        e.detail["connection"]
+        for e in cluster.trace
+        if e.kind == "RequestSent" and e.node == "producer 1"
+    }
     assert len(connections) > 1
 
 
@@ -167,7 +204,9 @@ def test_a_broker_that_goes_without_a_word_costs_its_clients_their_request_timeo
     producer.send("log", value="a").get()
     cluster.run(seconds=2)
     began = cluster.now_ms
-    assert producer.send("log", value="b").get().offset == 1, "the machine is back, and resets the connection"
+    assert producer.send("log", value="b").get().offset == 1, (
+        "the machine is back, and resets the connection"
+    )
     assert cluster.now_ms - began < 1000
     cluster.crash(1, silent=True)
     waiting = producer.send("log", value="c")
@@ -175,7 +214,9 @@ def test_a_broker_that_goes_without_a_word_costs_its_clients_their_request_timeo
     cluster.restart(1)
     began = cluster.now_ms
     assert waiting.get().offset == 2
-    assert 1900 < cluster.now_ms - began < 3000, "what was sent before is gone, and nobody says so"
+    assert 1900 < cluster.now_ms - began < 3000, (
+        "what was sent before is gone, and nobody says so"
+    )
 
 
 def test_a_reset_breaks_connections_and_loses_what_is_on_its_way():
@@ -188,13 +229,21 @@ def test_a_reset_breaks_connections_and_loses_what_is_on_its_way():
 
 
 def test_a_plan_crashes_freezes_and_delays_at_its_times():
-    plan = [Crash(1, at_ms=1000, restart_after_ms=500), Freeze(1, at_ms=3000, for_ms=700), Delay(1, "producer 1", 100)]
+    plan = [
+        Crash(1, at_ms=1000, restart_after_ms=500),
+        Freeze(1, at_ms=3000, for_ms=700),
+        Delay(1, "producer 1", 100),
+    ]
     cluster = made(faults=plan)
     began = cluster.now_ms
     cluster.producer().send("log", value="a").get()
     assert cluster.now_ms - began > 700
     cluster.run(seconds=5)
-    assert [(e.at, e.kind) for e in cluster.trace if e.node == "broker 1" and e.kind.startswith("Node")] == [
+    assert [
+        (e.at, e.kind)
+        for e in cluster.trace
+        if e.node == "broker 1" and e.kind.startswith("Node")
+    ] == [
         (1000, "NodeCrashed"),
         (1500, "NodeRestarted"),
         (3000, "NodeFrozen"),
@@ -205,9 +254,14 @@ def test_a_plan_crashes_freezes_and_delays_at_its_times():
 def test_a_wall_clock_that_is_off_shows_in_timestamps_and_moves_no_deadline():
     def timestamps(*faults):
         cluster = made(faults=faults)
-        cluster.create_topic("stamped", configs={"message.timestamp.type": "LogAppendTime"})
+        cluster.create_topic(
+            "stamped", configs={"message.timestamp.type": "LogAppendTime"}
+        )
         producer = cluster.producer()
-        return [producer.send(topic, value="x").get().timestamp for topic in ("log", "stamped")], cluster.now_ms
+        return [
+            producer.send(topic, value="x").get().timestamp
+            for topic in ("log", "stamped")
+        ], cluster.now_ms
 
     (created, appended), now_ms = timestamps()
     assert timestamps(Skew("producer 1", -5000)) == ([created - 5000, appended], now_ms)
@@ -226,7 +280,10 @@ def test_a_fault_is_one_line_to_paste():
 
 def test_a_crashed_client_says_so_and_starts_again_without_memory():
     cluster = made()
-    producer, consumer = cluster.producer(linger_ms=60_000), cluster.consumer("log", auto_offset_reset="earliest")
+    producer, consumer = (
+        cluster.producer(linger_ms=60_000),
+        cluster.consumer("log", auto_offset_reset="earliest"),
+    )
     cluster.producer().send("log", value="a").get()
     assert len(consumer.poll(timeout_ms=1000)[LOG]) == 1
     producer.send("log", value="lost")
@@ -245,7 +302,10 @@ def test_a_crashed_client_says_so_and_starts_again_without_memory():
 def test_a_program_runs_on_the_virtual_clock_beside_the_others():
     cluster = made()
     cluster.create_topic("invoices")
-    orders, consumer = cluster.producer(), cluster.consumer("log", auto_offset_reset="earliest")
+    orders, consumer = (
+        cluster.producer(),
+        cluster.consumer("log", auto_offset_reset="earliest"),
+    )
 
     def billing(consumer, producer):
         for record in consumer:
@@ -255,7 +315,11 @@ def test_a_program_runs_on_the_virtual_clock_beside_the_others():
     for n in range(3):
         orders.send("log", value=str(n))
         cluster.run(seconds=1)
-    assert values(cluster.records("invoices")) == ["invoice for 0", "invoice for 1", "invoice for 2"]
+    assert values(cluster.records("invoices")) == [
+        "invoice for 0",
+        "invoice for 1",
+        "invoice for 2",
+    ]
     assert repr(program) == "<program billing: running, waits in poll>"
 
 
@@ -307,7 +371,9 @@ def test_a_client_that_was_closed_starts_again_without_having_crashed():
     cluster.restart(program)
     cluster.run(seconds=2)
     assert kinds(cluster, consumer.name) == ["NodeRestarted"]
-    assert [event.kind for event in cluster.trace if event.node == consumer.name].count("RecordsPolled") == 1
+    assert [event.kind for event in cluster.trace if event.node == consumer.name].count(
+        "RecordsPolled"
+    ) == 1
 
 
 def test_a_program_that_crashes_itself_goes_no_further():
@@ -343,7 +409,9 @@ def test_a_frozen_program_stands_still_and_goes_on():
 
 
 def invoices(call):
-    """Lesson 04 on paper: orders to invoices, committed after each; crashed at a blocking call and started again."""
+    """Lesson 04 on paper: orders to invoices, committed after each; crashed at a
+    blocking call and started again.
+    """
     cluster = made(faults=[] if call is None else [Crash("write_invoices", call=call)])
     cluster.create_topic("invoices")
     shop = cluster.producer()
@@ -361,7 +429,11 @@ def invoices(call):
             cluster.sleep(0.1)  # until groups are here: a commit takes a while
             committed[LOG] = record.offset + 1
 
-    program = cluster.start(write_invoices, cluster.consumer(auto_offset_reset="earliest"), cluster.producer())
+    program = cluster.start(
+        write_invoices,
+        cluster.consumer(auto_offset_reset="earliest"),
+        cluster.producer(),
+    )
     cluster.run(seconds=10)
     if call is not None:
         assert program.state == "crashed"
@@ -375,7 +447,13 @@ def invoices(call):
 
 def test_lesson_04_committing_after_the_work_is_at_least_once_wherever_it_crashes():
     found, calls = invoices(call=None)
-    assert found == ["0", "1", "2", "3"] and calls[:5] == ["poll", "send", "flush", "sleep", "poll"]
+    assert found == ["0", "1", "2", "3"] and calls[:5] == [
+        "poll",
+        "send",
+        "flush",
+        "sleep",
+        "poll",
+    ]
     outcomes = {call: invoices(call)[0] for call in range(1, len(calls) + 1)}
     assert all(set(found) == {"0", "1", "2", "3"} for found in outcomes.values())
     repeated = {calls[call - 1] for call, found in outcomes.items() if len(found) > 4}
@@ -389,7 +467,9 @@ def test_an_error_in_a_program_is_raised_by_the_next_run_with_its_lines():
         for record in consumer:
             int(record.value)
 
-    program = cluster.start(broken, cluster.consumer("log", auto_offset_reset="earliest"))
+    program = cluster.start(
+        broken, cluster.consumer("log", auto_offset_reset="earliest")
+    )
     cluster.producer().send("log", value="not a number")
     with pytest.raises(ValueError, match="not a number") as caught:
         cluster.run(seconds=10)

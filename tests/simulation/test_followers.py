@@ -15,10 +15,15 @@ def test_kip_227_a_leader_without_room_for_sessions_has_followers_nevertheless()
 
 def test_a_leader_hears_where_a_follower_whose_retention_was_faster_begins():
     cluster = three(**{"log.retention.check.interval.ms": 10**9})
-    cluster.alter_configs("orders", {"retention.ms": 1000, "internal.segment.bytes": 100})
+    cluster.alter_configs(
+        "orders", {"retention.ms": 1000, "internal.segment.bytes": 100}
+    )
     assert sent(cluster, "a", "b", "c") == [0, 1, 2]
     cluster.run(seconds=5)
-    leader, follower = (cluster._brokers[node].broker for node in (cluster.leader("orders"), followers(cluster)[0]))
+    leader, follower = (
+        cluster._brokers[node].broker
+        for node in (cluster.leader("orders"), followers(cluster)[0])
+    )
     follower.replicas._clean_up(follower.now)
     begin = follower.replicas.find("orders", 0).log.log_start_offset
     assert begin > 0
@@ -28,10 +33,16 @@ def test_a_leader_hears_where_a_follower_whose_retention_was_faster_begins():
 
 
 @pytest.mark.parametrize("under_way", [5, 3])
-def test_kip_98_no_more_batches_are_under_way_than_a_leader_recognises_however_many_leaders_there_are(under_way):
-    """The old leader went without a word with some of them; the new one has them, and only remembers the last five."""
+def test_kip_98_no_more_batches_are_under_way_than_a_leader_recognises_however_many_leaders_there_are(
+    under_way,
+):
+    """The old leader went without a word with some of them; the new one has them, and
+    only remembers the last five.
+    """
     cluster = Cluster(brokers=5, seed=3, configs=QUICK)
-    cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": 2})
+    cluster.create_topic(
+        "orders", replication_factor=3, configs={"min.insync.replicas": 2}
+    )
     cluster.create_topic("payments", 5, replication_factor=1)
     cluster.create_topic("refunds", replication_factor=3)
     old = cluster.leader("orders")
@@ -51,12 +62,16 @@ def test_kip_98_no_more_batches_are_under_way_than_a_leader_recognises_however_m
     cluster.run_until(lambda: cluster.leader("orders") == new, 20)
     cluster.thaw(slow)
     cluster.run_until(lambda: isr(cluster) == {slow, new}, 20)
-    producer.send("refunds", value="whose leader it has to ask for, and so hears of the new one")
+    producer.send(
+        "refunds", value="whose leader it has to ask for, and so hears of the new one"
+    )
     for number in range(under_way, 12):
         futures.append(producer.send("orders", value=str(number)))
         cluster.run_ms(100)
     cluster.run_until(lambda: all(future.is_done for future in futures), 60)
     assert [future.get().offset for future in futures] == list(range(1, 13))
-    replica = cluster._brokers[cluster.leader("orders")].broker.replicas.find("orders", 0)
+    replica = cluster._brokers[cluster.leader("orders")].broker.replicas.find(
+        "orders", 0
+    )
     written = [value for _, value in contents(replica, replica.high_watermark)]
     assert written == ["first", *(str(number) for number in range(12))]

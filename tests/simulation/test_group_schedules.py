@@ -1,5 +1,5 @@
-"""What a consumer group promises, over 500 seeded schedules of crashes, freezes, resets and delays; and that the
-detectors would notice if it were broken.
+"""What a consumer group promises, over 500 seeded schedules of crashes, freezes, resets
+and delays; and that the detectors would notice if it were broken.
 
 A failure prints its schedule. Schedule(number) replays it.
 """
@@ -22,16 +22,24 @@ def broken(run):
     """What is wrong with a run, in words."""
     found = [f"{each.name} at {each.at} ms: {each.what}" for each in run.anomalies]
     if not run.settled:
-        read = {name: sorted(consumer.assignment()) for name, consumer in run.consumers.items()}
+        read = {
+            name: sorted(consumer.assignment())
+            for name, consumer in run.consumers.items()
+        }
         found.append(f"not settled: {read}")
     return found
 
 
-CHUNKS = [pytest.param(first, marks=[pytest.mark.slow] if first else []) for first in range(0, SCHEDULES, CHUNK)]
+CHUNKS = [
+    pytest.param(first, marks=[pytest.mark.slow] if first else [])
+    for first in range(0, SCHEDULES, CHUNK)
+]
 
 
 @pytest.mark.parametrize("first", CHUNKS)
-def test_a_group_never_has_two_owners_never_moves_early_and_settles_when_faults_stop(first):
+def test_a_group_never_has_two_owners_never_moves_early_and_settles_when_faults_stop(
+    first,
+):
     for number in range(first, first + CHUNK):
         schedule = Schedule(number)
         assert not broken(Run(schedule)), schedule
@@ -50,7 +58,9 @@ def generation_is_not_checked(patch):
         right = getattr(ClassicGroup, name)
 
         def call(group, *args):
-            of_this_generation(next(each for each in args if isinstance(each, Message)), group)
+            of_this_generation(
+                next(each for each in args if isinstance(each, Message)), group
+            )
             return right(group, *args)
 
         patch.setattr(ClassicGroup, name, call)
@@ -95,7 +105,11 @@ def a_commit_is_accepted_of_anybody(patch):
 
 
 def a_member_is_kept_after_its_session_timeout(patch):
-    patch.setattr(ClassicGroup, "heard", lambda self, member_id, now: self._sessions.set(member_id, None))
+    patch.setattr(
+        ClassicGroup,
+        "heard",
+        lambda self, member_id, now: self._sessions.set(member_id, None),
+    )
 
 
 def a_sync_is_answered_to_an_old_generation(patch):
@@ -119,18 +133,32 @@ BREAKS = [
 
 
 def a_static_member_sleeps_through_a_generation():
-    """It freezes between JoinGroup and SyncGroup, for longer than the others wait and shorter than its session."""
+    """It freezes between JoinGroup and SyncGroup, for longer than the others wait and
+    shorter than its session.
+    """
     schedule = Schedule(0)
-    schedule.static, schedule.protocol, schedule.members, schedule.partitions = True, "range", 2, 4
+    schedule.static, schedule.protocol, schedule.members, schedule.partitions = (
+        True,
+        "range",
+        2,
+        4,
+    )
     schedule.faults = []
     freeze = "freeze as it joins", "consumer 2", 12_500
-    schedule.steps = [(10_000, ("join", "", 0)), (10_001, freeze), (12_500, ("join", "", 0))]
+    schedule.steps = [
+        (10_000, ("join", "", 0)),
+        (10_001, freeze),
+        (12_500, ("join", "", 0)),
+    ]
     return schedule
 
 
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_the_detectors_notice_when(break_it, monkeypatch):
-    schedules = [a_static_member_sleeps_through_a_generation(), *map(Schedule, range(150))]
+    schedules = [
+        a_static_member_sleeps_through_a_generation(),
+        *map(Schedule, range(150)),
+    ]
     assert not broken(Run(schedules[0]))
     break_it(monkeypatch)
     assert any(broken(Run(schedule)) for schedule in schedules)

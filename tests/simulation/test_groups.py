@@ -1,4 +1,6 @@
-"""Consumer groups in the simulation: what a member lives through, and what its program sees of it."""
+"""Consumer groups in the simulation: what a member lives through, and what its program
+sees of it.
+"""
 
 import pytest
 
@@ -41,14 +43,21 @@ def test_a_group_shares_the_partitions_and_reads_everything_once(cluster):
         cluster.start(reads, each, seen)
     cluster.run(seconds=15)
     assert sorted(numbers(each) for each in consumers) == [[0, 1], [2, 3], [4, 5]]
-    assert sorted(seen) == [(partition, offset) for partition in range(6) for offset in range(10)]
-    assert cluster.group("billing").state == "Stable" and set(cluster.lag("billing").values()) == {0}
+    assert sorted(seen) == [
+        (partition, offset) for partition in range(6) for offset in range(10)
+    ]
+    assert cluster.group("billing").state == "Stable" and set(
+        cluster.lag("billing").values()
+    ) == {0}
 
 
 def test_kip_394_a_member_joins_in_two_steps_with_the_id_it_is_given(cluster):
     [consumer] = running(cluster)
     cluster.run(seconds=5)
-    moves = [(event.detail["was"], event.detail["state"]) for event in kinds(cluster, "MemberStateChanged")]
+    moves = [
+        (event.detail["was"], event.detail["state"])
+        for event in kinds(cluster, "MemberStateChanged")
+    ]
     assert moves == [
         ("unjoined", "preparing_rebalance"),
         ("preparing_rebalance", "unjoined"),
@@ -82,7 +91,11 @@ def test_eager_members_give_everything_back_before_they_join_again(cluster):
     cluster.run(seconds=10)
     running(cluster)
     cluster.run(seconds=5)
-    assert heard == [("assigned", [0, 1, 2, 3, 4, 5]), ("revoked", [0, 1, 2, 3, 4, 5]), ("assigned", [0, 1, 2])]
+    assert heard == [
+        ("assigned", [0, 1, 2, 3, 4, 5]),
+        ("revoked", [0, 1, 2, 3, 4, 5]),
+        ("assigned", [0, 1, 2]),
+    ]
 
 
 def test_kip_429_cooperative_members_keep_what_stays_theirs_and_join_twice(cluster):
@@ -106,7 +119,9 @@ def test_the_first_poll_waits_for_the_program_even_if_the_answer_came_before(clu
     cluster.run(seconds=10)
     assert cluster.group("billing").state == "CompletingRebalance"
     consumer.poll(timeout_ms=100)
-    assert cluster.group("billing").state == "Stable" and len(consumer.assignment()) == 6
+    assert (
+        cluster.group("billing").state == "Stable" and len(consumer.assignment()) == 6
+    )
 
 
 # leaving
@@ -120,7 +135,9 @@ def test_a_member_that_closes_says_goodbye_and_commits(cluster):
     assert numbers(first) == [0, 1, 2, 3, 4, 5]
     [left] = kinds(cluster, "MemberLeft")
     assert left.detail["reason"] == "goodbye"
-    hows = [event.detail["how"] for event in kinds(cluster, "CommitSent", node=second.name)]
+    hows = [
+        event.detail["how"] for event in kinds(cluster, "CommitSent", node=second.name)
+    ]
     assert hows[-1] == "close"
 
 
@@ -147,8 +164,13 @@ def test_a_frozen_member_loses_its_partitions_and_joins_anew_when_it_goes_on(clu
     cluster.run(seconds=10)
     assert [what for what, _ in heard] == ["assigned", "lost", "assigned"]
     [lost] = kinds(cluster, "PartitionsLost")
-    assert lost.detail["member"].startswith("consumer 2-") and lost.detail["generation"] == 1
-    assert sorted(numbers(first) + numbers(second)) == [0, 1, 2, 3, 4, 5] and numbers(second)
+    assert (
+        lost.detail["member"].startswith("consumer 2-")
+        and lost.detail["generation"] == 1
+    )
+    assert sorted(numbers(first) + numbers(second)) == [0, 1, 2, 3, 4, 5] and numbers(
+        second
+    )
 
 
 def test_unsubscribing_is_leaving(cluster):
@@ -213,8 +235,13 @@ def test_who_does_not_poll_for_max_poll_interval_ms_leaves_and_comes_back(cluste
     assert overdue.node == slow.name and 19_000 < overdue.at - 6_000 < 25_000
     assert numbers(other) == [0, 1, 2, 3, 4, 5]
     cluster.run(seconds=35)
-    assert [event.detail["partitions"] for event in kinds(cluster, "PartitionsLost", node=slow.name)] != []
-    assert sorted(numbers(slow) + numbers(other)) == [0, 1, 2, 3, 4, 5] and numbers(slow)
+    assert [
+        event.detail["partitions"]
+        for event in kinds(cluster, "PartitionsLost", node=slow.name)
+    ] != []
+    assert sorted(numbers(slow) + numbers(other)) == [0, 1, 2, 3, 4, 5] and numbers(
+        slow
+    )
 
 
 def test_heartbeats_go_on_while_the_program_is_busy(cluster):
@@ -233,7 +260,13 @@ def test_processing_ms_delays_the_next_poll_and_is_told(cluster):
     assert consumer.poll(timeout_ms=1000)
     assert cluster.now_ms - before >= 1000
     processed = kinds(cluster, "RecordsProcessed")
-    assert sum(last - first + 1 for first, last in (event.detail["offsets"] for event in processed)) == 10
+    assert (
+        sum(
+            last - first + 1
+            for first, last in (event.detail["offsets"] for event in processed)
+        )
+        == 10
+    )
     cluster.slow(consumer, processing_ms=1000)
     before = cluster.now_ms
     consumer.poll(timeout_ms=1000)

@@ -1,4 +1,6 @@
-"""Committed offsets in the simulation: who commits what, when, and what a refusal means."""
+"""Committed offsets in the simulation: who commits what, when, and what a refusal
+means.
+"""
 
 import pytest
 
@@ -26,7 +28,9 @@ def cluster():
 # commits
 
 
-def test_auto_commit_commits_what_earlier_polls_gave_and_not_what_this_one_gives(cluster):
+def test_auto_commit_commits_what_earlier_polls_gave_and_not_what_this_one_gives(
+    cluster,
+):
     consumer = member(cluster, auto_commit_interval_ms=1000, max_poll_records=5)
     assert sum(map(len, consumer.poll(timeout_ms=10000).values())) == 5
     cluster.run(seconds=2)
@@ -51,7 +55,9 @@ def test_commit_waits_until_the_coordinator_has_it(cluster):
     assert committed(cluster) == {0: 10, 1: 10}
     consumer.commit({FIRST: OffsetAndMetadata(3, "by hand")})
     assert consumer.committed(FIRST) == 3
-    assert consumer.committed(FIRST, metadata=True) == OffsetAndMetadata(3, "by hand", -1)
+    assert consumer.committed(FIRST, metadata=True) == OffsetAndMetadata(
+        3, "by hand", -1
+    )
     assert cluster.lag("billing") == {FIRST: 7, TopicPartition("orders", 1): 0}
     consumer.commit({})
     with pytest.raises(TypeError, match="OffsetAndMetadata"):
@@ -65,20 +71,28 @@ def test_a_new_member_goes_on_where_the_group_has_committed(cluster):
     consumer.close()
     sent(cluster, 4)
     again = member(cluster)
-    assert [each.offset for records in again.poll(timeout_ms=10000).values() for each in records] == [10, 11, 10, 11]
+    assert [
+        each.offset
+        for records in again.poll(timeout_ms=10000).values()
+        for each in records
+    ] == [10, 11, 10, 11]
 
 
 def test_auto_offset_reset_counts_where_nothing_is_committed(cluster):
     consumer = member(cluster, auto_offset_reset="latest")
     assert consumer.poll(timeout_ms=10000) == {}
     assert consumer.position(FIRST) == 10
-    assert {event.detail["reason"] for event in kinds(cluster, "PositionReset")} == {"auto_offset_reset"}
+    assert {event.detail["reason"] for event in kinds(cluster, "PositionReset")} == {
+        "auto_offset_reset"
+    }
 
 
 def test_commit_async_calls_back_in_a_later_call(cluster):
     consumer, told = member(cluster, enable_auto_commit=False), []
     consumer.poll(timeout_ms=10000)
-    future = consumer.commit_async(callback=lambda offsets, answer: told.append((offsets[FIRST].offset, answer)))
+    future = consumer.commit_async(
+        callback=lambda offsets, answer: told.append((offsets[FIRST].offset, answer))
+    )
     cluster.run(seconds=1)
     assert future.succeeded() and told == [] and committed(cluster) == {0: 10, 1: 10}
     consumer.poll()
@@ -86,7 +100,9 @@ def test_commit_async_calls_back_in_a_later_call(cluster):
 
 
 def test_commit_async_is_tried_once_and_commit_again_and_again():
-    with Cluster(seed=7, faults=[Lose("consumer 1", "broker 1", "OffsetCommit", times=2)]) as cluster:
+    with Cluster(
+        seed=7, faults=[Lose("consumer 1", "broker 1", "OffsetCommit", times=2)]
+    ) as cluster:
         sent(cluster)
         consumer, told = member(cluster, enable_auto_commit=False), []
         consumer.poll(timeout_ms=10000)
@@ -96,7 +112,11 @@ def test_commit_async_is_tried_once_and_commit_again_and_again():
         assert [type(each) for each in told] == [KafkaError] and told[0].error.retriable
         consumer.commit()
         assert committed(cluster) == {0: 10, 1: 10}
-        assert [event.detail["how"] for event in kinds(cluster, "CommitSent")] == ["async", "sync", "sync"]
+        assert [event.detail["how"] for event in kinds(cluster, "CommitSent")] == [
+            "async",
+            "sync",
+            "sync",
+        ]
         assert len(kinds(cluster, "CommitFailed")) == 1
 
 
@@ -147,6 +167,10 @@ def test_a_consumer_that_assigns_its_partitions_commits_without_being_a_member(c
 
 def test_commits_need_a_group(cluster):
     consumer = cluster.consumer("orders")
-    for call in (consumer.commit, consumer.commit_async, lambda: consumer.committed(FIRST)):
+    for call in (
+        consumer.commit,
+        consumer.commit_async,
+        lambda: consumer.committed(FIRST),
+    ):
         with pytest.raises(IllegalStateError, match="needs a group"):
             call()

@@ -1,4 +1,6 @@
-"""What a program brings to its group: rebalance listeners, assignors of its own, effects; and what it is told."""
+"""What a program brings to its group: rebalance listeners, assignors of its own,
+effects; and what it is told.
+"""
 
 import pytest
 
@@ -29,7 +31,9 @@ class Saving:
         self.consumer, self.start_at, self.positions = consumer, start_at, []
 
     def on_partitions_revoked(self, partitions):
-        self.positions.append({each.partition: self.consumer.position(each) for each in partitions})
+        self.positions.append(
+            {each.partition: self.consumer.position(each) for each in partitions}
+        )
         self.consumer.commit()
 
     def on_partitions_assigned(self, partitions):
@@ -44,10 +48,15 @@ def test_a_listener_may_commit_seek_and_ask_for_positions(cluster):
     consumer.subscribe(["orders"], listener=listener)
     cluster.start(reads, consumer)
     cluster.run(seconds=10)
-    assert sorted(event.detail["records"][0][0] for event in kinds(cluster, "RecordsPolled")) == [8, 8, 9, 9]
+    assert sorted(
+        event.detail["records"][0][0] for event in kinds(cluster, "RecordsPolled")
+    ) == [8, 8, 9, 9]
     cluster.start(reads, member(cluster, enable_auto_commit=False))
     cluster.run(seconds=10)
-    assert listener.positions == [{0: 10, 1: 10}] and committed(cluster) == {0: 10, 1: 10}
+    assert listener.positions == [{0: 10, 1: 10}] and committed(cluster) == {
+        0: 10,
+        1: 10,
+    }
 
 
 def test_an_error_in_a_listener_is_the_programs_error(cluster):
@@ -76,39 +85,60 @@ def test_a_listener_cannot_poll(cluster):
         consumer.poll(timeout_ms=10000)
 
 
-def test_a_commit_in_the_middle_of_a_cooperative_rebalance_must_wait_for_a_poll(cluster):
-    cooperative = {"partition_assignment_strategy": "cooperative-sticky", "enable_auto_commit": False}
+def test_a_commit_in_the_middle_of_a_cooperative_rebalance_must_wait_for_a_poll(
+    cluster,
+):
+    cooperative = {
+        "partition_assignment_strategy": "cooperative-sticky",
+        "enable_auto_commit": False,
+    }
     first, second = member(cluster, **cooperative), member(cluster, **cooperative)
     first.poll(timeout_ms=10000)
     second.poll(timeout_ms=1000)
     cluster.run(seconds=4)
     sent(cluster, 2)
     first.poll(timeout_ms=1)
-    assert first.core.membership.state in ("preparing_rebalance", "completing_rebalance")
+    assert first.core.membership.state in (
+        "preparing_rebalance",
+        "completing_rebalance",
+    )
     with pytest.raises(RebalanceInProgressError):
         first.commit()
 
 
-def test_a_paused_partition_stays_paused_while_it_stays_with_a_cooperative_member(cluster):
+def test_a_paused_partition_stays_paused_while_it_stays_with_a_cooperative_member(
+    cluster,
+):
     consumer = member(cluster, partition_assignment_strategy="cooperative-sticky")
     consumer.poll(timeout_ms=10000)
     consumer.pause(*consumer.assignment())
     cluster.start(reads, consumer)
-    cluster.start(reads, member(cluster, partition_assignment_strategy="cooperative-sticky"))
+    cluster.start(
+        reads, member(cluster, partition_assignment_strategy="cooperative-sticky")
+    )
     cluster.run(seconds=20)
-    assert len(consumer.assignment()) == 1 and consumer.paused() == consumer.assignment()
+    assert (
+        len(consumer.assignment()) == 1 and consumer.paused() == consumer.assignment()
+    )
 
 
 # assignors of one's own
 
 
 def everything_to_the_first(members, partitions):
-    everything = [(topic, number) for topic, count in partitions.items() for number in range(count)]
+    everything = [
+        (topic, number)
+        for topic, count in partitions.items()
+        for number in range(count)
+    ]
     return {member: everything if member == min(members) else [] for member in members}
 
 
 def test_an_assignor_may_be_the_learners_own_function(cluster):
-    consumers = [member(cluster, partition_assignment_strategy=everything_to_the_first) for _ in range(2)]
+    consumers = [
+        member(cluster, partition_assignment_strategy=everything_to_the_first)
+        for _ in range(2)
+    ]
     for each in consumers:
         cluster.start(reads, each)
     cluster.run(seconds=10)
@@ -140,25 +170,46 @@ def test_an_error_in_an_own_assignor_is_the_programs_error_with_its_lines(cluste
     assert any(line.name == "broken" for line in raised.traceback)
 
 
-@pytest.mark.parametrize("result", [None, [("orders", 0)], {"me": 5}, {"me": [("orders",)]}, {"me": [("orders", "x")]}])
+@pytest.mark.parametrize(
+    "result",
+    [
+        None,
+        [("orders", 0)],
+        {"me": 5},
+        {"me": [("orders",)]},
+        {"me": [("orders", "x")]},
+    ],
+)
 def test_what_is_no_assignment_is_a_type_error(cluster, result):
-    consumer = member(cluster, partition_assignment_strategy=lambda members, partitions: result)
+    consumer = member(
+        cluster, partition_assignment_strategy=lambda members, partitions: result
+    )
     with pytest.raises(TypeError, match="assignor <lambda> must"):
         consumer.poll(timeout_ms=10000)
 
 
-def test_kafka_does_not_check_an_assignment_but_what_is_wrong_with_it_is_said(cluster, capsys):
+def test_kafka_does_not_check_an_assignment_but_what_is_wrong_with_it_is_said(
+    cluster, capsys
+):
     def careless(members, partitions):
-        return {**{member: [("orders", 0)] for member in members}, "stranger": [("orders", 7)]}
+        return {
+            **{member: [("orders", 0)] for member in members},
+            "stranger": [("orders", 7)],
+        }
 
-    consumers = [member(cluster, partition_assignment_strategy=careless) for _ in range(2)]
+    consumers = [
+        member(cluster, partition_assignment_strategy=careless) for _ in range(2)
+    ]
     for each in consumers:
         cluster.start(reads, each)
     cluster.run(seconds=10)
     assert [each.assignment() for each in consumers] == [{FIRST}, {FIRST}]
     said = capsys.readouterr().out
     assert "careless: orders-0 goes to two: consumer " in said
-    assert "careless: orders-1 goes to nobody" in said and "careless: stranger is no member of the group" in said
+    assert (
+        "careless: orders-1 goes to nobody" in said
+        and "careless: stranger is no member of the group" in said
+    )
     assert "careless: orders-7 does not exist" in said
     [ran] = kinds(cluster, "AssignorRan")
     assert len(ran.detail["problems"]) == 4
@@ -182,7 +233,10 @@ def test_a_change_of_topics_is_a_rebalance(cluster):
     consumer.poll(timeout_ms=10000)
     consumer.subscribe(["payments"])
     consumer.poll(timeout_ms=10000)
-    assert consumer.assignment() == {TopicPartition("payments", 0), TopicPartition("payments", 1)}
+    assert consumer.assignment() == {
+        TopicPartition("payments", 0),
+        TopicPartition("payments", 1),
+    }
 
 
 def test_what_keeps_a_member_waiting_is_said(cluster, capsys):
@@ -202,7 +256,9 @@ def test_groups_are_described_changed_and_deleted(cluster):
     consumer = member(cluster)
     consumer.poll(timeout_ms=10000)
     consumer.commit()
-    assert "orders-0" in repr(cluster.group("billing")) and cluster.groups() == ["billing"]
+    assert "orders-0" in repr(cluster.group("billing")) and cluster.groups() == [
+        "billing"
+    ]
     with pytest.raises(KafkaError, match="did you mean 'billing'"):
         cluster.group("biling")
     with pytest.raises(KafkaError):
@@ -230,7 +286,9 @@ def test_effects_in_a_table_outlive_a_crash_wherever_it_strikes():
         with Cluster(seed=7, faults=[Crash("pay", call=call)]) as cluster:
             sent(cluster, 3)
             payments = cluster.table("payments")
-            program = cluster.start(pay, member(cluster, enable_auto_commit=False), payments)
+            program = cluster.start(
+                pay, member(cluster, enable_auto_commit=False), payments
+            )
             cluster.run(seconds=10)
             cluster.restart(program)
             cluster.run(seconds=60)
@@ -238,6 +296,8 @@ def test_effects_in_a_table_outlive_a_crash_wherever_it_strikes():
             assert len(kinds(cluster, "EffectWritten")) == 3
             assert sum(committed(cluster).values()) == 3
             again = cluster.replay()
-            assert [each.to_json() for each in again.trace] == [each.to_json() for each in cluster.trace]
+            assert [each.to_json() for each in again.trace] == [
+                each.to_json() for each in cluster.trace
+            ]
             again.close()
     assert rows == [["k0", "k1", "k2"]] * 8

@@ -1,5 +1,6 @@
-"""What a notebook's stop button does to a run: it ends within a moment, says so in a sentence, and the cluster is still
-a cluster. The signal comes from a thread, as the kernel's does; `interrupt_main` is how it comes on Windows, too.
+"""What a notebook's stop button does to a run: it ends within a moment, says so in a
+sentence, and the cluster is still a cluster. The signal comes from a thread, as the
+kernel's does; `interrupt_main` is how it comes on Windows, too.
 """
 
 import signal
@@ -14,7 +15,9 @@ from minikafka.simulation.interrupts import BROKEN, Interrupted
 
 @pytest.fixture
 def press():
-    """Call it where the stop button is to be pressed: a thread then does it, a moment later."""
+    """Call it where the stop button is to be pressed: a thread then does it, a moment
+    later.
+    """
     wanted = threading.Event()
 
     def wait():
@@ -57,7 +60,9 @@ def swallows_what_it_can(cluster, press):
 def test_a_program_that_never_gives_way_ends_where_it_stands(program, press):
     with Cluster(seed=7) as cluster:
         started = cluster.start(program, cluster, press)
-        with pytest.raises(Interrupted, match=f"in the program '{program.__name__}', at line [0-9]+"):
+        with pytest.raises(
+            Interrupted, match=f"in the program '{program.__name__}', at line [0-9]+"
+        ):
             cluster.run(10)
         assert started.state == "failed"
         assert paid(cluster)
@@ -80,7 +85,8 @@ def test_a_program_that_sends_without_an_end_goes_on_after_the_interrupt(press):
         with pytest.raises(Interrupted):
             while True:
                 cluster.run(60)
-        if program.state == "running":  # the signal came while the client worked, not in the loop itself
+        # the signal came while the client worked, not in the loop itself
+        if program.state == "running":
             cluster.run(60)
             assert program.state == "ended"
             assert len(cluster.records("orders")) == 5000
@@ -96,7 +102,10 @@ def test_days_of_a_cluster_end_between_two_things_that_happen(press):
 
     with Cluster(brokers=3, seed=7) as cluster:
         program = cluster.start(watch, cluster)
-        with pytest.raises(Interrupted, match="The cluster is as it was then, and goes on with the next call"):
+        with pytest.raises(
+            Interrupted,
+            match="The cluster is as it was then, and goes on with the next call",
+        ):
             cluster.run(10**9)
         assert program.state == "running" or "watch" in str(program)
         assert cluster.calls[-1].method == "run_ms"

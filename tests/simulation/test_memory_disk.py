@@ -1,4 +1,6 @@
-"""The disk in memory fails as real ones do: it fills up, its process dies, its power goes."""
+"""The disk in memory fails as real ones do: it fills up, its process dies, its power
+goes.
+"""
 
 import errno
 from random import Random

@@ -21,7 +21,9 @@ class House:
         program.state = "crashed"
 
     def start(self, function, *args):
-        program = Program(function.__name__, function, args, {}, Trace(function.__name__))
+        program = Program(
+            function.__name__, function, args, {}, Trace(function.__name__)
+        )
         self.kernel.programs.begin(program)
         return program
 
@@ -132,7 +134,9 @@ def test_an_error_in_a_program_is_raised_by_the_run_with_its_own_lines(house):
     running = house.start(program)
     with pytest.raises(KeyError) as caught:
         house.run(100)
-    assert caught.traceback[-1].name == "program" and "nothing" in str(caught.traceback[-1].statement)
+    assert caught.traceback[-1].name == "program" and "nothing" in str(
+        caught.traceback[-1].statement
+    )
     assert "at 0.010 virtual seconds" in caught.value.__notes__[0]
     assert running.state == "failed" and house.clock.now_ms == 10
     house.run(100)  # said once
@@ -179,5 +183,7 @@ def test_a_program_that_keeps_the_first_runs_cluster_is_told_so_when_the_run_is_
 
         cluster.start(nap)
         cluster.run(seconds=5)
-        with pytest.raises(RuntimeError, match=r"another cluster.*cluster\.start\(program, cluster\)"):
+        with pytest.raises(
+            RuntimeError, match=r"another cluster.*cluster\.start\(program, cluster\)"
+        ):
             cluster.replay(3000)

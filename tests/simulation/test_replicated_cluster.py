@@ -1,4 +1,6 @@
-"""Three brokers on a virtual clock: what replication, failover and the quorum promise, statement by statement."""
+"""Three brokers on a virtual clock: what replication, failover and the quorum promise,
+statement by statement.
+"""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,7 +21,9 @@ def test_every_replica_has_what_was_acknowledged():
     assert sent(cluster, "a", "b") == [0, 1]
     for process in cluster._brokers.values():
         replica = process.broker.replicas.find("orders", 0)
-        assert [value for _, value in contents(replica, replica.log.log_end_offset)] == ["a", "b"]
+        assert [
+            value for _, value in contents(replica, replica.log.log_end_offset)
+        ] == ["a", "b"]
 
 
 def test_acks_all_waits_for_a_follower_until_it_is_out_of_the_isr():
@@ -36,15 +40,23 @@ def test_acks_all_waits_for_a_follower_until_it_is_out_of_the_isr():
 
 
 def test_who_had_nothing_to_fetch_for_long_is_waited_for_as_long_as_anybody_when_it_falls_behind():
-    """replica.lag.time.max.ms counts from the last fetch that asked for the leader's end, though nothing came of it."""
+    """replica.lag.time.max.ms counts from the last fetch that asked for the leader's
+    end, though nothing came of it.
+    """
     lag_ms = 10_000
-    cluster = three(**{"replica.lag.time.max.ms": lag_ms, "broker.session.timeout.ms": 600_000})
+    cluster = three(
+        **{"replica.lag.time.max.ms": lag_ms, "broker.session.timeout.ms": 600_000}
+    )
     assert sent(cluster, "a") == [0]
     cluster.run(seconds=60)
     cluster.cut(cluster.leader("orders"), followers(cluster)[0])
     began_ms = cluster.now_ms
     assert sent(cluster, "b", seconds=60) == [1]
-    assert lag_ms - QUICK["replica.fetch.wait.max.ms"] <= cluster.now_ms - began_ms < 2 * lag_ms
+    assert (
+        lag_ms - QUICK["replica.fetch.wait.max.ms"]
+        <= cluster.now_ms - began_ms
+        < 2 * lag_ms
+    )
     assert len(isr(cluster)) == 2
 
 
@@ -56,7 +68,11 @@ def test_when_the_leader_crashes_an_in_sync_replica_leads_in_the_next_epoch_and_
     assert sent(cluster, "b", seconds=30) == [1]
     assert cluster.leader("orders") in {1, 2, 3} - {leader}
     assert [record.value for record in cluster.records("orders")] == [b"a", b"b"]
-    elected = [event.detail for event in kinds(cluster, "LeaderElected") if event.detail["topic"] == "orders"]
+    elected = [
+        event.detail
+        for event in kinds(cluster, "LeaderElected")
+        if event.detail["topic"] == "orders"
+    ]
     assert [detail["leader_epoch"] for detail in elected] == [1]
 
 
@@ -73,13 +89,20 @@ def test_kip_101_a_leader_that_was_replaced_drops_what_nobody_else_has():
     cluster.run_until(lambda: lost.is_done, 10)
     assert lost.get().offset == 1
     one = cluster._brokers[followers(cluster)[0]].broker
-    cluster.run_until(lambda: one.image.topics["orders"].partitions[0].leader != leader, 30)
+    cluster.run_until(
+        lambda: one.image.topics["orders"].partitions[0].leader != leader, 30
+    )
     cluster.heal()
     assert sent(cluster, "b", seconds=30) == [1]
     cluster.run(seconds=5)
     replica = cluster._brokers[leader].broker.replicas.find("orders", 0)
-    assert [value for _, value in contents(replica, replica.log.log_end_offset)] == ["a", "b"]
-    assert [event.node for event in kinds(cluster, "LogTruncated")] == [f"broker {leader}"]
+    assert [value for _, value in contents(replica, replica.log.log_end_offset)] == [
+        "a",
+        "b",
+    ]
+    assert [event.node for event in kinds(cluster, "LogTruncated")] == [
+        f"broker {leader}"
+    ]
 
 
 def test_below_min_insync_replicas_acks_all_is_refused_and_acks_1_is_not():
@@ -125,22 +148,33 @@ def test_raft_a_controller_without_a_majority_resigns_and_decides_nothing():
         cluster.cut(controller, other)
     cluster.run_until(lambda: len(kinds(cluster, "ControllerElected")) == 2, 30)
     cluster.run_until(lambda: kinds(cluster, "ControllerResigned"), 30)
-    assert [event.node for event in kinds(cluster, "ControllerResigned")] == [f"broker {controller}"]
+    assert [event.node for event in kinds(cluster, "ControllerResigned")] == [
+        f"broker {controller}"
+    ]
     cluster.heal()
     cluster.run(seconds=3)
-    assert {process.broker.quorum.leader_id for process in cluster._brokers.values()} <= set(others)
+    assert {
+        process.broker.quorum.leader_id for process in cluster._brokers.values()
+    } <= set(others)
 
 
 def test_a_groups_offsets_survive_its_coordinator():
     cluster = three()
     sent(cluster, "a", "b", "c")
-    consumer = cluster.consumer("orders", group_id="billing", auto_offset_reset="earliest", enable_auto_commit=False)
+    consumer = cluster.consumer(
+        "orders",
+        group_id="billing",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    )
     while not consumer.poll(timeout_ms=1000):
         pass
     consumer.commit()
     coordinator = cluster.leader("__consumer_offsets")
     cluster.crash(coordinator)
-    cluster.run_until(lambda: cluster.leader("__consumer_offsets") not in (None, coordinator), 30)
+    cluster.run_until(
+        lambda: cluster.leader("__consumer_offsets") not in (None, coordinator), 30
+    )
     cluster.run(seconds=1)
     assert list(cluster.committed_offsets("billing").values()) == [3]
 
@@ -163,7 +197,9 @@ def test_a_clean_stop_hands_over_first_so_that_nobody_waits_for_a_session_to_end
     old, began = leader_of(cluster), cluster.now_ms
     cluster.stop(old)
     assert sent(cluster, "b") == [1]
-    assert cluster.now_ms - began < QUICK["broker.session.timeout.ms"], "a crash takes longer to notice"
+    assert cluster.now_ms - began < QUICK["broker.session.timeout.ms"], (
+        "a crash takes longer to notice"
+    )
     cluster.run_until(lambda: kinds(cluster, "NodeShutDown"))
     assert not kinds(cluster, "BrokerFenced")
     assert (leader_of(cluster) == old, isr(cluster)) == (False, {1, 2, 3} - {old})
@@ -185,7 +221,9 @@ def test_a_clean_stop_that_stood_still_for_a_while_ends_when_it_goes_on():
 
 
 def test_who_asks_for_a_coordinator_is_answered_by_a_broker_that_stops():
-    """It waits for a controller that went without a word, and should make the topic of the committed offsets."""
+    """It waits for a controller that went without a word, and should make the topic of
+    the committed offsets.
+    """
     cluster = three(seed=5)
     controller = int(kinds(cluster, "ControllerElected")[-1].node.split()[1])
     member = cluster.consumer("orders", group_id="billing")
@@ -203,13 +241,17 @@ def test_all_may_stop_at_once_and_whoever_was_in_sync_at_the_end_leads_again():
     cluster.run_until(lambda: len(kinds(cluster, "NodeShutDown")) == 3)
     for broker in (1, 2, 3):
         cluster.restart(broker)
-    cluster.run_until(lambda: all(each.broker.ready for each in cluster._brokers.values()))
+    cluster.run_until(
+        lambda: all(each.broker.ready for each in cluster._brokers.values())
+    )
     cluster.run_until(lambda: isr(cluster) == {1, 2, 3})
     assert sent(cluster, "b") == [1]
 
 
 def test_who_lost_power_comes_back_behind_and_catches_up_before_it_counts():
-    """KIP-966: its registration doesn't name the broker epoch of a clean stop, so it is out of ISR and ELR."""
+    """KIP-966: its registration doesn't name the broker epoch of a clean stop, so it is
+    out of ISR and ELR.
+    """
     cluster = three()
     leader = leader_of(cluster)
     assert sent(cluster, *"abcdefgh") == list(range(8))
@@ -218,11 +260,15 @@ def test_who_lost_power_comes_back_behind_and_catches_up_before_it_counts():
     cluster.restart(leader)
     cluster.run_until(lambda: isr(cluster) == {1, 2, 3})
     replica = cluster._brokers[leader].broker.replicas.find("orders", 0)
-    assert [value for _, value in contents(replica, replica.log.log_end_offset)] == list("abcdefgh")
+    assert [
+        value for _, value in contents(replica, replica.log.log_end_offset)
+    ] == list("abcdefgh")
 
 
 def test_a_machine_that_went_without_a_word_is_followed_again_when_it_is_back():
-    """Its followers wait for answers on connections that look well; nobody tells them but the time they have waited."""
+    """Its followers wait for answers on connections that look well; nobody tells them
+    but the time they have waited.
+    """
     cluster = three(**{"leader.imbalance.check.interval.seconds": 1})
     first = cluster._topics._described("orders", 0).replicas[0]
     assert sent(cluster, "a") == [0]
@@ -277,13 +323,22 @@ def test_kip_320_a_reader_does_not_go_back_to_a_leader_of_an_older_epoch():
     cluster = three()
     sent(cluster, "a")
     writer = cluster.producer(client_id="writer", request_timeout_ms=1000)
-    reader = cluster.consumer("orders", client_id="reader", auto_offset_reset="earliest", request_timeout_ms=1000)
+    reader = cluster.consumer(
+        "orders",
+        client_id="reader",
+        auto_offset_reset="earliest",
+        request_timeout_ms=1000,
+    )
     leader, others, read = cluster.leader("orders"), followers(cluster), []
 
     def read_for(seconds):
         until_ms = cluster.now_ms + 1000 * seconds
         while cluster.now_ms < until_ms:
-            read.extend(record.value for found in reader.poll(timeout_ms=500).values() for record in found)
+            read.extend(
+                record.value
+                for found in reader.poll(timeout_ms=500).values()
+                for record in found
+            )
 
     for lonely in (*others, "reader", "writer"):
         cluster.cut(leader, lonely)

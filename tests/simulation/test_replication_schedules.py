@@ -1,6 +1,7 @@
-"""What replication promises, over seeded schedules of crashes, freezes and cut networks: no acknowledged record is lost
-or written twice, no two replicas differ below the high watermark, one leader an epoch, what was read stays readable at
-its offset, and the cluster heals when the faults stop. And that a broken broker would be noticed.
+"""What replication promises, over seeded schedules of crashes, freezes and cut
+networks: no acknowledged record is lost or written twice, no two replicas differ below
+the high watermark, one leader an epoch, what was read stays readable at its offset, and
+the cluster heals when the faults stop. And that a broken broker would be noticed.
 
 A failure prints its schedule. Schedule(number) replays it.
 """
@@ -28,7 +29,10 @@ def quiet(capsys):
     capsys.readouterr()
 
 
-CHUNKS = [pytest.param(first, marks=[pytest.mark.slow] if first else []) for first in range(0, SCHEDULES, CHUNK)]
+CHUNKS = [
+    pytest.param(first, marks=[pytest.mark.slow] if first else [])
+    for first in range(0, SCHEDULES, CHUNK)
+]
 
 
 @pytest.mark.parametrize("first", CHUNKS)
@@ -43,14 +47,20 @@ def test_no_acknowledged_record_is_lost_and_the_cluster_heals(first):
 
 def a_voter_votes_for_a_shorter_log(patch):
     def would_vote(self, asked):
-        return asked.pre_vote or (self.vote.leader == -1 and self.vote.voted in (-1, asked.replica_id))
+        return asked.pre_vote or (
+            self.vote.leader == -1 and self.vote.voted in (-1, asked.replica_id)
+        )
 
     patch.setattr(Election, "_would_vote", would_vote)
 
 
 def the_high_watermark_ignores_one_in_sync_replica(patch):
     def agreed(self):
-        ends = [each.log_end_offset for node, each in self.followers.items() if node in self.partition.isr]
+        ends = [
+            each.log_end_offset
+            for node, each in self.followers.items()
+            if node in self.partition.isr
+        ]
         return min([self.log.log_end_offset, *sorted(ends)[1:]])
 
     patch.setattr(Replica, "_agreed_offset", agreed)
@@ -73,7 +83,9 @@ def a_new_leader_goes_on_in_the_old_epoch(patch):
         partitions = image.topic_by_id(fields["topic_id"]).partitions
         epoch = partitions[fields["partition_id"]].leader_epoch
         right(image, offset, fields)
-        partitions[fields["partition_id"]] = replace(partitions[fields["partition_id"]], leader_epoch=epoch)
+        partitions[fields["partition_id"]] = replace(
+            partitions[fields["partition_id"]], leader_epoch=epoch
+        )
 
     right = metadata.APPLY["PartitionChangeRecord"]
     patch.setitem(metadata.APPLY, "PartitionChangeRecord", change)
@@ -81,9 +93,17 @@ def a_new_leader_goes_on_in_the_old_epoch(patch):
 
 def a_leader_is_chosen_outside_the_isr(patch):
     def elect(was, wanted, may_lead, election):
-        outside = [node for node in wanted["replicas"] if may_lead(node) and node not in wanted["isr"]]
+        outside = [
+            node
+            for node in wanted["replicas"]
+            if may_lead(node) and node not in wanted["isr"]
+        ]
         leader, is_clean = right(was, wanted, may_lead, election)
-        return (outside[0], False) if leader != was.leader and outside else (leader, is_clean)
+        return (
+            (outside[0], False)
+            if leader != was.leader and outside
+            else (leader, is_clean)
+        )
 
     right = leadership.elect
     patch.setattr(leadership, "elect", elect)
@@ -128,8 +148,8 @@ FLIPPED = {
 }
 # A leader reads a flipped bit to a follower that comes back.
 COPIED = {3: [("lag", (1, 1))], 6: [("rot", (1, 1))]}
-# A leader is left alone: its followers stand still while it is written to, and come back
-# when it crashes.
+# A leader is left alone: its followers stand still while it is written to, and come
+# back when it crashes.
 ALONE = {
     4: [("freeze", (4, 1)), ("freeze", (5, 1))],
     10: [("crash", (3, 1)), ("thaw", (4, 1)), ("thaw", (5, 1))],
@@ -143,7 +163,9 @@ NOTICED_IN = {
 
 
 def is_noticed(schedule):
-    """Something that must hold doesn't, or a node stops rather than go on with a state that can't be."""
+    """Something that must hold doesn't, or a node stops rather than go on with a state
+    that can't be.
+    """
     try:
         return bool(Run(schedule).problems)
     except AssertionError:
@@ -160,7 +182,9 @@ def test_a_broken_broker_is_noticed_when(break_it, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("break_it", NOTICED_IN)
-def test_a_broken_broker_is_noticed_in_a_schedule_made_for_it_when(break_it, monkeypatch):
+def test_a_broken_broker_is_noticed_in_a_schedule_made_for_it_when(
+    break_it, monkeypatch
+):
     break_it(monkeypatch)
     assert Run(Schedule(1, NOTICED_IN[break_it])).problems
 

@@ -1,6 +1,8 @@
-"""What a node asks of another fits into what that one takes in one request, however many partitions it is about.
+"""What a node asks of another fits into what that one takes in one request, however
+many partitions it is about.
 
-The limit on a request's items is made small here, so that few partitions reach it; clients have the usual one.
+The limit on a request's items is made small here, so that few partitions reach it;
+clients have the usual one.
 """
 
 from functools import partial
@@ -24,23 +26,34 @@ def most(request, monkeypatch):
     def checked(broker, node, lane, api, version, body, then):
         with monkeypatch.context() as limited:
             limited.setattr(messages, "MOST_REQUEST_ITEMS", request.param)
-            messages.decode_request(b"".join(messages.encode_request(api, version, 1, None, body)))
+            messages.decode_request(
+                b"".join(messages.encode_request(api, version, 1, None, body))
+            )
         asked.add(api)
         ask(broker, node, lane, api, version, body, then)
 
     asked = set()
     monkeypatch.setattr(Broker, "ask", checked)
     monkeypatch.setattr("minikafka.broker.isr.MOST_REQUEST_ITEMS", request.param)
-    monkeypatch.setattr("minikafka.broker.replica_fetcher.MOST_NAMED", request.param // 2)
-    monkeypatch.setattr("minikafka.broker.transaction_requests.MOST_TOGETHER", request.param // 2 - 1)
-    monkeypatch.setattr("minikafka.broker.transaction_requests.MOST_ITEMS", request.param)
+    monkeypatch.setattr(
+        "minikafka.broker.replica_fetcher.MOST_NAMED", request.param // 2
+    )
+    monkeypatch.setattr(
+        "minikafka.broker.transaction_requests.MOST_TOGETHER", request.param // 2 - 1
+    )
+    monkeypatch.setattr(
+        "minikafka.broker.transaction_requests.MOST_ITEMS", request.param
+    )
     yield request.param
     assert asked >= {"WriteTxnMarkers", "AddPartitionsToTxn", "AlterPartition", "Fetch"}
 
 
 def isrs(cluster):
     """How many replicas of the partitions are in sync."""
-    return {len(cluster._topics._described("orders", number).isr) for number in range(PARTITIONS)}
+    return {
+        len(cluster._topics._described("orders", number).isr)
+        for number in range(PARTITIONS)
+    }
 
 
 def one_transaction(producer):
@@ -52,13 +65,19 @@ def one_transaction(producer):
 
 
 @pytest.mark.parametrize("sessions", [1000, 0])
-def test_partitions_that_no_request_could_name_together_are_followed_all_and_come_back_into_their_isr(most, sessions):
+def test_partitions_that_no_request_could_name_together_are_followed_all_and_come_back_into_their_isr(
+    most, sessions
+):
     slots = {"max.incremental.fetch.session.cache.slots": sessions}
     cluster = Cluster(brokers=3, seed=most, configs=QUICK | ONE_EACH | slots)
     cluster.create_topic("orders", partitions=PARTITIONS, replication_factor=3)
-    cluster.start(one_transaction, cluster.producer(transactional_id="t", acks="all", linger_ms=5))
+    cluster.start(
+        one_transaction, cluster.producer(transactional_id="t", acks="all", linger_ms=5)
+    )
     cluster.run(seconds=30)
-    reader = cluster.consumer("orders", isolation_level="read_committed", auto_offset_reset="earliest")
+    reader = cluster.consumer(
+        "orders", isolation_level="read_committed", auto_offset_reset="earliest"
+    )
     seen = []
     cluster.run_until(partial(read_all, reader, seen), 30)
     assert sorted(seen) == list(range(PARTITIONS))

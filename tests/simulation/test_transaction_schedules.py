@@ -1,7 +1,8 @@
-"""What transactions promise (KIP-98, KIP-360, KIP-447), over seeded schedules of trouble for brokers and programs: what
-was committed is read, whole and once; what was aborted is not; a zombie commits nothing; a copy and the offsets of its
-input agree; a transaction that takes too long is aborted, and when the faults stop nothing stays open. And that a
-broken coordinator would be noticed.
+"""What transactions promise (KIP-98, KIP-360, KIP-447), over seeded schedules of
+trouble for brokers and programs: what was committed is read, whole and once; what was
+aborted is not; a zombie commits nothing; a copy and the offsets of its input agree; a
+transaction that takes too long is aborted, and when the faults stop nothing stays open.
+And that a broken coordinator would be noticed.
 
 A failure prints its schedule. Schedule(number) replays it.
 """
@@ -13,7 +14,12 @@ import pytest
 from minikafka.broker.transaction_requests import Markers
 from minikafka.coordinators import transactions
 from minikafka.coordinators.groups import Groups
-from minikafka.coordinators.transactions import PREPARED, Status, Transaction, Transactions
+from minikafka.coordinators.transactions import (
+    PREPARED,
+    Status,
+    Transaction,
+    Transactions,
+)
 from tests.simulation.transaction_schedules import Run, Schedule
 
 SCHEDULES, CHUNK = 12, 4
@@ -25,7 +31,10 @@ def quiet(capsys):
     capsys.readouterr()
 
 
-CHUNKS = [pytest.param(first, marks=[pytest.mark.slow] if first else []) for first in range(0, SCHEDULES, CHUNK)]
+CHUNKS = [
+    pytest.param(first, marks=[pytest.mark.slow] if first else [])
+    for first in range(0, SCHEDULES, CHUNK)
+]
 
 
 @pytest.mark.parametrize("first", CHUNKS)
@@ -108,7 +117,9 @@ def a_new_producer_goes_on_in_the_old_epoch(patch):
 
 
 def pending_offsets_count_before_the_commit(patch):
-    patch.setattr(Groups, "apply_pending", lambda self, producer_id, *record: self.apply(*record))
+    patch.setattr(
+        Groups, "apply_pending", lambda self, producer_id, *record: self.apply(*record)
+    )
 
 
 # Each is noticed within so many schedules from the one that is named.

@@ -1,4 +1,6 @@
-"""Transactional producers and readers of committed records on the virtual clock (KIP-98, KIP-360, KIP-447)."""
+"""Transactional producers and readers of committed records on the virtual clock
+(KIP-98, KIP-360, KIP-447).
+"""
 
 import pytest
 
@@ -26,7 +28,9 @@ def transactional(cluster, name="pay", **config):
 
 
 def read(cluster, topic="orders", **config):
-    """All values that a reader of committed records sees in one poll after the other."""
+    """All values that a reader of committed records sees in one poll after the
+    other.
+    """
     consumer = cluster.consumer(topic, **COMMITTED | config)
     found = []
     for _ in range(4):
@@ -36,7 +40,9 @@ def read(cluster, topic="orders", **config):
     return sorted(found)
 
 
-@pytest.mark.parametrize(("ending", "seen"), [("commit_transaction", ["a", "b"]), ("abort_transaction", [])])
+@pytest.mark.parametrize(
+    ("ending", "seen"), [("commit_transaction", ["a", "b"]), ("abort_transaction", [])]
+)
 def test_a_transaction_over_two_partitions_is_read_whole_or_not_at_all(ending, seen):
     cluster = made()
     producer = transactional(cluster)
@@ -90,7 +96,11 @@ def test_who_takes_too_long_is_aborted_by_the_coordinator():
     cluster.run(seconds=20)
     with pytest.raises(KafkaError):
         producer.commit_transaction()
-    [aborted] = [event for event in cluster.trace if event.detail.get("reason") == "transaction_timeout"]
+    [aborted] = [
+        event
+        for event in cluster.trace
+        if event.detail.get("reason") == "transaction_timeout"
+    ]
     assert 5000 <= aborted.at - cluster.trace[0].at <= 16_000
     assert read(cluster) == []
 
@@ -102,16 +112,27 @@ def test_offsets_in_a_transaction_count_if_it_does():
     feeder = cluster.producer()
     for value in "ab":
         feeder.send("source", value=value).get()
-    reader = cluster.consumer("source", group_id="copy", enable_auto_commit=False, auto_offset_reset="earliest")
+    reader = cluster.consumer(
+        "source",
+        group_id="copy",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+    )
     records = []
     while len(records) < 2:
-        records += [record for found in reader.poll(timeout_ms=1000).values() for record in found]
+        records += [
+            record
+            for found in reader.poll(timeout_ms=1000).values()
+            for record in found
+        ]
     producer = transactional(cluster)
     for ending, committed in (("abort_transaction", None), ("commit_transaction", 2)):
         producer.begin_transaction()
         for record in records:
             producer.send("orders", value=record.value.decode() * 2, partition=0)
-        producer.send_offsets_to_transaction({source: OffsetAndMetadata(2, "")}, reader.group_metadata())
+        producer.send_offsets_to_transaction(
+            {source: OffsetAndMetadata(2, "")}, reader.group_metadata()
+        )
         getattr(producer, ending)()
         cluster.run(seconds=1)
         assert reader.committed(source) == committed
@@ -128,7 +149,9 @@ def test_kip_447_a_member_that_was_replaced_can_not_commit_its_offsets():
     producer.begin_transaction()
     offsets = {TopicPartition("source", 0): OffsetAndMetadata(1, "")}
     with pytest.raises(KafkaError) as refused:
-        producer.send_offsets_to_transaction(offsets, who._replace(generation_id=who.generation_id + 7))
+        producer.send_offsets_to_transaction(
+            offsets, who._replace(generation_id=who.generation_id + 7)
+        )
     assert refused.value.error is Error.ILLEGAL_GENERATION
     with pytest.raises(KafkaError):
         producer.commit_transaction()
@@ -139,10 +162,16 @@ def test_kip_447_a_member_that_was_replaced_can_not_commit_its_offsets():
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_kip_447_a_member_that_was_put_out_is_known_by_its_last_generation_and_commits_nothing(protocol):
+def test_kip_447_a_member_that_was_put_out_is_known_by_its_last_generation_and_commits_nothing(
+    protocol,
+):
     cluster = made()
     cluster.create_topic("source")
-    options = {"group_id": "copy", "group_protocol": protocol, "max_poll_interval_ms": 10_000}
+    options = {
+        "group_id": "copy",
+        "group_protocol": protocol,
+        "max_poll_interval_ms": 10_000,
+    }
     reader = cluster.consumer("source", enable_auto_commit=False, **options)
     assert reader.group_metadata().generation_id == -1
     reader.poll(timeout_ms=5000)
@@ -152,11 +181,15 @@ def test_kip_447_a_member_that_was_put_out_is_known_by_its_last_generation_and_c
     cluster.run(seconds=15)  # and polls too late
     assert reader.core.member.identity[1] < 0 and reader.group_metadata() == who
     with pytest.raises(KafkaError) as refused:
-        producer.send_offsets_to_transaction({TopicPartition("source", 0): OffsetAndMetadata(1, "")}, who)
+        producer.send_offsets_to_transaction(
+            {TopicPartition("source", 0): OffsetAndMetadata(1, "")}, who
+        )
     assert refused.value.error is Error.UNKNOWN_MEMBER_ID
 
 
-@pytest.mark.parametrize("api", ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"])
+@pytest.mark.parametrize(
+    "api", ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"]
+)
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_lost_request_or_answer_is_repeated_and_nothing_is_written_twice(api, answer):
     cluster = made(faults=[Lose("producer 1", 1, api, answer=answer)])
@@ -171,7 +204,9 @@ def test_a_lost_request_or_answer_is_repeated_and_nothing_is_written_twice(api, 
 
 def test_kip_360_after_a_record_that_was_given_up_the_next_transaction_has_a_new_epoch():
     cluster = made()
-    producer = transactional(cluster, delivery_timeout_ms=2000, request_timeout_ms=500, linger_ms=0)
+    producer = transactional(
+        cluster, delivery_timeout_ms=2000, request_timeout_ms=500, linger_ms=0
+    )
     producer.begin_transaction()
     producer.send("orders", value="a", partition=0).get()
     cluster.freeze(1)
@@ -194,8 +229,12 @@ def test_kip_360_after_a_record_that_was_given_up_the_next_transaction_has_a_new
 def test_kip_890_a_late_record_of_an_aborted_transaction_counts_in_no_later_one():
     """Its producer gave it up while it was on its way."""
     cluster = Cluster(brokers=3, seed=0, configs=QUICK | OURS)
-    cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": 2})
-    producer = transactional(cluster, request_timeout_ms=1500, delivery_timeout_ms=2000, linger_ms=0)
+    cluster.create_topic(
+        "orders", replication_factor=3, configs={"min.insync.replicas": 2}
+    )
+    producer = transactional(
+        cluster, request_timeout_ms=1500, delivery_timeout_ms=2000, linger_ms=0
+    )
     leader = cluster.leader("orders")
     assert leader != cluster.leader("__transaction_state")
     producer.begin_transaction()
@@ -235,9 +274,13 @@ def test_calls_come_in_their_order():
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_a_decided_transaction_survives_its_coordinator_and_the_leader_of_its_partition(moment):
+def test_a_decided_transaction_survives_its_coordinator_and_the_leader_of_its_partition(
+    moment,
+):
     cluster = Cluster(brokers=3, seed=moment, configs=QUICK | OURS)
-    cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": 2})
+    cluster.create_topic(
+        "orders", replication_factor=3, configs={"min.insync.replicas": 2}
+    )
     producer = transactional(cluster, request_timeout_ms=3000)
     values = []
     for number in range(4):
@@ -262,11 +305,21 @@ def test_kip_98_a_partition_joins_a_transaction_once():
         for number in (0, 0, 1):
             producer.send("orders", value="a", partition=number)
         producer.commit_transaction()
-    joins = [event for event in cluster.trace if event.kind == "TransactionStateChanged"
-             and event.detail["reason"] == "partitions_join"]  # fmt: skip
-    asked = [event for event in cluster.trace if event.kind == "RequestSent"
-             and event.detail["api"] == "AddPartitionsToTxn"]  # fmt: skip
-    assert [event.detail["partitions"] for event in joins] == 2 * [["orders-0"], ["orders-0", "orders-1"]]
+    joins = [
+        event
+        for event in cluster.trace
+        if event.kind == "TransactionStateChanged"
+        and event.detail["reason"] == "partitions_join"
+    ]
+    asked = [
+        event
+        for event in cluster.trace
+        if event.kind == "RequestSent" and event.detail["api"] == "AddPartitionsToTxn"
+    ]
+    assert [event.detail["partitions"] for event in joins] == 2 * [
+        ["orders-0"],
+        ["orders-0", "orders-1"],
+    ]
     assert len(asked) == 4
 
 
@@ -276,5 +329,7 @@ def test_a_coordinator_tells_whom_it_fences():
     old.begin_transaction()
     with pytest.raises(KafkaError):
         old.send("orders", value="a", partition=0).get()
-    [fenced] = [event.detail for event in cluster.trace if event.kind == "ProducerFenced"]
+    [fenced] = [
+        event.detail for event in cluster.trace if event.kind == "ProducerFenced"
+    ]
     assert (fenced["producer_epoch"], fenced["newest_epoch"]) == (0, 1)

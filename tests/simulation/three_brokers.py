@@ -1,4 +1,6 @@
-"""What the tests of a replicated cluster share: three brokers, or five, with one topic, and what became of it."""
+"""What the tests of a replicated cluster share: three brokers, or five, with one topic,
+and what became of it.
+"""
 
 from minikafka import Cluster
 from minikafka.clients.errors import KafkaError
@@ -7,15 +9,23 @@ from tests.simulation.replication_schedules import QUICK
 
 def three(min_insync_replicas=2, seed=3, **more):
     cluster = Cluster(brokers=3, seed=seed, configs=QUICK | more)
-    cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": min_insync_replicas})
+    cluster.create_topic(
+        "orders",
+        replication_factor=3,
+        configs={"min.insync.replicas": min_insync_replicas},
+    )
     return cluster
 
 
 def five(seeds=range(20), **configs):
-    """A cluster whose voters survive: of the replicas of `orders` at most one is a voter (1, 2 and 3 are)."""
+    """A cluster whose voters survive: of the replicas of `orders` at most one is a
+    voter (1, 2 and 3 are).
+    """
     for seed in seeds:
         cluster = Cluster(brokers=5, seed=seed, configs=QUICK | configs)
-        cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": 2})
+        cluster.create_topic(
+            "orders", replication_factor=3, configs={"min.insync.replicas": 2}
+        )
         partition = cluster._topics._described("orders", 0)
         if {4, 5} < set(partition.replicas):
             return cluster, partition.replicas
@@ -36,7 +46,10 @@ def followers(cluster):
 
 def sent(cluster, *values, seconds=10, **config):
     """What became of each: its offset, or the name of the error."""
-    futures = [cluster.producer(acks="all", **config).send("orders", value=value) for value in values]
+    futures = [
+        cluster.producer(acks="all", **config).send("orders", value=value)
+        for value in values
+    ]
     cluster.run_until(lambda: all(future.is_done for future in futures), seconds)
     found = []
     for future in futures:

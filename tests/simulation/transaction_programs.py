@@ -1,8 +1,10 @@
-"""The programs of tests/simulation/transaction_schedules.py, and the ledger in which they write what they were told.
+"""The programs of tests/simulation/transaction_schedules.py, and the ledger in which
+they write what they were told.
 
-A payer writes orders in transactions, and takes a quarter of them back. A copier reads what is committed there, and
-writes it to another topic in transactions to which its group's offsets belong. Both end when they are fenced or have
-waited for too long, as real ones do.
+A payer writes orders in transactions, and takes a quarter of them back. A copier reads
+what is committed there, and writes it to another topic in transactions to which its
+group's offsets belong. Both end when they are fenced or have waited for too long, as
+real ones do.
 """
 
 from collections.abc import Iterable
@@ -26,8 +28,8 @@ SLOW_MS = 5000  # a payer that sleeps so long within a transaction finds it abor
 
 @dataclass
 class Transaction:
-    """One of a payer. state: "open", "committing", "committed" or "aborting", as its program knows. fenced: a newer
-    producer came before it wanted to commit.
+    """One of a payer. state: "open", "committing", "committed" or "aborting", as its
+    program knows. fenced: a newer producer came before it wanted to commit.
     """
 
     name: str
@@ -47,16 +49,24 @@ class Ledger:
         self._tags = 0
 
     def came(self, producer: ProducerHandle) -> None:
-        """A producer is done with init_transactions(): whatever older ones have open can't be committed any more."""
+        """A producer is done with init_transactions(): whatever older ones have open
+        can't be committed any more.
+        """
         name, identity = producer.config["transactional_id"], identity_of(producer)
         newest = self._newest[name] = max(self._newest.get(name, identity), identity)
         for each in self.transactions:
-            if each.name == name and each.identity < newest and each.state in ("open", "aborting"):
+            if (
+                each.name == name
+                and each.identity < newest
+                and each.state in ("open", "aborting")
+            ):
                 each.fenced = True
 
     def begun(self, producer: ProducerHandle) -> Transaction:
         name, identity = producer.config["transactional_id"], identity_of(producer)
-        self.transactions.append(Transaction(name, identity, fenced=identity < self._newest[name]))
+        self.transactions.append(
+            Transaction(name, identity, fenced=identity < self._newest[name])
+        )
         return self.transactions[-1]
 
     def tag(self) -> str:
@@ -90,7 +100,9 @@ def pay(cluster: Cluster, producer: ProducerHandle, ledger: Ledger) -> None:
         return
 
 
-def pay_once(cluster: Cluster, producer: ProducerHandle, transaction: Transaction, dice: Random) -> None:
+def pay_once(
+    cluster: Cluster, producer: ProducerHandle, transaction: Transaction, dice: Random
+) -> None:
     """Some records to one partition or to all, maybe slowly, and the end."""
     number = f"{transaction.name}:{id_of(transaction)}"
     producer.begin_transaction()
@@ -115,7 +127,9 @@ def id_of(transaction: Transaction) -> str:
     return "{}.{}".format(*transaction.identity)
 
 
-def copy(cluster: Cluster, consumer: ConsumerHandle, producer: ProducerHandle, ledger: Ledger) -> None:
+def copy(
+    cluster: Cluster, consumer: ConsumerHandle, producer: ProducerHandle, ledger: Ledger
+) -> None:
     """Copy what is committed, a few records a transaction, for ever."""
     try:
         producer.init_transactions()
@@ -133,14 +147,22 @@ def copy(cluster: Cluster, consumer: ConsumerHandle, producer: ProducerHandle, l
         return
 
 
-def copy_once(consumer: ConsumerHandle, producer: ProducerHandle, tag: str, found: dict[TopicPartition, Any]) -> None:
+def copy_once(
+    consumer: ConsumerHandle,
+    producer: ProducerHandle,
+    tag: str,
+    found: dict[TopicPartition, Any],
+) -> None:
     """Outputs, and how far the input is read. Both carry the transaction's tag."""
     producer.begin_transaction()
     for partition, records in found.items():
         for record in records:
             value = f"{tag}|{record.offset}|{record.value.decode()}"
             producer.send(COPIES, value=value, partition=partition.partition)
-    offsets = {partition: OffsetAndMetadata(records[-1].offset + 1, tag) for partition, records in found.items()}
+    offsets = {
+        partition: OffsetAndMetadata(records[-1].offset + 1, tag)
+        for partition, records in found.items()
+    }
     producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
     producer.commit_transaction()
 

@@ -1,9 +1,12 @@
-"""Random minutes of a replicated cluster in which all is written in transactions (KIP-98, KIP-447), from a seed.
+"""Random minutes of a replicated cluster in which all is written in transactions
+(KIP-98, KIP-447), from a seed.
 
-Five brokers; payers that write orders in transactions, and copiers of one group that copy what is committed
-(transaction_programs.py). What befalls brokers is as in replication_schedules.py. Programs are killed, killed for good,
-cut off, hung up on, and answered late; they freeze, a second one with the same transactional id takes their place, and
-they wake up. Then all faults end. What must hold is in transaction_verdict.py.
+Five brokers; payers that write orders in transactions, and copiers of one group that
+copy what is committed (transaction_programs.py). What befalls brokers is as in
+replication_schedules.py. Programs are killed, killed for good, cut off, hung up on, and
+answered late; they freeze, a second one with the same transactional id takes their
+place, and they wake up. Then all faults end. What must hold is in
+transaction_verdict.py.
 """
 
 from random import Random
@@ -39,24 +42,61 @@ CONFIGS = QUICK | {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": CLEANUP_MS,
 }
 IMPATIENT = {"request_timeout_ms": 1500, "retry_backoff_ms": 50}
-TOPICS = {ORDERS: PARTITIONS, COPIES: PARTITIONS, "__transaction_state": BROKERS, "__consumer_offsets": 1}
+TOPICS = {
+    ORDERS: PARTITIONS,
+    COPIES: PARTITIONS,
+    "__transaction_state": BROKERS,
+    "__consumer_offsets": 1,
+}
 
-OF_BROKERS = ("crash", "crash", "silent", "power", "stop", "freeze", "freeze", "cut", "isolate", "reset")
-OF_PROGRAMS = ("kill", "kill", "bury", "sleep", "zombie", "zombie", "cut off", "hang up")
-PROGRAM_ENDS = {"kill": "revive", "bury": "", "sleep": "wake", "zombie": "wake", "hang up": ""}
+OF_BROKERS = (
+    "crash",
+    "crash",
+    "silent",
+    "power",
+    "stop",
+    "freeze",
+    "freeze",
+    "cut",
+    "isolate",
+    "reset",
+)
+OF_PROGRAMS = (
+    "kill",
+    "kill",
+    "bury",
+    "sleep",
+    "zombie",
+    "zombie",
+    "cut off",
+    "hang up",
+)
+PROGRAM_ENDS = {
+    "kill": "revive",
+    "bury": "",
+    "sleep": "wake",
+    "zombie": "wake",
+    "hang up": "",
+}
 
 
 class Schedule:
-    """What happens, second by second; printable, and the same for the same seed. A step: (kind, who, whom); and
-    ("behead", whose, ms): so long after the next decision about its transaction the coordinator crashes.
+    """What happens, second by second; printable, and the same for the same seed. A
+    step: (kind, who, whom); and ("behead", whose, ms): so long after the next decision
+    about its transaction the coordinator crashes.
     """
 
-    def __init__(self, seed: int, steps: dict[int, list[tuple[str, Any, int]]] | None = None) -> None:
+    def __init__(
+        self, seed: int, steps: dict[int, list[tuple[str, Any, int]]] | None = None
+    ) -> None:
         """steps: what happens, if chance is not to say."""
         random = Random(f"transactions {seed}")
         self.seed = seed
         self.steps: dict[int, list[tuple[str, Any, int]]] = steps or {}
-        skews = [Skew(node, random.randint(-MOST_SKEW_MS, MOST_SKEW_MS)) for node in range(1, BROKERS + 1)]
+        skews = [
+            Skew(node, random.randint(-MOST_SKEW_MS, MOST_SKEW_MS))
+            for node in range(1, BROKERS + 1)
+        ]
         self.plan: list[Delay | Skew] = [*skews]
         at = FAULTY_S if steps else 2
         while at < FAULTY_S:
@@ -64,7 +104,15 @@ class Schedule:
             program, length_s = random.choice(PAYERS + COPIERS), random.randint(1, 7)
             if random.random() < 0.15:
                 late = random.choice((one, client_of(program)))
-                self.plan.append(Delay(late, other, random.randint(50, 3000), 1000 * at, 1000 * length_s))
+                self.plan.append(
+                    Delay(
+                        late,
+                        other,
+                        random.randint(50, 3000),
+                        1000 * at,
+                        1000 * length_s,
+                    )
+                )
             elif random.random() < 0.2:
                 self._add(at, "behead", program, random.randint(0, 6))
             elif random.random() < 0.5:
@@ -92,17 +140,30 @@ def client_of(name: str) -> str:
 
 
 class Run:
-    """One schedule on one cluster. problems: what must not have happened, a sentence each."""
+    """One schedule on one cluster. problems: what must not have happened, a sentence
+    each.
+    """
 
     def __init__(self, schedule: Schedule) -> None:
-        self.cluster = Cluster(brokers=BROKERS, seed=schedule.seed, configs=CONFIGS, faults=schedule.plan)
+        self.cluster = Cluster(
+            brokers=BROKERS, seed=schedule.seed, configs=CONFIGS, faults=schedule.plan
+        )
         self.brokers = Brokers(self.cluster, TOPICS)
         self.ledger = Ledger()
         with self.cluster as cluster:
             for topic in (ORDERS, COPIES):
-                cluster.create_topic(topic, PARTITIONS, replication_factor=3, configs={"min.insync.replicas": "2"})
+                cluster.create_topic(
+                    topic,
+                    PARTITIONS,
+                    replication_factor=3,
+                    configs={"min.insync.replicas": "2"},
+                )
             self.reader = cluster.consumer(
-                ORDERS, COPIES, auto_offset_reset="earliest", isolation_level="read_committed", **IMPATIENT
+                ORDERS,
+                COPIES,
+                auto_offset_reset="earliest",
+                isolation_level="read_committed",
+                **IMPATIENT,
             )
             self.seen: Seen = {}
             self.programs: dict[str, Program] = {}
@@ -127,15 +188,31 @@ class Run:
         payer, cluster = name in PAYERS, self.cluster
         timeout_ms = PAYER_TIMEOUT_MS if payer else COPIER_TIMEOUT_MS
         waits = {"delivery_timeout_ms": 2000, "max_block_ms": 7000, "linger_ms": 0}
-        who = {"client_id": client_of(name), "transactional_id": name, "transaction_timeout_ms": timeout_ms}
+        who = {
+            "client_id": client_of(name),
+            "transactional_id": name,
+            "transaction_timeout_ms": timeout_ms,
+        }
         producer = cluster.producer(**who, **waits, **IMPATIENT)
         if payer:
             self.programs[name] = cluster.start(pay, cluster, producer, self.ledger)
             return
-        by_hand = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "isolation_level": "read_committed"}
-        session = {"session_timeout_ms": 3000, "heartbeat_interval_ms": 500, "max_poll_interval_ms": 6000}
-        consumer = cluster.consumer(ORDERS, group_id=GROUP, client_id=name, **by_hand, **session, **IMPATIENT)
-        self.programs[name] = cluster.start(copy, cluster, consumer, producer, self.ledger)
+        by_hand = {
+            "auto_offset_reset": "earliest",
+            "enable_auto_commit": False,
+            "isolation_level": "read_committed",
+        }
+        session = {
+            "session_timeout_ms": 3000,
+            "heartbeat_interval_ms": 500,
+            "max_poll_interval_ms": 6000,
+        }
+        consumer = cluster.consumer(
+            ORDERS, group_id=GROUP, client_id=name, **by_hand, **session, **IMPATIENT
+        )
+        self.programs[name] = cluster.start(
+            copy, cluster, consumer, producer, self.ledger
+        )
 
     def strike(self, kind: str, one: Any, other: int) -> None:
         """One step of the schedule."""
@@ -174,23 +251,37 @@ class Run:
         if event.detail["state"] in ("PrepareCommit", "PrepareAbort"):
             after_ms = self.beheaded.pop(event.detail["transactional_id"], None)
             if after_ms is not None:
-                node, at_ms, clock = int(event.node.split()[1]), self.cluster.now_ms + after_ms, self.cluster._clock
+                node, at_ms, clock = (
+                    int(event.node.split()[1]),
+                    self.cluster.now_ms + after_ms,
+                    self.cluster._clock,
+                )
                 clock.schedule(at_ms, lambda: self.brokers.strike("crash", node, node))
-                clock.schedule(at_ms + AWAY_MS, lambda: self.brokers.strike("restart", node, node))
+                clock.schedule(
+                    at_ms + AWAY_MS, lambda: self.brokers.strike("restart", node, node)
+                )
 
     def pass_a_second(self) -> None:
-        """Read what is committed; who ended is started again, if it is not the older one of two."""
+        """Read what is committed; who ended is started again, if it is not the older
+        one of two.
+        """
         until_ms = self.cluster.now_ms + 1000
         for partition, records in self.reader.poll(timeout_ms=500).items():
             for record in records:
-                self.seen.setdefault(partition, []).append((record.offset, record.value.decode()))
+                self.seen.setdefault(partition, []).append(
+                    (record.offset, record.value.decode())
+                )
         for name, program in self.programs.items():
-            if program.state == "ended" and not (self.ledger.is_over and name in PAYERS):
+            if program.state == "ended" and not (
+                self.ledger.is_over and name in PAYERS
+            ):
                 self.cluster.restart(program)
         self.cluster.run_ms(max(0, until_ms - self.cluster.now_ms))
 
     def settle(self) -> None:
-        """The faults are over: nobody begins a new order, and all that is open must come to its end."""
+        """The faults are over: nobody begins a new order, and all that is open must
+        come to its end.
+        """
         self.calm_ms, self.ledger.is_over = self.cluster.now_ms, True
         self.beheaded.clear()
         for name in COPIERS:

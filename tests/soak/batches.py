@@ -3,7 +3,13 @@
 import struct
 
 from minikafka.wire.compression import CODECS, crc32c
-from minikafka.wire.records import BATCH_OVERHEAD, assemble, encode_batch, encode_records, read_header
+from minikafka.wire.records import (
+    BATCH_OVERHEAD,
+    assemble,
+    encode_batch,
+    encode_records,
+    read_header,
+)
 
 WALL_MS = 1_767_225_600_000  # 2026-01-01, where the virtual clock begins
 CRC_AT, AFTER_CRC, BATCH_LENGTH_AT = 17, 21, 8
@@ -31,7 +37,16 @@ class Batches:
 
     def any(self) -> bytes:
         """A batch, or something like one."""
-        make = self.random.choice([self.good, self.good, self.wrong_header, self.wrong_records, self.broken, self.none])
+        make = self.random.choice(
+            [
+                self.good,
+                self.good,
+                self.wrong_header,
+                self.wrong_records,
+                self.broken,
+                self.none,
+            ]
+        )
         return make()
 
     def records(self) -> list:
@@ -46,12 +61,16 @@ class Batches:
         ]
 
     def good(self, **of_producer) -> bytes:
-        return encode_batch(self.records(), compression=self.random.choice(CODECS), **of_producer)
+        return encode_batch(
+            self.records(), compression=self.random.choice(CODECS), **of_producer
+        )
 
     def wrong_header(self) -> bytes:
         """One or two fields changed, under a CRC that says it must be so."""
         header = read_header(self.good())
-        for name in self.random.sample(sorted(HEADER_VALUES), self.random.randint(1, 2)):
+        for name in self.random.sample(
+            sorted(HEADER_VALUES), self.random.randint(1, 2)
+        ):
             header = header._replace(**{name: self.random.choice(HEADER_VALUES[name])})
         if header.attributes & 7 >= len(CODECS):
             batch = bytearray(self.good())
@@ -60,13 +79,20 @@ class Batches:
         return assemble(header, encode_records(header, enumerate(self.records())))
 
     def wrong_records(self) -> bytes:
-        """Offsets and timestamps that lie far off, or bytes that are no records, under a good header and CRC."""
+        """Offsets and timestamps that lie far off, or bytes that are no records, under
+        a good header and CRC.
+        """
         records, random = self.records(), self.random
         if random.random() < 0.5:
-            header = read_header(encode_batch(records, compression=random.choice(CODECS)))
+            header = read_header(
+                encode_batch(records, compression=random.choice(CODECS))
+            )
             base = header.base_timestamp
             moved = [(base + random.choice(FAR), *record[1:]) for record in records]
-            numbered = [(random.choice([*FAR, at, at]), record) for at, record in enumerate(moved)]
+            numbered = [
+                (random.choice([*FAR, at, at]), record)
+                for at, record in enumerate(moved)
+            ]
             return assemble(header, encode_records(header, numbered))
         batch = bytearray(self.good())
         for _ in range(random.randint(1, 3)):
@@ -80,7 +106,12 @@ class Batches:
         if choice == 0:
             batch[random.randrange(len(batch))] ^= 1 << random.randrange(8)
         elif choice == 1:
-            struct.pack_into(">i", batch, BATCH_LENGTH_AT, random.choice([-1, 0, 48, 49, len(batch), 2**31 - 1]))
+            struct.pack_into(
+                ">i",
+                batch,
+                BATCH_LENGTH_AT,
+                random.choice([-1, 0, 48, 49, len(batch), 2**31 - 1]),
+            )
         elif choice == 2:
             del batch[random.randrange(len(batch)) :]
         elif choice == 3:

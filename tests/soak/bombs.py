@@ -1,8 +1,10 @@
-"""`python -m tests.soak.bombs`: the batches of tests/wire/bombs.py against a real `minikafka serve`, wherever it
-decodes records. A witness asks for versions all the time: its longest wait is how long the node heard nobody, and
-counts as the time that the node worked meanwhile, because the machine may have other things to do.
+"""`python -m tests.soak.bombs`: the batches of tests/wire/bombs.py against a real
+`minikafka serve`, wherever it decodes records. A witness asks for versions all the
+time: its longest wait is how long the node heard nobody, and counts as the time that
+the node worked meanwhile, because the machine may have other things to do.
 
-A line a place; exit code 1 if the node fell silent for too long, needed too much memory, or did not live. Linux only.
+A line a place; exit code 1 if the node fell silent for too long, needed too much
+memory, or did not live. Linux only.
 """
 
 import argparse
@@ -22,13 +24,25 @@ from tests.conformance.raw import Connection
 from tests.wire.bombs import BOMBS, NOW_MS, bomb
 
 MAX_MESSAGE_BYTES = 4 << 20
-OPTIONS = ("--override", "log.cleaner.backoff.ms=200", "--override", f"message.max.bytes={MAX_MESSAGE_BYTES}")
-TABLE = [(what, codec) for what in BOMBS for codec in CODECS if len(bomb(what, codec)) < MAX_MESSAGE_BYTES]
+OPTIONS = (
+    "--override",
+    "log.cleaner.backoff.ms=200",
+    "--override",
+    f"message.max.bytes={MAX_MESSAGE_BYTES}",
+)
+TABLE = [
+    (what, codec)
+    for what in BOMBS
+    for codec in CODECS
+    if len(bomb(what, codec)) < MAX_MESSAGE_BYTES
+]
 ROUNDS = 3
 
 
 class Witness(threading.Thread):
-    """Another client. longest_ms: its longest wait for an answer; longest_cpu_ms: what the node worked meanwhile."""
+    """Another client. longest_ms: its longest wait for an answer; longest_cpu_ms: what
+    the node worked meanwhile.
+    """
 
     def __init__(self, served):
         super().__init__(daemon=True)
@@ -42,15 +56,21 @@ class Witness(threading.Thread):
                 while not self._over.wait(0.002):
                     begin, cpu_begin = time.perf_counter(), cpu_ms(self._served.process)
                     connection.ask("ApiVersions", 0)
-                    self.longest_cpu_ms = max(self.longest_cpu_ms, cpu_ms(self._served.process) - cpu_begin)
-                    self.longest_ms = max(self.longest_ms, (time.perf_counter() - begin) * 1000)
+                    self.longest_cpu_ms = max(
+                        self.longest_cpu_ms, cpu_ms(self._served.process) - cpu_begin
+                    )
+                    self.longest_ms = max(
+                        self.longest_ms, (time.perf_counter() - begin) * 1000
+                    )
         except (OSError, EOFError) as error:
             self.error = error
 
     def stop(self):
         self._over.set()
         self.join(60)
-        assert self.error is None and not self.is_alive(), f"the witness was not answered: {self.error}"
+        assert self.error is None and not self.is_alive(), (
+            f"the witness was not answered: {self.error}"
+        )
 
 
 def cpu_ms(process):
@@ -61,20 +81,34 @@ def cpu_ms(process):
 
 def compacted_produce(connection, served):
     """Each record of a compacted topic needs a key."""
-    connection.create_topic("compacted", partitions=len(TABLE), cleanup_policy="compact")
+    connection.create_topic(
+        "compacted", partitions=len(TABLE), cleanup_policy="compact"
+    )
     for partition, (what, codec) in enumerate(TABLE * ROUNDS):
-        connection.produce("compacted", bomb(what, codec), partition=partition % len(TABLE))
+        connection.produce(
+            "compacted", bomb(what, codec), partition=partition % len(TABLE)
+        )
 
 
 def searches(connection, served):
     """ListOffsets by time and for the largest timestamp, twenty requests at a time."""
     connection.create_topic("searched", partitions=len(TABLE))
     for partition, (what, codec) in enumerate(TABLE):
-        assert connection.produce("searched", bomb(what, codec), partition=partition).error_code == 0
+        assert (
+            connection.produce(
+                "searched", bomb(what, codec), partition=partition
+            ).error_code
+            == 0
+        )
         for _ in range(ROUNDS):
             for timestamp in [NOW_MS, -3] * 10:
                 places = [{"partition_index": partition, "timestamp": timestamp}]
-                connection.send("ListOffsets", 7, replica_id=-1, topics=[{"name": "searched", "partitions": places}])
+                connection.send(
+                    "ListOffsets",
+                    7,
+                    replica_id=-1,
+                    topics=[{"name": "searched", "partitions": places}],
+                )
             first = connection.correlation_id - 19
             for connection.correlation_id in range(first, first + 20):
                 connection.read("ListOffsets", 7)
@@ -83,8 +117,16 @@ def searches(connection, served):
 def one_request_for_all(connection, served):
     """One request that searches all of them."""
     for timestamp in [NOW_MS, -3] * ROUNDS:
-        places = [{"partition_index": partition, "timestamp": timestamp} for partition in range(len(TABLE))]
-        connection.ask("ListOffsets", 7, replica_id=-1, topics=[{"name": "searched", "partitions": places}])
+        places = [
+            {"partition_index": partition, "timestamp": timestamp}
+            for partition in range(len(TABLE))
+        ]
+        connection.ask(
+            "ListOffsets",
+            7,
+            replica_id=-1,
+            topics=[{"name": "searched", "partitions": places}],
+        )
 
 
 def compaction(connection, served):
@@ -95,40 +137,75 @@ def compaction(connection, served):
         assert connection.produce(name, bomb(what, codec)).error_code == 0
         configs = [
             {"name": key, "config_operation": 0, "value": value}
-            for key, value in {"cleanup.policy": "compact", "internal.segment.bytes": "300"}.items()
+            for key, value in {
+                "cleanup.policy": "compact",
+                "internal.segment.bytes": "300",
+            }.items()
         ]
         resource = {"resource_type": 2, "resource_name": name, "configs": configs}
-        connection.ask("IncrementalAlterConfigs", 1, resources=[resource], validate_only=False)
+        connection.ask(
+            "IncrementalAlterConfigs", 1, resources=[resource], validate_only=False
+        )
         for _ in range(6):  # until there is a new segment
-            assert connection.produce(name, bytes(encode_batch([(NOW_MS, b"k", b"v", [])]))).error_code == 0
+            assert (
+                connection.produce(
+                    name, bytes(encode_batch([(NOW_MS, b"k", b"v", [])]))
+                ).error_code
+                == 0
+            )
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        cleaned = checkpoints.read_offsets(FolderDisk(served.folder), checkpoints.CLEANER_OFFSETS)
+        cleaned = checkpoints.read_offsets(
+            FolderDisk(served.folder), checkpoints.CLEANER_OFFSETS
+        )
         said = served.log_file.read_text()
-        left = [each for each in names if (each, 0) not in cleaned and f"{each}-0 is not compacted" not in said]
+        left = [
+            each
+            for each in names
+            if (each, 0) not in cleaned and f"{each}-0 is not compacted" not in said
+        ]
         if not left:
             return
         threading.Event().wait(0.05)
     raise AssertionError(f"neither compacted nor given up: {left}")
 
 
-PLACES = {False: (compacted_produce, searches, one_request_for_all, compaction), True: (compacted_produce, searches)}
+PLACES = {
+    False: (compacted_produce, searches, one_request_for_all, compaction),
+    True: (compacted_produce, searches),
+}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stall-ms", type=int, default=2500, help="how long it may work and hear nobody")
-    parser.add_argument("--memory-mb", type=int, default=250, help="how much memory it may need at its peak")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--stall-ms",
+        type=int,
+        default=2500,
+        help="how long it may work and hear nobody",
+    )
+    parser.add_argument(
+        "--memory-mb",
+        type=int,
+        default=250,
+        help="how much memory it may need at its peak",
+    )
     options = parser.parse_args()
     failed = False
     for trace in (False, True):
         with tempfile.TemporaryDirectory() as folder:
             log_file = Path(folder) / "log"
             trace_file = Path(folder) / "trace" if trace else None
-            with Served(Path(folder) / "data", trace=trace_file, log=log_file, options=OPTIONS) as served:
+            with Served(
+                Path(folder) / "data", trace=trace_file, log=log_file, options=OPTIONS
+            ) as served:
                 served.folder, served.log_file = Path(folder) / "data", log_file
                 for place in PLACES[trace]:
-                    failed |= run(place, served, options, " with --trace" if trace else "")
+                    failed |= run(
+                        place, served, options, " with --trace" if trace else ""
+                    )
     return failed
 
 
@@ -147,9 +224,10 @@ def run(place, served, options, how):
     if witness.longest_cpu_ms > options.stall_ms or peak_mb > options.memory_mb:
         problem = problem or "FAILED"
     print(
-        f"{place.__name__}{how}: {len(TABLE)} bombs, {time.monotonic() - begin:.0f} s, "
-        f"a witness waited {witness.longest_ms:.0f} ms at most, {witness.longest_cpu_ms:.0f} ms of the node's time; "
-        f"peak memory so far {peak_mb} MB {problem}",
+        f"{place.__name__}{how}: {len(TABLE)} bombs, {time.monotonic() - begin:.0f} s,"
+        f" a witness waited {witness.longest_ms:.0f} ms at most,"
+        f" {witness.longest_cpu_ms:.0f} ms of the node's time; peak memory so far"
+        f" {peak_mb} MB {problem}",
         flush=True,
     )
     return bool(problem)

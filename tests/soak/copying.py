@@ -1,8 +1,11 @@
-"""The copier that tests.soak.copier kills: reads numbers, squares them, writes them, all in transactions.
+"""The copier that tests.soak.copier kills: reads numbers, squares them, writes them,
+all in transactions.
 
-`python -m tests.soak.copying BOOTSTRAP` copies from one topic to the other for ever, partition by partition. How far it
-has read, as offsets of its group, belongs to the transaction in which it writes. When a transaction can't be committed
-it takes it back and reads again from what is committed; when it has been fenced or may not go on, it ends.
+`python -m tests.soak.copying BOOTSTRAP` copies from one topic to the other for ever,
+partition by partition. How far it has read, as offsets of its group, belongs to the
+transaction in which it writes. When a transaction can't be committed it takes it back
+and reads again from what is committed; when it has been fenced or may not go on, it
+ends.
 """
 
 import sys
@@ -12,7 +15,11 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 
 SOURCE, TARGET, GROUP = "numbers", "squares", "copier"
 BATCH, POLL_S, PATIENCE_S = 100, 0.2, 60
-RECONNECT = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100, "log_level": 0}
+RECONNECT = {
+    "reconnect.backoff.ms": 10,
+    "reconnect.backoff.max.ms": 100,
+    "log_level": 0,
+}
 
 
 def copied(value: bytes) -> bytes:
@@ -29,27 +36,51 @@ def copy_once(consumer: Consumer, producer: Producer, messages: list[Message]) -
         assert value is not None and partition is not None
         producer.produce(TARGET, copied(value), partition=partition)
     places = consumer.position(consumer.assignment())
-    producer.send_offsets_to_transaction(places, consumer.consumer_group_metadata(), PATIENCE_S)
+    producer.send_offsets_to_transaction(
+        places, consumer.consumer_group_metadata(), PATIENCE_S
+    )
     producer.commit_transaction(PATIENCE_S)
 
 
 def rewind(consumer: Consumer) -> None:
     """Back to what is committed, or to the beginning."""
     for place in consumer.committed(consumer.assignment(), PATIENCE_S):
-        consumer.seek(TopicPartition(place.topic, place.partition, max(place.offset, 0)))
+        consumer.seek(
+            TopicPartition(place.topic, place.partition, max(place.offset, 0))
+        )
 
 
 def main(bootstrap: str) -> None:
     common = {"bootstrap.servers": bootstrap, **RECONNECT}
-    # A static member (KIP-345): after a death the group needs no rebalance, and waits for no session to end.
-    membership = {"group.id": GROUP, "group.instance.id": "the-copier", "session.timeout.ms": 30_000}
-    reading = {"isolation.level": "read_committed", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    # A static member (KIP-345): after a death the group needs no rebalance, and waits
+    # for no session to end.
+    membership = {
+        "group.id": GROUP,
+        "group.instance.id": "the-copier",
+        "session.timeout.ms": 30_000,
+    }
+    reading = {
+        "isolation.level": "read_committed",
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+    }
     consumer = Consumer(common | membership | reading)
-    producer = Producer(common | {"transactional.id": GROUP, "transaction.timeout.ms": 60_000, "linger.ms": 1})
+    producer = Producer(
+        common
+        | {
+            "transactional.id": GROUP,
+            "transaction.timeout.ms": 60_000,
+            "linger.ms": 1,
+        }
+    )
     producer.init_transactions(PATIENCE_S)
     consumer.subscribe([SOURCE])
     while True:
-        messages = [message for message in consumer.consume(BATCH, POLL_S) if message.error() is None]
+        messages = [
+            message
+            for message in consumer.consume(BATCH, POLL_S)
+            if message.error() is None
+        ]
         if not messages:
             continue
         try:

@@ -1,4 +1,6 @@
-"""The hostile day against the core: no socket, a disk in memory, a clock that jumps; a seed replays it exactly."""
+"""The hostile day against the core: no socket, a disk in memory, a clock that jumps; a
+seed replays it exactly.
+"""
 
 import json
 import time
@@ -21,7 +23,8 @@ from tests.soak.witness import Failure, Witness
 HOUR_MS = 3_600_000
 MOST_TICKS_PER_SECOND = 200  # of virtual time: a node that wants more spins
 KEPT_STEPS = 12
-FORESEEN = (KafkaError, DecodeError)  # garbage in __consumer_offsets fails one of its partitions, with a notice
+# garbage in __consumer_offsets fails one of its partitions, with a notice
+FORESEEN = (KafkaError, DecodeError)
 WITNESS = "witness"
 WRITES_EVERY = 50  # requests
 PROPERTIES = {
@@ -36,8 +39,8 @@ PROPERTIES = {
 
 
 class Due(NamedTuple):
-    """A request inside the broker. at_ms: when it must have been answered; None: in the silence after the next
-    rebalances.
+    """A request inside the broker. at_ms: when it must have been answered; None: in the
+    silence after the next rebalances.
     """
 
     api: str
@@ -53,7 +56,9 @@ def heard(event: Event) -> None:
 
 
 class Core:
-    """One node under one seed's traffic. With every other seed somebody listens to its trace."""
+    """One node under one seed's traffic. With every other seed somebody listens to its
+    trace.
+    """
 
     def __init__(self, seed: int) -> None:
         self.traffic = Traffic(seed)
@@ -68,7 +73,9 @@ class Core:
         self.witness = Witness(self._ask)
 
     def run(self, requests: int) -> None:
-        """So many requests, and an end in peace. Failure, or whatever the broker raises."""
+        """So many requests, and an end in peace. Failure, or whatever the broker
+        raises.
+        """
         while self.traffic.sent < requests:
             self.step(self.traffic.next())
         self.step(Restart("stop"))
@@ -101,7 +108,9 @@ class Core:
         config = BrokerConfig({"PLAINTEXT": ("localhost", 9092)}, PROPERTIES)
         listeners = [] if self._seed % 2 else [heard]
         trace = Trace("broker 1", listeners)
-        self.broker = Broker(1, config, self.disk, Random(self._seed * 1000 + self.starts), trace)
+        self.broker = Broker(
+            1, config, self.disk, Random(self._seed * 1000 + self.starts), trace
+        )
         self.broker.start(self.now)
         for _ in range(10_000):
             if self.broker.ready or self.broker.stopped:
@@ -117,7 +126,9 @@ class Core:
             self.broker.stop(self.now)
             self._drain()
             if self.due:
-                raise Failure(f"a clean stop left requests without an answer: {self.due}")
+                raise Failure(
+                    f"a clean stop left requests without an answer: {self.due}"
+                )
         self.due.clear()
         self.traffic.forget()
         self.disk.crash()
@@ -131,7 +142,9 @@ class Core:
             self.broker.connected(send.client, "PLAINTEXT", "127.0.0.1")
         meant = meaning(send.ask, send.frame, send.intact)
         at_ms = None if meant.of_a_group else self.now.monotonic_ms + meant.wait_ms
-        self.due[send.client] = Due(send.ask.api, meant.version, send.correlation_id, at_ms)
+        self.due[send.client] = Due(
+            send.ask.api, meant.version, send.correlation_id, at_ms
+        )
         began = time.process_time()
         self.broker.receive(send.client, bytearray(send.frame), self.now)
         self.slowest = max(self.slowest, (time.process_time() - began, send.ask.api))
@@ -142,8 +155,15 @@ class Core:
 
     def _ask(self, api: str, version: int, body: dict[str, Any]) -> Any:
         """The witness's requests."""
-        self.due[WITNESS], self._told = Due(api, version, 0, self.now.monotonic_ms), None
-        self.broker.receive(WITNESS, bytearray(b"".join(encode_request(api, version, 0, WITNESS, body))), self.now)
+        self.due[WITNESS], self._told = (
+            Due(api, version, 0, self.now.monotonic_ms),
+            None,
+        )
+        self.broker.receive(
+            WITNESS,
+            bytearray(b"".join(encode_request(api, version, 0, WITNESS, body))),
+            self.now,
+        )
         self._drain()
         if self._told is None:
             raise Failure(f"an honest client's {api} was not answered")
@@ -161,7 +181,9 @@ class Core:
         end, ticks = self.now.monotonic_ms + ms, 0
         while (at := self.broker.next_deadline()) <= end:
             if at <= self.now.monotonic_ms:
-                raise Failure(f"next_deadline {at} is not later than now, {self.now.monotonic_ms}")
+                raise Failure(
+                    f"next_deadline {at} is not later than now, {self.now.monotonic_ms}"
+                )
             self._tick(at)
             ticks += 1
             if ticks > 1000 + MOST_TICKS_PER_SECOND * ms // 1000:
@@ -177,12 +199,19 @@ class Core:
         self._drain()
 
     def _check_silence(self) -> None:
-        """After an hour without a request every session is over: nobody waits for a rebalance any more."""
+        """After an hour without a request every session is over: nobody waits for a
+        rebalance any more.
+        """
         for client, due in self.due.items():
             if due.at_ms is None:
-                raise Failure(f"{due} of client {client} has no answer after an hour of silence")
+                raise Failure(
+                    f"{due} of client {client} has no answer after an hour of silence"
+                )
         if len(self.broker.waiting) != len(self.due):
-            raise Failure(f"{len(self.broker.waiting)} requests are parked for {len(self.due)} that wait")
+            raise Failure(
+                f"{len(self.broker.waiting)} requests are parked for {len(self.due)}"
+                " that wait"
+            )
 
     # -- what comes out
 
@@ -203,9 +232,13 @@ class Core:
     def _ended(self, client: int, due: Due, effect: Reply | Done | Close) -> None:
         answer = None
         if isinstance(effect, Reply):
-            correlation_id, answer = decode_response(due.api, due.version, b"".join(effect.frame))
+            correlation_id, answer = decode_response(
+                due.api, due.version, b"".join(effect.frame)
+            )
             if correlation_id != due.correlation_id:
-                raise Failure(f"{due} was answered with correlation id {correlation_id}")
+                raise Failure(
+                    f"{due} was answered with correlation id {correlation_id}"
+                )
         if client == WITNESS:
             self._told = answer
             return

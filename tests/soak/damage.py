@@ -2,16 +2,18 @@
 
     python -m tests.soak.damage [seeds]
 
-A node writes, and stops cleanly or is killed. One file is damaged. Then a node starts on what is there, and must
+A node writes, and stops cleanly or is killed. One file is damaged. Then a node starts
+on what is there, and must
 
     refuse   with one line; with the undamaged file put back it starts, and has everything; or
     start    and have every acknowledged record up to the damage, the later ones too or a word about them: a notice,
              an error to the reader, or a checksum that the reader sees is wrong. What it appends then is there after
              the next restart.
 
-Not covered by any checksum, here as in Apache Kafka: a batch's base offset and leader epoch, and what the small files
-say. So a flipped bit in a batch's base offset may hide it, unless the batch is near a segment's end or behind the
-recovery point; and what was written in the last five seconds before a kill is noted nowhere else, so that a log cut
+Not covered by any checksum, here as in Apache Kafka: a batch's base offset and leader
+epoch, and what the small files say. So a flipped bit in a batch's base offset may hide
+it, unless the batch is near a segment's end or behind the recovery point; and what was
+written in the last five seconds before a kill is noted nowhere else, so that a log cut
 there between two batches looks as if it had never been longer.
 """
 
@@ -29,10 +31,11 @@ from tests.broker.node import Node
 STOPS = ("clean stop", "kill -9")
 PARTITIONS = [("orders", 0), ("prices", 0), ("short", 0), ("short", 1)]
 
-# fmt: off
 DAMAGES = {
     "flip a bit": lambda data, random, sibling: flipped(data, random),
-    "cut": lambda data, random, sibling: data[: random.randrange(len(data))] if data else None,
+    "cut": lambda data, random, sibling: (
+        data[: random.randrange(len(data))] if data else None
+    ),
     "halve": lambda data, random, sibling: data[: len(data) // 2] if data else None,
     "empty": lambda data, random, sibling: b"" if data else None,
     "delete": lambda data, random, sibling: None,
@@ -41,7 +44,6 @@ DAMAGES = {
     "garbage behind": lambda data, random, sibling: data + random.randbytes(50),
     "swap": lambda data, random, sibling: sibling,
 }
-# fmt: on
 
 
 def flipped(data, random):
@@ -64,18 +66,29 @@ class Folder:
 
 
 def written(stop):
-    """A folder with three logs: one of many segments, one compacted, one short; and one topic that was deleted."""
+    """A folder with three logs: one of many segments, one compacted, one short; and one
+    topic that was deleted.
+    """
     node = Node(log_cleaner_backoff_ms=1000, log_retention_check_interval_ms=1000)
     small = {"internal_segment_bytes": 1000, "index_interval_bytes": 150}
     node.create_topic("orders", retention_ms=-1, **small)
-    node.create_topic("prices", cleanup_policy="compact", min_cleanable_dirty_ratio=0.01, **small)
+    node.create_topic(
+        "prices", cleanup_policy="compact", min_cleanable_dirty_ratio=0.01, **small
+    )
     node.create_topic("short", partitions=2)
     node.create_topic("gone")
     node.call("DeleteTopics", 5, topic_names=["gone"], timeout_ms=1000)
     for number in range(36):
         if number == 24:
             node.restart()
-        node.produce("orders", f"order {number}", "x" * 40, producer_id=7, producer_epoch=0, base_sequence=2 * number)
+        node.produce(
+            "orders",
+            f"order {number}",
+            "x" * 40,
+            producer_id=7,
+            producer_epoch=0,
+            base_sequence=2 * number,
+        )
         node.produce("prices", batch=priced(node, number))
         node.produce("short", f"short {number}", partition=number % 2)
         node.pass_time(500)
@@ -83,7 +96,14 @@ def written(stop):
     node.call("DeleteRecords", 2, topics=[delete], timeout_ms=1000)
     node.pass_time(61_000)
     for number in range(36, 42):
-        node.produce("orders", f"order {number}", "x" * 40, producer_id=7, producer_epoch=0, base_sequence=2 * number)
+        node.produce(
+            "orders",
+            f"order {number}",
+            "x" * 40,
+            producer_id=7,
+            producer_epoch=0,
+            base_sequence=2 * number,
+        )
         node.produce("short", f"short {number}", partition=number % 2)
     node.pass_time(6000)
     acknowledged, complaints = everything(node)
@@ -96,7 +116,9 @@ def written(stop):
 
 
 def priced(node, number):
-    return encode_batch([(node.now.wall_ms, b"key %d" % (number % 5), b"price %d" % number, [])])
+    return encode_batch(
+        [(node.now.wall_ms, b"key %d" % (number % 5), b"price %d" % number, [])]
+    )
 
 
 def everything(node):
@@ -107,9 +129,17 @@ def everything(node):
     found, complaints = {}, []
     for topic, partition in PARTITIONS:
         values = found[topic, partition] = {}
-        asked = {"partition_index": partition, "current_leader_epoch": -1, "timestamp": -2}
+        asked = {
+            "partition_index": partition,
+            "current_leader_epoch": -1,
+            "timestamp": -2,
+        }
         topics = [{"name": topic, "partitions": [asked]}]
-        first = node.call("ListOffsets", 7, replica_id=-1, isolation_level=0, topics=topics).topics[0].partitions[0]
+        first = (
+            node.call("ListOffsets", 7, replica_id=-1, isolation_level=0, topics=topics)
+            .topics[0]
+            .partitions[0]
+        )
         offset = first.offset
         if first.error_code:
             complaints.append(f"{topic}-{partition}: {Error(first.error_code).name}")
@@ -119,20 +149,30 @@ def everything(node):
             answer = node.fetch(topic, offset, partition)
             fetched = list(batches(answer.records or b""))
             if answer.error_code or not fetched:
-                complaints += [f"{topic}-{partition} at {offset}: {Error(answer.error_code).name}"][: answer.error_code]
+                complaints += [
+                    f"{topic}-{partition} at {offset}: {Error(answer.error_code).name}"
+                ][: answer.error_code]
                 offset += 1  # as somebody does who wants to have the rest
             for header, batch in fetched:
                 if crc_matches(batch, header):
-                    values.update((r.offset, r.value) for r in decode_batch(batch) if r.offset >= offset)
+                    values.update(
+                        (r.offset, r.value)
+                        for r in decode_batch(batch)
+                        if r.offset >= offset
+                    )
                 else:
-                    complaints.append(f"{topic}-{partition} at {offset}: a wrong checksum")
+                    complaints.append(
+                        f"{topic}-{partition} at {offset}: a wrong checksum"
+                    )
                 offset = max(offset + 1, header.next_offset)
     return found, complaints
 
 
 @dataclass
 class Outcome:
-    """verdict: refused, whole, told (something is missing, and a word was said), silent, broken."""
+    """verdict: refused, whole, told (something is missing, and a word was said),
+    silent, broken.
+    """
 
     verdict: str
     words: str
@@ -157,13 +197,20 @@ def sibling(folder, path):
             return folder.disk.read(other)
         if not kind and other_name == name:
             return folder.disk.read(other)
-        if not kind and not directory and not inside and other_name.endswith("checkpoint"):
+        if (
+            not kind
+            and not directory
+            and not inside
+            and other_name.endswith("checkpoint")
+        ):
             return folder.disk.read(other)
     return None
 
 
 def damaged(folder, path, damage, random):
-    """A copy of the disk with one file damaged, and where the damage begins; None if that changes nothing."""
+    """A copy of the disk with one file damaged, and where the damage begins; None if
+    that changes nothing.
+    """
     before = folder.disk.read(path)
     after = DAMAGES[damage](before, random, sibling(folder, path))
     if after == before or (after is None and damage != "delete"):
@@ -185,7 +232,11 @@ def outcome(folder, path, disk, at):
         disk.write_atomic(path, folder.disk.read(path))
         again, _ = opened(disk)
         if again.broker.stopped or missing(folder, everything(again)[0]):
-            return Outcome("broken", f"{refused}; with the file put back: {again.broker.stopped or 'records are gone'}")
+            return Outcome(
+                "broken",
+                f"{refused}; with the file put back:"
+                f" {again.broker.stopped or 'records are gone'}",
+            )
         return Outcome("broken" if "\n" in refused else "refused", refused)
     found, complaints = everything(node)
     words = "; ".join(told + complaints)
@@ -197,7 +248,9 @@ def outcome(folder, path, disk, at):
         return Outcome("broken", f"lost in another log: {lost[:5]} ({words})")
     if not lost:
         return continued(node, found) or Outcome("whole", words)
-    return continued(node, found) or Outcome("told" if words else "silent", words or f"{lost[:5]}")
+    return continued(node, found) or Outcome(
+        "told" if words else "silent", words or f"{lost[:5]}"
+    )
 
 
 def continued(node, found):
@@ -211,8 +264,14 @@ def continued(node, found):
         return Outcome("broken", f"doesn't start again: {node.broker.stopped}")
     node.out()
     again, _ = everything(node)
-    lost = [key for key, values in found.items() if not values.items() <= again[key].items()]
-    return Outcome("broken", f"{lost[0]} has lost more at the next start") if lost else None
+    lost = [
+        key for key, values in found.items() if not values.items() <= again[key].items()
+    ]
+    return (
+        Outcome("broken", f"{lost[0]} has lost more at the next start")
+        if lost
+        else None
+    )
 
 
 def missing(folder, found):
@@ -225,8 +284,8 @@ def missing(folder, found):
 
 
 def below_damage(folder, path, at):
-    """{(topic, partition): the first offset that the damage may have touched}; for a file that holds no records no
-    offset may be lost.
+    """{(topic, partition): the first offset that the damage may have touched}; for a
+    file that holds no records no offset may be lost.
     """
     directory, _, name = path.rpartition("/")
     if not name.endswith(".log") or directory.startswith("__"):
@@ -242,7 +301,9 @@ def below_damage(folder, path, at):
 
 
 def outside_checksum(folder, path, at):
-    """Whether this byte of a log is one that no checksum covers: base offset and leader epoch."""
+    """Whether this byte of a log is one that no checksum covers: base offset and leader
+    epoch.
+    """
     if not path.endswith(".log"):
         return False
     position = 0
@@ -257,11 +318,17 @@ def kind_of(path):
     """The file's kind, for the table."""
     directory, _, name = path.rpartition("/")
     name = name[20:] if name[:20].isdigit() else name
-    return f"metadata {name}" if directory.startswith("__cluster") else f"{directory and 'log '}{name}"
+    return (
+        f"metadata {name}"
+        if directory.startswith("__cluster")
+        else f"{directory and 'log '}{name}"
+    )
 
 
 def run(seed, folders, sample=False):
-    """(stop, path, damage, outcome) of all that can happen to every file; sample: to one file of each kind."""
+    """(stop, path, damage, outcome) of all that can happen to every file; sample: to
+    one file of each kind.
+    """
     for stop, folder in folders.items():
         paths = folder.files()
         if sample:
@@ -284,20 +351,32 @@ def run(seed, folders, sample=False):
 
 
 def table(outcomes):
-    """{kind of file: how often each verdict}, and a line for each case that must not be."""
+    """{kind of file: how often each verdict}, and a line for each case that must not
+    be.
+    """
     verdicts, failed = {}, []
     for seed, stop, path, damage, result in outcomes:
         verdicts.setdefault(kind_of(path), Counter())[result.verdict] += 1
         if result.verdict in ("silent", "broken"):
-            failed.append(f"{stop}, {path}, {damage} (seed {seed}): {result.verdict}: {result.words}")
+            failed.append(
+                f"{stop}, {path}, {damage} (seed {seed}): {result.verdict}:"
+                f" {result.words}"
+            )
     return verdicts, failed
 
 
 def main(seeds):
     folders = {stop: written(stop) for stop in STOPS}
-    verdicts, failed = table((seed, *case) for seed in range(seeds) for case in run(seed, folders))
+    verdicts, failed = table(
+        (seed, *case) for seed in range(seeds) for case in run(seed, folders)
+    )
     for kind, counted in sorted(verdicts.items()):
-        print(f"{kind:42}", ", ".join(f"{count} {verdict}" for verdict, count in sorted(counted.items())))
+        print(
+            f"{kind:42}",
+            ", ".join(
+                f"{count} {verdict}" for verdict, count in sorted(counted.items())
+            ),
+        )
     print(*failed, sep="\n", end="\n" if failed else "")
     print(f"{sum(map(Counter.total, verdicts.values()))} cases, {len(failed)} failed")
     return 1 if failed else 0

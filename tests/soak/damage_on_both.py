@@ -1,9 +1,11 @@
-"""The same damage to a folder of Apache Kafka and to one of ours: `python -m tests.soak.damage_on_both`.
+"""The same damage to a folder of Apache Kafka and to one of ours: `python -m
+tests.soak.damage_on_both`.
 
-Each writes 40 records into small segments, is restarted once between, and stops cleanly or is killed (SIGKILL: what
-the system was given is on the disk). Before it is killed it has had the five seconds to checkpoint its high watermark:
-of what is younger no file but the log itself knows. One file is damaged, the broker is started again, and everything is
-read. Apache Kafka needs about ten minutes for its half.
+Each writes 40 records into small segments, is restarted once between, and stops cleanly
+or is killed (SIGKILL: what the system was given is on the disk). Before it is killed it
+has had the five seconds to checkpoint its high watermark: of what is younger no file
+but the log itself knows. One file is damaged, the broker is started again, and
+everything is read. Apache Kafka needs about ten minutes for its half.
 """
 
 import argparse
@@ -24,27 +26,59 @@ from tests.kafka import ApacheKafka
 from tests.soak.damage import DAMAGES, STOPS
 
 RECORDS, BEFORE_THE_RESTART = 40, 24
-SMALL = {"internal_segment_bytes": 2000, "index_interval_bytes": 300, "retention_ms": -1}
+SMALL = {
+    "internal_segment_bytes": 2000,
+    "index_interval_bytes": 300,
+    "retention_ms": -1,
+}
 PATIENCE_READS = 2000  # until a started broker leads its partition
-ACKNOWLEDGED = {offset: b"order %d" % offset + bytes(60 + offset) for offset in range(RECORDS)}
+ACKNOWLEDGED = {
+    offset: b"order %d" % offset + bytes(60 + offset) for offset in range(RECORDS)
+}
 
-# fmt: off
 CASES = [  # (what is damaged, which of the files of that name, how)
-    *[("orders-0/*.log", 0, damage) for damage in ("flip a bit", "halve", "empty", "delete", "garbage", "zeros")],
-    *[("orders-0/*.log", -1, damage) for damage in ("flip a bit", "halve", "empty", "delete", "garbage",
-                                                    "garbage behind")],
-    *[(f"orders-0/*.{kind}", 0, damage) for kind in ("index", "timeindex") for damage in ("garbage", "delete")],
-    *[("__cluster_metadata-0/*.log", 0, damage) for damage in ("flip a bit", "halve", "delete")],
-    *[(name, 0, damage)
-      for name in ("__cluster_metadata-0/quorum-state", "meta.properties", "orders-0/partition.metadata",
-                   "orders-0/leader-epoch-checkpoint", "recovery-point-offset-checkpoint")
-      for damage in ("garbage", "delete")],
+    *[
+        ("orders-0/*.log", 0, damage)
+        for damage in ("flip a bit", "halve", "empty", "delete", "garbage", "zeros")
+    ],
+    *[
+        ("orders-0/*.log", -1, damage)
+        for damage in (
+            "flip a bit",
+            "halve",
+            "empty",
+            "delete",
+            "garbage",
+            "garbage behind",
+        )
+    ],
+    *[
+        (f"orders-0/*.{kind}", 0, damage)
+        for kind in ("index", "timeindex")
+        for damage in ("garbage", "delete")
+    ],
+    *[
+        ("__cluster_metadata-0/*.log", 0, damage)
+        for damage in ("flip a bit", "halve", "delete")
+    ],
+    *[
+        (name, 0, damage)
+        for name in (
+            "__cluster_metadata-0/quorum-state",
+            "meta.properties",
+            "orders-0/partition.metadata",
+            "orders-0/leader-epoch-checkpoint",
+            "recovery-point-offset-checkpoint",
+        )
+        for damage in ("garbage", "delete")
+    ],
 ]
-# fmt: on
 
 
 class Kafka(Protocol):
-    """A broker on a folder: started by its constructor, which raises RuntimeError with what it said."""
+    """A broker on a folder: started by its constructor, which raises RuntimeError with
+    what it said.
+    """
 
     bootstrap: str
 
@@ -79,7 +113,11 @@ class Ours:
 
     def __init__(self, data: Path) -> None:
         self._served = Served(data)
-        self.bootstrap, self.said, self.kill = self._served.bootstrap, self._served.said, self._served.kill
+        self.bootstrap, self.said, self.kill = (
+            self._served.bootstrap,
+            self._served.said,
+            self._served.kill,
+        )
 
     def stop(self) -> None:
         self._served.stop()
@@ -94,10 +132,15 @@ def write(kafka: type[Kafka], data: Path, stop: str) -> None:
                 connection.create_topic("orders", **SMALL)
             wait_for_the_leader(connection)
             for number in numbers:
-                assert connection.produce("orders", batch(ACKNOWLEDGED[number])).error_code == 0
+                assert (
+                    connection.produce("orders", batch(ACKNOWLEDGED[number])).error_code
+                    == 0
+                )
         if numbers.start and stop == "kill -9":
             checkpoint = data / HIGH_WATERMARKS
-            while f"orders 0 {RECORDS}" not in (checkpoint.read_text() if checkpoint.exists() else ""):
+            while f"orders 0 {RECORDS}" not in (
+                checkpoint.read_text() if checkpoint.exists() else ""
+            ):
                 pass
             broker.kill()
         else:
@@ -108,13 +151,19 @@ def wait_for_the_leader(connection: Connection) -> Error:
     """Reads until there is one or patience ends; the last answer's error."""
     for _ in range(PATIENCE_READS):
         error = Error(connection.offset("orders", -2).error_code)
-        if error not in (Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.LEADER_NOT_AVAILABLE):
+        if error not in (
+            Error.NOT_LEADER_OR_FOLLOWER,
+            Error.UNKNOWN_TOPIC_OR_PARTITION,
+            Error.LEADER_NOT_AVAILABLE,
+        ):
             break
     return error
 
 
 def read(connection: Connection) -> tuple[dict[int, bytes], str]:
-    """({offset: value}, the first thing that went wrong), going on behind what can't be read."""
+    """({offset: value}, the first thing that went wrong), going on behind what can't be
+    read.
+    """
     if error := wait_for_the_leader(connection):
         return {}, error.name
     found, complaint, offset = {}, "", connection.offset("orders", -2).offset
@@ -123,11 +172,16 @@ def read(connection: Connection) -> tuple[dict[int, bytes], str]:
         answer = connection.fetch("orders", offset)
         fetched = list(batches(answer.records or b""))
         if answer.error_code or not fetched:
-            complaint = complaint or (answer.error_code and Error(answer.error_code).name) or ""
+            complaint = (
+                complaint or (answer.error_code and Error(answer.error_code).name) or ""
+            )
             offset += 1
         for header, content in fetched:
             if crc_matches(content, header):
-                found |= {record.offset: bytes(record.value) for record in decode_batch(content)}
+                found |= {
+                    record.offset: bytes(record.value)
+                    for record in decode_batch(content)
+                }
             else:
                 complaint = complaint or "wrong checksum"
             offset = max(offset, header.next_offset)
@@ -135,7 +189,9 @@ def read(connection: Connection) -> tuple[dict[int, bytes], str]:
 
 
 def outcome(kafka: type[Kafka], data: Path, usual: set[str]) -> str:
-    """What becomes of a damaged folder, in a few words. usual: lines that a start without damage prints."""
+    """What becomes of a damaged folder, in a few words. usual: lines that a start
+    without damage prints.
+    """
     try:
         broker = kafka(data)
     except RuntimeError:
@@ -167,33 +223,51 @@ def results(kafka: type[Kafka], stop: str, folder: Path) -> Iterator[tuple[str, 
     before = shutil.copytree(whole, folder / "as it is")
     broker = kafka(before)
     with Connection(broker.bootstrap) as connection:
-        assert read(connection) == (ACKNOWLEDGED, ""), "it has lost records without any damage"
+        assert read(connection) == (
+            ACKNOWLEDGED,
+            "",
+        ), "it has lost records without any damage"
     broker.stop()
     usual = lines(broker.said())
     shutil.rmtree(before)
     for pattern, which, damage in CASES:
         data = shutil.copytree(whole, folder / "damaged")
         path = sorted(data.glob(pattern))[which]
-        content = DAMAGES[damage](path.read_bytes(), Random(f"{pattern} {which} {damage}"), None)
+        content = DAMAGES[damage](
+            path.read_bytes(), Random(f"{pattern} {which} {damage}"), None
+        )
         if content is None:
             path.unlink()
         else:
             path.write_bytes(content)
-        age = "" if "*" not in pattern or "__" in pattern else "oldest " if which == 0 else "newest "
+        age = (
+            ""
+            if "*" not in pattern or "__" in pattern
+            else "oldest "
+            if which == 0
+            else "newest "
+        )
         yield f"{age}{pattern}: {damage}", outcome(kafka, data, usual)
         shutil.rmtree(data)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="damage_on_both", description=__doc__)
-    parser.add_argument("--only", choices=["apache-kafka", "minikafka"], help="one half of it")
+    parser.add_argument(
+        "--only", choices=["apache-kafka", "minikafka"], help="one half of it"
+    )
     only = parser.parse_args().only
-    kafkas: list[type[Kafka]] = [Java] * (only != "minikafka") + [Ours] * (only != "apache-kafka")
+    kafkas: list[type[Kafka]] = [Java] * (only != "minikafka") + [Ours] * (
+        only != "apache-kafka"
+    )
     silent = 0
     for stop in STOPS:
         with tempfile.TemporaryDirectory() as folder:
             for kafka in kafkas:
-                print(f"--- {'Apache Kafka' if kafka is Java else 'minikafka'}, {stop}", flush=True)
+                print(
+                    f"--- {'Apache Kafka' if kafka is Java else 'minikafka'}, {stop}",
+                    flush=True,
+                )
                 for case, what in results(kafka, stop, Path(folder)):
                     print(f"{case:52} {what}", flush=True)
                     silent += kafka is Ours and "silent" in what

@@ -8,8 +8,9 @@ killed. One of its files is damaged, and it starts again. Then it must
     refuse   with one line; with the undamaged file put back it starts; or
     start    and be whole again by itself, or have never been otherwise.
 
-And then every acknowledged record is on all three, and the cluster takes another one. Of
-a node alone, and of the same files in Apache Kafka, see damage.py and damage_on_both.py.
+And then every acknowledged record is on all three, and the cluster takes another one.
+Of a node alone, and of the same files in Apache Kafka, see damage.py and
+damage_on_both.py.
 """
 
 import argparse
@@ -92,7 +93,9 @@ class Three:
         return before
 
     def _siblings(self, path: str) -> Iterator[bytes]:
-        """Of the same kind: first in the same folder, then elsewhere, then another node's."""
+        """Of the same kind: first in the same folder, then elsewhere, then another
+        node's.
+        """
         folder, _, name = path.rpartition("/")
         kind = name.partition(".")[2] if name[:20].isdigit() else name
         for other in self.paths():
@@ -151,7 +154,9 @@ class Three:
             has = dict(contents(replica, replica.log.log_end_offset))
             if has != self.acknowledged:
                 missing = [offset for offset in self.acknowledged if offset not in has]
-                yield f"broken: node {node} has {len(has)} records, without {missing[:5]}"
+                yield (
+                    f"broken: node {node} has {len(has)} records, without {missing[:5]}"
+                )
 
 
 def cases() -> list[Case]:

@@ -1,10 +1,12 @@
-"""kill -9 of one of three brokers under honest clients: `python -m tests.soak.failover --rounds 50`.
+"""kill -9 of one of three brokers under honest clients: `python -m tests.soak.failover
+--rounds 50`.
 
-Idempotent producers with acks=all, librdkafka's and Java's, write numbers to topics with three replicas, of which two
-must be in sync, while groups of both protocols, of both clients, read and commit. A broker dies, is started again, and
-when all replicas are in sync the next one dies. In the end every acknowledged record is there once, in order, at its
-offset, on minikafka as on Apache Kafka (--apache), and no commit went back. The longest time without an acknowledgement
-is told for each.
+Idempotent producers with acks=all, librdkafka's and Java's, write numbers to topics
+with three replicas, of which two must be in sync, while groups of both protocols, of
+both clients, read and commit. A broker dies, is started again, and when all replicas
+are in sync the next one dies. In the end every acknowledged record is there once, in
+order, at its offset, on minikafka as on Apache Kafka (--apache), and no commit went
+back. The longest time without an acknowledgement is told for each.
 """
 
 import argparse
@@ -91,7 +93,9 @@ class Jvm(JvmCluster):
 
 
 @contextmanager
-def running(apache: bool, properties: Mapping[str, str] = MappingProxyType({})) -> Iterator[Cluster]:
+def running(
+    apache: bool, properties: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Cluster]:
     """properties: of minikafka's brokers."""
     if apache:
         with Jvm(an_address(OF_ITS_OWN)) as cluster:
@@ -109,14 +113,20 @@ def in_sync(bootstrap: str, topics: Sequence[str]) -> bool:
     """Whether all three replicas of all partitions of these topics are."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **RECONNECT})
     try:
-        described = admin.describe_topics(TopicCollection(list(topics)), request_timeout=5)
-        partitions = [one for topic in described.values() for one in topic.result().partitions]
+        described = admin.describe_topics(
+            TopicCollection(list(topics)), request_timeout=5
+        )
+        partitions = [
+            one for topic in described.values() for one in topic.result().partitions
+        ]
     except Exception:
         return False
     return all(len(one.isr) == 3 and one.leader is not None for one in partitions)
 
 
-def wait_until_in_sync(bootstrap: str, topics: Sequence[str] = (*TOPICS, "__consumer_offsets")) -> None:
+def wait_until_in_sync(
+    bootstrap: str, topics: Sequence[str] = (*TOPICS, "__consumer_offsets")
+) -> None:
     until = time.monotonic() + 2 * PATIENCE_SECONDS
     while not in_sync(bootstrap, topics):
         if time.monotonic() > until:
@@ -125,7 +135,9 @@ def wait_until_in_sync(bootstrap: str, topics: Sequence[str] = (*TOPICS, "__cons
 
 def clients(bootstrap: str, java: bool) -> tuple[list[Writer], list[Reader]]:
     writers: list[Writer] = [LibrdkafkaWriter(bootstrap, topic) for topic in ITS_TOPICS]
-    readers: list[Reader] = [LibrdkafkaReader(bootstrap, protocol) for protocol in PROTOCOLS]
+    readers: list[Reader] = [
+        LibrdkafkaReader(bootstrap, protocol) for protocol in PROTOCOLS
+    ]
     if java:
         writers.append(JavaWriter(bootstrap, JAVAS))
         readers += [JavaReader(bootstrap, protocol) for protocol in PROTOCOLS]
@@ -138,7 +150,14 @@ def failover(rounds: int, seed: int, apache: bool, java: bool = True) -> str:
     pauses = []
     with running(apache) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-        finish(admin.create_topics([NewTopic(name, 1, 3, config=each | REPLICATED) for name, each in TOPICS.items()]))
+        finish(
+            admin.create_topics(
+                [
+                    NewTopic(name, 1, 3, config=each | REPLICATED)
+                    for name, each in TOPICS.items()
+                ]
+            )
+        )
         writers, readers = clients(cluster.bootstrap, java)
         for thread in (*writers, *readers):
             thread.start()
@@ -153,8 +172,15 @@ def failover(rounds: int, seed: int, apache: bool, java: bool = True) -> str:
             pauses.append(max(writer.longest_pause_s for writer in writers))
             for group, offset in before.items():
                 if (now := committed(cluster.bootstrap, group)) < offset:
-                    raise Wrong(f"round {number + 1}: a commit of {group} went back from {offset} to {now}")
-            print(f"round {number + 1} of {rounds}: {pauses[-1]:.1f} s without an acknowledgement", flush=True)
+                    raise Wrong(
+                        f"round {number + 1}: a commit of {group} went back from"
+                        f" {offset} to {now}"
+                    )
+            print(
+                f"round {number + 1} of {rounds}: {pauses[-1]:.1f} s without an"
+                " acknowledgement",
+                flush=True,
+            )
         until = time.monotonic() + PATIENCE_SECONDS
         for reader in readers:
             while not reader.commits and time.monotonic() < until:
@@ -167,26 +193,40 @@ def failover(rounds: int, seed: int, apache: bool, java: bool = True) -> str:
         stuck = [reader.group for reader in readers if not reader.commits]
         if stuck:
             raise Wrong(f"nothing was ever committed by {stuck}")
-    records, commits = sum(len(writer.acknowledged) for writer in writers), sum(reader.commits for reader in readers)
+    records, commits = (
+        sum(len(writer.acknowledged) for writer in writers),
+        sum(reader.commits for reader in readers),
+    )
     pauses.sort()
     name = "Apache Kafka" if apache else "minikafka"
     return (
-        f"{name}: {rounds} kills, {records} records of {len(writers)} producers and "
-        f"{commits} commits of {len(readers)} groups acknowledged: nothing lost, none twice, no commit back; longest "
-        f"pause {pauses[-1]:.1f} s, median {pauses[len(pauses) // 2]:.1f} s"
+        f"{name}: {rounds} kills, {records} records of {len(writers)} producers and"
+        f" {commits} commits of {len(readers)} groups acknowledged: nothing lost, none"
+        f" twice, no commit back; longest pause {pauses[-1]:.1f} s, median"
+        f" {pauses[len(pauses) // 2]:.1f} s"
     )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.soak.failover", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak.failover", description=__doc__
+    )
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--apache", action="store_true", help="on three Apache Kafkas instead, for comparison")
+    parser.add_argument(
+        "--apache",
+        action="store_true",
+        help="on three Apache Kafkas instead, for comparison",
+    )
     args = parser.parse_args()
     if missing := java_missing():
         print(f"failover: without Java's clients: {missing}", flush=True)
     try:
-        print(f"failover: {failover(args.rounds, args.seed, args.apache, java=not missing)}", flush=True)
+        print(
+            "failover:"
+            f" {failover(args.rounds, args.seed, args.apache, java=not missing)}",
+            flush=True,
+        )
     except Wrong as wrong:
         print(f"failover: FAILED with seed {args.seed}: {wrong}", flush=True)
         return 1

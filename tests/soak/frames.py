@@ -1,4 +1,6 @@
-"""A request on its way to bytes, where it may be twisted (a field), or its bytes changed."""
+"""A request on its way to bytes, where it may be twisted (a field), or its bytes
+changed.
+"""
 
 import struct
 from random import Random
@@ -13,22 +15,37 @@ from tests.soak.clients import Ask
 from tests.soak.values import BEYOND, Values
 
 COMPACT_BEYOND = unsigned_varint(len(BEYOND) + 1) + BEYOND.encode()
-EXTREMES = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"\x80\0\0\0", b"\0\0\1\0"]
+EXTREMES = [
+    b"\xff\xff\xff\xff",
+    b"\x7f\xff\xff\xff",
+    b"\0\0\0\0",
+    b"\x80\0\0\0",
+    b"\0\0\1\0",
+]
 
 
 def fitted(shape: Struct, version: int, body: dict) -> dict:
     """The body without the fields that the version does not have."""
-    fields = {name: value for name, value in body.items() if version in shape.by_attribute[name].versions}
+    fields = {
+        name: value
+        for name, value in body.items()
+        if version in shape.by_attribute[name].versions
+    }
     for name, value in fields.items():
         f = shape.by_attribute[name]
         if f.struct and value is not None:
-            whole = [fitted(f.struct, version, each) for each in (value if f.array else [value])]
+            whole = [
+                fitted(f.struct, version, each)
+                for each in (value if f.array else [value])
+            ]
             fields[name] = whole if f.array else whole[0]
     return fields
 
 
 def twisted(shape: Struct, version: int, body: dict, values: Values) -> dict:
-    """The body with one field changed, wherever in it; or with an item of an array twice."""
+    """The body with one field changed, wherever in it; or with an item of an array
+    twice.
+    """
     present = [f for f in shape.fields if version in f.versions]
     if not present:
         return body
@@ -47,7 +64,11 @@ def twisted(shape: Struct, version: int, body: dict, values: Values) -> dict:
 
 def encoded(ask: Ask, correlation_id: int) -> bytes:
     """The frame of a request, without its size."""
-    frame = b"".join(messages.encode_request(ask.api, ask.version, correlation_id, ask.client_id, ask.body))
+    frame = b"".join(
+        messages.encode_request(
+            ask.api, ask.version, correlation_id, ask.client_id, ask.body
+        )
+    )
     if messages.API[ask.api].flexible(ask.version) and COMPACT_BEYOND in frame:
         longer = unsigned_varint(40_001) + bytes(40_000)
         frame = frame.replace(COMPACT_BEYOND, longer)
@@ -55,7 +76,9 @@ def encoded(ask: Ask, correlation_id: int) -> bytes:
 
 
 def mutated(frame: bytes, random: Random) -> bytes:
-    """Flip, overwrite, cut or double some bytes behind the header's API key, version and correlation id."""
+    """Flip, overwrite, cut or double some bytes behind the header's API key, version
+    and correlation id.
+    """
     data = bytearray(frame)
     for _ in range(random.randint(1, 4)):
         at = random.randrange(8, len(data))
@@ -74,19 +97,28 @@ def mutated(frame: bytes, random: Random) -> bytes:
 
 
 def makes_much(frame: bytes) -> bool:
-    """Whether it would make hundreds of partitions: allowed, and all that a day's other requests would be about."""
+    """Whether it would make hundreds of partitions: allowed, and all that a day's other
+    requests would be about.
+    """
     try:
         request = messages.decode_request(frame)
     except (messages.UnsupportedVersion, DecodeError):
         return False
-    attribute = {"CreateTopics": "num_partitions", "CreatePartitions": "count"}.get(request.api.name)
-    counts = [getattr(topic, attribute) for topic in request.body.topics] if attribute else []
+    attribute = {"CreateTopics": "num_partitions", "CreatePartitions": "count"}.get(
+        request.api.name
+    )
+    counts = (
+        [getattr(topic, attribute) for topic in request.body.topics]
+        if attribute
+        else []
+    )
     return any(100 < count <= MAX_PARTITIONS_PER_REQUEST for count in counts)
 
 
 class Meaning(NamedTuple):
-    """What the broker makes of a frame. version: of its answer. wait_ms: so long it may wait with it. of_a_group: it
-    waits for a group's other members. silent: it has no answer (acks=0).
+    """What the broker makes of a frame. version: of its answer. wait_ms: so long it may
+    wait with it. of_a_group: it waits for a group's other members. silent: it has no
+    answer (acks=0).
     """
 
     version: int
@@ -110,4 +142,6 @@ def meaning(ask: Ask, frame: bytes, intact: bool) -> Meaning:
     if ask.api == "ApiVersions" and not lowest <= version <= highest:
         version = 0  # answered in 0 (KIP-511)
     wait_ms = max(0, body.get("max_wait_ms", 0)) if ask.api == "Fetch" else 0
-    return Meaning(version, wait_ms, ask.api in ("JoinGroup", "SyncGroup"), body.get("acks") == 0)
+    return Meaning(
+        version, wait_ms, ask.api in ("JoinGroup", "SyncGroup"), body.get("acks") == 0
+    )

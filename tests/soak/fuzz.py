@@ -1,7 +1,9 @@
-"""Hostile requests against a node, out of a seed: `python -m tests.soak.fuzz --requests 100000 --seed 1`.
+"""Hostile requests against a node, out of a seed: `python -m tests.soak.fuzz --requests
+100000 --seed 1`.
 
-A run is at most RUN_REQUESTS requests under one seed; more requests take more seeds. A failure prints the seed, the
-number of the request and the last steps; the same seed leads to it again (over TCP, nearly).
+A run is at most RUN_REQUESTS requests under one seed; more requests take more seeds. A
+failure prints the seed, the number of the request and the last steps; the same seed
+leads to it again (over TCP, nearly).
 """
 
 import argparse
@@ -31,7 +33,11 @@ def fuzz(over: str, requests: int, seed: int) -> bool:
             print(f"fuzz, {over}: {so_far}; {driver.summary()}", flush=True)
         except Exception:
             tell(driver)
-            print(f"fuzz, {over}: FAILED with seed {seed} at request {driver.traffic.sent}", flush=True)
+            print(
+                f"fuzz, {over}: FAILED with seed {seed} at request"
+                f" {driver.traffic.sent}",
+                flush=True,
+            )
             return False
         finally:
             driver.close()
@@ -47,10 +53,17 @@ def tell(driver: Core | Tcp | Nodes) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.soak.fuzz", description=__doc__)
-    parser.add_argument("--requests", type=int, default=100_000, help="over each of the ways")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak.fuzz", description=__doc__
+    )
+    parser.add_argument(
+        "--requests", type=int, default=100_000, help="over each of the ways"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    ways = "one way only: the core in this process, TCP, or three nodes' listener for nodes"
+    ways = (
+        "one way only: the core in this process, TCP, or three nodes' listener for"
+        " nodes"
+    )
     parser.add_argument("--over", choices=DRIVERS, help=ways)
     args = parser.parse_args()
     ways = [args.over] if args.over else list(DRIVERS)

@@ -1,6 +1,8 @@
-"""Clumsy hands on a simulated cluster, each time from a seed: `python -m tests.soak.hands --schedules 500`.
+"""Clumsy hands on a simulated cluster, each time from a seed: `python -m
+tests.soak.hands --schedules 500`.
 
-What they do and what must not come of it is in tests/simulation/hand_schedules.py. A failure prints its schedule.
+What they do and what must not come of it is in tests/simulation/hand_schedules.py. A
+failure prints its schedule.
 """
 
 import sys

@@ -15,7 +15,11 @@ class Process:
     def __init__(self, *args: str) -> None:
         command = java_command(str(Path(__file__).with_name("Numbers.java")), *args)
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (it lives as long as the process)
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
+        pipes = {
+            "stdin": subprocess.PIPE,
+            "stdout": subprocess.PIPE,
+            "stderr": self._errors,
+        }
         self._process = subprocess.Popen(command, text=True, **pipes)
 
     def lines(self) -> Iterator[tuple[str, str]]:
@@ -29,7 +33,9 @@ class Process:
         self._process.stdin.close()
 
     def last_words(self) -> str:
-        """What it says when it ends otherwise than it should; nothing when all is well."""
+        """What it says when it ends otherwise than it should; nothing when all is
+        well.
+        """
         if not self._process.wait():
             return ""
         self._errors.seek(0)
@@ -60,7 +66,9 @@ class JavaReader(Reader):
 
     def run(self) -> None:
         for what, offset in self._process.lines():
-            {"from": self.reads_from, "committed": self.has_committed}[what](int(offset))
+            {"from": self.reads_from, "committed": self.has_committed}[what](
+                int(offset)
+            )
         self.failed = self.failed or self._process.last_words()
 
     def end(self) -> None:

@@ -1,7 +1,9 @@
-"""`python -m tests.soak.memory`: what many clients together can make a server of ordinary size hold, at its worst.
+"""`python -m tests.soak.memory`: what many clients together can make a server of
+ordinary size hold, at its worst.
 
-One line a case with the peak of the server's memory; exit code 1 if an honest client was not served, the server did not
-stop cleanly, or memory went over its end. Needs Linux (/proc, ulimit) and takes less than a minute.
+One line a case with the peak of the server's memory; exit code 1 if an honest client
+was not served, the server did not stop cleanly, or memory went over its end. Needs
+Linux (/proc, ulimit) and takes less than a minute.
 """
 
 import struct
@@ -19,13 +21,17 @@ MEGABYTE = 1 << 20
 
 
 class Server:
-    """`minikafka serve` under a limit of open files; memory in MB, errors once it has stopped."""
+    """`minikafka serve` under a limit of open files; memory in MB, errors once it has
+    stopped.
+    """
 
     def __init__(self, options=(), open_files=10_240):
         serve = [sys.executable, "-m", "minikafka", "serve", "--port", "0", *options]
         command = ["sh", "-c", f'ulimit -n {open_files} && exec "$@"', "sh", *serve]
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (a pipe that nobody reads would stop the server)
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self.log, text=True
+        )
         self.bootstrap = self.process.stdout.readline().removeprefix("ready ").strip()
 
     def peak_mb(self):
@@ -67,13 +73,26 @@ def readers_that_never_read(server):
 
 
 def half_requests_and_a_large_one(server):
-    """1,000 clients stop in the middle of a request of 100 MB, while one produces 50 MB in a single request."""
+    """1,000 clients stop in the middle of a request of 100 MB, while one produces 50 MB
+    in a single request.
+    """
     partition = {"index": 0, "records": batch(*[bytes(MEGABYTE)] * 50)}
     topics = [{"name": "orders", "partition_data": [partition]}]
-    request = b"".join(encode_request("Produce", 7, 1, "raw", {"acks": -1, "timeout_ms": 1000, "topic_data": topics}))
+    request = b"".join(
+        encode_request(
+            "Produce",
+            7,
+            1,
+            "raw",
+            {"acks": -1, "timeout_ms": 1000, "topic_data": topics},
+        )
+    )
     frame = struct.pack(">i", len(request)) + request
     half = struct.pack(">i", 100 * MEGABYTE) + bytes(300_000)
-    with Connection(server.bootstrap) as honest, Connection(server.bootstrap) as witness:
+    with (
+        Connection(server.bootstrap) as honest,
+        Connection(server.bootstrap) as witness,
+    ):
         witness.create_topic("orders")
         halves = []
         sending = threading.Thread(target=honest.send_bytes, args=(frame,))
@@ -92,20 +111,31 @@ def half_requests_and_a_large_one(server):
 
 
 def more_connections_than_open_files(server):
-    """2,000 clients come where 1,024 files may be open, while others produce to 300 partitions."""
+    """2,000 clients come where 1,024 files may be open, while others produce to 300
+    partitions.
+    """
     with Connection(server.bootstrap) as witness:
         witness.create_topic("orders", partitions=300)
         crowd = []
         for number in range(2000):
             crowd.append(Connection(server.bootstrap))
-            assert witness.produce("orders", batch(b"paid"), partition=number % 300).error_code == 0
+            assert (
+                witness.produce(
+                    "orders", batch(b"paid"), partition=number % 300
+                ).error_code
+                == 0
+            )
         for connection in crowd:
             connection.close()
 
 
 CASES = (  # case, the end of its memory in MB, the server
     (readers_that_never_read, 450, {}),
-    (half_requests_and_a_large_one, 450, {"options": ("--override", f"message.max.bytes={60 * MEGABYTE}")}),
+    (
+        half_requests_and_a_large_one,
+        450,
+        {"options": ("--override", f"message.max.bytes={60 * MEGABYTE}")},
+    ),
     (more_connections_than_open_files, 150, {"open_files": 1024}),
 )
 
@@ -119,7 +149,10 @@ def main():
             peak_mb = server.peak_mb()
             server.stop()
             assert peak_mb <= most_mb, f"more than {most_mb} MB"
-            verdict = f"peak {peak_mb} MB (at most {most_mb}), {len(server.said().splitlines())} line(s) in the log"
+            verdict = (
+                f"peak {peak_mb} MB (at most {most_mb}),"
+                f" {len(server.said().splitlines())} line(s) in the log"
+            )
         except (AssertionError, OSError, EOFError) as error:
             failed += 1
             verdict = f"FAILED: {error!r}; the server said {server.said()[-500:]!r}"

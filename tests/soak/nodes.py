@@ -1,9 +1,10 @@
-"""The hostile day against the listener of the nodes: three of them on a virtual clock, and strangers who know all that
-one can know (node_requests.py).
+"""The hostile day against the listener of the nodes: three of them on a virtual clock,
+and strangers who know all that one can know (node_requests.py).
 
-While it lasts they may hold up elections as long as they like: who reaches that listener can. But no node stops, and
-then, in peace, the three elect, and take a write that all of them have; and so they do when they were started again
-from their disks, so nothing that was stored poisons them. What was acknowledged is still there.
+While it lasts they may hold up elections as long as they like: who reaches that
+listener can. But no node stops, and then, in peace, the three elect, and take a write
+that all of them have; and so they do when they were started again from their disks, so
+nothing that was stored poisons them. What was acknowledged is still there.
 """
 
 from collections import deque
@@ -41,7 +42,9 @@ SAFE = CONFIGS | {"min.insync.replicas": "2", "unclean.leader.election.enable": 
 
 
 class Stranger:
-    """One connection to the listener of a node: a request at a time, sent again whoever it is taken for."""
+    """One connection to the listener of a node: a request at a time, sent again whoever
+    it is taken for.
+    """
 
     state = "up"
     silent = False
@@ -59,7 +62,9 @@ class Stranger:
         if self._link is None:
             self._connections += 1
             name = f"{self.name} #{self._connections}"
-            self._link = network.connect(self, name, (f"broker-{self.node}", CONTROLLER_PORT))
+            self._link = network.connect(
+                self, name, (f"broker-{self.node}", CONTROLLER_PORT)
+            )
         self.busy = send
         network.request(self._link, [send.frame])
 
@@ -81,7 +86,9 @@ class Count:
 
 
 class Nodes:
-    """Three nodes under one seed's traffic. With every other seed somebody listens to their trace."""
+    """Three nodes under one seed's traffic. With every other seed somebody listens to
+    their trace.
+    """
 
     def __init__(self, seed: int) -> None:
         self.traffic = Count()
@@ -94,18 +101,28 @@ class Nodes:
         self.cluster._listeners[:] = [] if seed % 2 else [heard]
         for name in TOPICS[:3]:
             self.cluster.create_topic(name, partitions=2, replication_factor=3)
-        self.cluster.create_topic(WITNESS, partitions=1, replication_factor=3, configs=SAFE)
-        # Without an id: whoever reaches that listener can write markers, and have any producer's epoch pass by.
+        self.cluster.create_topic(
+            WITNESS, partitions=1, replication_factor=3, configs=SAFE
+        )
+        # Without an id: whoever reaches that listener can write markers, and have any
+        # producer's epoch pass by.
         self.producer = self.cluster.producer(acks="all", enable_idempotence=False)
         self.transaction("before")
         self.written: list[tuple[str, Future]] = []
-        self.strangers = [Stranger(f"stranger {at}", NODES[at % 3], self) for at in range(3 * STRANGERS)]
+        self.strangers = [
+            Stranger(f"stranger {at}", NODES[at % 3], self)
+            for at in range(3 * STRANGERS)
+        ]
 
     def run(self, requests: int) -> None:
-        """So many requests, then peace; and once more after a start from the disks. Failure, or what a node raises."""
+        """So many requests, then peace; and once more after a start from the disks.
+        Failure, or what a node raises.
+        """
         while self.traffic.sent < requests:
             self.burst(requests - self.traffic.sent)
-            self.cluster.run(seconds=self.random.choice([0.002, 0.005, 0.01, 0.05, 0.3]))
+            self.cluster.run(
+                seconds=self.random.choice([0.002, 0.005, 0.01, 0.05, 0.3])
+            )
             self.check()
             if self.traffic.sent // WRITES_EVERY > len(self.written):
                 self.write()
@@ -117,7 +134,11 @@ class Nodes:
             self.crash_or_restart()
         self.in_peace("after the hostile day")
         for node in NODES:
-            self.cluster.crash(node) if self.random.random() < 0.5 else self.cluster.stop(node)
+            (
+                self.cluster.crash(node)
+                if self.random.random() < 0.5
+                else self.cluster.stop(node)
+            )
         self.cluster.run(seconds=5)
         for node in NODES:
             self.cluster.restart(node)
@@ -128,19 +149,27 @@ class Nodes:
 
     def summary(self) -> str:
         epoch = max(each.broker.quorum.epoch for each in self.cluster._brokers.values())
-        return f"{self.answers} answers, epoch {epoch}, {self.cluster.now_ms // 1000} virtual s"
+        return (
+            f"{self.answers} answers, epoch {epoch}, {self.cluster.now_ms // 1000}"
+            " virtual s"
+        )
 
     # -- what befalls them
 
     def burst(self, most: int) -> None:
         idle = [each for each in self.strangers if each.busy is None]
-        for stranger in self.random.sample(idle, min(len(idle), most, self.random.randint(1, BURST))):
+        for stranger in self.random.sample(
+            idle, min(len(idle), most, self.random.randint(1, BURST))
+        ):
             self.send(stranger)
 
     def send(self, stranger: Stranger) -> None:
         brokers = [each.broker for each in self.cluster._brokers.values()]
         at = self.cluster._brokers[stranger.node].broker
-        leader = max(brokers, key=lambda each: (each.quorum.is_leader, each.quorum.applied_offset))
+        leader = max(
+            brokers,
+            key=lambda each: (each.quorum.is_leader, each.quorum.applied_offset),
+        )
         ask, dice = new_request(Known(self.values, at, leader)), self.random.random()
         shape = API[ask.api].request.struct
         body = fitted(shape, ask.version, ask.body)
@@ -150,7 +179,13 @@ class Nodes:
         frame = encoded(ask._replace(body=body), self.traffic.sent)
         if 0.15 <= dice < 0.2:
             frame = mutated(frame, self.random)
-        send = Send(stranger.node, ask._replace(body=body), self.traffic.sent, frame, not 0.15 <= dice < 0.2)
+        send = Send(
+            stranger.node,
+            ask._replace(body=body),
+            self.traffic.sent,
+            frame,
+            not 0.15 <= dice < 0.2,
+        )
         self.steps.append((self.cluster.now_ms, send))
         stranger.send(send)
 
@@ -176,7 +211,9 @@ class Nodes:
     def check(self) -> None:
         for node, process in self.cluster._brokers.items():
             if node != self.down and (process.state != "up" or process.broker.stopped):
-                raise Failure(f"node {node} is {process.state}: {process.broker.stopped}")
+                raise Failure(
+                    f"node {node} is {process.state}: {process.broker.stopped}"
+                )
 
     def write(self) -> Future:
         value = f"record {len(self.written)}"
@@ -193,7 +230,9 @@ class Nodes:
             raise Failure(f"{when} the cluster takes no write: {last.exception}")
         self.cluster.run(seconds=PEACE_S)
         self.check()
-        leaders = {each.broker.quorum.leader_id for each in self.cluster._brokers.values()}
+        leaders = {
+            each.broker.quorum.leader_id for each in self.cluster._brokers.values()
+        }
         if len(leaders) != 1 or not leaders <= set(NODES):
             raise Failure(f"{when} the nodes follow {leaders}")
         registered = best_informed(self.cluster._brokers).image.brokers
@@ -202,12 +241,18 @@ class Nodes:
             raise Failure(f"{when} these are registered: {places}")
         self.transaction(when)
         there = {record.value for record in self.cluster.records(WITNESS, 0)}
-        gone = [value for value, future in self.written if future.succeeded() and value.encode() not in there]
+        gone = [
+            value
+            for value, future in self.written
+            if future.succeeded() and value.encode() not in there
+        ]
         if gone:
             raise Failure(f"{when} {gone} are gone")
 
     def transaction(self, when: str) -> None:
-        """A transactional id of which nobody else knows goes on, and its transactions come to their end."""
+        """A transactional id of which nobody else knows goes on, and its transactions
+        come to their end.
+        """
         owner = self.cluster.producer(transactional_id=OWNER)
         owner.init_transactions()
         owner.begin_transaction()

@@ -1,9 +1,11 @@
-"""Many transactions end while the leader of all their partitions stands still: `python -m tests.soak.stopped_leader`.
+"""Many transactions end while the leader of all their partitions stands still: `python
+-m tests.soak.stopped_leader`.
 
-Three brokers, each a process. 500 transactional ids write a record each into each of 100 partitions, which one broker
-leads; it is stopped (SIGSTOP), and all of them end, four of five in a commit. Then it goes on; and another time it is
-killed, and started again. What must hold: all transactions are complete, and a reader of committed records finds each
-record of those that committed once, in order, and no other.
+Three brokers, each a process. 500 transactional ids write a record each into each of
+100 partitions, which one broker leads; it is stopped (SIGSTOP), and all of them end,
+four of five in a commit. Then it goes on; and another time it is killed, and started
+again. What must hold: all transactions are complete, and a reader of committed records
+finds each record of those that committed once, in order, and no other.
 """
 
 import argparse
@@ -28,9 +30,14 @@ TOPIC = "held"
 PATIENCE_S = 600
 ABORTED_EACH = 5
 AGAIN = {
-    Error.CONCURRENT_TRANSACTIONS, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE,
-    Error.NOT_COORDINATOR, Error.NOT_ENOUGH_REPLICAS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.NOT_LEADER_OR_FOLLOWER,
-}  # fmt: skip
+    Error.CONCURRENT_TRANSACTIONS,
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_COORDINATOR,
+    Error.NOT_ENOUGH_REPLICAS,
+    Error.UNKNOWN_TOPIC_OR_PARTITION,
+    Error.NOT_LEADER_OR_FOLLOWER,
+}
 Producer = tuple[int, int]
 
 
@@ -39,7 +46,10 @@ class Held:
 
     def __init__(self, folder: str, transactions: int, partitions: int) -> None:
         self._folder, self._partitions = Path(folder), partitions
-        properties = {"transaction.state.log.num.partitions": "6", "transaction.state.log.replication.factor": "1"}
+        properties = {
+            "transaction.state.log.num.partitions": "6",
+            "transaction.state.log.replication.factor": "1",
+        }
         options = ("--brokers", "3", "--processes", *overrides(STEADY | properties))
         self.served = Served(data=folder, options=options)
         self._connections: dict[int, Connection] = {}
@@ -51,9 +61,19 @@ class Held:
         self.leader = max(self._addresses)
         self.ids = list(self._coordinated_elsewhere(transactions))
         self.producers: dict[str, Producer] = {}
-        assignments = [{"partition_index": number, "broker_ids": [self.leader]} for number in range(partitions)]
-        topic = {"name": TOPIC, "num_partitions": -1, "replication_factor": -1, "assignments": assignments}
-        [created] = self._at(1).ask("CreateTopics", 5, topics=[topic], timeout_ms=30_000).topics
+        assignments = [
+            {"partition_index": number, "broker_ids": [self.leader]}
+            for number in range(partitions)
+        ]
+        topic = {
+            "name": TOPIC,
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "assignments": assignments,
+        }
+        [created] = (
+            self._at(1).ask("CreateTopics", 5, topics=[topic], timeout_ms=30_000).topics
+        )
         assert created.error_code == 0, created
 
     def _at(self, broker: int) -> Connection:
@@ -62,7 +82,9 @@ class Held:
         return self._connections[broker]
 
     def _coordinator(self, name: str) -> int:
-        while (found := self._at(1).ask("FindCoordinator", 3, key=name, key_type=1)).error_code:
+        while (
+            found := self._at(1).ask("FindCoordinator", 3, key=name, key_type=1)
+        ).error_code:
             pass
         return int(found.node_id)
 
@@ -78,9 +100,13 @@ class Held:
     def _again(self, broker: int, api: str, version: int, **body: Any) -> Any:
         """The first answer that doesn't ask for patience."""
         until = time.monotonic() + PATIENCE_S
-        while (answer := self._at(broker).ask(api, version, **body)).error_code in AGAIN:
+        while (
+            answer := self._at(broker).ask(api, version, **body)
+        ).error_code in AGAIN:
             if time.monotonic() > until:
-                raise Wrong(f"{api} of {body} still hears {Error(answer.error_code).name}")
+                raise Wrong(
+                    f"{api} of {body} still hears {Error(answer.error_code).name}"
+                )
         if answer.error_code:
             raise Wrong(f"{api} of {body} hears {Error(answer.error_code).name}")
         return answer
@@ -90,7 +116,10 @@ class Held:
     def begin(self) -> None:
         """Each writes a record into each partition."""
         for name in self.ids:
-            asked = {"transactional_id": name, "transaction_timeout_ms": 1000 * PATIENCE_S}
+            asked = {
+                "transactional_id": name,
+                "transaction_timeout_ms": 1000 * PATIENCE_S,
+            }
             answer = self._again(self._coordinator(name), "InitProducerId", 5, **asked)
             self.producers[name] = answer.producer_id, answer.producer_epoch
             self._write(name, *self.producers[name])
@@ -100,12 +129,24 @@ class Held:
         left = range(self._partitions)
         while left:
             data = [
-                {"index": number, "records": batch(name.encode(), transactional=True, **of)} for number in left
+                {
+                    "index": number,
+                    "records": batch(name.encode(), transactional=True, **of),
+                }
+                for number in left
             ]
             asked = {"transactional_id": name, "acks": -1, "timeout_ms": 30_000}
             topics = [{"name": TOPIC, "partition_data": data}]
-            answer = self._at(self.leader).ask("Produce", 12, topic_data=topics, **asked).responses[0]
-            errors = {each.index: each.error_code for each in answer.partition_responses if each.error_code}
+            answer = (
+                self._at(self.leader)
+                .ask("Produce", 12, topic_data=topics, **asked)
+                .responses[0]
+            )
+            errors = {
+                each.index: each.error_code
+                for each in answer.partition_responses
+                if each.error_code
+            }
             if set(errors.values()) - AGAIN:
                 raise Wrong(f"{name} can't write: {errors}")
             left = [number for number in left if number in errors]
@@ -115,11 +156,23 @@ class Held:
         os.kill(self._pid, signal.SIGSTOP)
 
     def end(self) -> None:
-        """All of them, while nobody can write a marker. Their coordinators do without the one that is stopped."""
+        """All of them, while nobody can write a marker. Their coordinators do without
+        the one that is stopped.
+        """
         for name in self.ids:
             producer_id, epoch = self.producers[name]
-            of = {"transactional_id": name, "producer_id": producer_id, "producer_epoch": epoch}
-            self._again(self._coordinator(name), "EndTxn", 5, committed=name in self.committed, **of)
+            of = {
+                "transactional_id": name,
+                "producer_id": producer_id,
+                "producer_epoch": epoch,
+            }
+            self._again(
+                self._coordinator(name),
+                "EndTxn",
+                5,
+                committed=name in self.committed,
+                **of,
+            )
 
     def wait_until_it_is_missed(self) -> None:
         """The leader is taken for dead."""
@@ -148,7 +201,9 @@ class Held:
         for name in self.ids:
             names.setdefault(self._coordinator(name), []).append(name)
         for broker, theirs in names.items():
-            answer = self._at(broker).ask("DescribeTransactions", 0, transactional_ids=theirs)
+            answer = self._at(broker).ask(
+                "DescribeTransactions", 0, transactional_ids=theirs
+            )
             for each in answer.transaction_states:
                 found[each.transaction_state] = found.get(each.transaction_state, 0) + 1
         return found
@@ -159,7 +214,10 @@ class Held:
             if time.monotonic() > until:
                 raise Wrong(f"still {states}")
         commits = len(self.committed)
-        if states != {"CompleteCommit": commits, "CompleteAbort": len(self.ids) - commits}:
+        if states != {
+            "CompleteCommit": commits,
+            "CompleteAbort": len(self.ids) - commits,
+        }:
             raise Wrong(f"{commits} were to commit, and {states}")
 
     def check(self) -> None:
@@ -173,7 +231,10 @@ class Held:
         answer = self._at(self.leader).fetch(TOPIC, **at)
         if answer.error_code or answer.last_stable_offset != answer.high_watermark:
             raise Wrong(f"partition {number}: {answer}")
-        aborts = sorted((each.first_offset, each.producer_id) for each in answer.aborted_transactions)
+        aborts = sorted(
+            (each.first_offset, each.producer_id)
+            for each in answer.aborted_transactions
+        )
         return list(committed_values(answer.records, aborts))
 
 
@@ -186,7 +247,11 @@ def committed_values(records: bytes, aborts: list[tuple[int, int]]) -> Iterable[
         if header.control:
             aborting.discard(header.producer_id)
         elif header.producer_id not in aborting:
-            yield from (record.value.decode() for record in decode_batch(data) if record.value is not None)
+            yield from (
+                record.value.decode()
+                for record in decode_batch(data)
+                if record.value is not None
+            )
 
 
 def hold(transactions: int, partitions: int, kill: bool) -> str:
@@ -209,11 +274,14 @@ def hold(transactions: int, partitions: int, kill: bool) -> str:
             held.check()
             if "Traceback" in held.served.said():
                 raise Wrong(held.served.said())
-    begun, ended, complete = (f"{after - before:.1f} s" for before, after in itertools.pairwise(times))
+    begun, ended, complete = (
+        f"{after - before:.1f} s" for before, after in itertools.pairwise(times)
+    )
     how = "killed and started again" if kill else "went on"
     return (
-        f"{transactions} transactions of {partitions} partitions: begun in {begun}, ended without a leader in {ended}, "
-        f"complete {complete} after it {how}; every record is there once"
+        f"{transactions} transactions of {partitions} partitions: begun in {begun},"
+        f" ended without a leader in {ended}, complete {complete} after it {how}; every"
+        " record is there once"
     )
 
 

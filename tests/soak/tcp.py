@@ -1,7 +1,8 @@
-"""The hostile day over TCP against `minikafka serve`, with a witness who measures how long an honest client waits.
+"""The hostile day over TCP against `minikafka serve`, with a witness who measures how
+long an honest client waits.
 
-Which requests are made still follows the seed, but answers come when they come: a seed gives much the same day again,
-not exactly the same.
+Which requests are made still follows the seed, but answers come when they come: a seed
+gives much the same day again, not exactly the same.
 """
 
 import selectors
@@ -26,12 +27,16 @@ from tests.soak.witness import Failure, Witness
 
 PATIENCE_SECONDS = 30  # for an answer that waits for nothing
 MOST_RESIDENT_MEGABYTES = 300
-MOST_CPU_SECONDS = 1.0  # of the server, while one honest request waits: other processes on the machine don't count
+# of the server, while one honest request waits: other processes on the machine don't
+# count
+MOST_CPU_SECONDS = 1.0
 MOST_COPIES = 4
 
 
 class Expected(NamedTuple):
-    """One answer that is to come. first: its request is the one that the client's script waits for."""
+    """One answer that is to come. first: its request is the one that the client's
+    script waits for.
+    """
 
     api: str
     version: int
@@ -45,19 +50,25 @@ class Wire:
 
     def __init__(self, bootstrap: str) -> None:
         host, port = bootstrap.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS)
+        self.socket = socket.create_connection(
+            (host, int(port)), timeout=PATIENCE_SECONDS
+        )
         self.expected: deque[Expected] = deque()
         self._inbox = bytearray()
 
     def frames(self) -> tuple[list[bytes], bool]:
-        """The answers that have come, and whether the broker has closed the connection."""
+        """The answers that have come, and whether the broker has closed the
+        connection.
+        """
         try:
             data = self.socket.recv(1 << 20)
         except ConnectionError:
             data = b""
         self._inbox += data
         found = []
-        while len(self._inbox) >= 4 and len(self._inbox) >= (end := 4 + int.from_bytes(self._inbox[:4], "big")):
+        while len(self._inbox) >= 4 and len(self._inbox) >= (
+            end := 4 + int.from_bytes(self._inbox[:4], "big")
+        ):
             found.append(bytes(self._inbox[4:end]))
             del self._inbox[:end]
         return found, not data
@@ -78,7 +89,9 @@ class Tcp:
         self._most_megabytes = 0.0
 
     def run(self, requests: int) -> None:
-        """So many requests, with the witness beside them; then the server must still stop cleanly."""
+        """So many requests, with the witness beside them; then the server must still
+        stop cleanly.
+        """
         with self.watch:
             while self.traffic.sent < requests:
                 self.step(self.traffic.next())
@@ -86,7 +99,9 @@ class Tcp:
                     self._check_health()
         self._check_health()
         if self.served.stop() != 0:
-            raise Failure(f"the server did not stop cleanly: {self.served.said()[-500:]}")
+            raise Failure(
+                f"the server did not stop cleanly: {self.served.said()[-500:]}"
+            )
 
     def close(self) -> None:
         for wire in self._wires.values():
@@ -96,7 +111,10 @@ class Tcp:
             self.served.kill()
 
     def summary(self) -> str:
-        return f"the server held at most {self._most_megabytes:.0f} MB; {self.watch.summary()}"
+        return (
+            f"the server held at most {self._most_megabytes:.0f} MB;"
+            f" {self.watch.summary()}"
+        )
 
     def step(self, step: Step) -> None:
         self.steps.append((round(time.monotonic() - self._began, 3), step))
@@ -116,11 +134,20 @@ class Tcp:
         meant = meaning(send.ask, send.frame, send.intact)
         wait_seconds = float("inf") if meant.of_a_group else meant.wait_ms / 1000
         until = time.monotonic() + PATIENCE_SECONDS + wait_seconds
-        copies = self._random.randint(2, MOST_COPIES) if self._random.random() < 0.05 else 1  # pipelined
+        # pipelined
+        copies = (
+            self._random.randint(2, MOST_COPIES) if self._random.random() < 0.05 else 1
+        )
         for number in range(0 if meant.silent else copies):
-            wire.expected.append(Expected(send.ask.api, meant.version, send.correlation_id, until, number == 0))
+            wire.expected.append(
+                Expected(
+                    send.ask.api, meant.version, send.correlation_id, until, number == 0
+                )
+            )
         try:
-            wire.socket.sendall((struct.pack(">i", len(send.frame)) + send.frame) * copies)
+            wire.socket.sendall(
+                (struct.pack(">i", len(send.frame)) + send.frame) * copies
+            )
         except ConnectionError:
             self._closed(send.client)
             return
@@ -137,7 +164,10 @@ class Tcp:
         wire = self._wires.get(client)
         if wire is not None and self._random.random() < 0.3:
             try:
-                wire.socket.sendall(struct.pack(">i", self._random.choice([100, 10**6, 10**8, -1, 0])) + bytes(50))
+                wire.socket.sendall(
+                    struct.pack(">i", self._random.choice([100, 10**6, 10**8, -1, 0]))
+                    + bytes(50)
+                )
             except ConnectionError:
                 pass
         self._closed(client)
@@ -162,11 +192,15 @@ class Tcp:
 
     def _answered(self, client: int, wire: Wire, frame: bytes) -> None:
         if not wire.expected:
-            raise Failure(f"client {client} was sent an answer that it waits for no more")
+            raise Failure(
+                f"client {client} was sent an answer that it waits for no more"
+            )
         expected = wire.expected.popleft()
         correlation_id, answer = decode_response(expected.api, expected.version, frame)
         if correlation_id != expected.correlation_id:
-            raise Failure(f"{expected} was answered with correlation id {correlation_id}")
+            raise Failure(
+                f"{expected} was answered with correlation id {correlation_id}"
+            )
         if expected.first:
             self.traffic.answered(client, answer)
 
@@ -175,9 +209,15 @@ class Tcp:
             if wire.expected and wire.expected[0].until < time.monotonic():
                 raise Failure(f"{wire.expected[0]} of client {client} has no answer")
         said = self.served.said()
-        if self.served.process.poll() is not None or "met a bug" in said or "Traceback" in said:
+        if (
+            self.served.process.poll() is not None
+            or "met a bug" in said
+            or "Traceback" in said
+        ):
             raise Failure(f"the server said:\n{said[-3000:]}")
-        self._most_megabytes = max(self._most_megabytes, resident_megabytes(self.served.process.pid))
+        self._most_megabytes = max(
+            self._most_megabytes, resident_megabytes(self.served.process.pid)
+        )
         if self._most_megabytes > MOST_RESIDENT_MEGABYTES:
             raise Failure(f"the server holds {self._most_megabytes:.0f} MB")
         self.watch.check()
@@ -186,7 +226,8 @@ class Tcp:
 class Watch:
     """The witness on a thread of its own: writes all the time, and measures each wait.
 
-    waited: the longest, in seconds. cpu: how many CPU seconds the server spent meanwhile, at most.
+    waited: the longest, in seconds. cpu: how many CPU seconds the server spent
+    meanwhile, at most.
     """
 
     def __init__(self, served: Served) -> None:
@@ -213,12 +254,15 @@ class Watch:
         if self._failed is not None:
             raise Failure("the witness failed") from self._failed
         if self.cpu > MOST_CPU_SECONDS:
-            raise Failure(f"an honest client waited while the server used {self.cpu:.2f} s of CPU time")
+            raise Failure(
+                f"an honest client waited while the server used {self.cpu:.2f} s of CPU"
+                " time"
+            )
 
     def summary(self) -> str:
         return (
-            f"the witness wrote {self._witness.written} records and waited at most {self.waited:.2f} s "
-            f"({self.cpu:.2f} s of the server's CPU time)"
+            f"the witness wrote {self._witness.written} records and waited at most"
+            f" {self.waited:.2f} s ({self.cpu:.2f} s of the server's CPU time)"
         )
 
     def _write(self) -> None:
@@ -240,7 +284,12 @@ class Watch:
 def cpu_seconds(served: Served) -> float:
     """Used by the server so far; 0 where there is no /proc."""
     try:
-        fields = Path(f"/proc/{served.process.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{served.process.pid}/stat")
+            .read_text()
+            .rpartition(")")[2]
+            .split()
+        )
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / 100

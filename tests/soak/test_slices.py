@@ -1,4 +1,6 @@
-"""A slice of each hostile day, in every test run; `make soak` runs them as long as one likes."""
+"""A slice of each hostile day, in every test run; `make soak` runs them as long as one
+likes.
+"""
 
 from contextlib import closing
 from random import Random
@@ -18,12 +20,17 @@ from tests.soak.tcp import Tcp
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_no_request_out_of_thousands_stops_the_node_or_is_left_without_its_one_answer(seed):
-    """With a silence of an hour, a stop or a crash, and a new start on the same disk in between."""
+def test_no_request_out_of_thousands_stops_the_node_or_is_left_without_its_one_answer(
+    seed,
+):
+    """With a silence of an hour, a stop or a crash, and a new start on the same disk in
+    between.
+    """
     Core(seed).run(3100)
 
 
-ALWAYS_REFUSED = {"DescribeAcls", "UnregisterBroker"}  # without an authorizer; and of brokers that were never there
+# without an authorizer; and of brokers that were never there
+ALWAYS_REFUSED = {"DescribeAcls", "UnregisterBroker"}
 
 
 def test_the_traffic_gets_as_far_as_an_answer_without_an_error_from_every_api():
@@ -50,8 +57,12 @@ def test_a_seed_is_the_same_day_again():
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_no_request_to_the_listener_of_the_nodes_stops_one_or_leaves_a_poison_behind(seed):
-    """Three nodes elect and take a write afterwards, and again when they are started from their disks."""
+def test_no_request_to_the_listener_of_the_nodes_stops_one_or_leaves_a_poison_behind(
+    seed,
+):
+    """Three nodes elect and take a write afterwards, and again when they are started
+    from their disks.
+    """
     Nodes(seed).run(1500)
 
 
@@ -83,7 +94,9 @@ def test_a_damaged_file_of_one_broker_out_of_three_costs_no_record():
 @pytest.mark.java
 @without_java
 def test_no_acknowledged_record_is_lost_when_one_of_three_brokers_dies_again_and_again():
-    """kill -9, idempotent producers with acks=all, groups of both protocols: librdkafka's and Java's."""
+    """kill -9, idempotent producers with acks=all, groups of both protocols:
+    librdkafka's and Java's.
+    """
     assert "3 kills" in failover(rounds=3, seed=1, apache=False)
 
 
@@ -94,5 +107,9 @@ def test_kip_98_what_is_copied_in_transactions_is_there_once_though_the_copier_a
 
 @pytest.mark.slow
 def test_kip_98_more_transactions_than_one_request_can_name_end_when_the_leader_that_stood_still_is_back():
-    """24,000 markers from two coordinators to one broker, which takes 10,000 in a request."""
-    assert "every record is there once" in hold(transactions=120, partitions=200, kill=True)
+    """24,000 markers from two coordinators to one broker, which takes 10,000 in a
+    request.
+    """
+    assert "every record is there once" in hold(
+        transactions=120, partitions=200, kill=True
+    )

@@ -1,7 +1,8 @@
-"""The hostile day: many clients at once, each at its script, and what befalls them, step after step out of one seed.
+"""The hostile day: many clients at once, each at its script, and what befalls them,
+step after step out of one seed.
 
-A driver (core.py, tcp.py) takes a step, does it, and hands back the answers. What comes next depends on nothing but
-the seed and the answers.
+A driver (core.py, tcp.py) takes a step, does it, and hands back the answers. What comes
+next depends on nothing but the seed and the answers.
 """
 
 from random import Random
@@ -18,7 +19,9 @@ SILENCE = 3000  # requests between two silences, after which the node is started
 
 
 class Send(NamedTuple):
-    """This client sends a frame. ask: what it means; bytes behind the header may have been changed since."""
+    """This client sends a frame. ask: what it means; bytes behind the header may have
+    been changed since.
+    """
 
     client: int
     ask: Ask
@@ -40,7 +43,9 @@ class Pass(NamedTuple):
 
 
 class Restart(NamedTuple):
-    """An hour without a request, then the node stops (how: stop, crash) and is started again."""
+    """An hour without a request, then the node stops (how: stop, crash) and is started
+    again.
+    """
 
     how: str
 
@@ -81,7 +86,9 @@ class Traffic:
         return self._send(self.random.choice(idle))
 
     def answered(self, client: int, answer) -> None:
-        """A client's request came to its end: a decoded answer, or None if there is none or the connection closed."""
+        """A client's request came to its end: a decoded answer, or None if there is
+        none or the connection closed.
+        """
         ask = self.busy.pop(client).ask
         if answer is not None:
             self.world.learn(ask.api, ask.body, answer)

@@ -1,6 +1,8 @@
-"""Random minutes of transactions, each from a seed: `python -m tests.soak.transactions --schedules 1000`.
+"""Random minutes of transactions, each from a seed: `python -m tests.soak.transactions
+--schedules 1000`.
 
-What happens and what must hold is in tests/simulation/transaction_schedules.py. A failure prints its schedule.
+What happens and what must hold is in tests/simulation/transaction_schedules.py. A
+failure prints its schedule.
 """
 
 import sys

@@ -1,7 +1,9 @@
-"""Hostile values: what a field of a request is filled with, by its type and its name in the schema text.
+"""Hostile values: what a field of a request is filled with, by its type and its name in
+the schema text.
 
-A name that the broker would look up (a topic, a group, a member) is mostly one that exists or once did, so that a
-request gets further than the first check; the rest are the ends of each type's range, and what tends to break things.
+A name that the broker would look up (a topic, a group, a member) is mostly one that
+exists or once did, so that a request gets further than the first check; the rest are
+the ends of each type's range, and what tends to break things.
 """
 
 from collections import deque
@@ -16,20 +18,71 @@ BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 UNSIGNED_BITS = {"uint16": 16, "uint32": 32}
 LONGEST = "x" * 32_767
 MANY = 1000  # items of a long array
-BEYOND = "@beyond@"  # frames.py puts a longer string than the protocol allows in its place
+# frames.py puts a longer string than the protocol allows in its place
+BEYOND = "@beyond@"
 
 TOPICS = [f"topic-{number}" for number in range(12)]
 GROUPS = [f"group-{number}" for number in range(6)]
 TRANSACTIONS = [f"transaction-{number}" for number in range(4)]
 INSTANCES = [f"instance-{number}" for number in range(4)]
-INTERNAL = ["__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"]
-ODD = ["", ".", "..", "a.b", "a_b", "a b", "../up", "nul\0", "\x1b[31m", "é" * 120, "t" * 249, "t" * 250, "-0", "x-1"]
-CONFIG_NAMES = [*TOPIC_CONFIGS, *sorted(RUN_TIME_BROKER_CONFIGS), "no.such.config", "num.partitions"]
-CONFIG_VALUES = ["", "-1", "0", "1", "100", "1048576", "9223372036854775807", "9223372036854775808", "-2", "0.5", "NaN"]
-CONFIG_VALUES += ["true", "compact", "delete", "compact,delete", "LogAppendTime", "CreateTime", "producer", " 1 ", "x"]
+INTERNAL = [
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+    "__cluster_metadata",
+]
+ODD = [
+    "",
+    ".",
+    "..",
+    "a.b",
+    "a_b",
+    "a b",
+    "../up",
+    "nul\0",
+    "\x1b[31m",
+    "é" * 120,
+    "t" * 249,
+    "t" * 250,
+    "-0",
+    "x-1",
+]
+CONFIG_NAMES = [
+    *TOPIC_CONFIGS,
+    *sorted(RUN_TIME_BROKER_CONFIGS),
+    "no.such.config",
+    "num.partitions",
+]
+CONFIG_VALUES = [
+    "",
+    "-1",
+    "0",
+    "1",
+    "100",
+    "1048576",
+    "9223372036854775807",
+    "9223372036854775808",
+    "-2",
+    "0.5",
+    "NaN",
+]
+CONFIG_VALUES += [
+    "true",
+    "compact",
+    "delete",
+    "compact,delete",
+    "LogAppendTime",
+    "CreateTime",
+    "producer",
+    " 1 ",
+    "x",
+]
 PATTERNS = ["topic-.*", "", "(", "(a+)+$", ".*"]
 SUBSCRIPTION = {"topics": TOPICS[:3], "user_data": None}
-EMBEDDED = [encode_versioned("ConsumerProtocolSubscription", version, SUBSCRIPTION) for version in range(4)]
+EMBEDDED = [
+    encode_versioned("ConsumerProtocolSubscription", version, SUBSCRIPTION)
+    for version in range(4)
+]
 EMBEDDED += [b"", b"\0", b"\xff" * 8, bytes(70_000)]
 
 
@@ -39,22 +92,33 @@ class World:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.topic_ids: dict[str, bytes] = {}
-        self.members: deque = deque([("group-0", "", 0)], 20)  # (group, member id, generation or epoch)
+        # (group, member id, generation or epoch)
+        self.members: deque = deque([("group-0", "", 0)], 20)
         self.producers: deque = deque([(0, 0)], 10)  # (producer id, epoch)
         self.sessions: deque = deque([(0, 0)], 10)  # (session id, next epoch)
 
     def learn(self, api, body, answer):
         """Take in an answer."""
         if api == "Metadata":
-            self.topic_ids = {topic.name: topic.topic_id for topic in answer.topics if topic.name in TOPICS}
+            self.topic_ids = {
+                topic.name: topic.topic_id
+                for topic in answer.topics
+                if topic.name in TOPICS
+            }
         elif api == "JoinGroup" and answer.member_id:
-            self.members.append((body.get("group_id", ""), answer.member_id, answer.generation_id))
+            self.members.append(
+                (body.get("group_id", ""), answer.member_id, answer.generation_id)
+            )
         elif api == "ConsumerGroupHeartbeat" and answer.member_id:
-            self.members.append((body.get("group_id", ""), answer.member_id, answer.member_epoch))
+            self.members.append(
+                (body.get("group_id", ""), answer.member_id, answer.member_epoch)
+            )
         elif api == "InitProducerId":
             self.producers.append((answer.producer_id, answer.producer_epoch))
         elif api == "Fetch" and answer.session_id:
-            self.sessions.append((answer.session_id, max(1, body.get("session_epoch", 0) + 1)))
+            self.sessions.append(
+                (answer.session_id, max(1, body.get("session_epoch", 0) + 1))
+            )
 
 
 class Values:
@@ -67,7 +131,11 @@ class Values:
 
     def body(self, struct: Struct, version: int) -> dict:
         """A request, or a struct in one: each field something of its type."""
-        return {f.attribute: self.of(struct, f, version) for f in struct.fields if version in f.versions}
+        return {
+            f.attribute: self.of(struct, f, version)
+            for f in struct.fields
+            if version in f.versions
+        }
 
     def of(self, struct: Struct, f: Field, version: int):
         """A value of one field."""
@@ -77,7 +145,10 @@ class Values:
             return self.one(struct, f, version)
         if self.random.random() < 0.005:
             return self.many(struct, f, version)
-        items = [self.one(struct, f, version) for _ in range(self.choose(0, 1, 1, 1, 1, 2, 3))]
+        items = [
+            self.one(struct, f, version)
+            for _ in range(self.choose(0, 1, 1, 1, 1, 2, 3))
+        ]
         if items and self.random.random() < 0.2:
             items += items[: self.random.randint(1, 3)]  # the same again
         return items
@@ -87,9 +158,16 @@ class Values:
         item = self.one(struct, f, version)
         if f.type == "string":
             return [f"unknown-{number}" for number in range(MANY)]
-        names = [g.attribute for g in f.struct.fields if g.type == "string" and not g.array] if f.struct else []
+        names = (
+            [g.attribute for g in f.struct.fields if g.type == "string" and not g.array]
+            if f.struct
+            else []
+        )
         named = [name for name in names if name in item]
-        return [item | {name: f"unknown-{number}" for name in named[:1]} if named else item for number in range(MANY)]
+        return [
+            item | {name: f"unknown-{number}" for name in named[:1]} if named else item
+            for number in range(MANY)
+        ]
 
     def one(self, struct: Struct, f: Field, version: int):
         """One value that is no array."""
@@ -121,29 +199,39 @@ class Values:
     def integer(self, bits: int) -> int:
         """The ends of the range, zero, and their neighbours."""
         most = 2 ** (bits - 1) - 1
-        return self.random.choice([-1, 0, 1, 2, most, most - 1, -most - 1, -most, most // 2, -2, -3])
+        return self.random.choice(
+            [-1, 0, 1, 2, most, most - 1, -most - 1, -most, most // 2, -2, -3]
+        )
 
     def text(self) -> str:
         dice = self.random.random()
         if dice < 0.04:
             return BEYOND if dice < 0.01 else LONGEST
-        return self.random.choice([*ODD, *INTERNAL, f"new-{self.random.randrange(1000)}"])
+        return self.random.choice(
+            [*ODD, *INTERNAL, f"new-{self.random.randrange(1000)}"]
+        )
 
     def topic(self) -> str:
         return self.random.choice(TOPICS) if self.random.random() < 0.8 else self.text()
 
     def topic_id(self) -> bytes:
         ids = list(self.world.topic_ids.values())
-        return self.random.choice([*ids, *ids, *ids, bytes(16), bytes(15) + b"\1", b"\xff" * 16])
+        return self.random.choice(
+            [*ids, *ids, *ids, bytes(16), bytes(15) + b"\1", b"\xff" * 16]
+        )
 
     def group(self) -> str:
         return self.random.choice(GROUPS) if self.random.random() < 0.9 else self.text()
 
     def member_id(self) -> str:
-        return self.random.choice(["", "nobody", *(member[1] for member in self.world.members)])
+        return self.random.choice(
+            ["", "nobody", *(member[1] for member in self.world.members)]
+        )
 
     def generation(self) -> int:
-        return self.random.choice([*(member[2] for member in self.world.members), 0, -1, -2, 1, 2**31 - 1])
+        return self.random.choice(
+            [*(member[2] for member in self.world.members), 0, -1, -2, 1, 2**31 - 1]
+        )
 
     def config_name(self) -> str:
         return self.random.choice(CONFIG_NAMES)
@@ -157,7 +245,8 @@ def numbers(*usual):
     return lambda values: values.choose(*usual)
 
 
-# What a field is filled with, by its name; where one name means several things, by struct and name.
+# What a field is filled with, by its name; where one name means several things, by
+# struct and name.
 POOLS = {
     "topic": Values.topic,
     "topics": Values.topic,
@@ -167,7 +256,9 @@ POOLS = {
     "resource_name": lambda values: values.choose(values.topic(), "1", "", "2"),
     "subscribed_topic_names": Values.topic,
     "subscribed_topic_regex": numbers(None, *PATTERNS),
-    ("JoinGroupRequestProtocol", "name"): numbers("range", "range", "range", "x", "sticky"),
+    ("JoinGroupRequestProtocol", "name"): numbers(
+        "range", "range", "range", "x", "sticky"
+    ),
     ("AlterableConfig", "name"): Values.config_name,
     ("AlterableConfig", "value"): numbers(*CONFIG_VALUES),
     ("CreatableTopicConfig", "name"): numbers(*TOPIC_CONFIGS),
@@ -185,7 +276,9 @@ POOLS = {
     "generation_id": Values.generation,
     "generation_id_or_member_epoch": Values.generation,
     "member_epoch": Values.generation,
-    "protocol_type": numbers("consumer", "consumer", "consumer", "consumer", "connect", ""),
+    "protocol_type": numbers(
+        "consumer", "consumer", "consumer", "consumer", "connect", ""
+    ),
     "protocol_name": numbers("range", "range", "sticky", ""),
     "server_assignor": numbers(None, "uniform", "range", "nothing"),
     "partition": numbers(0, 0, 0, 1, 2, 3, -1, 2**31 - 1),
@@ -196,7 +289,8 @@ POOLS = {
     "num_partitions": numbers(-1, 0, 1, 2, 3, 4, -(2**31), 2**31 - 1, 20_001),
     "count": numbers(-1, 0, 1, 2, 3, 4, 5, -(2**31), 2**31 - 1, 20_001),
     "replication_factor": numbers(-1, 1, 1, 1, 0, 2, 3, 2**15 - 1),
-    "broker_id": numbers(7, 0, -1, 2),  # who is unregistered: the only broker would lead nothing for a while
+    # who is unregistered: the only broker would lead nothing for a while
+    "broker_id": numbers(7, 0, -1, 2),
     "broker_ids": numbers(1, 1, 1, 0, -1, 2),
     "acks": numbers(-1, -1, 1, 0, 2, -2),
     "timeout_ms": numbers(0, 1, 1000, -1),
@@ -211,7 +305,9 @@ POOLS = {
     "committed_offset": numbers(0, 1, 100, -1, 2**63 - 1),
     "timestamp": numbers(-1, -2, -3, -4, 0, 1_767_225_600_000, 2**63 - 1, -(2**63)),
     "session_id": lambda values: values.choose(*values.world.sessions)[0],
-    "session_epoch": lambda values: values.choose((0, -1), (0, 0), *values.world.sessions)[1],
+    "session_epoch": lambda values: values.choose(
+        (0, -1), (0, 0), *values.world.sessions
+    )[1],
     "producer_id": lambda values: values.choose((-1, 0), *values.world.producers)[0],
     "producer_epoch": lambda values: values.choose((0, -1), *values.world.producers)[1],
     "transactional_id": numbers(None, None, "", *TRANSACTIONS),

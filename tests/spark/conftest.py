@@ -1,4 +1,6 @@
-"""What the tests of Spark share: a Kafka of each kind, an admin client of it, and a Spark session."""
+"""What the tests of Spark share: a Kafka of each kind, an admin client of it, and a
+Spark session.
+"""
 
 import pytest
 from kafka import KafkaAdminClient
@@ -8,7 +10,10 @@ from minikafka.server.embedded import Served
 from tests.kafka import ApacheKafka
 
 
-@pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
+@pytest.fixture(
+    scope="module",
+    params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)],
+)
 def bootstrap(request):
     with Served() if request.param == "minikafka" else ApacheKafka() as kafka:
         yield kafka.bootstrap

@@ -1,4 +1,6 @@
-"""The Kafka source in Python: what Spark asks of it, asked directly; then Spark itself, beside its own connector."""
+"""The Kafka source in Python: what Spark asks of it, asked directly; then Spark itself,
+beside its own connector.
+"""
 
 import itertools
 import json
@@ -27,7 +29,11 @@ def source(bootstrap, topic):
     from minikafka.course.kafka_source import KafkaSource
 
     def make(**options):
-        given = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
+        given = {
+            "kafka.bootstrap.servers": bootstrap,
+            "subscribe": topic,
+            "startingOffsets": "earliest",
+        }
         return KafkaSource({**given, **options})
 
     return make
@@ -50,7 +56,11 @@ def stream(source):
 def rows(reader, ranges):
     """(partition, offset, value) of all ranges, sorted."""
     batches = [batch for each in ranges for batch in reader.read(each)]
-    return sorted((row["partition"], row["offset"], row["value"]) for batch in batches for row in batch.to_pylist())
+    return sorted(
+        (row["partition"], row["offset"], row["value"])
+        for batch in batches
+        for row in batch.to_pylist()
+    )
 
 
 def values(reader, ranges):
@@ -60,25 +70,52 @@ def values(reader, ranges):
 # --- offsets, ranges, records ---
 
 
-def test_a_batch_is_planned_a_range_for_each_partition_and_read_as_it_is(source, bootstrap, topic):
+def test_a_batch_is_planned_a_range_for_each_partition_and_read_as_it_is(
+    source, bootstrap, topic
+):
     producer = KafkaProducer(bootstrap_servers=bootstrap)
-    producer.send(topic, b"all", b"k", [("schema", b"1"), ("schema", b"2")], partition=0, timestamp_ms=1_000)
+    producer.send(
+        topic,
+        b"all",
+        b"k",
+        [("schema", b"1"), ("schema", b"2")],
+        partition=0,
+        timestamp_ms=1_000,
+    )
     producer.send(topic, None, b"alice", partition=0, timestamp_ms=2_000)
     producer.send(topic, b"\xff", None, partition=2, timestamp_ms=3_000)
     producer.close()
     given = source(includeHeaders="true")
     reader = given.reader(given.schema())
     ranges = reader.partitions()
-    assert [(each.partition, each.start, each.end) for each in ranges] == [(0, 0, 2), (2, 0, 1)]
-    first, second, third = (row for each in ranges for batch in reader.read(each) for row in batch.to_pylist())
-    assert (first["key"], first["value"], first["topic"], first["offset"]) == (b"k", b"all", topic, 0)
+    assert [(each.partition, each.start, each.end) for each in ranges] == [
+        (0, 0, 2),
+        (2, 0, 1),
+    ]
+    first, second, third = (
+        row
+        for each in ranges
+        for batch in reader.read(each)
+        for row in batch.to_pylist()
+    )
+    assert (first["key"], first["value"], first["topic"], first["offset"]) == (
+        b"k",
+        b"all",
+        topic,
+        0,
+    )
     assert first["timestamp"].timestamp() == 1 and first["timestampType"] == 0
-    assert first["headers"] == [{"key": "schema", "value": b"1"}, {"key": "schema", "value": b"2"}]
+    assert first["headers"] == [
+        {"key": "schema", "value": b"1"},
+        {"key": "schema", "value": b"2"},
+    ]
     assert (second["key"], second["value"], second["headers"]) == (b"alice", None, None)
     assert (third["key"], third["value"], third["partition"]) == (None, b"\xff", 2)
 
 
-def test_the_same_two_offsets_give_the_same_records_again_whatever_has_come_since(stream, bootstrap, topic):
+def test_the_same_two_offsets_give_the_same_records_again_whatever_has_come_since(
+    stream, bootstrap, topic
+):
     write(bootstrap, topic, numbered(0, 100))
     first = stream()
     start, end = first.initialOffset(), first.latestOffset()
@@ -87,12 +124,18 @@ def test_the_same_two_offsets_give_the_same_records_again_whatever_has_come_sinc
     write(bootstrap, topic, numbered(100, 130))
     after_a_crash = stream()  # Spark hands it what the checkpoint says
     start, end = json.loads(json.dumps([start, end]))
-    assert values(after_a_crash, after_a_crash.partitions(start, end)) == sorted(numbered(0, 100))
+    assert values(after_a_crash, after_a_crash.partitions(start, end)) == sorted(
+        numbered(0, 100)
+    )
     latest = after_a_crash.latestOffset()
-    assert values(after_a_crash, after_a_crash.partitions(end, latest)) == sorted(numbered(100, 130))
+    assert values(after_a_crash, after_a_crash.partitions(end, latest)) == sorted(
+        numbered(100, 130)
+    )
 
 
-def test_offsets_have_the_connectors_form_and_equal_ones_are_equal_text(stream, bootstrap, topic):
+def test_offsets_have_the_connectors_form_and_equal_ones_are_equal_text(
+    stream, bootstrap, topic
+):
     write(bootstrap, topic, numbered(0, 5), partition=1)
     reader = stream()
     first, second = reader.latestOffset(), reader.latestOffset()
@@ -101,12 +144,20 @@ def test_offsets_have_the_connectors_form_and_equal_ones_are_equal_text(stream, 
     assert reader.partitions(first, second) == []
 
 
-def test_a_stream_starts_at_the_end_unless_told_otherwise_or_where_it_is_told(stream, bootstrap, topic):
+def test_a_stream_starts_at_the_end_unless_told_otherwise_or_where_it_is_told(
+    stream, bootstrap, topic
+):
     write(bootstrap, topic, numbered(0, 5), partition=1)
-    assert stream(startingOffsets="latest").initialOffset()[topic] == {"0": 0, "1": 5, "2": 0}
+    assert stream(startingOffsets="latest").initialOffset()[topic] == {
+        "0": 0,
+        "1": 5,
+        "2": 0,
+    }
     at = json.dumps({topic: {"0": -1, "1": 3, "2": -2}})
     reader = stream(startingOffsets=at)
-    assert values(reader, reader.partitions(reader.initialOffset(), reader.latestOffset())) == numbered(3, 5)
+    assert values(
+        reader, reader.partitions(reader.initialOffset(), reader.latestOffset())
+    ) == numbered(3, 5)
     with pytest.raises(ValueError, match="must name every partition"):
         stream(startingOffsets=json.dumps({topic: {"0": 3}})).initialOffset()
 
@@ -125,45 +176,65 @@ def test_a_stream_from_the_end_has_its_beginning_before_its_first_end_and_after_
     after_a_kill = stream(startingOffsets="latest")
     ranges = after_a_kill.partitions(after_a_kill.initialOffset(), end)
     assert values(after_a_kill, ranges) == numbered(5, 8)
-    assert values(after_a_kill, after_a_kill.partitions(end, after_a_kill.latestOffset())) == numbered(8, 10)
+    assert values(
+        after_a_kill, after_a_kill.partitions(end, after_a_kill.latestOffset())
+    ) == numbered(8, 10)
 
 
-def test_what_was_deleted_after_a_kill_in_micro_batch_0_is_missed(stream, admin, bootstrap, topic):
+def test_what_was_deleted_after_a_kill_in_micro_batch_0_is_missed(
+    stream, admin, bootstrap, topic
+):
     from minikafka.course.kafka_source import DataLoss
 
     write(bootstrap, topic, numbered(0, 50), partition=0)
     end = stream().latestOffset()
     admin.delete_records({TopicPartition(topic, 0): 20})
     after_a_kill = stream()
-    with pytest.raises(DataLoss, match=f"{topic}-0 begins at offset 20; 0 to 19 are gone"):
+    with pytest.raises(
+        DataLoss, match=f"{topic}-0 begins at offset 20; 0 to 19 are gone"
+    ):
         after_a_kill.partitions(after_a_kill.initialOffset(), end)
 
 
-def test_starting_offsets_that_fit_no_more_stop_no_stream_that_goes_on(stream, admin, bootstrap, topic):
+def test_starting_offsets_that_fit_no_more_stop_no_stream_that_goes_on(
+    stream, admin, bootstrap, topic
+):
     at = json.dumps({topic: {"0": 0, "1": 0, "2": 0}})
     before = stream(startingOffsets=at).latestOffset()
     grow(admin, topic, 4)
     write(bootstrap, topic, numbered(0, 7), partition=3)
     goes_on = stream(startingOffsets=at)
-    assert values(goes_on, goes_on.partitions(before, goes_on.latestOffset())) == numbered(0, 7)
+    assert values(
+        goes_on, goes_on.partitions(before, goes_on.latestOffset())
+    ) == numbered(0, 7)
 
 
 def test_a_monitor_that_no_broker_answers_stops_no_stream():
     from minikafka.course.kafka_source import Settings, Topics
 
-    nobody = {"kafka.bootstrap.servers": "localhost:1", "kafka.bootstrap.timeout.ms": "100", "subscribe": "orders"}
+    nobody = {
+        "kafka.bootstrap.servers": "localhost:1",
+        "kafka.bootstrap.timeout.ms": "100",
+        "subscribe": "orders",
+    }
     Topics(Settings(nobody)).commit("watch", {"orders": {"0": 5}})
 
 
-def test_a_partition_that_is_added_is_read_from_its_first_offset(stream, admin, bootstrap, topic):
+def test_a_partition_that_is_added_is_read_from_its_first_offset(
+    stream, admin, bootstrap, topic
+):
     reader = stream()
     before = reader.latestOffset()
     grow(admin, topic, 4)
     write(bootstrap, topic, numbered(0, 7), partition=3)
-    assert values(reader, reader.partitions(before, reader.latestOffset())) == numbered(0, 7)
+    assert values(reader, reader.partitions(before, reader.latestOffset())) == numbered(
+        0, 7
+    )
 
 
-def test_what_was_deleted_is_missed_when_a_batch_is_planned_and_when_it_is_read(stream, admin, bootstrap, topic):
+def test_what_was_deleted_is_missed_when_a_batch_is_planned_and_when_it_is_read(
+    stream, admin, bootstrap, topic
+):
     from minikafka.course.kafka_source import DataLoss
 
     write(bootstrap, topic, numbered(0, 50), partition=0)
@@ -173,11 +244,15 @@ def test_what_was_deleted_is_missed_when_a_batch_is_planned_and_when_it_is_read(
     admin.delete_records({TopicPartition(topic, 0): 20})
     with pytest.raises(DataLoss, match=f"{topic}-0 has no offset 0 any more"):
         rows(reader, planned)
-    with pytest.raises(DataLoss, match=f"{topic}-0 begins at offset 20; 0 to 19 are gone"):
+    with pytest.raises(
+        DataLoss, match=f"{topic}-0 begins at offset 20; 0 to 19 are gone"
+    ):
         reader.partitions(start, end)
 
 
-def test_a_topic_that_was_made_anew_is_noticed_however_long_it_is(stream, admin, bootstrap, topic):
+def test_a_topic_that_was_made_anew_is_noticed_however_long_it_is(
+    stream, admin, bootstrap, topic
+):
     from minikafka.course.kafka_source import DataLoss
 
     write(bootstrap, topic, numbered(0, 10), partition=0)
@@ -202,16 +277,24 @@ def test_a_reader_that_waits_in_vain_fails(stream, topic):
         rows(reader, [Range(topic, 0, 0, 5)])
 
 
-def test_what_spark_is_done_with_is_committed_for_those_who_watch(stream, admin, bootstrap, topic):
+def test_what_spark_is_done_with_is_committed_for_those_who_watch(
+    stream, admin, bootstrap, topic
+):
     write(bootstrap, topic, numbered(0, 5), partition=1)
     reader = stream(monitorGroup=f"watch-{topic}")
     reader.commit(reader.latestOffset())
     [committed] = admin.list_group_offsets({f"watch-{topic}": None}).values()
-    assert {at.partition: each.offset for at, each in committed.items()} == {0: 0, 1: 5, 2: 0}
+    assert {at.partition: each.offset for at, each in committed.items()} == {
+        0: 0,
+        1: 5,
+        2: 0,
+    }
 
 
 @pytest.mark.java
-def test_read_committed_skips_aborted_records_and_ends_behind_a_transactions_marker(tmp_path):
+def test_read_committed_skips_aborted_records_and_ends_behind_a_transactions_marker(
+    tmp_path,
+):
     """Asked of Apache Kafka. The last offsets of the range hold no record for us."""
     from confluent_kafka import Producer
 
@@ -221,18 +304,28 @@ def test_read_committed_skips_aborted_records_and_ends_behind_a_transactions_mar
         admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
         create(admin, "orders", partitions=1)
         admin.close()
-        producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": "shop"})
+        producer = Producer(
+            {"bootstrap.servers": kafka.bootstrap, "transactional.id": "shop"}
+        )
         producer.init_transactions()
-        for value, end in ((b"paid", producer.commit_transaction), (b"taken back", producer.abort_transaction)):
+        for value, end in (
+            (b"paid", producer.commit_transaction),
+            (b"taken back", producer.abort_transaction),
+        ):
             producer.begin_transaction()
             producer.produce("orders", value)
             producer.flush()
             end()
         options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": "orders"}
         last = KafkaSource({**options, "kafka.isolation.level": "read_committed"})
-        while [(each.start, each.end) for each in last.reader(last.schema()).partitions()] != [(0, 4)]:
+        while [
+            (each.start, each.end) for each in last.reader(last.schema()).partitions()
+        ] != [(0, 4)]:
             pass  # Apache Kafka writes the markers after it has answered
-        for level, found in (("read_committed", [b"paid"]), ("read_uncommitted", [b"paid", b"taken back"])):
+        for level, found in (
+            ("read_committed", [b"paid"]),
+            ("read_uncommitted", [b"paid", b"taken back"]),
+        ):
             given = KafkaSource({**options, "kafka.isolation.level": level})
             reader = given.reader(given.schema())
             [planned] = reader.partitions()
@@ -245,7 +338,10 @@ def test_read_committed_skips_aborted_records_and_ends_behind_a_transactions_mar
     [
         ({"subscribe": ""}, "the option subscribe is missing"),
         ({"maxOffsetsPerTrigger": "5"}, "there is no option maxoffsetspertrigger here"),
-        ({"kafka.group.id": "mine"}, "kafka.group.id can't be set: it is the source's own"),
+        (
+            {"kafka.group.id": "mine"},
+            "kafka.group.id can't be set: it is the source's own",
+        ),
         ({"kafka.no.such": "1"}, "kafka.no.such can't be set: there is no such"),
     ],
 )
@@ -253,16 +349,26 @@ def test_an_option_that_cannot_be_is_refused_by_name(options, words):
     from minikafka.course.kafka_source import KafkaSource
 
     with pytest.raises(ValueError, match=words):
-        KafkaSource({"kafka.bootstrap.servers": "h:1", "subscribe": "orders", **options}).schema()
+        KafkaSource(
+            {"kafka.bootstrap.servers": "h:1", "subscribe": "orders", **options}
+        ).schema()
 
 
 def test_kafkas_settings_become_kafka_pythons_with_their_types():
     from minikafka.course.kafka_source import Settings
 
-    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "orders, payments", "kafka.Fetch.Min.Bytes": "7"}
+    given = {
+        "kafka.bootstrap.servers": "h:1",
+        "subscribe": "orders, payments",
+        "kafka.Fetch.Min.Bytes": "7",
+    }
     settings = Settings({**given, "kafka.check.crcs": "false"})
     assert settings.topics == ["orders", "payments"]
-    assert settings.kafka == {"bootstrap_servers": "h:1", "fetch_min_bytes": 7, "check_crcs": False}
+    assert settings.kafka == {
+        "bootstrap_servers": "h:1",
+        "fetch_min_bytes": 7,
+        "check_crcs": False,
+    }
 
 
 # --- Spark itself ---
@@ -279,9 +385,16 @@ def spark(spark):
 def test_a_batch_is_row_by_row_what_the_connector_reads(spark, bootstrap, topic):
     write(bootstrap, topic, [*numbered(0, 300), b"\xff\xfe no text"])
     theirs = kafka_source(spark.read, bootstrap, topic).option("includeHeaders", "true")
-    ours = kafka_source(spark.read, bootstrap, topic).format("kafka_python").option("includeHeaders", "true")
+    ours = (
+        kafka_source(spark.read, bootstrap, topic)
+        .format("kafka_python")
+        .option("includeHeaders", "true")
+    )
     assert ours.load().schema == theirs.load().schema
-    found, truth = (frame.load().orderBy("partition", "offset").collect() for frame in (ours, theirs))
+    found, truth = (
+        frame.load().orderBy("partition", "offset").collect()
+        for frame in (ours, theirs)
+    )
     assert found == truth and len(found) == 301
 
 
@@ -295,8 +408,12 @@ def test_a_stream_goes_on_from_its_checkpoint_and_hears_of_a_done_batch_when_the
 
     def run(starting):
         source = kafka_source(spark.readStream, bootstrap, topic).format("kafka_python")
-        source = source.options(startingOffsets=starting, monitorGroup=f"watch-{topic}").load()
-        sink = source.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).foreachBatch(keep)
+        source = source.options(
+            startingOffsets=starting, monitorGroup=f"watch-{topic}"
+        ).load()
+        sink = source.writeStream.option(
+            "checkpointLocation", str(tmp_path / "checkpoint")
+        ).foreachBatch(keep)
         patiently(lambda: sink.trigger(availableNow=True).start().awaitTermination())
 
     def committed():
@@ -317,7 +434,9 @@ def test_a_query_killed_in_micro_batch_0_begins_where_it_began_and_misses_what_i
     def run(sink):
         source = kafka_source(spark.readStream, bootstrap, topic).format("kafka_python")
         source = source.option("startingOffsets", "earliest").load()
-        writer = source.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).foreachBatch(sink)
+        writer = source.writeStream.option(
+            "checkpointLocation", str(tmp_path / "checkpoint")
+        ).foreachBatch(sink)
         patiently(lambda: writer.trigger(availableNow=True).start().awaitTermination())
 
     def killed(frame, _):

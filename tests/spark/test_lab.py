@@ -1,4 +1,6 @@
-"""The session builder and the Lab: what they ask for when something is missing, and what goes when they go."""
+"""The session builder and the Lab: what they ask for when something is missing, and
+what goes when they go.
+"""
 
 import sys
 from pathlib import Path
@@ -23,14 +25,20 @@ def a_java(folder, version):
     """A `java` that says it has this version."""
     program = folder / "bin" / "java"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2020-01-01' >&2\n")
+    program.write_text(
+        f"#!/bin/sh\necho 'openjdk version \"{version}\" 2020-01-01' >&2\n"
+    )
     program.chmod(0o755)
     return str(folder)
 
 
 def test_a_topic_and_a_checkpoint_are_new_each_time(kafka):
     lab = Lab("17", kafka)
-    topics = {lab.topic("orders"), lab.topic("orders"), Lab("17", kafka).topic("orders")}
+    topics = {
+        lab.topic("orders"),
+        lab.topic("orders"),
+        Lab("17", kafka).topic("orders"),
+    }
     checkpoints = {lab.checkpoint("copy"), lab.checkpoint("copy")}
     assert len(topics) == 3 and len(checkpoints) == 2
     assert all(list(Path(checkpoint).iterdir()) == [] for checkpoint in checkpoints)
@@ -55,7 +63,9 @@ def test_what_a_lab_sends_can_be_counted_and_read(kafka):
     lab.send(topic, events)
     ends = lab.ends(topic)
     assert set(ends) == {0, 1} and sum(ends.values()) == len(events)
-    read = {(record.key, record.value, record.timestamp) for record in lab.records(topic)}
+    read = {
+        (record.key, record.value, record.timestamp) for record in lab.records(topic)
+    }
     assert read == {(event.key, event.value, event.ingest_ms) for event in events}
     lab.close()
 
@@ -70,9 +80,14 @@ def test_closing_a_lab_is_calm_when_the_cluster_is_gone():
 def test_records_of_virtual_dates_do_not_expire_in_a_lab(kafka):
     lab = Lab("17", kafka)
     admin = kafka.admin()
-    forever, short = lab.topic("orders"), lab.topic("orders", configs={"retention.ms": "60000"})
+    forever, short = (
+        lab.topic("orders"),
+        lab.topic("orders", configs={"retention.ms": "60000"}),
+    )
     for topic, retention in (forever, "-1"), (short, "60000"):
-        found = admin.describe_configs([ConfigResource("TOPIC", topic, ["retention.ms"])])
+        found = admin.describe_configs(
+            [ConfigResource("TOPIC", topic, ["retention.ms"])]
+        )
         assert found["topic"][topic]["retention.ms"]["value"] == retention
     admin.close()
     lab.close()
@@ -81,14 +96,25 @@ def test_records_of_virtual_dates_do_not_expire_in_a_lab(kafka):
 def test_without_java_the_message_says_size_time_and_command(monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(SparkMissing, match=r"there is none here\. It needs Java 17 or 21: about 200 MB") as raised:
+    with pytest.raises(
+        SparkMissing, match=r"there is none here\. It needs Java 17 or 21: about 200 MB"
+    ) as raised:
         spark.require_java()
     assert "conda install -c conda-forge openjdk=17" in str(raised.value)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for java is a shell script")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="the stand-in for java is a shell script"
+)
 @pytest.mark.parametrize(
-    "version, good", [("17.0.2", 17), ("21.0.1", 21), ("1.8.0_402", None), ("11.0.2", None), ("25", None)]
+    "version, good",
+    [
+        ("17.0.2", 17),
+        ("21.0.1", 21),
+        ("1.8.0_402", None),
+        ("11.0.2", None),
+        ("25", None),
+    ],
 )
 def test_java_must_be_one_that_spark_runs_on(tmp_path, monkeypatch, version, good):
     monkeypatch.setenv("JAVA_HOME", a_java(tmp_path, version))
@@ -103,14 +129,20 @@ def test_without_pyspark_the_message_says_size_time_and_command(monkeypatch):
     monkeypatch.setattr(spark, "find_spec", lambda name: None)
     with pytest.raises(SparkMissing, match="468 MB and one to five minutes") as raised:
         spark.session()
-    assert f'"{sys.executable}" -m pip install' in str(raised.value) and '"pyspark' in str(raised.value)
+    assert f'"{sys.executable}" -m pip install' in str(
+        raised.value
+    ) and '"pyspark' in str(raised.value)
     assert "extra" not in str(raised.value)
 
 
 def test_what_the_connector_is_fetched_without_is_in_pysparks_own_folder():
     pyspark = pytest.importorskip("pyspark")
     jars = Path(pyspark.__path__[0], "jars")
-    missing = [each for each in spark.THERE_ALREADY if not list(jars.glob(f"{each.partition(':')[2]}-[0-9]*.jar"))]
+    missing = [
+        each
+        for each in spark.THERE_ALREADY
+        if not list(jars.glob(f"{each.partition(':')[2]}-[0-9]*.jar"))
+    ]
     assert missing == []
 
 

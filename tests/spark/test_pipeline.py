@@ -1,4 +1,6 @@
-"""`minikafka pipeline`: runs as somebody types them, on minikafka and on Apache Kafka, and what it says on failure."""
+"""`minikafka pipeline`: runs as somebody types them, on minikafka and on Apache Kafka,
+and what it says on failure.
+"""
 
 import os
 import signal
@@ -28,8 +30,12 @@ def typed(*words, **env):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("on", ["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
-def test_the_pipeline_leads_to_what_plain_python_makes_of_the_events_though_spark_is_killed(on, tmp_path):
+@pytest.mark.parametrize(
+    "on", ["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)]
+)
+def test_the_pipeline_leads_to_what_plain_python_makes_of_the_events_though_spark_is_killed(
+    on, tmp_path
+):
     import pandas
 
     out, scratch = tmp_path / "tables", tmp_path / "scratch"
@@ -39,16 +45,25 @@ def test_the_pipeline_leads_to_what_plain_python_makes_of_the_events_though_spar
         done = typed(*words, env={**os.environ, "TMPDIR": str(scratch)})
         admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
         until = time.monotonic() + 60
-        while topics := [topic for topic in admin.list_topics() if topic.startswith("lab")]:
-            assert time.monotonic() < until, topics  # Apache Kafka's broker hears of it a moment later
+        while topics := [
+            topic for topic in admin.list_topics() if topic.startswith("lab")
+        ]:
+            # Apache Kafka's broker hears of it a moment later
+            assert time.monotonic() < until, topics
         admin.close()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("orders, batch 1: ") == 2 and "Spark is killed" in done.stdout
+    assert (
+        done.stdout.count("orders, batch 1: ") == 2 and "Spark is killed" in done.stdout
+    )
     assert "\nEqual." in done.stdout
     ids = list(pandas.read_parquet(out / "orders")["event_id"])
     assert len(ids) == len(set(ids)) == 300
     assert list(scratch.iterdir()) == []
-    left = [process for process in psutil.process_iter(["environ"]) if scratch_of(process).startswith(str(scratch))]
+    left = [
+        process
+        for process in psutil.process_iter(["environ"])
+        if scratch_of(process).startswith(str(scratch))
+    ]
     assert psutil.wait_procs(left, timeout=120)[1] == []
 
 
@@ -58,25 +73,41 @@ def scratch_of(process):
 
 def test_half_a_day_after_the_other_is_the_whole_day_and_each_change_is_there_before_the_orders_it_bears_on():
     morning, afternoon = pipeline.halves(count=200, seed=3)
-    assert morning.orders + afternoon.orders == dataset("orders").stream("orders", count=200, seed=3)
+    assert morning.orders + afternoon.orders == dataset("orders").stream(
+        "orders", count=200, seed=3
+    )
     changes = list(dataset("customers_cdc").generate(count=100, seed=3))
     assert morning.changes + afternoon.changes == changes
     ends = max(event.ingest_ms for event in morning.orders)
     known = truth([], morning.changes).customers
-    assert known == truth([], [event for event in changes if event.ingest_ms <= ends]).customers
+    assert (
+        known
+        == truth([], [event for event in changes if event.ingest_ms <= ends]).customers
+    )
 
 
 def test_the_truth_counts_an_order_once_in_its_own_hour_and_in_the_city_of_that_time():
-    orders, changes = dataset("orders").stream("orders", count=400, seed=7), dataset("customers_cdc").generate(200, 7)
+    orders, changes = (
+        dataset("orders").stream("orders", count=400, seed=7),
+        dataset("customers_cdc").generate(200, 7),
+    )
     found = truth(orders, list(changes))
     assert sum(count for count, _ in found.revenue.values()) == len(found.orders) == 400
     assert found.unreadable == [dataset("orders").POISON] and found.late > 0
     assert any(city == NO_ACCOUNT for _, city in found.revenue)
 
 
-RIGHT = Truth({("12", "Cork"): (2, 500)}, {"hana": ("Cork", "gold")}, {"o-1", "o-2"}, [b"\xff"], late=1)
+RIGHT = Truth(
+    {("12", "Cork"): (2, 500)},
+    {"hana": ("Cork", "gold")},
+    {"o-1", "o-2"},
+    [b"\xff"],
+    late=1,
+)
 SENT = {"revenue": 2, "unreadable": 1}
-THERE = Arrived(RIGHT.revenue, RIGHT.customers, ["o-2", "o-1"], {"orders/0/3": b"\xff"}, SENT)
+THERE = Arrived(
+    RIGHT.revenue, RIGHT.customers, ["o-2", "o-1"], {"orders/0/3": b"\xff"}, SENT
+)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +116,10 @@ THERE = Arrived(RIGHT.revenue, RIGHT.customers, ["o-2", "o-1"], {"orders/0/3": b
         ({}, "orders in Parquet: 2 of 2 equal (1 of them late"),
         ({"orders": ["o-1", "o-2", "o-2"]}, "o-2: 2, should be 1"),
         ({"orders": ["o-1"]}, "o-2: None, should be 1"),
-        ({"revenue": {("12", "Cork"): (3, 750)}}, "('12', 'Cork'): (3, 750), should be (2, 500)"),
+        (
+            {"revenue": {("12", "Cork"): (3, 750)}},
+            "('12', 'Cork'): (3, 750), should be (2, 500)",
+        ),
         ({"customers": {}}, "customers in Parquet: 0 of 1 equal"),
         ({"unreadable": {}}, "records set aside: 0 of 1 equal"),
         ({"unreadable": {"orders/0/3": b"\xff", "orders/0/4": b"\xff"}}, "should be 1"),
@@ -105,7 +139,9 @@ def test_a_difference_is_seen_and_named(wrong, words):
 )
 def test_what_is_typed_wrongly_is_said_in_one_line(words, said):
     done = typed(*words)
-    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    assert (
+        done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    )
 
 
 def test_a_folder_that_has_files_is_left_alone(tmp_path):
@@ -119,22 +155,44 @@ def test_a_folder_that_has_files_is_left_alone(tmp_path):
 def test_without_a_kafka_there_it_says_what_to_do():
     [port] = free_ports(1)
     done = typed("--bootstrap", f"127.0.0.1:{port}")
-    assert done.returncode == 1 and "leave --bootstrap away" in done.stderr and "Traceback" not in done.stderr
+    assert (
+        done.returncode == 1
+        and "leave --bootstrap away" in done.stderr
+        and "Traceback" not in done.stderr
+    )
 
 
 def test_without_java_it_says_which_one(tmp_path):
-    done = typed(env={"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": str(Path.cwd())})
-    assert done.returncode == 1 and "It needs Java 17 or 21" in done.stderr and "Traceback" not in done.stderr
+    done = typed(
+        env={
+            "PATH": str(tmp_path),
+            "HOME": str(tmp_path),
+            "PYTHONPATH": str(Path.cwd()),
+        }
+    )
+    assert (
+        done.returncode == 1
+        and "It needs Java 17 or 21" in done.stderr
+        and "Traceback" not in done.stderr
+    )
 
 
 @pytest.mark.spark  # it looks for Java and PySpark first, and starts neither
-def test_a_job_that_fails_is_told_with_its_own_last_words_and_nothing_stays(monkeypatch, capsys, tmp_path):
+def test_a_job_that_fails_is_told_with_its_own_last_words_and_nothing_stays(
+    monkeypatch, capsys, tmp_path
+):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     words = "import sys; print('half done'); sys.exit('No space left on device')"
-    monkeypatch.setattr(pipeline.Job, "command", lambda job: [sys.executable, "-c", words])
+    monkeypatch.setattr(
+        pipeline.Job, "command", lambda job: [sys.executable, "-c", words]
+    )
     assert pipeline.main(parser().parse_args(["pipeline", "--count", "20"])) == 1
     said = capsys.readouterr()
-    assert "  half done" in said.out and "No space left on device" in said.err and "run it again" in said.err
+    assert (
+        "  half done" in said.out
+        and "No space left on device" in said.err
+        and "run it again" in said.err
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -143,14 +201,17 @@ def test_ctrl_c_ends_the_job_and_all_that_it_has_started(tmp_path):
     here = tmp_path / "typed.py"
     here.write_text(
         "import signal, sys\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who runs the tests may ignore it
+        # who runs the tests may ignore it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from minikafka.__main__ import main\n"
         "from minikafka.course.pipeline.command import command as pipeline\n"
         "job = 'import os, sys; print(os.getpid(), flush=True); sys.stdin.read()'\n"
         "pipeline.Job.command = lambda self: [sys.executable, '-c', job]\n"
         "sys.exit(main(['pipeline', '--count', '20']))\n"
     )
-    with subprocess.Popen([sys.executable, "-u", str(here)], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-u", str(here)], stdout=subprocess.PIPE, text=True
+    ) as process:
         pid = next(int(line) for line in process.stdout if line.strip().isdigit())
         process.send_signal(signal.SIGINT)
         assert process.wait(300) == 130
@@ -164,5 +225,10 @@ def test_a_kafka_that_is_gone_is_told_in_a_sentence(monkeypatch, capsys):
     monkeypatch.setattr(pipeline, "require_java", lambda: 17)
     monkeypatch.setattr(pipeline, "require_pyspark", lambda: None)
     monkeypatch.setattr(pipeline, "run", gone)
-    assert pipeline.main(parser().parse_args(["pipeline", "--bootstrap", "127.0.0.1:9"])) == 1
-    assert "the Kafka at 127.0.0.1:9 does not answer any more" in capsys.readouterr().err
+    assert (
+        pipeline.main(parser().parse_args(["pipeline", "--bootstrap", "127.0.0.1:9"]))
+        == 1
+    )
+    assert (
+        "the Kafka at 127.0.0.1:9 does not answer any more" in capsys.readouterr().err
+    )

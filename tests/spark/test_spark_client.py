@@ -1,6 +1,8 @@
-"""Spark's own Kafka connector against `minikafka serve` with no other option, and against Apache Kafka.
+"""Spark's own Kafka connector against `minikafka serve` with no other option, and
+against Apache Kafka.
 
-What lesson 17 claims of Spark, as one check each: the ledger (`notebooks/claims.toml`) names these tests.
+What lesson 17 claims of Spark, as one check each: the ledger (`notebooks/claims.toml`)
+names these tests.
 """
 
 import ast
@@ -29,19 +31,29 @@ def topic(admin):
 
 @pytest.fixture
 def batch(spark, bootstrap):
-    return lambda topic, **options: kafka_source(spark.read, bootstrap, topic).options(**options).load()
+    return lambda topic, **options: (
+        kafka_source(spark.read, bootstrap, topic).options(**options).load()
+    )
 
 
 @pytest.fixture
 def stream(spark, bootstrap, tmp_path):
-    """Runs an availableNow query to its end and returns it; its rows go to `stream.rows`."""
+    """Runs an availableNow query to its end and returns it; its rows go to
+    `stream.rows`.
+    """
 
     def run(topic, checkpoint="checkpoint", **options):
         def keep(frame, _):
-            run.rows += [(row.partition, row.offset, bytes(row.value)) for row in frame.collect()]
+            run.rows += [
+                (row.partition, row.offset, bytes(row.value)) for row in frame.collect()
+            ]
 
-        source = kafka_source(spark.readStream, bootstrap, topic).options(**options).load()
-        sink = source.writeStream.option("checkpointLocation", str(tmp_path / checkpoint)).foreachBatch(keep)
+        source = (
+            kafka_source(spark.readStream, bootstrap, topic).options(**options).load()
+        )
+        sink = source.writeStream.option(
+            "checkpointLocation", str(tmp_path / checkpoint)
+        ).foreachBatch(keep)
         query = sink.trigger(availableNow=True).start()
         query.awaitTermination()
         return query
@@ -51,16 +63,24 @@ def stream(spark, bootstrap, tmp_path):
 
 
 def kafka_source(reader, bootstrap, topic):
-    return reader.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
+    return (
+        reader.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", topic)
+    )
 
 
 def create(admin, name, partitions=3):
-    admin.create_topics({name: {"num_partitions": partitions, "configs": {"retention.ms": "-1"}}})
+    admin.create_topics(
+        {name: {"num_partitions": partitions, "configs": {"retention.ms": "-1"}}}
+    )
     admin.wait_for_topics([name], 120_000)
 
 
 def grow(admin, topic, partitions):
-    """Apache Kafka's broker learns of them a moment after the controller has answered."""
+    """Apache Kafka's broker learns of them a moment after the controller has
+    answered.
+    """
     admin.create_partitions({topic: partitions})
     while len(admin.describe_topics([topic])[0]["partitions"]) < partitions:
         pass
@@ -72,7 +92,9 @@ def write(bootstrap, topic, values, partition=None, **configs):
     producer = KafkaProducer(bootstrap_servers=bootstrap, **configs)
     for number, value in enumerate(values):
         key, when = f"k{number}".encode(), DAY + 1000 * number
-        producer.send(topic, value=value, key=key, partition=partition, timestamp_ms=when)
+        producer.send(
+            topic, value=value, key=key, partition=partition, timestamp_ms=when
+        )
     producer.close()
 
 
@@ -86,7 +108,12 @@ def values_of(frame):
 
 def ends(bootstrap, topic):
     consumer = KafkaConsumer(bootstrap_servers=bootstrap)
-    offsets = consumer.end_offsets([TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic)])
+    offsets = consumer.end_offsets(
+        [
+            TopicPartition(topic, number)
+            for number in consumer.partitions_for_topic(topic)
+        ]
+    )
     consumer.close()
     return {at.partition: offset for at, offset in offsets.items()}
 
@@ -94,17 +121,33 @@ def ends(bootstrap, topic):
 def test_a_batch_reads_every_record_as_bytes_with_its_address(bootstrap, topic, batch):
     write(bootstrap, topic, [*numbered(0, 300), b"\xff\xfe no text"])
     rows = batch(topic)
-    kinds = {"key": "binary", "value": "binary", "topic": "string", "partition": "int", "offset": "bigint"}
-    assert dict(rows.dtypes) == {**kinds, "timestamp": "timestamp", "timestampType": "int"}
+    kinds = {
+        "key": "binary",
+        "value": "binary",
+        "topic": "string",
+        "partition": "int",
+        "offset": "bigint",
+    }
+    assert dict(rows.dtypes) == {
+        **kinds,
+        "timestamp": "timestamp",
+        "timestampType": "int",
+    }
     found = rows.collect()
-    assert sorted(bytes(row.value) for row in found) == sorted([*numbered(0, 300), b"\xff\xfe no text"])
+    assert sorted(bytes(row.value) for row in found) == sorted(
+        [*numbered(0, 300), b"\xff\xfe no text"]
+    )
     for partition, end in ends(bootstrap, topic).items():
-        assert sorted(row.offset for row in found if row.partition == partition) == list(range(end))
+        assert sorted(
+            row.offset for row in found if row.partition == partition
+        ) == list(range(end))
 
 
 @pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
 def test_compressed_batches_are_read(bootstrap, topic, batch, compression):
-    producer = Producer({"bootstrap.servers": bootstrap, "compression.type": compression})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "compression.type": compression}
+    )
     for value in numbered(0, 500):
         producer.produce(topic, value, partition=1)
     producer.flush()
@@ -113,7 +156,12 @@ def test_compressed_batches_are_read(bootstrap, topic, batch, compression):
 
 def test_null_keys_and_values_and_headers_arrive(bootstrap, topic, batch):
     producer = KafkaProducer(bootstrap_servers=bootstrap)
-    producer.send(topic, value=b"all", partition=0, headers=[("schema", b"1"), ("schema", b"2"), ("empty", b"")])
+    producer.send(
+        topic,
+        value=b"all",
+        partition=0,
+        headers=[("schema", b"1"), ("schema", b"2"), ("empty", b"")],
+    )
     producer.send(topic, key=b"alice", partition=0)
     producer.close()
     rows = batch(topic, includeHeaders="true").orderBy("offset").collect()
@@ -129,11 +177,15 @@ def test_a_batch_can_start_and_end_at_a_timestamp(bootstrap, topic, batch):
     write(bootstrap, topic, numbered(0, 60), partition=2)
     since = batch(topic, startingTimestamp=str(DAY + 40_000))
     assert values_of(since) == numbered(40, 60) * 3
-    between = batch(topic, startingTimestamp=str(DAY + 40_000), endingTimestamp=str(DAY + 45_000))
+    between = batch(
+        topic, startingTimestamp=str(DAY + 40_000), endingTimestamp=str(DAY + 45_000)
+    )
     assert values_of(between) == numbered(40, 45) * 3
 
 
-def test_a_partition_without_a_record_since_the_timestamp_fails_the_query_or_starts_at_its_end(bootstrap, topic, batch):
+def test_a_partition_without_a_record_since_the_timestamp_fails_the_query_or_starts_at_its_end(
+    bootstrap, topic, batch
+):
     for partition, count in ((0, 60), (1, 30), (2, 60)):
         write(bootstrap, topic, numbered(0, count), partition=partition)
     since = {"startingTimestamp": str(DAY + 40_000)}
@@ -147,7 +199,11 @@ def test_a_batch_can_start_and_end_at_offsets_by_partition(bootstrap, topic, bat
     for partition in range(3):
         write(bootstrap, topic, numbered(0, 20), partition=partition)
     starting, ending = {"0": 15, "1": -2, "2": 20}, {"0": -1, "1": 3, "2": -1}
-    rows = batch(topic, startingOffsets=json.dumps({topic: starting}), endingOffsets=json.dumps({topic: ending}))
+    rows = batch(
+        topic,
+        startingOffsets=json.dumps({topic: starting}),
+        endingOffsets=json.dumps({topic: ending}),
+    )
     assert values_of(rows) == numbered(15, 20) + numbered(0, 3)
 
 
@@ -159,7 +215,8 @@ def test_a_stream_goes_on_from_its_checkpoint_and_starting_offsets_count_only_on
     assert sorted(value for _, _, value in stream.rows) == sorted(numbered(0, 100))
 
     write(bootstrap, topic, numbered(100, 130))
-    stream(topic, startingOffsets="latest")  # there is a checkpoint: this is not looked at
+    # there is a checkpoint: this is not looked at
+    stream(topic, startingOffsets="latest")
     assert sorted(value for _, _, value in stream.rows) == sorted(numbered(0, 130))
     assert len(set(stream.rows)) == 130
 
@@ -177,21 +234,29 @@ def test_a_partition_that_is_added_is_read_from_its_beginning_whatever_starting_
     grow(admin, topic, 4)
     write(bootstrap, topic, numbered(10, 15), partition=3)
     stream(topic, startingOffsets="latest")
-    assert stream.rows == [(3, offset, b"order %d" % (10 + offset)) for offset in range(5)]
+    assert stream.rows == [
+        (3, offset, b"order %d" % (10 + offset)) for offset in range(5)
+    ]
 
 
-def test_the_checkpoint_holds_the_offsets_and_is_written_before_and_after_a_batch(bootstrap, topic, stream, tmp_path):
+def test_the_checkpoint_holds_the_offsets_and_is_written_before_and_after_a_batch(
+    bootstrap, topic, stream, tmp_path
+):
     write(bootstrap, topic, numbered(0, 50))
     query = stream(topic, startingOffsets="earliest")
     last_line = (tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()[-1]
-    truth = {str(partition): offset for partition, offset in ends(bootstrap, topic).items()}
+    truth = {
+        str(partition): offset for partition, offset in ends(bootstrap, topic).items()
+    }
     assert json.loads(last_line) == {topic: truth}
     assert (tmp_path / "checkpoint" / "commits" / "0").exists()
     [source] = query.lastProgress["sources"]
     assert ast.literal_eval(source["endOffset"]) == {topic: truth}
 
 
-def test_the_report_of_a_query_that_has_ended_knows_nothing_of_what_came_later(bootstrap, topic, stream):
+def test_the_report_of_a_query_that_has_ended_knows_nothing_of_what_came_later(
+    bootstrap, topic, stream
+):
     write(bootstrap, topic, numbered(0, 50))
     query = stream(topic, startingOffsets="earliest")
     write(bootstrap, topic, numbered(50, 90))
@@ -204,16 +269,24 @@ def test_the_report_of_a_query_that_has_ended_knows_nothing_of_what_came_later(b
 def test_a_large_backlog_is_cut_into_batches(bootstrap, topic, stream):
     write(bootstrap, topic, numbered(0, 100))
     query = stream(topic, startingOffsets="earliest", maxOffsetsPerTrigger="30")
-    read = [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
+    read = [
+        progress["numInputRows"]
+        for progress in query.recentProgress
+        if progress["numInputRows"]
+    ]
     assert sum(read) == 100 and max(read) <= 33 and len(set(stream.rows)) == 100
 
 
-def test_a_stream_whose_offsets_are_gone_stops_because_data_may_be_lost(bootstrap, topic, admin, stream):
+def test_a_stream_whose_offsets_are_gone_stops_because_data_may_be_lost(
+    bootstrap, topic, admin, stream
+):
     write(bootstrap, topic, numbered(0, 50), partition=0)
     stream(topic, startingOffsets="earliest")
     write(bootstrap, topic, numbered(50, 60), partition=0)
     admin.delete_records({TopicPartition(topic, 0): 55})
-    with pytest.raises(Exception, match=r"(?i)data\s?loss|data was lost|failOnDataLoss"):
+    with pytest.raises(
+        Exception, match=r"(?i)data\s?loss|data was lost|failOnDataLoss"
+    ):
         stream(topic, startingOffsets="earliest")
 
 
@@ -221,7 +294,9 @@ def test_a_stream_whose_offsets_are_gone_stops_because_data_may_be_lost(bootstra
 def test_a_checkpoint_does_not_know_a_topic_that_was_made_anew_under_its_name(
     bootstrap, topic, admin, stream, records, found
 ):
-    """Shorter than before: it stops. Longer: it goes on at the old offset, and what stands before is never read."""
+    """Shorter than before: it stops. Longer: it goes on at the old offset, and what
+    stands before is never read.
+    """
     write(bootstrap, topic, numbered(0, 50), partition=0)
     stream(topic, startingOffsets="earliest")
     admin.delete_topics([topic])
@@ -238,28 +313,51 @@ def test_a_checkpoint_does_not_know_a_topic_that_was_made_anew_under_its_name(
         assert [value for _, _, value in stream.rows] == numbered(150, 160)
 
 
-def test_a_batch_is_written_with_keys_headers_and_partitions(spark, bootstrap, topic, admin):
+def test_a_batch_is_written_with_keys_headers_and_partitions(
+    spark, bootstrap, topic, admin
+):
     from pyspark.sql import functions as F
 
-    header = F.array(F.struct(F.lit("from").alias("key"), F.lit("spark").cast("binary").alias("value")))
-    rows = spark.range(200).select(F.concat(F.lit("k"), "id").alias("key"), F.col("id").cast("string").alias("value"))
-    sink = rows.withColumn("headers", header).write.format("kafka").option("includeHeaders", "true")
+    header = F.array(
+        F.struct(
+            F.lit("from").alias("key"), F.lit("spark").cast("binary").alias("value")
+        )
+    )
+    rows = spark.range(200).select(
+        F.concat(F.lit("k"), "id").alias("key"),
+        F.col("id").cast("string").alias("value"),
+    )
+    sink = (
+        rows.withColumn("headers", header)
+        .write.format("kafka")
+        .option("includeHeaders", "true")
+    )
     sink.option("kafka.bootstrap.servers", bootstrap).option("topic", topic).save()
 
     records = read_all(bootstrap, topic)
-    assert {record.key: record.value for record in records} == {b"k%d" % n: b"%d" % n for n in range(200)}
-    assert len(records) == 200 and all(record.headers == [("from", b"spark")] for record in records)
+    assert {record.key: record.value for record in records} == {
+        b"k%d" % n: b"%d" % n for n in range(200)
+    }
+    assert len(records) == 200 and all(
+        record.headers == [("from", b"spark")] for record in records
+    )
 
     again = f"{topic}-again"
     create(admin, again)
     producer = KafkaProducer(bootstrap_servers=bootstrap)
-    homes = {b"k%d" % n: producer.send(again, key=b"k%d" % n).get(timeout=120).partition for n in range(200)}
+    homes = {
+        b"k%d" % n: producer.send(again, key=b"k%d" % n).get(timeout=120).partition
+        for n in range(200)
+    }
     producer.close()
-    assert {record.key: record.partition for record in records} == homes  # both use murmur2
+    # both use murmur2
+    assert {record.key: record.partition for record in records} == homes
 
 
 def test_a_batch_that_is_written_again_is_there_twice(spark, bootstrap, topic):
-    sink = spark.range(20).selectExpr("cast(id as string) as value").write.format("kafka")
+    sink = (
+        spark.range(20).selectExpr("cast(id as string) as value").write.format("kafka")
+    )
     sink = sink.option("kafka.bootstrap.servers", bootstrap).option("topic", topic)
     sink.save()
     sink.save()
@@ -270,11 +368,23 @@ def test_a_stream_is_written_to_a_topic(spark, bootstrap, topic, admin, tmp_path
     copy = f"{topic}-copy"
     create(admin, copy)
     write(bootstrap, topic, numbered(0, 100))
-    source = kafka_source(spark.readStream, bootstrap, topic).option("startingOffsets", "earliest").load()
-    sink = source.select("key", "value").writeStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
-    sink = sink.option("topic", copy).option("checkpointLocation", str(tmp_path / "checkpoint"))
+    source = (
+        kafka_source(spark.readStream, bootstrap, topic)
+        .option("startingOffsets", "earliest")
+        .load()
+    )
+    sink = (
+        source.select("key", "value")
+        .writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+    )
+    sink = sink.option("topic", copy).option(
+        "checkpointLocation", str(tmp_path / "checkpoint")
+    )
     sink.trigger(availableNow=True).start().awaitTermination()
-    assert sorted(record.value for record in read_all(bootstrap, copy)) == sorted(numbered(0, 100))
+    assert sorted(record.value for record in read_all(bootstrap, copy)) == sorted(
+        numbered(0, 100)
+    )
 
 
 @pytest.mark.java
@@ -285,8 +395,14 @@ def test_spark_joins_no_group_and_commits_nothing(spark, tmp_path):
         create(admin, "orders")
         write(kafka.bootstrap, "orders", numbered(0, 10))
         assert kafka_source(spark.read, kafka.bootstrap, "orders").load().count() == 10
-        source = kafka_source(spark.readStream, kafka.bootstrap, "orders").option("startingOffsets", "earliest").load()
-        sink = source.writeStream.format("noop").option("checkpointLocation", str(Path(tmp_path, "checkpoint")))
+        source = (
+            kafka_source(spark.readStream, kafka.bootstrap, "orders")
+            .option("startingOffsets", "earliest")
+            .load()
+        )
+        sink = source.writeStream.format("noop").option(
+            "checkpointLocation", str(Path(tmp_path, "checkpoint"))
+        )
         query = sink.trigger(availableNow=True).start()
         query.awaitTermination()
         assert query.lastProgress["numInputRows"] == 10
@@ -296,7 +412,9 @@ def test_spark_joins_no_group_and_commits_nothing(spark, tmp_path):
 
 
 def read_all(bootstrap, topic):
-    consumer = KafkaConsumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+    consumer = KafkaConsumer(
+        topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest"
+    )
     records = [next(consumer) for _ in range(sum(ends(bootstrap, topic).values()))]
     consumer.close()
     return records

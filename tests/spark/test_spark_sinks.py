@@ -1,7 +1,9 @@
-"""What a Spark query does again after a crash, and what its sinks make of it, on minikafka and on Apache Kafka.
+"""What a Spark query does again after a crash, and what its sinks make of it, on
+minikafka and on Apache Kafka.
 
-What lesson 19 claims, as one check each: the ledger (`notebooks/claims.toml`) names these tests. The plug is pulled by
-an error in the sink; tests/spark/test_pipeline.py kills a process.
+What lesson 19 claims, as one check each: the ledger (`notebooks/claims.toml`) names
+these tests. The plug is pulled by an error in the sink; tests/spark/test_pipeline.py
+kills a process.
 """
 
 import json
@@ -24,10 +26,18 @@ from minikafka.course.spark import Lab, rows_read
 
 pytestmark = pytest.mark.spark
 
-FIVE_KILLS = [Moment(0, "before"), Moment(0, "in"), Moment(1, "after"), Moment(2, "in"), Moment(2, "after")]
+FIVE_KILLS = [
+    Moment(0, "before"),
+    Moment(0, "in"),
+    Moment(1, "after"),
+    Moment(2, "in"),
+    Moment(2, "after"),
+]
 EVENTS = list(dataset("transfers").generate(count=40, seed=7))
 POSTINGS = [json.loads(event.value) for event in EVENTS]
-ROWS = [(each["posting_id"], each["account_id"], each["amount_cents"]) for each in POSTINGS]
+ROWS = [
+    (each["posting_id"], each["account_id"], each["amount_cents"]) for each in POSTINGS
+]
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +60,12 @@ def query(spark, kafka):
     """A stream of postings that has a checkpoint, and no sink yet."""
 
     def made(topic, checkpoint, at_most=30):
-        rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka.bootstrap)
-        rows = rows.options(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=at_most).load()
+        rows = spark.readStream.format("kafka").option(
+            "kafka.bootstrap.servers", kafka.bootstrap
+        )
+        rows = rows.options(
+            subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=at_most
+        ).load()
         posting = "posting_id string, account_id string, amount_cents long"
         return (
             rows.selectExpr(f"from_json(string(value), '{posting}') as p")
@@ -68,39 +82,51 @@ def appends(bank):
 
 
 def notes(bank):
-    return lambda frame, batch_id: write_once(bank, "transfers", batch_id, [tuple(row) for row in frame.collect()])
+    return lambda frame, batch_id: write_once(
+        bank, "transfers", batch_id, [tuple(row) for row in frame.collect()]
+    )
 
 
 def writes_by_key(bank):
     return lambda frame, batch_id: [bank.put(*row) for row in frame.collect()]
 
 
-def test_a_plan_without_a_commit_is_done_again_with_its_rows_and_its_batch_id(lab, topic, query):
+def test_a_plan_without_a_commit_is_done_again_with_its_rows_and_its_batch_id(
+    lab, topic, query
+):
     """Though the limit is another now, and there is more to read."""
     given, checkpoint = [], lab.checkpoint("again")
 
     def keep(frame, batch_id):
         given.append((batch_id, sorted(map(tuple, frame.collect()))))
 
-    assert life(query(topic, checkpoint), keep, Moment(1, "after")).endswith("plug pulled before its commit")
+    assert life(query(topic, checkpoint), keep, Moment(1, "after")).endswith(
+        "plug pulled before its commit"
+    )
     offsets, commits = checkpoint_of(checkpoint)
     assert set(offsets) == {0, 1} and commits == {0}
     lab.send(topic, dataset("transfers").generate(count=10, seed=8))
     life(query(topic, checkpoint, at_most=1000), keep)
     assert given[1] == given[2] and given[1][0] == 1
     assert [batch_id for batch_id, _ in given] == [0, 1, 1, 2]
-    assert sum(len(rows) for _, rows in given[2:]) + len(given[0][1]) == sum(lab.ends(topic).values())
+    assert sum(len(rows) for _, rows in given[2:]) + len(given[0][1]) == sum(
+        lab.ends(topic).values()
+    )
 
 
 @pytest.mark.parametrize("sink", [appends, notes, writes_by_key])
 def test_after_five_kills_the_sums_are_right_with_a_sink_that_writes_once_or_by_key_and_else_not(
     lab, topic, query, sink
 ):
-    """Right: with batch ids every record once; by key every posting once, though the topic has one of them twice."""
+    """Right: with batch ids every record once; by key every posting once, though the
+    topic has one of them twice.
+    """
     bank = Bank()
     lives = drill(query(topic, lab.checkpoint("five")), sink(bank), FIVE_KILLS, bank)
     assert sum("plug pulled" in line for line in lives) == 5 and "plug" not in lives[-1]
-    each_posting_once = balances_of({posting: (account, cents) for posting, account, cents in ROWS})
+    each_posting_once = balances_of(
+        {posting: (account, cents) for posting, account, cents in ROWS}
+    )
     assert sum(each_posting_once.values()) == 0
     if sink is appends:
         assert len(bank) > len(ROWS) and bank.balances() != each_posting_once
@@ -111,29 +137,50 @@ def test_after_five_kills_the_sums_are_right_with_a_sink_that_writes_once_or_by_
         assert bank.balances() == each_posting_once and bank.twice() == 0
 
 
-def test_the_kafka_sink_writes_a_batch_again_and_read_committed_shows_both(lab, topic, spark, kafka):
+def test_the_kafka_sink_writes_a_batch_again_and_read_committed_shows_both(
+    lab, topic, spark, kafka
+):
     copy, checkpoint = lab.topic("copy"), lab.checkpoint("copy")
-    rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka.bootstrap)
-    rows = rows.options(subscribe=topic, startingOffsets="earliest").load().select("key", "value")
-    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka.bootstrap).option("topic", copy)
+    rows = spark.readStream.format("kafka").option(
+        "kafka.bootstrap.servers", kafka.bootstrap
+    )
+    rows = (
+        rows.options(subscribe=topic, startingOffsets="earliest")
+        .load()
+        .select("key", "value")
+    )
+    writer = (
+        rows.writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", kafka.bootstrap)
+        .option("topic", copy)
+    )
     writer = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True)
     writer.start().awaitTermination()
     assert forget_last_commit(checkpoint) == 0
     writer.start().awaitTermination()
-    found = sorted(record.value for record in lab.records(copy, isolation_level="read_committed"))
+    found = sorted(
+        record.value for record in lab.records(copy, isolation_level="read_committed")
+    )
     assert found == sorted(2 * [event.value for event in EVENTS])
 
 
-def test_a_new_checkpoint_begins_at_batch_0_and_a_sink_that_knows_batch_ids_leaves_it_out(lab, topic, query):
+def test_a_new_checkpoint_begins_at_batch_0_and_a_sink_that_knows_batch_ids_leaves_it_out(
+    lab, topic, query
+):
     bank = Bank()
     life(query(topic, lab.checkpoint("first")), notes(bank))
     assert bank.noted("transfers") == 2 and len(bank) == len(ROWS)
     lab.send(topic, EVENTS[:10])
-    assert life(query(topic, lab.checkpoint("second"), at_most=1000), notes(bank)) == "batch 0 written and committed"
+    assert (
+        life(query(topic, lab.checkpoint("second"), at_most=1000), notes(bank))
+        == "batch 0 written and committed"
+    )
     assert len(bank) == len(ROWS)
 
 
-def test_each_action_on_a_micro_batch_reads_the_topic_again_unless_it_is_kept(lab, topic, query):
+def test_each_action_on_a_micro_batch_reads_the_topic_again_unless_it_is_kept(
+    lab, topic, query
+):
     def twice(frame, batch_id):
         assert frame.count() == frame.count() == len(ROWS)
 
@@ -142,17 +189,24 @@ def test_each_action_on_a_micro_batch_reads_the_topic_again_unless_it_is_kept(la
         twice(frame, batch_id)
         frame.unpersist()
 
-    assert [rows_read(run(query, lab, topic, sink)) for sink in (twice, kept)] == [2 * len(ROWS), len(ROWS)]
+    assert [rows_read(run(query, lab, topic, sink)) for sink in (twice, kept)] == [
+        2 * len(ROWS),
+        len(ROWS),
+    ]
 
 
 def test_the_picture_of_three_kills_is_what_spark_wrote(lab, query):
     bank, topic, checkpoint = Bank(), lab.topic("transfers"), lab.checkpoint("watched")
     lab.send(topic, list(dataset("transfers").generate(count=150, seed=7))[:200])
-    seen = watch(query(topic, checkpoint, at_most=80), appends(bank), KILLED, bank, checkpoint)
+    seen = watch(
+        query(topic, checkpoint, at_most=80), appends(bank), KILLED, bank, checkpoint
+    )
     assert seen == RECORDED
 
 
 def run(query, lab, topic, sink):
-    started = query(topic, lab.checkpoint("actions"), at_most=1000).foreachBatch(sink).start()
+    started = (
+        query(topic, lab.checkpoint("actions"), at_most=1000).foreachBatch(sink).start()
+    )
     started.awaitTermination()
     return started

@@ -1,6 +1,8 @@
-"""The labs on a Spark cluster: a master and two workers, by the commands of docker/compose.yaml.
+"""The labs on a Spark cluster: a master and two workers, by the commands of
+docker/compose.yaml.
 
-They run on this machine, with the four jars that the image adds to PySpark's own and no packages to fetch.
+They run on this machine, with the four jars that the image adds to PySpark's own and no
+packages to fetch.
 """
 
 import os
@@ -46,7 +48,10 @@ spark.stop()
 def command(service, port):
     """As the compose file has it, at an address of this machine."""
     words = compose.document({})["services"][service]["command"]
-    here = [word.replace("spark-master", "127.0.0.1").replace("7077", str(port)) for word in words]
+    here = [
+        word.replace("spark-master", "127.0.0.1").replace("7077", str(port))
+        for word in words
+    ]
     assert here[0] == "spark-class"
     return [str(Path(sys.executable).parent / here[0]), *here[1:]]
 
@@ -57,13 +62,17 @@ def test_a_lab_runs_on_a_master_and_two_workers_as_it_runs_on_two_threads(tmp_pa
     if not JARS.exists():
         pytest.skip("Spark has fetched its connector to another folder")
     port, web, *webs = free_ports(4)
-    wanted = re.findall(r"\borg\.[\w.-]+\*\.jar", (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8"))
+    wanted = re.findall(
+        r"\borg\.[\w.-]+\*\.jar",
+        (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8"),
+    )
     four = [str(path) for pattern in wanted for path in JARS.glob(pattern)]
     assert len(four) == 4
     (tmp_path / "spark-defaults.conf").write_text(f"spark.jars {','.join(four)}\n")
     environment = {
         **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # spark-class asks the first python3
+        # spark-class asks the first python3
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "SPARK_WORKER_DIR": str(tmp_path / "work"),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONF_DIR": str(tmp_path),
@@ -72,17 +81,32 @@ def test_a_lab_runs_on_a_master_and_two_workers_as_it_runs_on_two_threads(tmp_pa
         spark.MASTER_VARIABLE: f"spark://127.0.0.1:{port}",
     }
     log = (tmp_path / "log").open("wb")
-    options = {"env": environment, "stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+    options = {
+        "env": environment,
+        "stdin": subprocess.DEVNULL,
+        "stdout": log,
+        "stderr": log,
+    }
     with ExitStack() as stack:
         stack.enter_context(log)
         kafka = stack.enter_context(Served())
-        for service, extra in (("spark-master", web), ("spark-worker-1", webs[0]), ("spark-worker-2", webs[1])):
-            process = subprocess.Popen([*command(service, port), "--webui-port", str(extra)], **options)
+        for service, extra in (
+            ("spark-master", web),
+            ("spark-worker-1", webs[0]),
+            ("spark-worker-2", webs[1]),
+        ):
+            process = subprocess.Popen(
+                [*command(service, port), "--webui-port", str(extra)], **options
+            )
             stack.callback(process.wait)
             stack.callback(process.terminate)
         wait_for_workers(web, 2, process)
         done = subprocess.run(
-            [sys.executable, "-c", LAB, kafka.bootstrap], env=environment, capture_output=True, text=True, check=False
+            [sys.executable, "-c", LAB, kafka.bootstrap],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
     assert done.returncode == 0, done.stderr[-3000:]
     master, rows, ends, counts, executors = done.stdout.splitlines()[-1].split("|")
@@ -94,8 +118,11 @@ def wait_for_workers(web, count, last):
     """Until Spark's master knows so many; pytest's timeout ends it."""
     while True:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{web}/json/", timeout=10) as page:
-                if page.read().count(b'"ALIVE"') >= count + 1:  # the master says the same of itself
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{web}/json/", timeout=10
+            ) as page:
+                # the master says the same of itself
+                if page.read().count(b'"ALIVE"') >= count + 1:
                     return
         except OSError:
             pass

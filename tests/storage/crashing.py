@@ -1,6 +1,17 @@
-"""A disk whose process dies before a given operation, so that a test can stop anywhere."""
+"""A disk whose process dies before a given operation, so that a test can stop
+anywhere.
+"""
 
-WRITES = ("append", "truncate", "flush", "rename", "remove", "rmtree", "write_atomic", "mkdir")
+WRITES = (
+    "append",
+    "truncate",
+    "flush",
+    "rename",
+    "remove",
+    "rmtree",
+    "write_atomic",
+    "mkdir",
+)
 
 
 class Crash(Exception):
@@ -8,7 +19,8 @@ class Crash(Exception):
 
 
 class CrashingDisk:
-    """Passes everything on, and dies when no operation that changes something is left; -1: it doesn't.
+    """Passes everything on, and dies when no operation that changes something is left;
+    -1: it doesn't.
 
     done: the names of these operations.
     """

@@ -1,4 +1,6 @@
-"""What the tests of this folder share: logs on a disk in memory, batches, and a disk that counts."""
+"""What the tests of this folder share: logs on a disk in memory, batches, and a disk
+that counts.
+"""
 
 from typing import NamedTuple
 
@@ -16,7 +18,14 @@ class Now(NamedTuple):
 
 
 def open_log(
-    disk=None, events=None, *, recovery_point=0, log_start_offset=0, first_dirty_offset=0, topic_id=TOPIC_ID, **config
+    disk=None,
+    events=None,
+    *,
+    recovery_point=0,
+    log_start_offset=0,
+    first_dirty_offset=0,
+    topic_id=TOPIC_ID,
+    **config,
 ):
     """orders-0 on the disk; not yet recovered if it was there before."""
     listeners = [] if events is None else [events.append]
@@ -43,7 +52,10 @@ def recovered(disk, events=None, *, clean=False, budget_bytes=1 << 20, **argumen
 
 def batch(*values, timestamp=1000, step=1, **fields):
     """A batch of these values, `step` ms apart."""
-    records = [(timestamp + number * step, b"key", value.encode(), []) for number, value in enumerate(values)]
+    records = [
+        (timestamp + number * step, b"key", value.encode(), [])
+        for number, value in enumerate(values)
+    ]
     return bytearray(encode_batch(records, **fields))
 
 
@@ -58,7 +70,11 @@ def values(log, offset=None):
     while position < log.log_end_offset:
         (data,) = log.read(position, 1 << 20, log.log_end_offset)
         for header, one in batches(data):
-            found += [record.value.decode() for record in decode_batch(one) if record.offset >= position]
+            found += [
+                record.value.decode()
+                for record in decode_batch(one)
+                if record.offset >= position
+            ]
             position = header.next_offset
     return found
 
@@ -105,7 +121,9 @@ class CountingDisk:
 
 def filled(events=None, segments=4, **config):
     """Segments of one record each, a minute apart."""
-    log = open_log(events=events, **({"segment_bytes": 80, "retention_ms": -1} | config))
+    log = open_log(
+        events=events, **({"segment_bytes": 80, "retention_ms": -1} | config)
+    )
     for number in range(segments):
         append(log, str(number), timestamp=number * 60_000)
     return log

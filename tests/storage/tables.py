@@ -15,17 +15,27 @@ DAY_MS = 86_400_000
 
 
 def open_table(disk=None, events=None, **config):
-    return open_log(disk, events, **({"cleanup_policy": "compact", "segment_bytes": 300} | config))
+    return open_log(
+        disk, events, **({"cleanup_policy": "compact", "segment_bytes": 300} | config)
+    )
 
 
 def recovered_table(disk, **arguments):
-    return recovered(disk, **({"cleanup_policy": "compact", "segment_bytes": 300} | arguments))
+    return recovered(
+        disk, **({"cleanup_policy": "compact", "segment_bytes": 300} | arguments)
+    )
 
 
 def encoded(pairs, timestamp=1000, **fields):
     """A batch of (key, value) pairs; a value of None is a tombstone."""
     records = [
-        (timestamp, key and key.encode(), value if value is None else value.encode(), []) for key, value in pairs
+        (
+            timestamp,
+            key and key.encode(),
+            value if value is None else value.encode(),
+            [],
+        )
+        for key, value in pairs
     ]
     return bytearray(encode_batch(records, **fields))
 
@@ -40,12 +50,16 @@ def roll(log):
 
 def compact(log, now=2000, up_to_offset=None, buffer_bytes=BUFFER_BYTES):
     """One pass over all closed segments."""
-    dirt = find_dirt(log, log.log_end_offset if up_to_offset is None else up_to_offset, now)
+    dirt = find_dirt(
+        log, log.log_end_offset if up_to_offset is None else up_to_offset, now
+    )
     return sum(Compaction(log, dirt.end_offset, now, buffer_bytes).run())
 
 
 def clean(log, now=2000):
-    """What the cleaner does if it is asked once. Returns whether it found the log worth a pass."""
+    """What the cleaner does if it is asked once. Returns whether it found the log worth
+    a pass.
+    """
     cleaner = Cleaner(BUFFER_BYTES, fail)
     cleaner.begin([(log, log.log_end_offset)], now)
     if not cleaner.busy:
@@ -60,11 +74,18 @@ def fail(line, error):
 
 
 def wait_until_clean(folder, topic, offset):
-    """Look at a server's checkpoint until its cleaner has been up to this offset of partition 0."""
+    """Look at a server's checkpoint until its cleaner has been up to this offset of
+    partition 0.
+    """
     disk = FolderDisk(folder)
     until = time.monotonic() + 120
     while time.monotonic() < until:
-        if checkpoints.read_offsets(disk, checkpoints.CLEANER_OFFSETS).get((topic, 0), 0) >= offset:
+        if (
+            checkpoints.read_offsets(disk, checkpoints.CLEANER_OFFSETS).get(
+                (topic, 0), 0
+            )
+            >= offset
+        ):
             return
     raise AssertionError(f"{topic} was not cleaned up to {offset}")
 
@@ -85,7 +106,9 @@ def read_all(log):
             break
         for header, one in batches(data[0]):
             if not header.control:
-                found += [record for record in decode_batch(one) if record.offset >= position]
+                found += [
+                    record for record in decode_batch(one) if record.offset >= position
+                ]
             position = header.next_offset
     return found
 
@@ -93,7 +116,11 @@ def read_all(log):
 def entries(log):
     """(offset, key, value) as text."""
     return [
-        (record.offset, record.key and record.key.decode(), record.value and record.value.decode())
+        (
+            record.offset,
+            record.key and record.key.decode(),
+            record.value and record.value.decode(),
+        )
         for record in read_all(log)
     ]
 

@@ -7,7 +7,16 @@ import pytest
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.cleaner import Cleaner, find_dirt
 from minikafka.wire.errors import KafkaError
-from tests.storage.tables import BUFFER_BYTES, clean, compact, entries, fail, open_table, put, roll
+from tests.storage.tables import (
+    BUFFER_BYTES,
+    clean,
+    compact,
+    entries,
+    fail,
+    open_table,
+    put,
+    roll,
+)
 
 HOUR_MS = 3_600_000
 
@@ -26,8 +35,13 @@ def filled(clean_records=0, dirty_records=0, **config):
     return log
 
 
-@pytest.mark.parametrize(("dirty", "worth_it"), [(0, False), (10, False), (29, False), (31, True), (90, True)])
-def test_a_log_is_cleaned_when_more_than_min_cleanable_dirty_ratio_of_it_is_dirty(dirty, worth_it):
+@pytest.mark.parametrize(
+    ("dirty", "worth_it"),
+    [(0, False), (10, False), (29, False), (31, True), (90, True)],
+)
+def test_a_log_is_cleaned_when_more_than_min_cleanable_dirty_ratio_of_it_is_dirty(
+    dirty, worth_it
+):
     log = filled(30, dirty, min_cleanable_dirty_ratio=0.5)
     assert clean(log) == worth_it
     assert (log.first_dirty_offset == log.log_end_offset) == (worth_it or not dirty)
@@ -39,7 +53,10 @@ def test_the_dirtiest_log_is_first():
     for log in logs:
         log.config = filled(min_cleanable_dirty_ratio=0.1).config
     order = []
-    while cleaner.begin([(log, log.log_end_offset) for log in logs], 2000) and cleaner.busy:
+    while (
+        cleaner.begin([(log, log.log_end_offset) for log in logs], 2000)
+        and cleaner.busy
+    ):
         order.append(logs.index(cleaner.log))
         assert cleaner.advance(1 << 40) is True
     assert order == [1, 2, 0]
@@ -82,13 +99,22 @@ def test_kip_354_the_active_segment_is_rolled_at_max_compaction_lag_ms():
     log = open_table(events=events, max_compaction_lag_ms=HOUR_MS)
     for number in range(3):
         put(log, ("a", "x"), timestamp=1 + number * HOUR_MS)
-    rolls = [event.detail["reason"] for event in events if event.kind == "SegmentRolled"]
+    rolls = [
+        event.detail["reason"] for event in events if event.kind == "SegmentRolled"
+    ]
     assert rolls == ["max_compaction_lag_ms"]
 
 
 def test_a_pass_that_gets_nowhere_is_not_begun_again_at_once():
     log = filled()
-    put(log, ("a", "0"), producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
+    put(
+        log,
+        ("a", "0"),
+        producer_id=9,
+        producer_epoch=0,
+        base_sequence=0,
+        transactional=True,
+    )
     roll(log)
     cleaner = Cleaner(BUFFER_BYTES, fail)
     assert cleaner.begin([(log, 1)], 2000) and cleaner.busy
@@ -116,13 +142,20 @@ def dirty(disk=None):
     return log
 
 
-@pytest.mark.parametrize("error", [struct.error("int too large"), ZeroDivisionError("a bug"), KeyError("a")])
+@pytest.mark.parametrize(
+    "error", [struct.error("int too large"), ZeroDivisionError("a bug"), KeyError("a")]
+)
 def test_a_log_that_cant_be_cleaned_is_told_of_once_and_the_others_go_on(error):
     told, logs = [], [dirty(Failing(error)), dirty()]
     cleaner = Cleaner(BUFFER_BYTES, lambda line, error: told.append((line, error)))
-    while cleaner.begin([(log, log.log_end_offset) for log in logs], 2000) and cleaner.busy:
+    while (
+        cleaner.begin([(log, log.log_end_offset) for log in logs], 2000)
+        and cleaner.busy
+    ):
         cleaner.advance(1 << 40)
-    assert [(line.partition(":")[0], why) for line, why in told] == [("orders-0 is not compacted any more", error)]
+    assert [(line.partition(":")[0], why) for line, why in told] == [
+        ("orders-0 is not compacted any more", error)
+    ]
     assert [log.first_dirty_offset for log in logs] == [0, 2]
     assert entries(logs[0]) == [(0, "a", "0"), (1, "a", "1")]
 

@@ -52,21 +52,39 @@ def test_the_active_segment_is_left_alone_and_hides_nothing_yet():
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_a_batch_that_loses_records_keeps_all_that_its_header_says(codec):
     log = open_table()
-    put(log, ("a", "0"), ("b", "1"), ("a", "2"), ("c", "3"), ("b", "4"), epoch=7, compression=codec,
-        producer_id=5, producer_epoch=3, base_sequence=40)  # fmt: skip
+    put(
+        log,
+        ("a", "0"),
+        ("b", "1"),
+        ("a", "2"),
+        ("c", "3"),
+        ("b", "4"),
+        epoch=7,
+        compression=codec,
+        producer_id=5,
+        producer_epoch=3,
+        base_sequence=40,
+    )
     roll(log)
     ((before, _),) = all_batches(log)
     compact(log)
     ((after, records),) = all_batches(log)
     assert entries(log) == [(2, "a", "2"), (3, "c", "3"), (4, "b", "4")]
-    assert (after.records_count, len(records), after.size_bytes < before.size_bytes) == (3, 3, codec != "x")
+    assert (
+        after.records_count,
+        len(records),
+        after.size_bytes < before.size_bytes,
+    ) == (3, 3, codec != "x")
     same = {"batch_length": 0, "crc": 0, "records_count": 0}
     assert after._replace(**same) == before._replace(**same)
 
 
 def test_timestamps_and_headers_of_records_stay():
     log = open_table()
-    records = [(time, key, b"", [("h", bytes([time]))]) for time, key in ((30, b"a"), (20, b"b"), (10, b"a"))]
+    records = [
+        (time, key, b"", [("h", bytes([time]))])
+        for time, key in ((30, b"a"), (20, b"b"), (10, b"a"))
+    ]
     log.append(bytearray(encode_batch(records)), 0, Now(0))
     roll(log)
     compact(log)
@@ -83,7 +101,10 @@ def test_the_time_that_a_broker_stamped_stays():
     roll(log)
     compact(log)
     compact(log, now=3000)
-    assert [(record.offset, record.timestamp) for record in read_all(log)] == [(1, 5000), (2, 5000)]
+    assert [(record.offset, record.timestamp) for record in read_all(log)] == [
+        (1, 5000),
+        (2, 5000),
+    ]
 
 
 def test_a_batch_that_loses_nothing_is_copied_as_it_is():
@@ -117,7 +138,10 @@ def test_kip_534_the_first_pass_writes_when_a_tombstone_may_go_and_the_first_one
     assert [header.delete_horizon for header, _ in all_batches(log)] == [None, 10_500]
     assert [record.timestamp for record in read_all(log)] == [100, 200, 200]
     compact(log, now=10_499)
-    assert [header.delete_horizon for header, _ in all_batches(log)] == [None, 10_500], "not put off"
+    assert [header.delete_horizon for header, _ in all_batches(log)] == [
+        None,
+        10_500,
+    ], "not put off"
     assert (2, "a", None) in entries(log)
     compact(log, now=10_500)
     assert entries(log) == [(1, "b", "1"), (3, "c", "3")]
@@ -129,9 +153,9 @@ def test_a_tombstone_may_be_kept_for_ever():
     put(log, ("a", None), timestamp=-1)
     roll(log)
     compact(log, now=5)
-    assert [(header.delete_horizon, *records) for header, records in all_batches(log)] == [
-        (2**63 - 1, (0, -1, b"a", None, []))
-    ]
+    assert [
+        (header.delete_horizon, *records) for header, records in all_batches(log)
+    ] == [(2**63 - 1, (0, -1, b"a", None, []))]
 
 
 def test_a_tombstone_hides_nothing_that_comes_later():
@@ -151,12 +175,21 @@ def test_kip_98_the_batch_with_a_producers_last_sequence_stays_as_an_empty_one()
     disk = MemoryDisk()
     log = open_table(disk)
     for sequence in range(3):
-        put(log, ("a", str(sequence)), producer_id=5, producer_epoch=0, base_sequence=sequence, compression="gzip")
+        put(
+            log,
+            ("a", str(sequence)),
+            producer_id=5,
+            producer_epoch=0,
+            base_sequence=sequence,
+            compression="gzip",
+        )
     put(log, ("a", "last"))
     roll(log)
     compact(log)
     assert entries(log) == [(3, "a", "last")]
-    assert [(header.base_offset, header.last_sequence) for header, _ in all_batches(log)] == [(2, 2), (3, -1)]
+    assert [
+        (header.base_offset, header.last_sequence) for header, _ in all_batches(log)
+    ] == [(2, 2), (3, -1)]
     for name in names(log, ".snapshot"):
         disk.remove(f"orders-0/{name}")
     log = recovered_table(disk)
@@ -168,12 +201,22 @@ def test_kip_98_the_batch_with_a_producers_last_sequence_stays_as_an_empty_one()
     put(log, ("b", "newer"), producer_id=5, producer_epoch=0, base_sequence=3)
     roll(log)
     compact(log)
-    assert [header.base_offset for header, _ in all_batches(log)] == [3, 4], "no longer needed"
+    assert [header.base_offset for header, _ in all_batches(log)] == [
+        3,
+        4,
+    ], "no longer needed"
 
 
 def test_an_empty_batch_has_no_largest_timestamp():
     log = open_table()
-    put(log, ("a", "0"), timestamp=9000, producer_id=5, producer_epoch=0, base_sequence=0)
+    put(
+        log,
+        ("a", "0"),
+        timestamp=9000,
+        producer_id=5,
+        producer_epoch=0,
+        base_sequence=0,
+    )
     put(log, ("a", "1"), timestamp=1000)
     roll(log)
     compact(log)
@@ -189,7 +232,9 @@ def test_the_last_batch_of_a_pass_keeps_the_log_end_offset_if_the_active_segment
     put(log, (None, "1"), (None, "2"))
     roll(log)
     compact(log)
-    assert [(header.last_offset, header.records_count) for header, _ in all_batches(log)] == [(0, 1), (2, 0)]
+    assert [
+        (header.last_offset, header.records_count) for header, _ in all_batches(log)
+    ] == [(0, 1), (2, 0)]
     for ending in (".log", ".index", ".timeindex"):
         disk.remove(f"orders-0/{3:020}{ending}")
     log = recovered_table(disk, recovery_point=3)
@@ -200,11 +245,22 @@ def test_the_last_batch_of_a_pass_keeps_the_log_end_offset_if_the_active_segment
 
 
 def transactional(log, *pairs, producer_id=9, sequence=0):
-    return put(log, *pairs, producer_id=producer_id, producer_epoch=0, base_sequence=sequence, transactional=True)
+    return put(
+        log,
+        *pairs,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=sequence,
+        transactional=True,
+    )
 
 
 def end(log, committed, producer_id=9):
-    log.append(bytearray(encode_end_transaction(committed, producer_id, 0, 1, 1000)), 0, Now(1000))
+    log.append(
+        bytearray(encode_end_transaction(committed, producer_id, 0, 1, 1000)),
+        0,
+        Now(1000),
+    )
 
 
 def test_what_an_aborted_transaction_wrote_goes_and_hides_nothing():
@@ -219,13 +275,19 @@ def test_what_an_aborted_transaction_wrote_goes_and_hides_nothing():
     roll(log)
     compact(log)
     assert entries(log) == [(0, "a", "old"), (3, "b", "committed"), (6, "c", "later")]
-    assert [header.base_offset for header, _ in all_batches(log) if header.control] == [4, 7], "markers stay"
+    assert [header.base_offset for header, _ in all_batches(log) if header.control] == [
+        4,
+        7,
+    ], "markers stay"
 
 
 def markers(log):
     """(offset, records, whether a time is set at which it goes) of each."""
     found = [header for header, _ in all_batches(log) if header.control]
-    return [(header.base_offset, header.records_count, header.delete_horizon is not None) for header in found]
+    return [
+        (header.base_offset, header.records_count, header.delete_horizon is not None)
+        for header in found
+    ]
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -239,8 +301,14 @@ def test_a_marker_goes_some_time_after_the_last_record_of_its_transaction(commit
     assert markers(log) == [(1, 1, False)], "this pass found a record of it"
     assert len(log.aborted_transactions(0, 3)) == (0 if committed else 1)
     last_ms = 3000 + DAY_MS
-    stages = (2000, [(1, 1, False)]), (3000, [(1, 1, True)]), (last_ms - 1, [(1, 1, True)]), (last_ms, [])
-    for number, (now, left) in enumerate(stages, 1):  # the first drops what held the producer's last sequence number
+    stages = (
+        (2000, [(1, 1, False)]),
+        (3000, [(1, 1, True)]),
+        (last_ms - 1, [(1, 1, True)]),
+        (last_ms, []),
+    )
+    # the first drops what held the producer's last sequence number
+    for number, (now, left) in enumerate(stages, 1):
         transactional(log, ("b", str(now)), sequence=number)
         put(log, ("a", "again"))
         end(log, True)

@@ -1,4 +1,6 @@
-"""A pass of compaction is stopped at each single operation on the disk: by a crash, or by a power loss."""
+"""A pass of compaction is stopped at each single operation on the disk: by a crash, or
+by a power loss.
+"""
 
 from copy import deepcopy
 from random import Random
@@ -8,18 +10,47 @@ import pytest
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
 from tests.storage.crashing import Crash, CrashingDisk
-from tests.storage.tables import DAY_MS, compact, entries, open_table, put, recovered_table, roll, table
+from tests.storage.tables import (
+    DAY_MS,
+    compact,
+    entries,
+    open_table,
+    put,
+    recovered_table,
+    roll,
+    table,
+)
 
 
 def history(log):
-    """Three groups of segments: values, tombstones new and old, an idempotent producer, batches that shrink."""
+    """Three groups of segments: values, tombstones new and old, an idempotent producer,
+    batches that shrink.
+    """
     for number in range(24):
-        put(log, (f"key {number % 5}", str(number)), (f"other {number % 3}", str(number)), timestamp=1000 + number)
-    put(log, ("key 1", None), ("key 2", None), timestamp=2000, producer_id=5, producer_epoch=0, base_sequence=0)
+        put(
+            log,
+            (f"key {number % 5}", str(number)),
+            (f"other {number % 3}", str(number)),
+            timestamp=1000 + number,
+        )
+    put(
+        log,
+        ("key 1", None),
+        ("key 2", None),
+        timestamp=2000,
+        producer_id=5,
+        producer_epoch=0,
+        base_sequence=0,
+    )
     roll(log)
     compact(log, now=3000)
     for number in range(24, 36):
-        put(log, (f"key {number % 2 * 3}", str(number)), ("other 1", None), timestamp=2100 + number)
+        put(
+            log,
+            (f"key {number % 2 * 3}", str(number)),
+            ("other 1", None),
+            timestamp=2100 + number,
+        )
     roll(log)
     put(log, ("key 0", "active"))
     log.active.flush()
@@ -31,7 +62,9 @@ NOW = 3000 + 2 * DAY_MS
 
 
 def prepared(disk):
-    """The log that is to be compacted, on a disk that can be made to crash, and that disk."""
+    """The log that is to be compacted, on a disk that can be made to crash, and that
+    disk.
+    """
     before = history(open_table(disk, **CONFIG))
     crashing = CrashingDisk(disk)
     log = recovered_table(crashing, **CONFIG, recovery_point=before.recovery_point)
@@ -50,7 +83,9 @@ OPERATIONS = operations_of_a_pass()
 
 
 def crash_in_a_pass(disk, after):
-    """The log, what is on its table, what is in it. The pass is stopped after so many operations."""
+    """The log, what is on its table, what is in it. The pass is stopped after so many
+    operations.
+    """
     log, crashing = prepared(disk)
     expected, before = table(log), entries(log)
     crashing.left = after
@@ -60,7 +95,9 @@ def crash_in_a_pass(disk, after):
 
 
 def restarted(disk, log, after):
-    """With the checkpoints of before; every other time all is checked, from the beginning."""
+    """With the checkpoints of before; every other time all is checked, from the
+    beginning.
+    """
     recovery_point = log.recovery_point if after % 2 else 0
     again = recovered_table(disk, **CONFIG, recovery_point=recovery_point)
     again.first_dirty_offset = log.first_dirty_offset
@@ -68,18 +105,26 @@ def restarted(disk, log, after):
 
 
 def check(log, expected, before):
-    """Right to every reader, and the next pass makes it what an undisturbed one would have made of it."""
+    """Right to every reader, and the next pass makes it what an undisturbed one would
+    have made of it.
+    """
     assert table(log) == expected
     offsets = [offset for offset, _, _ in entries(log)]
     assert offsets == sorted(set(offsets)) and set(entries(log)) <= set(before)
-    assert not [name for name in log.disk.listdir("orders-0") if name.endswith((".cleaned", ".swap", ".deleted"))]
+    assert not [
+        name
+        for name in log.disk.listdir("orders-0")
+        if name.endswith((".cleaned", ".swap", ".deleted"))
+    ]
     assert keeps_its_indexes(log)
     put(log, ("key 0", "after"))
     roll(log)
     compact(log, now=NOW)
     compact(log, now=NOW + 2 * DAY_MS)
     assert table(log) == expected | {"key 0": "after"}
-    assert sorted((key, value) for _, key, value in entries(log)) == sorted(table(log).items())
+    assert sorted((key, value) for _, key, value in entries(log)) == sorted(
+        table(log).items()
+    )
     assert log.producers.producers[5].last_sequence == 1
 
 
@@ -115,9 +160,12 @@ def test_a_second_crash_at_any_operation_of_the_restart_changes_nothing(after):
 
 
 def keeps_its_indexes(log):
-    """An entry for each batch but the first; the time index of a closed segment always has one."""
+    """An entry for each batch but the first; the time index of a closed segment always
+    has one.
+    """
     return all(
-        len(segment.index) == len(list(segment.headers(0))) - 1 and len(segment.time_index)
+        len(segment.index) == len(list(segment.headers(0))) - 1
+        and len(segment.time_index)
         for segment in log.segments[:-1]
         if segment.size
     )

@@ -1,4 +1,6 @@
-"""A compacted log is a table, whatever is done to it, and whatever happens to its process and its machine."""
+"""A compacted log is a table, whatever is done to it, and whatever happens to its
+process and its machine.
+"""
 
 from random import Random
 
@@ -16,12 +18,20 @@ from tests.storage.logs import Now
 from tests.storage.tables import encoded, entries, open_table, recovered_table, table
 
 RETENTION_MS = 500
-CONFIG = {"segment_bytes": 500, "index_interval_bytes": 150, "delete_retention_ms": RETENTION_MS}
-PAIRS = st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), min_size=1, max_size=4)
+CONFIG = {
+    "segment_bytes": 500,
+    "index_interval_bytes": 150,
+    "delete_retention_ms": RETENTION_MS,
+}
+PAIRS = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.booleans()), min_size=1, max_size=4
+)
 
 
 class CompactionModel(RuleBasedStateMachine):
-    """Truncation never reaches below the high watermark, and compaction never above it, as in a replica."""
+    """Truncation never reaches below the high watermark, and compaction never above it,
+    as in a replica.
+    """
 
     def __init__(self):
         super().__init__()
@@ -29,25 +39,40 @@ class CompactionModel(RuleBasedStateMachine):
         self.log = open_table(self.disk, **CONFIG)
         self.records = []  # (offset, key, value) that were ever written
         self.sequences = [0, 0]
-        self.certain = {}  # producer -> its last sequence, where truncation didn't take what showed it
+        # producer -> its last sequence, where truncation didn't take what showed it
+        self.certain = {}
         self.now, self.number, self.high_watermark = 1000, 0, 0
-        self.checkpoint = (0, 0, 0)  # recovery point, log start offset, first dirty offset
+        # recovery point, log start offset, first dirty offset
+        self.checkpoint = (0, 0, 0)
         self.work = None
         self.new_reader()
 
     # -- what is done to it
 
-    @rule(pairs=PAIRS, producer=st.none() | st.integers(0, 1), codec=st.sampled_from(["none", "gzip"]))
+    @rule(
+        pairs=PAIRS,
+        producer=st.none() | st.integers(0, 1),
+        codec=st.sampled_from(["none", "gzip"]),
+    )
     def append(self, pairs, producer, codec):
         self.number += 1
-        written = [(key, f"{self.number}.{each}" if valued else None) for each, (key, valued) in enumerate(pairs)]
+        written = [
+            (key, f"{self.number}.{each}" if valued else None)
+            for each, (key, valued) in enumerate(pairs)
+        ]
         fields = {"timestamp": self.now, "compression": codec}
         if producer is not None:
-            fields |= {"producer_id": producer, "producer_epoch": 0, "base_sequence": self.sequences[producer]}
+            fields |= {
+                "producer_id": producer,
+                "producer_epoch": 0,
+                "base_sequence": self.sequences[producer],
+            }
             self.sequences[producer] += len(pairs)
             self.certain[producer] = self.sequences[producer] - 1
         base = self.log.append(encoded(written, **fields), 0, Now(self.now)).base_offset
-        self.records += [(base + each, key, value) for each, (key, value) in enumerate(written)]
+        self.records += [
+            (base + each, key, value) for each, (key, value) in enumerate(written)
+        ]
 
     @rule(by=st.integers(1, 400))
     def time_passes(self, by):
@@ -55,7 +80,9 @@ class CompactionModel(RuleBasedStateMachine):
 
     @rule(part=st.floats(0, 1))
     def high_watermark_advances(self, part):
-        self.high_watermark += int(part * (self.log.log_end_offset - self.high_watermark))
+        self.high_watermark += int(
+            part * (self.log.log_end_offset - self.high_watermark)
+        )
 
     @precondition(lambda self: self.log.active.size)
     @rule()
@@ -67,7 +94,9 @@ class CompactionModel(RuleBasedStateMachine):
     def begin_a_pass(self, buffer_bytes):
         dirt = find_dirt(self.log, self.high_watermark, self.now)
         if dirt.dirty_bytes:
-            self.work = Compaction(self.log, dirt.end_offset, self.now, buffer_bytes).run()
+            self.work = Compaction(
+                self.log, dirt.end_offset, self.now, buffer_bytes
+            ).run()
 
     @precondition(lambda self: self.work)
     @rule(slices=st.integers(1, 12))
@@ -92,7 +121,11 @@ class CompactionModel(RuleBasedStateMachine):
 
     @rule()
     def write_checkpoints(self):
-        self.checkpoint = (self.log.recovery_point, self.log.log_start_offset, self.log.first_dirty_offset)
+        self.checkpoint = (
+            self.log.recovery_point,
+            self.log.log_start_offset,
+            self.log.first_dirty_offset,
+        )
 
     # -- what happens to it
 
@@ -128,8 +161,14 @@ class CompactionModel(RuleBasedStateMachine):
 
     def restart(self, clean=False):
         recovery_point, start, first_dirty = self.checkpoint
-        arguments = {"clean": clean, "recovery_point": recovery_point, "log_start_offset": start}
-        self.log = recovered_table(self.disk, **arguments, first_dirty_offset=first_dirty, **CONFIG)
+        arguments = {
+            "clean": clean,
+            "recovery_point": recovery_point,
+            "log_start_offset": start,
+        }
+        self.log = recovered_table(
+            self.disk, **arguments, first_dirty_offset=first_dirty, **CONFIG
+        )
         self.work = None
         self.new_reader()
 
@@ -146,17 +185,24 @@ class CompactionModel(RuleBasedStateMachine):
 
     @rule(max_bytes=st.integers(1, 500))
     def read_on(self, max_bytes):
-        if self.position < self.log.log_start_offset or self.now - self.began >= RETENTION_MS:
+        if (
+            self.position < self.log.log_start_offset
+            or self.now - self.began >= RETENTION_MS
+        ):
             self.new_reader()
         end = self.log.log_end_offset
         for data in self.log.read(self.position, max_bytes, end):
             for header, one in batches(data):
                 for record in decode_batch(one):
                     if record.offset >= self.position:
-                        self.seen[record.key.decode()] = record.value and record.value.decode()
+                        self.seen[record.key.decode()] = (
+                            record.value and record.value.decode()
+                        )
                 self.position = header.next_offset
         if self.position == end:
-            assert {key: value for key, value in self.seen.items() if value is not None} == self.expected
+            assert {
+                key: value for key, value in self.seen.items() if value is not None
+            } == self.expected
             self.new_reader()
 
     # -- what must hold
@@ -165,13 +211,19 @@ class CompactionModel(RuleBasedStateMachine):
     def expected(self):
         latest = {key: (offset, value) for offset, key, value in self.records}
         start = self.log.log_start_offset
-        return {key: value for key, (offset, value) in latest.items() if value is not None and offset >= start}
+        return {
+            key: value
+            for key, (offset, value) in latest.items()
+            if value is not None and offset >= start
+        }
 
     @invariant()
     def a_reader_sees_the_latest_of_each_key_and_nothing_that_was_not_written(self):
         assert table(self.log) == self.expected
         found = entries(self.log)
-        assert [offset for offset, _, _ in found] == sorted({offset for offset, _, _ in found})
+        assert [offset for offset, _, _ in found] == sorted(
+            {offset for offset, _, _ in found}
+        )
         assert set(found) <= set(self.records)
 
     @invariant()
@@ -185,12 +237,19 @@ class CompactionModel(RuleBasedStateMachine):
     def segments_follow_each_other_and_none_is_too_large(self):
         bases = [segment.base_offset for segment in self.log.segments]
         assert bases == sorted(set(bases)) and bases[0] <= self.log.log_start_offset
-        assert max(segment.size for segment in self.log.segments) <= CONFIG["segment_bytes"] + 100
+        assert (
+            max(segment.size for segment in self.log.segments)
+            <= CONFIG["segment_bytes"] + 100
+        )
 
     @invariant()
     def below_the_first_dirty_offset_no_key_stands_twice(self):
         if self.work is None:
-            clean = [key for offset, key, _ in entries(self.log) if offset < self.log.first_dirty_offset]
+            clean = [
+                key
+                for offset, key, _ in entries(self.log)
+                if offset < self.log.first_dirty_offset
+            ]
             assert len(clean) == len(set(clean))
 
 

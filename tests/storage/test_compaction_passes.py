@@ -1,4 +1,6 @@
-"""How a pass of compaction goes on: by segments, in slices, beside readers and writers; and how much work it is."""
+"""How a pass of compaction goes on: by segments, in slices, beside readers and writers;
+and how much work it is.
+"""
 
 import pytest
 
@@ -8,7 +10,16 @@ from minikafka.storage.segment import MAX_RELATIVE_OFFSET
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import read_header, stamp
 from tests.storage.logs import CountingDisk, append
-from tests.storage.tables import clean, compact, encoded, entries, open_table, put, roll, table
+from tests.storage.tables import (
+    clean,
+    compact,
+    encoded,
+    entries,
+    open_table,
+    put,
+    roll,
+    table,
+)
 
 
 def names(log, ending):
@@ -30,7 +41,9 @@ def test_small_neighbours_become_one_segment_no_larger_than_segment_bytes():
         assert max(sizes) <= 1000 and len(sizes) < 6
         assert len(entries(log)) == 40
     bases = {segment.base_offset for segment in log.segments}
-    assert {int(name[:20]) for name in names(log, ".snapshot")} <= bases, "a merged segment's snapshot goes"
+    assert {int(name[:20]) for name in names(log, ".snapshot")} <= bases, (
+        "a merged segment's snapshot goes"
+    )
     assert {int(name[:20]) for name in names(log, ".index")} == bases
 
 
@@ -42,8 +55,15 @@ def test_segments_that_are_too_far_apart_for_an_index_stay_apart():
         log.append_as_follower(data)
         roll(log)
     compact(log)
-    assert [segment.base_offset for segment in log.segments[:-1]] == [0, MAX_RELATIVE_OFFSET]
-    assert [offset for offset, _, _ in entries(log)] == [0, MAX_RELATIVE_OFFSET - 1, MAX_RELATIVE_OFFSET + 5]
+    assert [segment.base_offset for segment in log.segments[:-1]] == [
+        0,
+        MAX_RELATIVE_OFFSET,
+    ]
+    assert [offset for offset, _, _ in entries(log)] == [
+        0,
+        MAX_RELATIVE_OFFSET - 1,
+        MAX_RELATIVE_OFFSET + 5,
+    ]
 
 
 def test_a_reader_finds_its_place_at_every_offset():
@@ -57,7 +77,9 @@ def test_a_reader_finds_its_place_at_every_offset():
     for offset in range(60):
         data = log.read(offset, 1, 60)
         following = [each for each in kept if each >= offset]
-        assert (read_header(data[0]).base_offset if data else None) == (following[0] if following else None)
+        assert (read_header(data[0]).base_offset if data else None) == (
+            following[0] if following else None
+        )
 
 
 def test_what_lies_below_the_log_start_offset_hides_nothing_and_is_not_seen():
@@ -80,8 +102,15 @@ def test_the_trace_tells_of_each_new_segment():
     size = log.segments[0].size
     compact(log)
     (event,) = [event for event in events if event.kind == "SegmentsCompacted"]
-    assert str(event) == "0.000 s  broker 1: orders-0 compacted offsets 0 up to 10: 1 of 10 records are left"
-    assert event.detail["size_bytes_before"] == size and event.detail["size_bytes_after"] == log.segments[0].size
+    assert (
+        str(event)
+        == "0.000 s  broker 1: orders-0 compacted offsets 0 up to 10: 1 of 10 records"
+        " are left"
+    )
+    assert (
+        event.detail["size_bytes_before"] == size
+        and event.detail["size_bytes_after"] == log.segments[0].size
+    )
 
 
 # -- in slices

@@ -1,10 +1,13 @@
-"""Damage to one file of a data folder never costs a record in silence: one file of each kind, in every way.
+"""Damage to one file of a data folder never costs a record in silence: one file of each
+kind, in every way.
 
-`python -m tests.soak.damage` tries all files, with several seeds. MINIKAFKA_DAMAGE_SEEDS asks for more seeds here.
+`python -m tests.soak.damage` tries all files, with several seeds.
+MINIKAFKA_DAMAGE_SEEDS asks for more seeds here.
 
-What Apache Kafka 4.3.1 and this broker do with a folder of their own (`python -m tests.soak.damage_on_both`: 40 records
-in small segments; one file damaged after a clean stop, and after kill -9 with all checkpoints written). "Silent":
-records are gone, and neither the log nor a reader's error says so.
+What Apache Kafka 4.3.1 and this broker do with a folder of their own (`python -m
+tests.soak.damage_on_both`: 40 records in small segments; one file damaged after a clean
+stop, and after kill -9 with all checkpoints written). "Silent": records are gone, and
+neither the log nor a reader's error says so.
 
     damage                              Apache Kafka                                here
     oldest segment: a bit               a reader's checksum fails                   the same
@@ -41,7 +44,9 @@ SEEDS = range(int(os.environ.get("MINIKAFKA_DAMAGE_SEEDS", "1")))
 @pytest.mark.parametrize("stop", STOPS)
 def test_a_damaged_file_is_refused_or_told_or_costs_nothing(stop):
     folders = {stop: written(stop)}
-    cases = [(seed, *case) for seed in SEEDS for case in run(seed, folders, sample=True)]
+    cases = [
+        (seed, *case) for seed in SEEDS for case in run(seed, folders, sample=True)
+    ]
     verdicts, failed = table(cases)
     assert not failed, "\n".join(failed)
     assert set(verdicts) == {kind_of(path) for path in folders[stop].files()}

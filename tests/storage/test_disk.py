@@ -4,7 +4,12 @@ import pytest
 
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.checkpoints import read_offsets, take_clean_shutdown, write_clean_shutdown, write_offsets
+from minikafka.storage.checkpoints import (
+    read_offsets,
+    take_clean_shutdown,
+    write_clean_shutdown,
+    write_offsets,
+)
 from minikafka.storage.data_folder import read_meta_properties, write_meta_properties
 
 
@@ -20,7 +25,12 @@ def test_a_file_grows_at_its_end_and_is_read_anywhere(disk):
     disk.mkdir("orders-0")
     file = disk.open("orders-0/a.log")
     file.append([b"one", bytearray(b"two"), memoryview(b"three")])
-    assert (file.size, file.pread(3, 3), file.pread(100, 6), file.pread(5, 50)) == (11, b"two", b"three", b"")
+    assert (file.size, file.pread(3, 3), file.pread(100, 6), file.pread(5, 50)) == (
+        11,
+        b"two",
+        b"three",
+        b"",
+    )
     file.truncate(4)
     file.append([b"!"])
     assert disk.read("orders-0/a.log") == b"onet!"
@@ -68,14 +78,28 @@ def test_an_atomic_write_replaces_the_whole_file(disk, sync):
 
 
 def test_checkpoints_have_kafkas_text(disk):
-    write_offsets(disk, "recovery-point-offset-checkpoint", {("orders", 1): 5, ("a", 0): 7})
+    write_offsets(
+        disk, "recovery-point-offset-checkpoint", {("orders", 1): 5, ("a", 0): 7}
+    )
     assert disk.read("recovery-point-offset-checkpoint") == b"0\n2\na 0 7\norders 1 5\n"
-    assert read_offsets(disk, "recovery-point-offset-checkpoint") == {("orders", 1): 5, ("a", 0): 7}
+    assert read_offsets(disk, "recovery-point-offset-checkpoint") == {
+        ("orders", 1): 5,
+        ("a", 0): 7,
+    }
     assert read_offsets(disk, "absent") == {}
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"0\n", b"0\n2\na 0 7\n", b"1\n0\n", b"0\n1\na 0\n", b"\0\0\0\0", b"\xff\xfe"]
+    "content",
+    [
+        b"",
+        b"0\n",
+        b"0\n2\na 0 7\n",
+        b"1\n0\n",
+        b"0\n1\na 0\n",
+        b"\0\0\0\0",
+        b"\xff\xfe",
+    ],
 )
 def test_a_checkpoint_that_is_not_whole_is_told_from_one_that_is_absent(disk, content):
     disk.write_atomic("checkpoint", content)
@@ -88,8 +112,14 @@ def test_meta_properties_are_java_properties(disk):
     properties = {"version": "1", "cluster.id": "a=b:c#d", "node.id": "1"}
     write_meta_properties(disk, properties)
     assert read_meta_properties(disk) == properties
-    disk.write_atomic("meta.properties", b"#\n#Sat Nov 21\nnode.id=1\nversion=1\ncluster.id=MkU3\n")
-    assert read_meta_properties(disk) == {"version": "1", "cluster.id": "MkU3", "node.id": "1"}
+    disk.write_atomic(
+        "meta.properties", b"#\n#Sat Nov 21\nnode.id=1\nversion=1\ncluster.id=MkU3\n"
+    )
+    assert read_meta_properties(disk) == {
+        "version": "1",
+        "cluster.id": "MkU3",
+        "node.id": "1",
+    }
 
 
 def test_a_clean_shutdown_is_known_once(disk):

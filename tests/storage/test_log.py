@@ -6,8 +6,23 @@ from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.checkpoints import read_partition_metadata
 from minikafka.trace import Reason
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
-from minikafka.wire.records import BATCH_OVERHEAD, batches, crc_matches, decode_batch, read_header
-from tests.storage.logs import TOPIC_ID, Now, append, batch, filled, open_log, recovered, values
+from minikafka.wire.records import (
+    BATCH_OVERHEAD,
+    batches,
+    crc_matches,
+    decode_batch,
+    read_header,
+)
+from tests.storage.logs import (
+    TOPIC_ID,
+    Now,
+    append,
+    batch,
+    filled,
+    open_log,
+    recovered,
+    values,
+)
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -33,7 +48,13 @@ def test_records_get_dense_offsets_from_zero_on():
 
 def test_an_append_tells_where_the_largest_timestamp_went():
     log = open_log()
-    appended = log.append(batch("a", "b", timestamp=5) + batch("c", timestamp=9) + batch("d", timestamp=2), 0, Now(0))
+    appended = log.append(
+        batch("a", "b", timestamp=5)
+        + batch("c", timestamp=9)
+        + batch("d", timestamp=2),
+        0,
+        Now(0),
+    )
     assert (appended.base_offset, appended.last_offset) == (0, 3)
     assert (appended.max_timestamp, appended.offset_of_max_timestamp) == (9, 2)
 
@@ -67,7 +88,13 @@ def test_a_fetch_gets_whole_batches_up_to_its_limit():
     for value in "abcd":
         append(log, value)
     size = BATCH_OVERHEAD + 11
-    for limit, expected in ((0, 1), (size, 1), (2 * size - 1, 1), (2 * size, 2), (1 << 20, 4)):
+    for limit, expected in (
+        (0, 1),
+        (size, 1),
+        (2 * size - 1, 1),
+        (2 * size, 2),
+        (1 << 20, 4),
+    ):
         (data,) = log.read(0, limit, 4)
         assert len(list(batches(data))) == expected
         assert len(data) == expected * size
@@ -84,7 +111,10 @@ def test_nothing_is_read_from_the_high_watermark_on():
     log = open_log()
     for value in "abc":
         append(log, value)
-    assert [header.base_offset for header, _ in batches(log.read(0, 1000, 2)[0])] == [0, 1]
+    assert [header.base_offset for header, _ in batches(log.read(0, 1000, 2)[0])] == [
+        0,
+        1,
+    ]
     assert log.read(2, 1000, 2) == []
     assert log.read(3, 1000, 3) == []
 
@@ -121,7 +151,9 @@ def test_a_log_whose_index_is_damaged_is_cut_at_the_right_place_and_gets_a_new_i
     index.append(entry.key, entry.value + 1)
     log.truncate_to(9)
     assert values(log) == ["x" * 40] * 9 and log.max_timestamp() == (8, 8)
-    assert log.active.next_offset() == 9 and len(index) > 2, "log and index fit together"
+    assert log.active.next_offset() == 9 and len(index) > 2, (
+        "log and index fit together"
+    )
 
 
 @pytest.mark.parametrize("length", [-12, -1, 0, 48, 1 << 30])
@@ -131,7 +163,8 @@ def test_a_damaged_length_ends_a_read_before_it_and_is_an_error_there(length):
     for value in "abc":
         append(log, value)
     first = len(log.read(0, 1, 1)[0])
-    log.read(0, first, 3)  # so that the place of the second batch is remembered, and not looked for
+    # so that the place of the second batch is remembered, and not looked for
+    log.read(0, first, 3)
     file = disk.open("orders-0/00000000000000000000.log")
     rest = file.pread(file.size - first - 12, first + 12)
     file.truncate(first + 8)
@@ -162,7 +195,10 @@ def test_the_folder_has_kafkas_names():
         "partition.metadata",
     ]
     assert disk.read("orders-0/leader-epoch-checkpoint") == b"0\n1\n0 0\n"
-    assert disk.read("orders-0/partition.metadata") == b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw\n"
+    assert (
+        disk.read("orders-0/partition.metadata")
+        == b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw\n"
+    )
     assert read_partition_metadata(disk, "orders-0") == TOPIC_ID
 
 
@@ -171,7 +207,8 @@ def test_an_index_entry_comes_after_each_interval_and_names_the_end_of_its_batch
     for number in range(8):
         append(log, "x" * 29, "", timestamp=1000 + number)
     assert log.size_bytes == 8 * 110
-    assert list(log.active.index) == [(7, 330), (13, 660)]  # the batch that begins there, and its last offset
+    # the batch that begins there, and its last offset
+    assert list(log.active.index) == [(7, 330), (13, 660)]
     assert list(log.active.time_index) == [(1004, 7), (1007, 13)]
 
 
@@ -230,7 +267,10 @@ def test_a_full_index_rolls_the_segment():
     for number in range(20):
         append(log, "a", timestamp=number)
     assert len(log.segments) > 3
-    assert all(segment.index.size_bytes <= 60 and segment.time_index.size_bytes <= 60 for segment in log.segments)
+    assert all(
+        segment.index.size_bytes <= 60 and segment.time_index.size_bytes <= 60
+        for segment in log.segments
+    )
 
 
 def test_an_offset_too_far_from_the_base_offset_rolls_the_segment():
@@ -324,8 +364,15 @@ def test_kip_101_a_follower_learns_where_an_epoch_ends():
         append(log, *"x" * count, epoch=epoch)
     assert log.epochs.entries == [(1, 0), (3, 2), (6, 5)]
     assert [log.end_offset_for_epoch(epoch) for epoch in (0, 1, 2, 3, 5, 6, 7, -1)] == [
-        (0, 0), (1, 2), (1, 2), (3, 5), (3, 5), (6, 6), (-1, -1), (-1, -1),
-    ]  # fmt: skip
+        (0, 0),
+        (1, 2),
+        (1, 2),
+        (3, 5),
+        (3, 5),
+        (6, 6),
+        (-1, -1),
+        (-1, -1),
+    ]
     assert [log.epochs.epoch_at(offset) for offset in range(6)] == [1, 1, 3, 3, 3, 6]
 
 

@@ -1,5 +1,5 @@
-"""A log behaves like a list of records, whatever is done to it, and whatever happens to its process, its machine and
-its disk.
+"""A log behaves like a list of records, whatever is done to it, and whatever happens to
+its process, its machine and its disk.
 """
 
 from random import Random
@@ -14,7 +14,12 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches, crc_matches, decode_batch
 from tests.storage.logs import Now, batch, open_log, recovered, values
 
-CONFIG = {"segment_bytes": 700, "index_interval_bytes": 150, "retention_ms": 500, "retention_bytes": 3000}
+CONFIG = {
+    "segment_bytes": 700,
+    "index_interval_bytes": 150,
+    "retention_ms": 500,
+    "retention_bytes": 3000,
+}
 PRODUCERS = 3
 
 
@@ -24,7 +29,8 @@ class LogModel(RuleBasedStateMachine):
         self.disk = MemoryDisk()
         self.log = open_log(self.disk, **CONFIG)
         self.records = []  # (offset, value, timestamp, base offset of its batch)
-        self.sent = []  # (producer, base offset, last sequence) of each idempotent batch
+        # (producer, base offset, last sequence) of each idempotent batch
+        self.sent = []
         self.sequences = [0] * PRODUCERS
         self.now = 1000
         self.epoch = 0
@@ -50,16 +56,29 @@ class LogModel(RuleBasedStateMachine):
         texts = [f"{self.number}.{each}" + "x" * size for each in range(count)]
         fields = {}
         if producer is not None:
-            fields = {"producer_id": producer, "producer_epoch": 0, "base_sequence": self.sequences[producer]}
+            fields = {
+                "producer_id": producer,
+                "producer_epoch": 0,
+                "base_sequence": self.sequences[producer],
+            }
         return batch(*texts, timestamp=self.now - ago, **fields)
 
     def take(self, data):
         for header, one in batches(data):
             for record in decode_batch(one):
-                self.records.append((record.offset, record.value.decode(), record.timestamp, header.base_offset))
+                self.records.append(
+                    (
+                        record.offset,
+                        record.value.decode(),
+                        record.timestamp,
+                        header.base_offset,
+                    )
+                )
             if header.producer_id >= 0:
                 self.sequences[header.producer_id] = header.last_sequence + 1
-                self.sent.append((header.producer_id, header.base_offset, header.last_sequence))
+                self.sent.append(
+                    (header.producer_id, header.base_offset, header.last_sequence)
+                )
 
     @rule(by=st.integers(1, 400))
     def time_passes(self, by):
@@ -80,8 +99,11 @@ class LogModel(RuleBasedStateMachine):
         offset = self.offset_at(part)
         self.log.truncate_to(offset)
         kept = [record for record in self.records if record[0] < offset]
-        if kept and any(record[3] == kept[-1][3] for record in self.records[len(kept) :]):
-            kept = [record for record in kept if record[3] != kept[-1][3]]  # a batch is never cut in two
+        if kept and any(
+            record[3] == kept[-1][3] for record in self.records[len(kept) :]
+        ):
+            # a batch is never cut in two
+            kept = [record for record in kept if record[3] != kept[-1][3]]
         self.end_at(kept)
 
     @rule()
@@ -113,7 +135,9 @@ class LogModel(RuleBasedStateMachine):
         self.log.close()
         end, start = self.log.log_end_offset, self.log.log_start_offset
         self.checkpoint = (end, start)
-        self.log = recovered(self.disk, clean=True, recovery_point=end, log_start_offset=start, **CONFIG)
+        self.log = recovered(
+            self.disk, clean=True, recovery_point=end, log_start_offset=start, **CONFIG
+        )
         assert self.log.log_end_offset == end
 
     @rule(budget_bytes=st.integers(61, 2000))
@@ -129,12 +153,18 @@ class LogModel(RuleBasedStateMachine):
         end = self.end
         self.restart(1 << 20)
         assert min(self.checkpoint[0], end) <= self.log.log_end_offset <= end
-        self.end_at([record for record in self.records if record[0] < self.log.log_end_offset])
+        self.end_at(
+            [record for record in self.records if record[0] < self.log.log_end_offset]
+        )
 
     def restart(self, budget_bytes):
         recovery_point, start = self.checkpoint
         self.log = recovered(
-            self.disk, budget_bytes=budget_bytes, recovery_point=recovery_point, log_start_offset=start, **CONFIG
+            self.disk,
+            budget_bytes=budget_bytes,
+            recovery_point=recovery_point,
+            log_start_offset=start,
+            **CONFIG,
         )
 
     @rule(room=st.integers(0, 300), size=st.integers(0, 200))
@@ -158,7 +188,9 @@ class LogModel(RuleBasedStateMachine):
         return self.log.log_end_offset
 
     def offset_at(self, part):
-        return self.log.log_start_offset + int(part * (self.log.log_end_offset - self.log.log_start_offset))
+        return self.log.log_start_offset + int(
+            part * (self.log.log_end_offset - self.log.log_start_offset)
+        )
 
     def end_at(self, kept):
         self.records = kept
@@ -171,7 +203,9 @@ class LogModel(RuleBasedStateMachine):
 
     @property
     def visible(self):
-        return [record for record in self.records if record[0] >= self.log.log_start_offset]
+        return [
+            record for record in self.records if record[0] >= self.log.log_start_offset
+        ]
 
     @invariant()
     def all_records_are_there_in_order(self):
@@ -186,7 +220,10 @@ class LogModel(RuleBasedStateMachine):
     @invariant()
     def producers_are_known_as_long_as_their_records_are_there(self):
         known = self.log.producers.producers
-        last = {producer: (base_offset, last_sequence) for producer, base_offset, last_sequence in self.sent}
+        last = {
+            producer: (base_offset, last_sequence)
+            for producer, base_offset, last_sequence in self.sent
+        }
         assert set(known) <= set(last)
         for producer, (base_offset, last_sequence) in last.items():
             if producer in known or base_offset >= self.log.log_start_offset:
@@ -205,13 +242,20 @@ class LogModel(RuleBasedStateMachine):
         assert sum(map(len, found)) <= max_bytes or len(whole) == 1
         expected = [record for record in self.records if record[0] >= offset]
         assert whole[0][0].last_offset >= expected[0][0] >= whole[0][0].base_offset
-        read = [record.value.decode() for _, one in whole for record in decode_batch(one) if record.offset >= offset]
+        read = [
+            record.value.decode()
+            for _, one in whole
+            for record in decode_batch(one)
+            if record.offset >= offset
+        ]
         assert read == [value for _, value, _, _ in expected[: len(read)]]
 
     @rule(ago=st.integers(0, 600))
     def look_up_a_timestamp(self, ago):
         timestamp = max(self.now - ago, 0)
-        expected = next((record for record in self.visible if record[2] >= timestamp), None)
+        expected = next(
+            (record for record in self.visible if record[2] >= timestamp), None
+        )
         found = self.log.offset_for_timestamp(timestamp)
         assert (found and found[:2]) == (expected and (expected[2], expected[0]))
 

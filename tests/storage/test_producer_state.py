@@ -1,4 +1,6 @@
-"""Idempotent producers (KIP-98, KIP-360): each batch once, in order, from the newest epoch only."""
+"""Idempotent producers (KIP-98, KIP-360): each batch once, in order, from the newest
+epoch only.
+"""
 
 import struct
 
@@ -15,8 +17,16 @@ LAST = 2**31 - 1
 
 
 def send(log, sequence, count=1, epoch=0, producer_id=7, **fields):
-    """What a broker does with a producer's batch: check, append unless it is a duplicate."""
-    one = batch(*"x" * count, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence, **fields)
+    """What a broker does with a producer's batch: check, append unless it is a
+    duplicate.
+    """
+    one = batch(
+        *"x" * count,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        **fields,
+    )
     duplicate = log.producers.check(read_header(one))
     return duplicate or log.append(one, 0, Now(0))
 
@@ -34,7 +44,11 @@ def test_kip_98_a_retried_batch_is_answered_with_its_old_offset():
     first = send(log, 0, 3)
     send(log, 3, 2)
     again = send(log, 0, 3)
-    assert (again.base_offset, again.last_offset) == (first.base_offset, first.last_offset) == (0, 2)
+    assert (
+        (again.base_offset, again.last_offset)
+        == (first.base_offset, first.last_offset)
+        == (0, 2)
+    )
     assert log.log_end_offset == 5
 
 
@@ -125,7 +139,9 @@ def test_what_a_producer_did_survives_a_clean_stop_a_crash_and_retention():
     send(log, 0)
     send(log, 1)
     log.close()
-    log = recovered(disk, clean=True, recovery_point=2, segment_bytes=100, retention_bytes=0)
+    log = recovered(
+        disk, clean=True, recovery_point=2, segment_bytes=100, retention_bytes=0
+    )
     assert send(log, 1).base_offset == 1
     assert refused(log, 3) is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
     send(log, 2)
@@ -187,7 +203,10 @@ def test_kip_98_what_was_in_flight_at_a_clean_stop_is_recognized_after_it():
     assert send(log, 7).base_offset == 7
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:5], lambda data: data[:-1] + b"\x55"])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: data[:-1], lambda data: data[:5], lambda data: data[:-1] + b"\x55"],
+)
 def test_a_damaged_snapshot_is_passed_over(damage):
     with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):
         decode_snapshot(damage(encode_snapshot({1: Producer(0, 5), 2: Producer(3, 6)})))
@@ -210,5 +229,9 @@ def test_only_snapshots_of_segments_and_the_newest_are_kept():
         log.flush()
     log = recovered(disk, recovery_point=8, segment_bytes=250)
     bases = [segment.base_offset for segment in log.segments[1:]]
-    snapshots = [int(name[:20]) for name in disk.listdir("orders-0") if name.endswith(".snapshot")]
+    snapshots = [
+        int(name[:20])
+        for name in disk.listdir("orders-0")
+        if name.endswith(".snapshot")
+    ]
     assert snapshots == sorted({*bases, 8})

@@ -1,4 +1,6 @@
-"""What a restart finds: after a clean stop, a dead process, a torn write, a power loss."""
+"""What a restart finds: after a clean stop, a dead process, a torn write, a power
+loss.
+"""
 
 import os
 import struct
@@ -13,7 +15,15 @@ from minikafka.storage.producer_state import encode_snapshot
 from minikafka.storage.segment import MAX_RELATIVE_OFFSET
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import batches, read_header
-from tests.storage.logs import CountingDisk, Now, append, batch, open_log, recovered, values
+from tests.storage.logs import (
+    CountingDisk,
+    Now,
+    append,
+    batch,
+    open_log,
+    recovered,
+    values,
+)
 
 LOG = "orders-0/00000000000000000000.log"
 
@@ -48,10 +58,18 @@ def test_a_log_torn_at_any_byte_of_its_last_batch_ends_with_the_batch_before():
         (event,) = events
         assert event.kind == "LogRecovered" and event.detail["dropped_bytes"] == cut
         assert append(log, "again").base_offset == 3
-    assert values(recovered(torn_disk(last)[0])) == ["a", "b", "c", "the last one", "of two"]
+    assert values(recovered(torn_disk(last)[0])) == [
+        "a",
+        "b",
+        "c",
+        "the last one",
+        "of two",
+    ]
 
 
-@pytest.mark.parametrize("garbage", [bytes(500), b"\xff" * 500, Random(1).randbytes(500), b"\0"])
+@pytest.mark.parametrize(
+    "garbage", [bytes(500), b"\xff" * 500, Random(1).randbytes(500), b"\0"]
+)
 def test_garbage_behind_the_last_batch_is_dropped(garbage):
     disk, whole = torn_disk(0)
     disk.open(LOG).append([garbage])
@@ -75,7 +93,10 @@ def test_a_wrong_checksum_ends_the_log_and_later_segments_go():
     assert [segment.base_offset for segment in log.segments] == [0, 2]
     assert "offset 3 does not match its checksum" in str(events[0])
     assert events[0].detail["dropped_bytes"] == size - log.size_bytes
-    assert sorted(name for name in disk.listdir("orders-0") if name.endswith(".log"))[-1] == "00000000000000000002.log"
+    assert (
+        sorted(name for name in disk.listdir("orders-0") if name.endswith(".log"))[-1]
+        == "00000000000000000002.log"
+    )
 
 
 def test_recovery_says_so_once_and_a_clean_restart_says_nothing():
@@ -88,7 +109,8 @@ def test_recovery_says_so_once_and_a_clean_restart_says_nothing():
     assert events == []
     recovered(disk, events)
     assert [str(event) for event in events] == [
-        "0.000 s  broker 1: orders-0 recovered up to offset 1, 0 bytes dropped: every batch is whole"
+        "0.000 s  broker 1: orders-0 recovered up to offset 1, 0 bytes dropped: every"
+        " batch is whole"
     ]
 
 
@@ -113,26 +135,42 @@ def test_recovery_builds_the_same_indexes_and_producers_that_were_there():
     config = {"segment_bytes": 2000, "index_interval_bytes": 300}
     log = open_log(disk, **config)
     for number in range(40):
-        append(log, "x" * 50, "y", timestamp=1000 + number, producer_id=number % 3, producer_epoch=0,
-               base_sequence=number // 3 * 2, epoch=number // 15)  # fmt: skip
-    known = {producer_id: producer.batches[-1] for producer_id, producer in log.producers.producers.items()}
+        append(
+            log,
+            "x" * 50,
+            "y",
+            timestamp=1000 + number,
+            producer_id=number % 3,
+            producer_epoch=0,
+            base_sequence=number // 3 * 2,
+            epoch=number // 15,
+        )
+    known = {
+        producer_id: producer.batches[-1]
+        for producer_id, producer in log.producers.producers.items()
+    }
     log.close()
     before = files(disk)
     for name in before:
         if name.endswith(("index", ".snapshot", "checkpoint")):
             disk.remove(f"orders-0/{name}")
     log = recovered(disk, **config)
-    assert {producer_id: producer.batches[-1] for producer_id, producer in log.producers.producers.items()} == known
+    assert {
+        producer_id: producer.batches[-1]
+        for producer_id, producer in log.producers.producers.items()
+    } == known
     assert log.epochs.entries == [(0, 0), (1, 30), (2, 60)]
     log.close()
     after = files(disk)
-    assert {name: data for name, data in before.items() if not name.endswith(".snapshot")} == {
-        name: data for name, data in after.items() if not name.endswith(".snapshot")
-    }
+    assert {
+        name: data for name, data in before.items() if not name.endswith(".snapshot")
+    } == {name: data for name, data in after.items() if not name.endswith(".snapshot")}
 
 
 @pytest.mark.parametrize("clean", [False, True])
-def test_a_batch_that_damage_took_is_no_duplicate_when_its_producer_sends_it_again(clean):
+def test_a_batch_that_damage_took_is_no_duplicate_when_its_producer_sends_it_again(
+    clean,
+):
     """The snapshot of the producers may know more than what is left of the log."""
     disk = MemoryDisk()
     log = open_log(disk)
@@ -148,7 +186,9 @@ def test_a_batch_that_damage_took_is_no_duplicate_when_its_producer_sends_it_aga
 
 
 def test_a_batch_whose_magic_is_damaged_in_the_middle_of_a_closed_segment_is_cut_off_there():
-    """The segment's end looks right: the batch is met where producers are rebuilt without their snapshots."""
+    """The segment's end looks right: the batch is met where producers are rebuilt
+    without their snapshots.
+    """
     disk = MemoryDisk()
     config = {"segment_bytes": 500, "index_interval_bytes": 150}
     log = open_log(disk, **config)
@@ -156,7 +196,9 @@ def test_a_batch_whose_magic_is_damaged_in_the_middle_of_a_closed_segment_is_cut
         append(log, "x" * 20, producer_id=7, producer_epoch=0, base_sequence=number)
     log.flush()
     damaged = log.segments[1]
-    position = next(position for position, header in damaged.headers(0) if header.base_offset == 7)
+    position = next(
+        position for position, header in damaged.headers(0) if header.base_offset == 7
+    )
     disk.open(damaged.path(".log")).data[position + 16] = 1
     for name in disk.listdir("orders-0"):
         if name.endswith(".snapshot"):
@@ -175,7 +217,11 @@ def test_leftovers_are_removed():
     append(log, "a")
     log.close()
     before = files(disk)
-    for name in ("00000000000000000007.index", "00000000000000000009.log.deleted", "00000000000000000000.log.cleaned"):
+    for name in (
+        "00000000000000000007.index",
+        "00000000000000000009.log.deleted",
+        "00000000000000000000.log.cleaned",
+    ):
         disk.open(f"orders-0/{name}").append([b"left over"])
     recovered(disk)
     assert set(files(disk)) == set(before)
@@ -200,12 +246,26 @@ def test_a_restart_after_kill_9_reads_only_past_the_recovery_point():
     config = {"segment_bytes": 100_000}
     log = open_log(disk, **config)
     for number in range(300):
-        append(log, "x" * 1000, timestamp=number, producer_id=1, producer_epoch=0, base_sequence=number)
+        append(
+            log,
+            "x" * 1000,
+            timestamp=number,
+            producer_id=1,
+            producer_epoch=0,
+            base_sequence=number,
+        )
     log.flush()
     recovery_point, position = log.recovery_point, log.active.size
     segments = len(log.segments)
     for number in range(300, 330):
-        append(log, "x" * 1000, timestamp=number, producer_id=1, producer_epoch=0, base_sequence=number)
+        append(
+            log,
+            "x" * 1000,
+            timestamp=number,
+            producer_id=1,
+            producer_epoch=0,
+            base_sequence=number,
+        )
     assert (segments, len(log.segments)) == (4, 4)
     behind = log.active.size - position
     active = f"orders-0/{log.active.base_offset:020}.log"
@@ -214,11 +274,16 @@ def test_a_restart_after_kill_9_reads_only_past_the_recovery_point():
     counting = CountingDisk(disk)
     log = recovered(counting, recovery_point=recovery_point, **config)
     assert (log.log_end_offset, log.producers.producers[1].last_sequence) == (330, 329)
-    logs = [(path, at, size) for path, at, size in counting.reads if path.endswith(".log")]
+    logs = [
+        (path, at, size) for path, at, size in counting.reads if path.endswith(".log")
+    ]
     closed = [size for path, _, size in logs if path != active]
-    assert sum(closed) <= 3 * (8192 + 61), "of a closed segment only the end is looked at"
+    assert sum(closed) <= 3 * (8192 + 61), (
+        "of a closed segment only the end is looked at"
+    )
     logs = [(path, at, size) for path, at, size in logs if path == active]
-    # The headers of at most one index interval and one batch before the recovery point are looked at to find it.
+    # The headers of at most one index interval and one batch before the recovery point
+    # are looked at to find it.
     assert min(at for _, at, _ in logs) >= position - 4096 - 2 * 1100
     assert sum(size for _, _, size in logs) <= behind + 3 * 8192
     assert counting.bytes_read - sum(size for _, _, size in logs) - sum(closed) < 4096
@@ -254,20 +319,28 @@ def test_a_random_offset_in_10_mb_costs_at_most_24_reads_and_64_kb():
         append(log, *["x" * random.randrange(200)] * random.randrange(1, 200))
     disk._disk.crash()
     log = recovered(disk, segment_bytes=3 << 20, recovery_point=log.log_end_offset)
-    figures = [read_figures(log, disk, random.randrange(log.log_end_offset)) for _ in range(500)]
+    figures = [
+        read_figures(log, disk, random.randrange(log.log_end_offset))
+        for _ in range(500)
+    ]
     assert max(reads for reads, _ in figures) <= 24
     assert max(size for _, size in figures) <= 64 << 10
 
 
 @pytest.mark.skipif(os.name == "nt", reason="files with holes are made otherwise there")
 def test_a_random_offset_in_10_gb_costs_at_most_24_reads_and_64_kb(tmp_path):
-    """Ten segments of 1 GB that are holes, but for their indexes and the batches around the offsets that are read."""
+    """Ten segments of 1 GB that are holes, but for their indexes and the batches around
+    the offsets that are read.
+    """
     one = batch(*["x" * 180] * 10)
     segment_batches = (1 << 30) // len(one)
     per_segment = segment_batches * 10
-    every = 4096 // len(one) + 2  # an index entry comes when more than 4096 bytes lie behind the last
+    # an index entry comes when more than 4096 bytes lie behind the last
+    every = 4096 // len(one) + 2
     marks = range(every, segment_batches, every)
-    index = b"".join(struct.pack(">ii", mark * 10 + 9, mark * len(one)) for mark in marks)
+    index = b"".join(
+        struct.pack(">ii", mark * 10 + 9, mark * len(one)) for mark in marks
+    )
     times = struct.pack(">qi", 1009, per_segment - 1)
     folder = tmp_path / "orders-0"
     folder.mkdir()
@@ -290,7 +363,8 @@ def test_a_random_offset_in_10_gb_costs_at_most_24_reads_and_64_kb(tmp_path):
 
     end = 10 * per_segment
     (folder / f"{end:020}.snapshot").write_bytes(encode_snapshot({}))
-    for segment_end in range(per_segment, end + 1, per_segment):  # where a start looks whether log and index agree
+    # where a start looks whether log and index agree
+    for segment_end in range(per_segment, end + 1, per_segment):
         write(segment_end - 1)
     disk = CountingDisk(FolderDisk(tmp_path))
     log = recovered(disk, clean=True, recovery_point=end)
@@ -348,7 +422,9 @@ def test_a_read_error_of_the_disk_is_a_storage_error(monkeypatch):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(type(log.active.log), "pread", fail)
-    with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR: orders-0: Input/output error"):
+    with pytest.raises(
+        KafkaError, match="KAFKA_STORAGE_ERROR: orders-0: Input/output error"
+    ):
         log.read(0, 1000, 1)
 
 
@@ -357,7 +433,9 @@ def test_a_read_error_of_the_disk_is_a_storage_error(monkeypatch):
 
 @pytest.mark.parametrize("deleted_up_to", [2, 3])
 @pytest.mark.parametrize("seed", range(20))
-def test_the_end_of_the_log_survives_a_power_loss_though_all_synced_segments_were_deleted(deleted_up_to, seed):
+def test_the_end_of_the_log_survives_a_power_loss_though_all_synced_segments_were_deleted(
+    deleted_up_to, seed
+):
     disk = MemoryDisk()
     log = open_log(disk, segment_bytes=100)
     append(log, "a" * 60)
@@ -369,10 +447,16 @@ def test_the_end_of_the_log_survives_a_power_loss_though_all_synced_segments_wer
     assert recovered(disk, recovery_point=synced).log_end_offset >= synced == 2
 
 
-@pytest.mark.parametrize("restart", [False, True], ids=["running", "after a clean restart"])
+@pytest.mark.parametrize(
+    "restart", [False, True], ids=["running", "after a clean restart"]
+)
 @pytest.mark.parametrize("synced", [False, True], ids=["not synced", "synced"])
-def test_kip_107_a_log_whose_records_were_deleted_survives_a_power_loss(synced, restart):
-    """Its leader epochs may be torn, but never begin before the log start offset that is on disk."""
+def test_kip_107_a_log_whose_records_were_deleted_survives_a_power_loss(
+    synced, restart
+):
+    """Its leader epochs may be torn, but never begin before the log start offset that
+    is on disk.
+    """
     for seed in range(30):
         disk = MemoryDisk()
         log = open_log(disk)

@@ -21,7 +21,11 @@ def test_retention_ms_deletes_whole_segments_whose_largest_timestamp_is_older():
     log = filled(events, retention_ms=60_000)
     log.clean_up(Now(180_000))
     assert bases(log) == [2, 3] and log.log_start_offset == 2
-    assert kinds(events)[-3:] == ["LogStartOffsetAdvanced", "SegmentDeleted", "SegmentDeleted"]
+    assert kinds(events)[-3:] == [
+        "LogStartOffsetAdvanced",
+        "SegmentDeleted",
+        "SegmentDeleted",
+    ]
     log.clean_up(Now(180_001))
     assert bases(log) == [3]
 
@@ -33,7 +37,11 @@ def test_when_even_the_active_segment_is_too_old_a_new_one_is_rolled_first():
     log.clean_up(Now(DAY_MS))
     assert bases(log) == [4]
     assert (log.log_start_offset, log.log_end_offset, log.size_bytes) == (4, 4, 0)
-    assert kinds(events) == ["SegmentRolled", "LogStartOffsetAdvanced", *["SegmentDeleted"] * 4]
+    assert kinds(events) == [
+        "SegmentRolled",
+        "LogStartOffsetAdvanced",
+        *["SegmentDeleted"] * 4,
+    ]
     assert append(log, "next").base_offset == 4
 
 
@@ -79,7 +87,11 @@ def test_kip_107_deleted_records_are_gone_at_once_and_their_segments_too():
     del events[:]
     log.delete_records(2)
     assert bases(log) == [2, 3] and log.log_start_offset == 2
-    assert kinds(events) == ["LogStartOffsetAdvanced", "SegmentDeleted", "SegmentDeleted"]
+    assert kinds(events) == [
+        "LogStartOffsetAdvanced",
+        "SegmentDeleted",
+        "SegmentDeleted",
+    ]
     with pytest.raises(KafkaError, match="OFFSET_OUT_OF_RANGE"):
         log.read(1, 1000, 4)
 
@@ -105,7 +117,9 @@ def test_deleting_all_records_keeps_the_next_offset():
 def test_a_damaged_time_index_makes_no_record_old():
     log = filled(retention_ms=3_600_000)
     (entry,) = log.segments[2].time_index
-    log.segments[2].time_index._file.data[:8] = (entry.key - 86_400_000 & 2**64 - 1).to_bytes(8, "big")
+    log.segments[2].time_index._file.data[:8] = (
+        entry.key - 86_400_000 & 2**64 - 1
+    ).to_bytes(8, "big")
     log.segments[2].time_index._last = log.segments[2]._largest = None
     assert log.segments[2].largest[0] < 0
     log.clean_up(Now(3_600_000 + 30_000))

@@ -1,4 +1,6 @@
-"""The index of aborted transactions (KIP-98): one entry a marker, across segments, cuts, crashes and compaction."""
+"""The index of aborted transactions (KIP-98): one entry a marker, across segments,
+cuts, crashes and compaction.
+"""
 
 import pytest
 
@@ -9,11 +11,20 @@ from tests.storage.logs import Now, append, open_log, recovered
 
 
 def send(log, of, sequence=0, value="x"):
-    append(log, value, producer_id=of, producer_epoch=0, base_sequence=sequence, transactional=True)
+    append(
+        log,
+        value,
+        producer_id=of,
+        producer_epoch=0,
+        base_sequence=sequence,
+        transactional=True,
+    )
 
 
 def end(log, of, committed=False, epoch=0):
-    log.append(bytearray(encode_end_transaction(committed, of, epoch, 1, 1000)), 0, Now(1000))
+    log.append(
+        bytearray(encode_end_transaction(committed, of, epoch, 1, 1000)), 0, Now(1000)
+    )
 
 
 def told(log, offset=0, up_to_offset=None):
@@ -22,7 +33,9 @@ def told(log, offset=0, up_to_offset=None):
 
 
 def three_aborts(log):
-    """Producer 1: offsets 0 to 4, around producer 2's from 1 to 3; producer 3: 5 and 6; 4 commits 7 and 8."""
+    """Producer 1: offsets 0 to 4, around producer 2's from 1 to 3; producer 3: 5 and 6;
+    4 commits 7 and 8.
+    """
     send(log, 1)
     send(log, 2)
     append(log, "plain")
@@ -62,11 +75,15 @@ def test_a_transaction_is_found_in_the_segment_of_its_marker():
 
 def test_many_entries_are_searched():
     index = TransactionIndex(MemoryDisk(), "index")
-    entries = [Aborted(1, 2 * number, 2 * number + 1, 2 * number + 2) for number in range(1000)]
+    entries = [
+        Aborted(1, 2 * number, 2 * number + 1, 2 * number + 2) for number in range(1000)
+    ]
     for entry in entries:
         index.append(entry)
     for offset in (0, 1, 2, 129, 1001, 1999, 2000):
-        assert list(index.ending_from(offset)) == [each for each in entries if each.last_offset >= offset]
+        assert list(index.ending_from(offset)) == [
+            each for each in entries if each.last_offset >= offset
+        ]
     index.truncate(700)
     assert list(index.ending_from(0)) == entries[:350]
 
@@ -93,7 +110,9 @@ def test_recovery_finds_them_again(segment_bytes, clean, synced):
         log.close()
     else:
         disk.crash()
-    log = recovered(disk, clean=clean, recovery_point=synced, segment_bytes=segment_bytes)
+    log = recovered(
+        disk, clean=clean, recovery_point=synced, segment_bytes=segment_bytes
+    )
     assert told(log) == ALL
     log.close()
     assert told(recovered(disk, clean=True, segment_bytes=segment_bytes)) == ALL

@@ -1,4 +1,6 @@
-"""A log with transactions against the plainest model of one: cut, crashed, restarted and compared after every step."""
+"""A log with transactions against the plainest model of one: cut, crashed, restarted
+and compared after every step.
+"""
 
 from random import Random
 
@@ -13,13 +15,17 @@ CONFIG = {"segment_bytes": 400, "index_interval_bytes": 100}
 
 
 class Model:
-    """What was appended, by offset: None, ("of", producer) or ("end", producer, committed)."""
+    """What was appended, by offset: None, ("of", producer) or ("end", producer,
+    committed).
+    """
 
     def __init__(self):
         self.entries = []
 
     def transactions(self):
-        """(first offsets by producer of those that are open; those that aborted, as an index has them)."""
+        """(first offsets by producer of those that are open; those that aborted, as an
+        index has them).
+        """
         ongoing, aborted = {}, []
         for offset, entry in enumerate(self.entries):
             match entry:
@@ -28,7 +34,14 @@ class Model:
                 case ("end", producer, committed) if producer in ongoing:
                     first = ongoing.pop(producer)
                     if not committed:
-                        aborted.append((producer, first, offset, min(ongoing.values(), default=offset + 1)))
+                        aborted.append(
+                            (
+                                producer,
+                                first,
+                                offset,
+                                min(ongoing.values(), default=offset + 1),
+                            )
+                        )
         return ongoing, aborted
 
 
@@ -47,16 +60,29 @@ class Both:
         producer = self.random.choice(PRODUCERS)
         known = self.log.producers.producers.get(producer)
         sequence = known.last_sequence + 1 if known else 0
-        append(self.log, "x", producer_id=producer, producer_epoch=0, base_sequence=sequence, transactional=True)
+        append(
+            self.log,
+            "x",
+            producer_id=producer,
+            producer_epoch=0,
+            base_sequence=sequence,
+            transactional=True,
+        )
         self.model.entries.append(("of", producer))
 
     def end(self):
         producer, committed = self.random.choice(PRODUCERS), self.random.random() < 0.4
-        self.log.append(bytearray(encode_end_transaction(committed, producer, 0, 1, 1000)), 0, Now(1000))
+        self.log.append(
+            bytearray(encode_end_transaction(committed, producer, 0, 1, 1000)),
+            0,
+            Now(1000),
+        )
         self.model.entries.append(("end", producer, committed))
 
     def cut(self):
-        self.log.truncate_to(max(0, self.log.log_end_offset - self.random.randrange(12)))
+        self.log.truncate_to(
+            max(0, self.log.log_end_offset - self.random.randrange(12))
+        )
         del self.model.entries[self.log.log_end_offset :]
 
     def flush(self):
@@ -68,11 +94,17 @@ class Both:
             self.log.close()
         else:
             self.disk.crash()
-        self.log = recovered(self.disk, clean=clean, recovery_point=self.log.recovery_point, **CONFIG)
+        self.log = recovered(
+            self.disk, clean=clean, recovery_point=self.log.recovery_point, **CONFIG
+        )
 
     def step(self):
         kinds = [self.plain, self.send, self.send, self.send, self.end, self.end]
-        (self.random.choice(kinds) if self.random.random() < 0.93 else self.random.choice(RARE)(self))()
+        (
+            self.random.choice(kinds)
+            if self.random.random() < 0.93
+            else self.random.choice(RARE)(self)
+        )()
 
     def compare(self):
         ongoing, aborted = self.model.transactions()
@@ -80,14 +112,24 @@ class Both:
         assert end == len(self.model.entries)
         stable = min(ongoing.values(), default=None)
         assert self.log.producers.first_unstable_offset(end) == stable
-        start, stop = sorted(self.random.randint(0, end if stable is None else stable) for _ in range(2))
+        start, stop = sorted(
+            self.random.randint(0, end if stable is None else stable) for _ in range(2)
+        )
         if start < stop:
             found = [tuple(each) for each in self.log.aborted_transactions(start, stop)]
-            wanted = sorted((each for each in aborted if each[2] >= start and each[1] < stop), key=lambda each: each[1])
+            wanted = sorted(
+                (each for each in aborted if each[2] >= start and each[1] < stop),
+                key=lambda each: each[1],
+            )
             assert found == wanted, (start, stop)
 
 
-RARE = [lambda both: both.cut, lambda both: both.flush, lambda both: both.restart, lambda both: both.restart]
+RARE = [
+    lambda both: both.cut,
+    lambda both: both.flush,
+    lambda both: both.restart,
+    lambda both: both.restart,
+]
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -11,29 +11,64 @@ class Commits(Story):
     def orders(self, count):
         self.topic()
         for offset in range(count):
-            self.at(100 * offset).append(0, offset, ("abc"[offset % 3], f"order {offset}"))
+            self.at(100 * offset).append(
+                0, offset, ("abc"[offset % 3], f"order {offset}")
+            )
         return self
 
     def starts(self, offset, why="the committed offset of the group", reader="billing"):
-        self.tell(reader, "PartitionsAssigned", group="billing", member=f"{reader}-1", generation=1,
-                  partitions=[["orders", 0]], owned=[["orders", 0]])  # fmt: skip
+        self.tell(
+            reader,
+            "PartitionsAssigned",
+            group="billing",
+            member=f"{reader}-1",
+            generation=1,
+            partitions=[["orders", 0]],
+            owned=[["orders", 0]],
+        )
         self.tell(reader, "PositionReset", **HERE, offset=offset, why=why)
 
     def sends(self, offset, how="sync", reader="billing"):
-        return self.tell(reader, "CommitSent", group="billing", offsets=[["orders", 0, offset]], how=how)
+        return self.tell(
+            reader,
+            "CommitSent",
+            group="billing",
+            offsets=[["orders", 0, offset]],
+            how=how,
+        )
 
     def notes(self, offset, was=None, cause=None):
         self.tell(
-            "broker 1", "OffsetCommitted", cause, group="billing", member="billing-1", **HERE, offset=offset, was=was
+            "broker 1",
+            "OffsetCommitted",
+            cause,
+            group="billing",
+            member="billing-1",
+            **HERE,
+            offset=offset,
+            was=was,
         )
 
     def commit(self, offset, how="sync", reader="billing"):
         self.notes(offset, cause=self.sends(offset, how, reader))
         self.now += 2
-        self.tell(reader, "CommitAcknowledged", group="billing", offsets=[["orders", 0, offset]])
+        self.tell(
+            reader,
+            "CommitAcknowledged",
+            group="billing",
+            offsets=[["orders", 0, offset]],
+        )
 
     def write(self, offset, reader="billing", table="payments"):
-        self.tell(reader, "EffectWritten", table=table, key=f"o-{offset}", value="20", **HERE, offset=offset)
+        self.tell(
+            reader,
+            "EffectWritten",
+            table=table,
+            key=f"o-{offset}",
+            value="20",
+            **HERE,
+            offset=offset,
+        )
 
     def crash(self, reader="billing"):
         self.tell(reader, "NodeCrashed")
@@ -44,7 +79,9 @@ class Commits(Story):
 
 
 def commit_after(crash_after_write=3):
-    """Polls, writes, commits, one record after the other; crashes once between writing and committing."""
+    """Polls, writes, commits, one record after the other; crashes once between writing
+    and committing.
+    """
     story = Commits().orders(6)
     story.at(1000).starts(0, 'auto_offset_reset is "earliest"')
     for offset in range(crash_after_write + 1):
@@ -85,8 +122,15 @@ def piling_up():
     story.topic(partitions=3)
     ends, read = [0, 0, 0], [0, 0, 0]
     for reader, partitions in (("a", [0, 1]), ("b", [2])):
-        story.at(500).tell(reader, "PartitionsAssigned", group="billing", member=reader, generation=1,
-                           partitions=[["orders", p] for p in partitions], owned=[])  # fmt: skip
+        story.at(500).tell(
+            reader,
+            "PartitionsAssigned",
+            group="billing",
+            member=reader,
+            generation=1,
+            partitions=[["orders", p] for p in partitions],
+            owned=[],
+        )
     owner = {0: "a", 1: "a", 2: "b"}
     for tick in range(60):
         story.at(1000 + 250 * tick)
@@ -94,18 +138,39 @@ def piling_up():
             if tick < 40:
                 story.append(partition, ends[partition], ("k", "v"))
                 ends[partition] += 1
-            if owner[partition] and read[partition] < ends[partition] and (partition or tick % 2):
+            if (
+                owner[partition]
+                and read[partition] < ends[partition]
+                and (partition or tick % 2)
+            ):
                 step = min(3, ends[partition] - read[partition])
-                story.poll(owner[partition], partition, read[partition], read[partition] + step)
+                story.poll(
+                    owner[partition], partition, read[partition], read[partition] + step
+                )
                 read[partition] += step
                 if tick % 4 == 0:
-                    story.tell("broker 1", "OffsetCommitted", group="billing", member="m", topic="orders",
-                               partition=partition, offset=read[partition], was=0)  # fmt: skip
+                    story.tell(
+                        "broker 1",
+                        "OffsetCommitted",
+                        group="billing",
+                        member="m",
+                        topic="orders",
+                        partition=partition,
+                        offset=read[partition],
+                        was=0,
+                    )
         if tick == 12:
             story.tell("b", "NodeCrashed")
             owner[2] = None
         if tick == 40:
-            story.tell("a", "PartitionsAssigned", group="billing", member="a", generation=2,
-                       partitions=[["orders", 2]], owned=[["orders", p] for p in range(3)])  # fmt: skip
+            story.tell(
+                "a",
+                "PartitionsAssigned",
+                group="billing",
+                member="a",
+                generation=2,
+                partitions=[["orders", 2]],
+                owned=[["orders", p] for p in range(3)],
+            )
             owner[2] = "a"
     return story.events

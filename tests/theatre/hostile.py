@@ -1,4 +1,6 @@
-"""Names that try to be more than text, and traces in which everything that a client may name is one of them."""
+"""Names that try to be more than text, and traces in which everything that a client may
+name is one of them.
+"""
 
 import json
 from itertools import cycle
@@ -35,12 +37,18 @@ NAMES = [
 
 
 def simulated(protocol="classic"):
-    """A run in a simulation: records in two partitions, effects outside Kafka, a member that joins, one that leaves."""
+    """A run in a simulation: records in two partitions, effects outside Kafka, a member
+    that joins, one that leaves.
+    """
     name = cycle(NAMES).__next__
     shop, table = name(), "".join(NAMES[:12])
-    with Cluster(seed=7, faults=[Lose(shop, 1, "Produce", nth=3, answer=True)]) as cluster:
+    with Cluster(
+        seed=7, faults=[Lose(shop, 1, "Produce", nth=3, answer=True)]
+    ) as cluster:
         cluster.create_topic("orders", partitions=2)
-        producer = cluster.producer(client_id=shop, linger_ms=0, delivery_timeout_ms=40_000)
+        producer = cluster.producer(
+            client_id=shop, linger_ms=0, delivery_timeout_ms=40_000
+        )
         group = "".join(name[:100] for name in NAMES)
         told = cluster.table(table)
 
@@ -50,8 +58,14 @@ def simulated(protocol="classic"):
                 consumer.commit()
 
         def join():
-            names = {"group_id": group, "client_id": name(), "group_instance_id": name()[:200]}
-            consumer = cluster.consumer("orders", auto_offset_reset="earliest", group_protocol=protocol, **names)
+            names = {
+                "group_id": group,
+                "client_id": name(),
+                "group_instance_id": name()[:200],
+            }
+            consumer = cluster.consumer(
+                "orders", auto_offset_reset="earliest", group_protocol=protocol, **names
+            )
             cluster.start(work, consumer)
             return consumer
 
@@ -69,20 +83,35 @@ def simulated(protocol="classic"):
 
 
 def served(folder):
-    """The same from real clients over TCP: client ids, group ids, member names, keys and values."""
+    """The same from real clients over TCP: client ids, group ids, member names, keys
+    and values.
+    """
     trace = folder / "trace.jsonl"
-    with Served(trace=trace, options=["--override", "group.initial.rebalance.delay.ms=0"]) as kafka:
+    with Served(
+        trace=trace, options=["--override", "group.initial.rebalance.delay.ms=0"]
+    ) as kafka:
         short = [name[:3_000] for name in NAMES if name]
         for number, name in enumerate(short):
             producer = KafkaProducer(bootstrap_servers=kafka.bootstrap, client_id=name)
-            producer.send("orders", key=name.encode(), value=short[-1 - number].encode())
+            producer.send(
+                "orders", key=name.encode(), value=short[-1 - number].encode()
+            )
             producer.close()
         for name in short[::4]:
             group = "".join(name[:100] for name in NAMES)
-            reader = KafkaConsumer("orders", bootstrap_servers=kafka.bootstrap, client_id=name, group_id=group,
-                                   auto_offset_reset="earliest")  # fmt: skip
+            reader = KafkaConsumer(
+                "orders",
+                bootstrap_servers=kafka.bootstrap,
+                client_id=name,
+                group_id=group,
+                auto_offset_reset="earliest",
+            )
             while not reader.assignment():
-                reader.poll(timeout_ms=2000)  # one that ends while it joins may leave it without a share for ever
+                # one that ends while it joins may leave it without a share for ever
+                reader.poll(timeout_ms=2000)
             reader.commit()
             reader.close()
-    return [Event.from_json(json.loads(line)) for line in trace.read_text(encoding="utf-8").splitlines()]
+    return [
+        Event.from_json(json.loads(line))
+        for line in trace.read_text(encoding="utf-8").splitlines()
+    ]

@@ -1,4 +1,5 @@
-"""What a picture's page looks like in a browser: texts that overlap or leave the drawing, and a verdict in sight.
+"""What a picture's page looks like in a browser: texts that overlap or leave the
+drawing, and a verdict in sight.
 
 A page is opened once, and everything is measured there.
 """
@@ -7,11 +8,13 @@ from dataclasses import dataclass, field
 
 from minikafka.theatre.picture import Picture
 
-DRAWN = (526, 760, 948)  # widths of the drawing: JupyterLab with its sidebar open, without it, a wide window
+# widths of the drawing: JupyterLab with its sidebar open, without it, a wide window
+DRAWN = (526, 760, 948)
 MARGIN = 32  # of the page, left and right together
 HEIGHT = 900
 
-# Each text as [words, left, top, right, bottom], in pixels of the drawing; and words that are wider than their cell.
+# Each text as [words, left, top, right, bottom], in pixels of the drawing; and words
+# that are wider than their cell.
 MEASURE = """
 ([steps, width]) => {
   const at = id => document.getElementById(id), scrub = at('scrub'), svg = at('drawing');
@@ -48,7 +51,9 @@ last => {
   return seen;
 }
 """
-SAYS_NOTHING = "['verdict', 'rows'].every(id => !document.getElementById(id).checkVisibility())"
+SAYS_NOTHING = (
+    "['verdict', 'rows'].every(id => !document.getElementById(id).checkVisibility())"
+)
 
 
 @dataclass
@@ -68,8 +73,8 @@ def steps_to_measure(picture: Picture) -> list[int]:
 
 
 def visit(page, name: str, picture: Picture, folder, axe=None, more_steps=()) -> Visit:
-    """Open a picture's page, at every width and at every step that counts; the last step comes last: what was played to
-    its end shows more.
+    """Open a picture's page, at every width and at every step that counts; the last
+    step comes last: what was played to its end shows more.
     """
     picture.save(folder / "picture.html")
     page.goto((folder / "picture.html").as_uri())
@@ -81,10 +86,17 @@ def visit(page, name: str, picture: Picture, folder, axe=None, more_steps=()) ->
         for width in DRAWN:
             page.set_viewport_size({"width": width + MARGIN, "height": HEIGHT})
             for shown in page.evaluate(MEASURE, [steps, width]):
-                found.overlaps += problems(f"{name}, step {shown['step']}, {width} px", shown)
+                found.overlaps += problems(
+                    f"{name}, step {shown['step']}, {width} px", shown
+                )
     if axe:
-        for each in axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]:
-            found.violations.append(f"{name}: {each['id']}, {[node['html'][:160] for node in each['nodes']]}")
+        for each in axe.run(page, options={"resultTypes": ["violations"]}).response[
+            "violations"
+        ]:
+            found.violations.append(
+                f"{name}: {each['id']},"
+                f" {[node['html'][:160] for node in each['nodes']]}"
+            )
     return found
 
 
@@ -99,18 +111,36 @@ def ask(page, name: str, asked, last: int, found: Visit) -> None:
     page.click("#options button:first-child")
     seen = page.evaluate(VERDICT, asked.decided)
     if seen != [asked.decided]:
-        found.verdicts.append(f"{name}: decided at step {asked.decided}, and the verdict is in sight at {seen}")
+        found.verdicts.append(
+            f"{name}: decided at step {asked.decided}, and the verdict is in sight at"
+            f" {seen}"
+        )
 
 
 def problems(where: str, shown) -> list[str]:
-    """Two texts in one place, or one that is not wholly in the drawing or in its cell; a pixel is no matter."""
+    """Two texts in one place, or one that is not wholly in the drawing or in its cell;
+    a pixel is no matter.
+    """
     found = [f"{where}: {words!r} is wider than its box" for words in shown["squeezed"]]
     texts = sorted(shown["texts"], key=lambda text: text[2])
     for number, (words, left, top, right, bottom) in enumerate(texts):
-        if left < -1 or right > shown["width"] + 1 or top < -1 or bottom > shown["height"] + 1:
+        if (
+            left < -1
+            or right > shown["width"] + 1
+            or top < -1
+            or bottom > shown["height"] + 1
+        ):
             found.append(f"{where}: {words!r} leaves the drawing")
-        for other, other_left, other_top, other_right, other_bottom in texts[number + 1 :]:
-            across, down = min(right, other_right) - max(left, other_left), min(bottom, other_bottom) - other_top
+        for other, other_left, other_top, other_right, other_bottom in texts[
+            number + 1 :
+        ]:
+            across, down = (
+                min(right, other_right) - max(left, other_left),
+                min(bottom, other_bottom) - other_top,
+            )
             if across > 1 and down > 1:
-                found.append(f"{where}: {words!r} and {other!r} overlap by {across:.0f} x {down:.0f} px")
+                found.append(
+                    f"{where}: {words!r} and {other!r} overlap by {across:.0f} x"
+                    f" {down:.0f} px"
+                )
     return found

@@ -1,4 +1,6 @@
-"""Runs of three brokers for the pictures of replication, each a second or two of real time, and a look at them."""
+"""Runs of three brokers for the pictures of replication, each a second or two of real
+time, and a look at them.
+"""
 
 from functools import cache
 
@@ -17,7 +19,11 @@ def drawn_once(name, run):
 
 
 def first(pic, kind, words=""):
-    return next(scene for scene in pic.scenes if scene["kind"] == kind and words in scene["sentence"])
+    return next(
+        scene
+        for scene in pic.scenes
+        if scene["kind"] == kind and words in scene["sentence"]
+    )
 
 
 def shapes(pic, scene, width=WIDE):
@@ -31,7 +37,9 @@ def three(seed=3, topic="orders", **configs):
 
 
 def leader_crashes_unheard(cluster, shop, topic="orders", key="alice"):
-    """Two records are copied; the third one nobody fetches before its leader crashes. Returns the leader."""
+    """Two records are copied; the third one nobody fetches before its leader crashes.
+    Returns the leader.
+    """
     for value in ("created", "paid"):
         shop.send(topic, key=key, value=value)
         cluster.run_ms(300)
@@ -46,7 +54,9 @@ def leader_crashes_unheard(cluster, shop, topic="orders", key="alice"):
 
 
 def crash(acks, name="shop", topic="orders", key="alice", another="bob"):
-    """The leader crashes with a record that nobody else has, and comes back when there is another leader."""
+    """The leader crashes with a record that nobody else has, and comes back when there
+    is another leader.
+    """
     with three(topic=topic) as cluster:
         shop = cluster.producer(acks=acks, client_id=name, linger_ms=0)
         leader = leader_crashes_unheard(cluster, shop, topic, key)
@@ -86,7 +96,9 @@ def too_few_in_sync():
 
 @cache
 def cut_off():
-    """The leader, which is the controller too, is cut off with one producer, and heals."""
+    """The leader, which is the controller too, is cut off with one producer, and
+    heals.
+    """
     with three() as cluster:
         leader = cluster.leader("orders")
         lonely = cluster.producer(acks=1, client_id="lonely", linger_ms=0)
@@ -104,7 +116,9 @@ def cut_off():
 
 @cache
 def stale():
-    """The leader freezes while a producer knows it, and another leads when it goes on."""
+    """The leader freezes while a producer knows it, and another leads when it goes
+    on.
+    """
     with three() as cluster:
         shop = cluster.producer(client_id="shop", linger_ms=0)
         shop.send("orders", key="alice", value="created")
@@ -120,8 +134,8 @@ def stale():
 
 @cache
 def unclean():
-    """acks=all with an ISR of the leader alone: it crashes, the others come back, and one of them is allowed to lead.
-    Five brokers, so that there is always a controller.
+    """acks=all with an ISR of the leader alone: it crashes, the others come back, and
+    one of them is allowed to lead. Five brokers, so that there is always a controller.
     """
     cluster, replicas = five(**{"leader.imbalance.check.interval.seconds": 5})
     with cluster:

@@ -1,8 +1,9 @@
 """What would give an answer away, as far as words tell it.
 
-A word that is in an answer's explanation and nowhere on the page before the question may not be in a frame before the
-answer; nor may a word or a number that only the right option has, nor the right option as a whole. Where one of these
-must stand there, it is named here, with its reason.
+A word that is in an answer's explanation and nowhere on the page before the question
+may not be in a frame before the answer; nor may a word or a number that only the right
+option has, nor the right option as a whole. Where one of these must stand there, it is
+named here, with its reason.
 """
 
 import re
@@ -19,20 +20,33 @@ IN_THE_FRAME = {
     ("03-order-run", "first"): "requests have an order",
     ("04-number-run", "record 4"): "records 0 to 4 are processed before it asks",
     ("04-auto-run", "record 6"): "payments has a line for each record in the log",
-    ("04-auto-run", "handed"): "a poll hands records over, in every picture of a consumer",
+    (
+        "04-auto-run",
+        "handed",
+    ): "a poll hands records over, in every picture of a consumer",
     ("04-away-run", "nothing"): "at the start nothing is written yet",
     ("05-who-run", "two"): "the promise's lamp: no partition has two owners",
     ("06-hasty-run", "two"): "the promise's lamp: no partition has two owners",
     ("06-hasty-run", "members"): "the picture counts the members",
-    ("06-hasty-run", "ends"): "a generation ends; what does not end is the work of a member",
+    (
+        "06-hasty-run",
+        "ends",
+    ): "a generation ends; what does not end is the work of a member",
     ("06-stop-run", "joingroup"): "the request's name",
     ("06-stop-change", "p5"): "a partition's name",
     ("07-busy-run", "500"): "a poll hands over 500 records: max.poll.records",
 }
-# (question's cell, run of words) -> why the page before may say it as an explanation does.
+# (question's cell, run of words) -> why the page before may say it as an explanation
+# does.
 ON_THE_PAGE = {
-    ("05-who-run", "the classic protocol the"): "that it is the classic protocol is no answer",
-    ("06-static-change", "there are two rebalances"): "said of cooperative groups, before",
+    (
+        "05-who-run",
+        "the classic protocol the",
+    ): "that it is the classic protocol is no answer",
+    (
+        "06-static-change",
+        "there are two rebalances",
+    ): "said of cooperative groups, before",
     ("06-move-run", "b c and d"): "the members' names",
     ("06-roll-run", "is due every 5"): "how often heartbeats are due",
     ("07-saw-run", "ten orders a second"): "the question's own numbers",
@@ -43,7 +57,8 @@ ON_THE_PAGE = {
 }
 RUN = 4  # words in a row that an explanation and the page may not share
 
-# Words without which no sentence can be; a single letter is a name, and a digit an offset, a partition or a count.
+# Words without which no sentence can be; a single letter is a name, and a digit an
+# offset, a partition or a count.
 COMMON = re.compile(
     "about|again|all|also|an|and|any|are|as|at|back|be|by|do|does|for|from|gets?|go|goes|had|has|have|in|is|its?|nor|"
     "not|of|off|on|only|or|other|reads?|so|than|that|the|them|then|there|these|they|this|those|to|until|up|was|were|when|"
@@ -70,16 +85,28 @@ def says(text: str, phrase: str) -> bool:
     return f" {' '.join(words(phrase))} " in f" {' '.join(words(text))} "
 
 
-def told_in_a_frame(text: str, right: str, others: list[str], explanations: dict[str, str], page: str) -> set[str]:
-    """What of the answer a frame's text tells. page: what the learner has read, the question and options with it."""
+def told_in_a_frame(
+    text: str, right: str, others: list[str], explanations: dict[str, str], page: str
+) -> set[str]:
+    """What of the answer a frame's text tells. page: what the learner has read, the
+    question and options with it.
+    """
     found = {right} if says(text, right) else set()
     here = telling(text)
     found |= here & (telling(right) - telling(" ".join(others)))
     found |= here & (telling(explanations[right]) - telling(page))
-    return found | {run for said in explanations.values() for run in runs(said) & runs(text)}
+    return found | {
+        run for said in explanations.values() for run in runs(said) & runs(text)
+    }
 
 
-def told_on_the_page(page: str, right: str | None, explanations: dict[str, str]) -> set[str]:
-    """What the page says of the answer before it asks. right: where a picture knows it."""
+def told_on_the_page(
+    page: str, right: str | None, explanations: dict[str, str]
+) -> set[str]:
+    """What the page says of the answer before it asks. right: where a picture knows
+    it.
+    """
     found = {run for said in explanations.values() for run in runs(said) & runs(page)}
-    return found | ({right} if right and len(words(right)) > 2 and says(page, right) else set())
+    return found | (
+        {right} if right and len(words(right)) > 2 and says(page, right) else set()
+    )

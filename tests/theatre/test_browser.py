@@ -1,4 +1,6 @@
-"""The saved page in a browser: steps, keys, themes, and axe-core. JupyterLab has its own test in tests/browser."""
+"""The saved page in a browser: steps, keys, themes, and axe-core. JupyterLab has its
+own test in tests/browser.
+"""
 
 import shutil
 
@@ -31,7 +33,10 @@ EVERY = [
     ("pipeline", turned_round),
     ("pipeline", three_partitions),
 ]
-DIMMED = "() => [...document.querySelectorAll('#drawing > .dim')].filter(e => e.style.display !== 'none').length"
+DIMMED = (
+    "() => [...document.querySelectorAll('#drawing > .dim')].filter(e =>"
+    " e.style.display !== 'none').length"
+)
 SIZES = [(960, "light"), (700, "dark"), (420, "light")]
 
 
@@ -47,7 +52,11 @@ def opened(chromium, tmp_path):
 
     def open_(pic, width=960, theme="light", motion="reduce"):
         pic.save(tmp_path / "page.html")
-        page = chromium.new_page(viewport={"width": width, "height": 647}, color_scheme=theme, reduced_motion=motion)
+        page = chromium.new_page(
+            viewport={"width": width, "height": 647},
+            color_scheme=theme,
+            reduced_motion=motion,
+        )
         pages.append(page)
         page.errors = []
         page.on("pageerror", lambda error: page.errors.append(str(error)))
@@ -67,8 +76,18 @@ def sentence(page):
 def test_it_never_starts_by_itself_and_keys_step_through_it(opened):
     pic = picture("log", retention(), seed=7)
     page = opened(pic)
-    assert sentence(page) == pic.scenes[0]["sentence"] and page.text_content("#go").strip() == "play"
-    for key, step in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", -1), ("Home", 0), ("n", 1)]:
+    assert (
+        sentence(page) == pic.scenes[0]["sentence"]
+        and page.text_content("#go").strip() == "play"
+    )
+    for key, step in [
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("ArrowLeft", 1),
+        ("End", -1),
+        ("Home", 0),
+        ("n", 1),
+    ]:
         page.keyboard.press(key)
         assert sentence(page) == pic.scenes[step]["sentence"], key
     page.keyboard.press(" ")
@@ -81,11 +100,15 @@ def test_chapters_and_rows_ahead_are_hidden_until_it_was_played_to_the_end(opene
     pic = picture("log", retention())
     page = opened(pic)
     page.keyboard.press("t")
-    assert page.locator("#ticks i").count() == 0 and page.locator("tbody tr").count() == 1
+    assert (
+        page.locator("#ticks i").count() == 0 and page.locator("tbody tr").count() == 1
+    )
     page.keyboard.press("End")
     page.keyboard.press("Home")
     assert page.locator("tbody tr").count() == len(pic.scenes)
-    assert page.locator("#ticks i").count() == sum(1 for scene in pic.scenes if scene["chapter"])
+    assert page.locator("#ticks i").count() == sum(
+        1 for scene in pic.scenes if scene["chapter"]
+    )
 
 
 def test_stepping_back_shows_what_was_there(opened):
@@ -119,7 +142,9 @@ def test_hovering_an_effect_marks_its_cause(opened):
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     page.hover("#said")
-    assert "because of event" in page.text_content("#foot") and "is deleted as a whole" in page.text_content("#foot")
+    assert "because of event" in page.text_content(
+        "#foot"
+    ) and "is deleted as a whole" in page.text_content("#foot")
     assert page.locator("#drawing .cause").count() > 0
 
 
@@ -127,30 +152,56 @@ def test_hovering_a_record_marks_its_whole_way(opened):
     page = opened(picture("log", alice()))
     page.keyboard.press("End")
     page.hover("#drawing g:has-text('created')")
-    assert page.locator("#drawing .cause").count() == 4  # in the log, in the tray, and its marks in two lanes
+    # in the log, in the tray, and its marks in two lanes
+    assert page.locator("#drawing .cause").count() == 4
 
 
 def test_a_prediction_stops_it_until_an_option_is_clicked(opened):
-    question = {"question": "A reader sees...", "options": ["created, paid", "paid, created"], "mine": None}
-    pic = picture("log", alice(), prediction=question, surprise=lambda event: event.kind == "RecordsPolled", answer=2)
+    question = {
+        "question": "A reader sees...",
+        "options": ["created, paid", "paid, created"],
+        "mine": None,
+    }
+    pic = picture(
+        "log",
+        alice(),
+        prediction=question,
+        surprise=lambda event: event.kind == "RecordsPolled",
+        answer=2,
+    )
     page = opened(pic)
     page.keyboard.press("End")
-    assert sentence(page) == pic.scenes[pic.prediction.stop]["sentence"] and page.is_visible("#ask")
+    assert sentence(page) == pic.scenes[pic.prediction.stop][
+        "sentence"
+    ] and page.is_visible("#ask")
     page.click("#options button:first-child")
     assert not page.is_visible("#ask")
-    assert page.text_content("#verdict") == "You said (1) created, paid. It was (2) paid, created."
+    assert (
+        page.text_content("#verdict")
+        == "You said (1) created, paid. It was (2) paid, created."
+    )
     page.keyboard.press("End")
     assert sentence(page) == pic.scenes[-1]["sentence"]
 
 
-def test_a_clicked_option_hears_its_own_sentence_when_the_answer_is_decided_and_not_before(opened):
-    question = {"question": "?", "options": ["none", "one", "three"], "because": ["None.", "One.", "Three."]}
+def test_a_clicked_option_hears_its_own_sentence_when_the_answer_is_decided_and_not_before(
+    opened,
+):
+    question = {
+        "question": "?",
+        "options": ["none", "one", "three"],
+        "because": ["None.", "One.", "Three."],
+    }
 
     def polls(trace):
         return min(3, sum(event.kind == "RecordsPolled" for event in trace))
 
     pic = picture(
-        "log", alice(), prediction=question, surprise=lambda event: event.kind == "RecordsPolled", answer=polls
+        "log",
+        alice(),
+        prediction=question,
+        surprise=lambda event: event.kind == "RecordsPolled",
+        answer=polls,
     )
     page = opened(pic)
     page.keyboard.press("End")
@@ -159,29 +210,38 @@ def test_a_clicked_option_hears_its_own_sentence_when_the_answer_is_decided_and_
     for _ in range(pic.prediction.decided):
         assert not page.is_visible("#verdict")
         page.keyboard.press("ArrowRight")
-    assert page.inner_text("#verdict") == "You said (1) none. None.\nIt was (3) three. Three."
+    assert (
+        page.inner_text("#verdict")
+        == "You said (1) none. None.\nIt was (3) three. Three."
+    )
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES)
-def test_nothing_is_wider_than_the_page_and_no_text_smaller_than_twelve_pixels(opened, width, theme):
+def test_nothing_is_wider_than_the_page_and_no_text_smaller_than_twelve_pixels(
+    opened, width, theme
+):
     for name, trace in EVERY:
         page = opened(picture(name, trace()), width, theme)
         page.keyboard.press("End")
         assert page.evaluate("document.documentElement.scrollWidth") == width
         sizes = page.eval_on_selector_all(
-            "#drawing text", "all => all.map(t => parseFloat(getComputedStyle(t).fontSize))"
+            "#drawing text",
+            "all => all.map(t => parseFloat(getComputedStyle(t).fontSize))",
         )
         assert min(sizes) >= 12
         if width == 960:
             height = page.evaluate(
-                "document.querySelector('main').offsetHeight - document.querySelector('.bar').offsetHeight"
+                "document.querySelector('main').offsetHeight -"
+                " document.querySelector('.bar').offsetHeight"
             )
             assert height <= 466  # 460 and the page's own margin
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_no_violation_on_a_narrow_page_either(opened, theme):
-    """On wide ones tests/theatre/test_lessons_browser.py looks, at every picture of every lesson."""
+    """On wide ones tests/theatre/test_lessons_browser.py looks, at every picture of
+    every lesson.
+    """
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     for name, trace in dict(EVERY).items():
         page = opened(picture(name, trace()), 420, theme)

@@ -33,7 +33,10 @@ def test_the_committed_offset_stands_before_the_record_that_is_read_next_after_a
         noted = at(pic, "OffsetCommitted", 1)
         shapes = drawn(pic, noted, width)
         line, record = shapes["boundary/0/committed"], shapes["record/0/2"]
-        assert noted["space"]["committed"] == 2 and record["x"] - 10 <= line["x"] <= record["x"]
+        assert (
+            noted["space"]["committed"] == 2
+            and record["x"] - 10 <= line["x"] <= record["x"]
+        )
     again = at(pic, "PositionReset", 1)
     assert again["space"]["readers"][0]["next"] == again["space"]["committed"]
     assert pic.scenes[again["because"]]["kind"] == "OffsetCommitted"
@@ -42,13 +45,26 @@ def test_the_committed_offset_stands_before_the_record_that_is_read_next_after_a
 def test_a_crash_between_writing_and_committing_makes_a_duplicate_at_that_record():
     pic = picture("commit", commit_after(crash_after_write=3))
     wrong = [scene for scene in pic.scenes if scene["chapter"] == "duplicate"]
-    assert [scene["sentence"] for scene in wrong] == ["billing writes record 3 to payments again: it is there twice."]
-    assert "Record 3 is in payments and not committed." in at(pic, "NodeCrashed")["sentence"]
+    assert [scene["sentence"] for scene in wrong] == [
+        "billing writes record 3 to payments again: it is there twice."
+    ]
+    assert (
+        "Record 3 is in payments and not committed."
+        in at(pic, "NodeCrashed")["sentence"]
+    )
     shapes = drawn(pic, wrong[0])
-    assert shapes["effect/3/2"]["text"] == "again" and shapes["effect/3/2"]["line"] == "trouble"
-    assert shapes["lamp/twice/word"]["text"] == "1 twice" and shapes["lamp/skipped/word"]["text"] == "none lost"
+    assert (
+        shapes["effect/3/2"]["text"] == "again"
+        and shapes["effect/3/2"]["line"] == "trouble"
+    )
+    assert (
+        shapes["lamp/twice/word"]["text"] == "1 twice"
+        and shapes["lamp/skipped/word"]["text"] == "none lost"
+    )
     before = drawn(pic, pic.scenes[wrong[0]["step"] - 1])
-    assert before["lamp/twice/word"]["text"] == "none twice" and "effect/3/2" not in before
+    assert (
+        before["lamp/twice/word"]["text"] == "none twice" and "effect/3/2" not in before
+    )
 
 
 def test_a_crash_between_committing_and_writing_skips_that_record_where_the_next_reader_begins():
@@ -59,7 +75,10 @@ def test_a_crash_between_committing_and_writing_skips_that_record_where_the_next
     assert list(pic.scenes[-1]["space"]["skipped"]) == ["2"]
     assert drawn(pic, begins)["effect/2/word"]["text"] == "lost"
     before = pic.scenes[begins["step"] - 1]
-    assert not before["space"]["skipped"] and span(pic, before, "lost") == "committed, not in payments"
+    assert (
+        not before["space"]["skipped"]
+        and span(pic, before, "lost") == "committed, not in payments"
+    )
 
 
 def span(pic, scene, name):
@@ -75,19 +94,33 @@ def test_what_a_crash_would_repeat_or_lose_is_shaded_between_committed_offset_an
     shapes = drawn(pic, written)
     shaded, record = shapes["span/again"], shapes["record/0/1"]
     assert record["x"] - 5 <= shaded["x"] <= record["x"]
-    assert record["x"] + record["w"] <= shaded["x"] + shaded["w"] <= record["x"] + record["w"] + 5
-    assert at(pic, "OffsetCommitted", 1)["space"]["spans"] == {"lost": None, "again": None}
+    assert (
+        record["x"] + record["w"]
+        <= shaded["x"] + shaded["w"]
+        <= record["x"] + record["w"] + 5
+    )
+    assert at(pic, "OffsetCommitted", 1)["space"]["spans"] == {
+        "lost": None,
+        "again": None,
+    }
     pic = picture("commit", commit_first())
     noted = at(pic, "OffsetCommitted", 1)
     assert noted["space"]["spans"] == {"lost": [1, 2], "again": None}
     assert span(pic, noted, "lost") == "would be lost if it stopped"
     begins = at(pic, "PositionReset", 1)
-    assert begins["space"]["spans"] == {"lost": None, "again": None}, "what would be lost is lost now"
+    assert begins["space"]["spans"] == {
+        "lost": None,
+        "again": None,
+    }, "what would be lost is lost now"
 
 
 def test_after_a_crash_the_span_comes_again_until_the_reader_is_where_the_group_was():
     pic = picture("commit", commit_after())
-    shown = [span(pic, scene, "again") for scene in pic.scenes if scene["at"] >= at(pic, "NodeCrashed")["at"]]
+    shown = [
+        span(pic, scene, "again")
+        for scene in pic.scenes
+        if scene["at"] >= at(pic, "NodeCrashed")["at"]
+    ]
     assert shown[:4] == ["comes again"] * 4, "crash, restart, assignment, position"
     assert shown[4] == "would be repeated if it stopped", "handed over again"
 
@@ -96,23 +129,42 @@ def test_nothing_committed_means_all_from_the_start_comes_again_and_an_expired_c
     story = begun()
     assert last(story)["space"]["spans"]["again"] == [0, 1]
     story.at(2100).commit(1)
-    story.tell("broker 1", "OffsetsExpired", group="billing", partitions=[["orders", 0]])
+    story.tell(
+        "broker 1", "OffsetsExpired", group="billing", partitions=[["orders", 0]]
+    )
     assert last(story)["space"]["spans"] == {"lost": None, "again": None}
 
 
 def test_while_a_prediction_is_open_a_span_says_what_is_and_not_what_would_be():
-    question = {"question": "What becomes of record 3?", "options": ["once", "twice"], "mine": None}
-    pic = picture("commit", commit_after(), prediction=question, answer=2,
-                  surprise=lambda event: event.kind == "NodeCrashed")  # fmt: skip
+    question = {
+        "question": "What becomes of record 3?",
+        "options": ["once", "twice"],
+        "mine": None,
+    }
+    pic = picture(
+        "commit",
+        commit_after(),
+        prediction=question,
+        answer=2,
+        surprise=lambda event: event.kind == "NodeCrashed",
+    )
     stop, decided = pic.scenes[pic.prediction.stop], pic.prediction.decided
     assert span(pic, stop, "again") == "read, not committed"
-    assert span(pic, pic.scenes[decided], "again") in (None, "comes again", "would be repeated if it stopped")
+    assert span(pic, pic.scenes[decided], "again") in (
+        None,
+        "comes again",
+        "would be repeated if it stopped",
+    )
 
 
 def test_light_falls_once_on_the_first_that_is_lost_and_the_first_that_is_there_twice():
     for trace, kind, keys in (
         (commit_after, "EffectWritten", {"record/0/3", "effect/3/2", "lamp/twice"}),
-        (commit_first, "PositionReset", {"record/0/2", "effect/2", "lamp/skipped", "boundary/0/committed"}),
+        (
+            commit_first,
+            "PositionReset",
+            {"record/0/2", "effect/2", "lamp/skipped", "boundary/0/committed"},
+        ),
     ):
         pic = picture("commit", trace())
         [lit] = [scene for scene in pic.scenes if "light" in scene]
@@ -128,26 +180,38 @@ def test_a_record_is_named_by_its_key_and_never_twice_by_its_offset():
     story.at(1000).starts(0)
     pic = picture("commit", story.events)
     wide, narrow = (drawn(pic, pic.scenes[-1], width) for width in (WIDE, NARROW))
-    assert wide["record/0/11"]["text"] == "o-11" and not narrow["record/0/11"].get("text")
+    assert wide["record/0/11"]["text"] == "o-11" and not narrow["record/0/11"].get(
+        "text"
+    )
     assert wide["record/0/11"]["below"] == narrow["record/0/11"]["below"] == "11"
 
 
 def test_no_sentence_tells_an_effect_before_it_happens():
     for trace in (commit_after, commit_first):
         said = [scene["sentence"] for scene in picture("commit", trace()).scenes]
-        assert not [sentence for sentence in said if "come again" in sentence or "reads record" in sentence]
+        assert not [
+            sentence
+            for sentence in said
+            if "come again" in sentence or "reads record" in sentence
+        ]
 
 
 def test_a_record_in_hand_that_is_not_committed_comes_again_and_nothing_is_wrong():
     story = begun()
     story.at(2100).crash()
-    assert "crashes, and forgets record 0, which it had in hand." in last(story)["sentence"]
+    assert (
+        "crashes, and forgets record 0, which it had in hand."
+        in last(story)["sentence"]
+    )
     assert not last(story)["space"]["skipped"]
     story.back(0)
     story.poll("billing", 0, 0, 1)
     assert "had been handed over before." in last(story)["sentence"]
     story.write(0)
-    assert last(story)["space"]["effects"] == {"0": [last(story)["number"]]} and not last(story)["trouble"]
+    assert (
+        last(story)["space"]["effects"] == {"0": [last(story)["number"]]}
+        and not last(story)["trouble"]
+    )
 
 
 def test_a_commit_that_arrives_after_its_sender_crashed_skips_what_was_in_hand():
@@ -157,9 +221,14 @@ def test_a_commit_that_arrives_after_its_sender_crashed_skips_what_was_in_hand()
     assert "Its commit of 1 may be on its way" in last(story)["sentence"]
     assert not last(story)["space"]["skipped"]
     story.at(2110).notes(1, cause=cause)
-    assert not last(story)["space"]["skipped"] and last(story)["space"]["spans"]["lost"] == [0, 1]
+    assert not last(story)["space"]["skipped"] and last(story)["space"]["spans"][
+        "lost"
+    ] == [0, 1]
     story.back(1)
-    assert list(last(story)["space"]["skipped"]) == ["0"] and last(story)["chapter"] == "lost"
+    assert (
+        list(last(story)["space"]["skipped"]) == ["0"]
+        and last(story)["chapter"] == "lost"
+    )
 
 
 def test_a_consumer_that_closes_with_a_commit_skips_what_it_had_not_done():
@@ -170,7 +239,10 @@ def test_a_consumer_that_closes_with_a_commit_skips_what_it_had_not_done():
     story.starts(1, reader="billing 2")
     assert "Record 0 is lost" in last(story)["sentence"]
     asked = at(picture("commit", story.events), "CommitSent")["sentence"]
-    assert asked == "On closing, billing asks the coordinator to note offset 1 for the group."
+    assert (
+        asked
+        == "On closing, billing asks the coordinator to note offset 1 for the group."
+    )
 
 
 def test_what_a_zombie_still_writes_is_not_skipped():
@@ -188,9 +260,20 @@ def test_a_reader_that_starts_at_the_end_skips_what_was_written_since_the_group_
     story.at(2100).write(0)
     story.at(2200).commit(1)
     story.at(2300).tell("billing", "ClientClosed")
-    story.at(700_000_000).tell("broker 1", "OffsetsExpired", group="billing", partitions=[["orders", 0]])
-    assert last(story)["chapter"] == "the commit expires" and last(story)["space"]["committed"] is None
-    story.at(700_001_000).tell("billing 2", "PositionReset", **HERE, offset=5, why='auto_offset_reset is "latest"')
+    story.at(700_000_000).tell(
+        "broker 1", "OffsetsExpired", group="billing", partitions=[["orders", 0]]
+    )
+    assert (
+        last(story)["chapter"] == "the commit expires"
+        and last(story)["space"]["committed"] is None
+    )
+    story.at(700_001_000).tell(
+        "billing 2",
+        "PositionReset",
+        **HERE,
+        offset=5,
+        why='auto_offset_reset is "latest"',
+    )
     assert list(last(story)["space"]["skipped"]) == ["1", "2", "3", "4"]
 
 
@@ -214,23 +297,56 @@ def test_without_a_table_a_record_is_done_when_it_is_handed_over():
 def test_other_groups_tables_and_partitions_are_not_shown():
     story = begun()
     story.at(2050).commit(1)
-    story.tell("audit", "CommitSent", group="audit", offsets=[["orders", 0, 3]], how="auto")
-    story.tell("broker 1", "OffsetCommitted", group="audit", member="m", **HERE, offset=3, was=None)
+    story.tell(
+        "audit", "CommitSent", group="audit", offsets=[["orders", 0, 3]], how="auto"
+    )
+    story.tell(
+        "broker 1",
+        "OffsetCommitted",
+        group="audit",
+        member="m",
+        **HERE,
+        offset=3,
+        was=None,
+    )
     story.poll("audit", 0, 0, 3)
     story.tell(
-        "billing", "EffectWritten", table="payments", key="o-0", value="1", topic="orders", partition=1, offset=0
+        "billing",
+        "EffectWritten",
+        table="payments",
+        key="o-0",
+        value="1",
+        topic="orders",
+        partition=1,
+        offset=0,
     )
-    story.tell("billing", "CommitSent", group="billing", offsets=[["orders", 1, 9]], how="sync")
+    story.tell(
+        "billing", "CommitSent", group="billing", offsets=[["orders", 1, 9]], how="sync"
+    )
     pic = picture("commit", story.events)
-    assert [reader["name"] for reader in pic.scenes[-1]["space"]["readers"]] == ["billing"]
-    assert pic.scenes[-1]["space"]["committed"] == 1 and not pic.scenes[-1]["space"]["effects"]
-    assert picture("commit", story.events, group="audit").scenes[-1]["space"]["committed"] == 3
+    assert [reader["name"] for reader in pic.scenes[-1]["space"]["readers"]] == [
+        "billing"
+    ]
+    assert (
+        pic.scenes[-1]["space"]["committed"] == 1
+        and not pic.scenes[-1]["space"]["effects"]
+    )
+    assert (
+        picture("commit", story.events, group="audit").scenes[-1]["space"]["committed"]
+        == 3
+    )
 
 
 def test_a_commit_that_is_refused_says_the_error():
     story = begun()
     story.at(2100).sends(1)
-    story.tell("billing", "CommitFailed", group="billing", offsets=[["orders", 0, 1]], error="ILLEGAL_GENERATION")
+    story.tell(
+        "billing",
+        "CommitFailed",
+        group="billing",
+        offsets=[["orders", 0, 1]],
+        error="ILLEGAL_GENERATION",
+    )
     assert last(story)["trouble"] and last(story)["chapter"] == "ILLEGAL_GENERATION"
     assert last(story)["space"]["committed"] is None
 
@@ -242,11 +358,18 @@ def test_nothing_later_than_the_cursor_is_drawn_and_all_fits(trace):
         for told, drawing in zip(pic.scenes, pic.drawings(width), strict=True):
             cursor = drawing.shapes["time/cursor"]["x"]
             marks = [
-                s["x"] for k, s in drawing.shapes.items() if k.startswith("time/") and s["kind"] == "rect" and "of" in s
+                s["x"]
+                for k, s in drawing.shapes.items()
+                if k.startswith("time/") and s["kind"] == "rect" and "of" in s
             ]
             assert all(x + 3 <= cursor + 0.1 for x in marks)
-            assert all(shape.get("of", 0) <= told["step"] for shape in drawing.shapes.values())
-            assert all(shape["x"] + shape.get("w", 0) <= width + 1 for shape in drawing.shapes.values())
+            assert all(
+                shape.get("of", 0) <= told["step"] for shape in drawing.shapes.values()
+            )
+            assert all(
+                shape["x"] + shape.get("w", 0) <= width + 1
+                for shape in drawing.shapes.values()
+            )
             assert drawing.bottom <= 340
 
 
@@ -261,14 +384,16 @@ def test_a_long_partition_shows_the_effects_of_the_records_that_are_drawn():
     pic = picture("commit", story.events)
     shapes = drawn(pic, pic.scenes[-1])
     shown = {key.split("/")[2] for key in shapes if key.startswith("record/0/")}
-    assert shown == {key.split("/")[1] for key in shapes if key.startswith("effect/")}, "each was done"
+    assert shown == {
+        key.split("/")[1] for key in shapes if key.startswith("effect/")
+    }, "each was done"
     assert "59" in shown and len(pic.scenes[-1]["space"]["effects"]) == 60
 
 
 def test_the_text_of_a_scene_says_what_the_lamps_say():
-    assert "5 written" in repr(picture("commit", commit_after()[:-4])) or "6 written" in repr(
-        picture("commit", commit_after())
-    )
+    assert "5 written" in repr(
+        picture("commit", commit_after()[:-4])
+    ) or "6 written" in repr(picture("commit", commit_after()))
     assert "1 twice, 0 skipped" in repr(picture("commit", commit_after()))
     assert "nothing has happened" in repr(picture("commit", []))
 
@@ -288,13 +413,23 @@ def test_in_a_log_longer_than_the_page_the_records_that_went_wrong_are_drawn():
     pic = picture("commit", story.events)
     for width in (WIDE, NARROW):
         shapes = drawn(pic, pic.scenes[-1], width)
-        assert shapes["effect/10/2"]["text"] == "2×" and shapes["effect/20/word"]["text"] == "lost"
+        assert (
+            shapes["effect/10/2"]["text"] == "2×"
+            and shapes["effect/20/word"]["text"] == "lost"
+        )
 
 
 def test_a_member_that_reads_other_partitions_may_crash_unseen():
     story = begun()
-    story.tell("other", "PartitionsAssigned", group="billing", member="other", generation=1,
-               partitions=[["orders", 1]], owned=[["orders", 1]])  # fmt: skip
+    story.tell(
+        "other",
+        "PartitionsAssigned",
+        group="billing",
+        member="other",
+        generation=1,
+        partitions=[["orders", 1]],
+        owned=[["orders", 1]],
+    )
     before = last(story)
     story.crash("other")
     assert last(story) == before | {"of": last(story)["of"]}

@@ -1,4 +1,6 @@
-"""What is dragged in a live picture, in Chromium: by the mouse, by two clicks, and by the keys."""
+"""What is dragged in a live picture, in Chromium: by the mouse, by two clicks, and by
+the keys.
+"""
 
 import json
 import shutil
@@ -25,7 +27,11 @@ def run():
         shop = cluster.producer(client_id="shop")
         for number in range(4):
             shop.send("orders", value=f"order {number}").get()
-        member = {"group_id": "billing", "auto_offset_reset": "earliest", "processing_ms": 100}
+        member = {
+            "group_id": "billing",
+            "auto_offset_reset": "earliest",
+            "processing_ms": 100,
+        }
         billing = cluster.consumer("orders", client_id="billing", **member)
         for _ in range(4):
             billing.poll(timeout_ms=10_000, max_records=1)
@@ -38,9 +44,13 @@ def opened(chromium, run):  # noqa: F811
     pages = []
 
     def open_(name, live, width=960):
-        page = chromium.new_page(viewport={"width": width, "height": 700}, reduced_motion="reduce")
+        page = chromium.new_page(
+            viewport={"width": width, "height": 700}, reduced_motion="reduce"
+        )
         pages.append(page)
-        page.set_content(CELL.format(frame=picture(name, run, live=live).frame(at_end=True)))
+        page.set_content(
+            CELL.format(frame=picture(name, run, live=live).frame(at_end=True))
+        )
         frame = page.frames[1]
         frame.wait_for_selector("[data-onto]")
         return page, frame
@@ -75,13 +85,18 @@ def test_a_reader_that_is_dragged_to_a_record_seeks_there(opened, width):
     page.mouse.move(*offset(frame, "order 1"), steps=4)
     assert frame.locator("#drawing .aimed").count() == 1
     page.mouse.up()
-    assert asked(page) == ("seek billing", "0/1") and frame.locator("#drawing .aimed").count() == 0
+    assert (
+        asked(page) == ("seek billing", "0/1")
+        and frame.locator("#drawing .aimed").count() == 0
+    )
 
 
 def test_two_clicks_do_what_a_drag_does(opened):
     page, frame = opened("log", live=True)
     page.mouse.click(*middle(frame, "[data-onto]"))
-    assert "Now click on its new place" in frame.text_content("#sentence") and asked(page) == (None, None)
+    assert "Now click on its new place" in frame.text_content("#sentence") and asked(
+        page
+    ) == (None, None)
     page.mouse.click(*offset(frame, "order 2"))
     assert asked(page) == ("seek billing", "0/2")
 
@@ -89,8 +104,13 @@ def test_two_clicks_do_what_a_drag_does(opened):
 def test_the_keys_do_it_too_and_escape_lets_go(opened):
     page, frame = opened("log", live=True)
     sentence = frame.text_content("#sentence")
-    for keys in (["Enter", "ArrowLeft", "Escape"], ["Enter", "ArrowLeft", "ArrowLeft", "Enter"]):
-        assert asked(page) == (None, None) and frame.text_content("#sentence") == sentence
+    for keys in (
+        ["Enter", "ArrowLeft", "Escape"],
+        ["Enter", "ArrowLeft", "ArrowLeft", "Enter"],
+    ):
+        assert (
+            asked(page) == (None, None) and frame.text_content("#sentence") == sentence
+        )
         frame.focus("[data-onto]")
         for key in keys:
             page.keyboard.press(key)

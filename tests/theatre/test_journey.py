@@ -1,4 +1,6 @@
-"""The log's picture: the way of a record from its producer through the log to the trays of its readers."""
+"""The log's picture: the way of a record from its producer through the log to the trays
+of its readers.
+"""
 
 import pytest
 
@@ -13,7 +15,9 @@ DAY_MS = 24 * HOUR_MS
 
 
 def holiday():
-    """A reader that is away while retention deletes, and starts over at the end: 3 lost, then 4."""
+    """A reader that is away while retention deletes, and starts over at the end: 3
+    lost, then 4.
+    """
     story = Story()
     story.topic()
     reset = {"topic": "orders", "partition": 0}
@@ -24,10 +28,26 @@ def holiday():
             story.poll("billing", 0, 0, 1)
         if day == 3:
             story.tell("broker 1", "SegmentRolled", **reset, base_offset=4, why="old")
-    story.tell("broker 1", "LogStartOffsetAdvanced", **reset, log_start_offset=4, why="old")
-    story.tell("broker 1", "SegmentDeleted", **reset, base_offset=0, next_offset=4, size_bytes=9, why="old")
-    refused = story.tell("broker 1", "FetchRefused", story.request("billing", "Fetch"), **reset, offset=1,
-                         error="OFFSET_OUT_OF_RANGE")  # fmt: skip
+    story.tell(
+        "broker 1", "LogStartOffsetAdvanced", **reset, log_start_offset=4, why="old"
+    )
+    story.tell(
+        "broker 1",
+        "SegmentDeleted",
+        **reset,
+        base_offset=0,
+        next_offset=4,
+        size_bytes=9,
+        why="old",
+    )
+    refused = story.tell(
+        "broker 1",
+        "FetchRefused",
+        story.request("billing", "Fetch"),
+        **reset,
+        offset=1,
+        error="OFFSET_OUT_OF_RANGE",
+    )
     story.tell("billing", "PositionReset", refused, **reset, offset=8, why="latest")
     return story.events
 
@@ -49,28 +69,53 @@ def test_a_record_comes_from_its_producer_and_goes_to_the_tray_of_who_reads_it(w
 def test_a_record_that_is_read_before_an_earlier_one_of_its_key_is_lit_with_that_one():
     pic = picture("log", alice())
     told = scene(pic, "RecordsPolled", 2)
-    assert told["light"] == ["2/0", "3/0"] and "“created”" in told["sentence"] and "2 s later" in told["sentence"]
+    assert (
+        told["light"] == ["2/0", "3/0"]
+        and "“created”" in told["sentence"]
+        and "2 s later" in told["sentence"]
+    )
     outlined = pic.drawings(WIDE)[told["step"]].outlined
-    assert {"record/2/0", "record/3/0", "tray/reader/2/0", "tray/reader/3/0", "time/lane/written/0"} <= outlined
+    assert {
+        "record/2/0",
+        "record/3/0",
+        "tray/reader/2/0",
+        "tray/reader/3/0",
+        "time/lane/written/0",
+    } <= outlined
     assert not [each for each in pic.scenes if each is not told and "light" in each]
 
 
 def test_what_retention_deletes_before_it_was_read_is_lost_and_what_a_reset_passes_over_too():
     pic = picture("log", holiday())
-    deleted, passed = scene(pic, "LogStartOffsetAdvanced"), scene(pic, "PositionReset", 1)
+    deleted, passed = (
+        scene(pic, "LogStartOffsetAdvanced"),
+        scene(pic, "PositionReset", 1),
+    )
     assert deleted["trouble"] and "3 records are lost to billing" in deleted["sentence"]
-    assert passed["trouble"] and "Offsets 4 to 7 are still there: 4 records are lost to billing." in passed["sentence"]
+    assert (
+        passed["trouble"]
+        and "Offsets 4 to 7 are still there: 4 records are lost to billing."
+        in passed["sentence"]
+    )
     for told, lost in ((deleted, "1 2 3"), (passed, "4 5 6 7")):
         drawing = pic.drawings(WIDE)[told["step"]]
         records = {f"record/0/{offset}" for offset in lost.split()}
         assert records | {"tray/billing", "reader/0/billing"} <= drawing.outlined
         assert {drawing.shapes[key]["line"] for key in records} == {"trouble"}
-        assert drawing.shapes[f"lost/0/{lost[0]}/count"]["text"] == f"{len(records)} lost"
-    assert "7 lost to it" in pic.summary(passed) and "light" not in scene(pic, "SegmentDeleted")
+        assert (
+            drawing.shapes[f"lost/0/{lost[0]}/count"]["text"] == f"{len(records)} lost"
+        )
+    assert "7 lost to it" in pic.summary(passed) and "light" not in scene(
+        pic, "SegmentDeleted"
+    )
 
 
 def test_a_deletion_that_nobody_misses_is_no_trouble():
-    events = [event for event in holiday() if event.node != "billing" and event.kind != "FetchRefused"]
+    events = [
+        event
+        for event in holiday()
+        if event.node != "billing" and event.kind != "FetchRefused"
+    ]
     pic = picture("log", events)
     assert not any(told["trouble"] for told in pic.scenes)
     assert "segment/0/0" in scene(pic, "SegmentDeleted")["light"]
@@ -81,45 +126,72 @@ def test_records_of_a_story_of_days_show_their_age():
     told = scene(pic, "RecordsAppended", 5)
     for width, unit in ((WIDE, ""), (NARROW, "d")):
         drawn = shapes(pic, told, width)
-        assert [drawn[f"record/0/{offset}"]["text"] for offset in (0, 4, 5)] == [f"5{unit}", f"1{unit}", f"0{unit}"]
-    axis = [s["text"] for key, s in pic.drawings(WIDE)[-1].shapes.items() if key.startswith("time/axis/")]
-    assert axis[0] == "day 0" and axis[-1].startswith("day ") and len(set(axis)) == len(axis)
+        assert [drawn[f"record/0/{offset}"]["text"] for offset in (0, 4, 5)] == [
+            f"5{unit}",
+            f"1{unit}",
+            f"0{unit}",
+        ]
+    axis = [
+        s["text"]
+        for key, s in pic.drawings(WIDE)[-1].shapes.items()
+        if key.startswith("time/axis/")
+    ]
+    assert (
+        axis[0] == "day 0"
+        and axis[-1].startswith("day ")
+        and len(set(axis)) == len(axis)
+    )
 
 
 def test_a_reader_that_starts_at_the_end_is_lit_with_what_it_does_not_get():
     story = Story()
     story.topic()
     story.append(0, 0, ("a", "1"), ("a", "2"))
-    story.tell("audit", "PositionReset", topic="orders", partition=0, offset=2, why="latest")
+    story.tell(
+        "audit", "PositionReset", topic="orders", partition=0, offset=2, why="latest"
+    )
     told = picture("log", story.events).scenes[-1]
-    assert told["sentence"].endswith("It will not get the 2 records before it.") and not told["trouble"]
+    assert (
+        told["sentence"].endswith("It will not get the 2 records before it.")
+        and not told["trouble"]
+    )
     assert told["light"] == ["reader/0/audit", "tray/audit", "record/0/0", "record/0/1"]
 
 
 def test_an_empty_log_has_one_label_for_its_start_and_its_end():
     pic = picture("log", retention())
     drawn = shapes(pic, pic.scenes[0])
-    assert [s["text"] for key, s in drawn.items() if key.startswith("boundary/") and s["kind"] == "text"] == [
-        "log start and end offset 0"
-    ]
+    assert [
+        s["text"]
+        for key, s in drawn.items()
+        if key.startswith("boundary/") and s["kind"] == "text"
+    ] == ["log start and end offset 0"]
 
 
 @pytest.mark.parametrize("trace", [retention, holiday, long_log])
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_no_label_of_a_boundary_meets_another_one_or_a_line(trace, width):
     for drawing in picture("log", trace()).drawings(width):
-        labels = {key: s for key, s in drawing.shapes.items() if key.startswith("boundary/")}
+        labels = {
+            key: s for key, s in drawing.shapes.items() if key.startswith("boundary/")
+        }
         texts = [(key, s) for key, s in labels.items() if s["kind"] == "text"]
         for key, text in texts:
             for other, line in labels.items():
                 if line["kind"] == "line" and not key.startswith(other):
                     left, right = span(text)
-                    assert not (left < line["x"] < right and line["y"] < text["y"]), (key, other)
+                    assert not (left < line["x"] < right and line["y"] < text["y"]), (
+                        key,
+                        other,
+                    )
 
 
 def span(text):
     wide = text_width(text["text"], 12.5, bold=True)
-    left = text["x"] - wide * {"start": 0, "middle": 0.5, "end": 1}[text.get("anchor", "start")]
+    left = (
+        text["x"]
+        - wide * {"start": 0, "middle": 0.5, "end": 1}[text.get("anchor", "start")]
+    )
     return left, left + wide
 
 
@@ -127,5 +199,5 @@ def test_a_tray_keeps_the_latest_in_their_order_and_breaks_no_loss_over_two_line
     items = [[0, offset, "a", "v", 1, 1] for offset in range(9)]
     items.insert(4, [0, 4, None, None, 1, 2])
     placed = last_lines(items, 3, 2, 2)
-    assert [item[1] for item, _, _ in placed] == [4, 4, 5, 6, 7, 8][-len(placed):]
+    assert [item[1] for item, _, _ in placed] == [4, 4, 5, 6, 7, 8][-len(placed) :]
     assert all(at % 3 + wide <= 3 for _, at, wide in placed) and placed[-1][1] <= 5

@@ -23,12 +23,21 @@ def test_tools_count_lag_from_the_committed_offset_and_a_reader_from_its_positio
     story.poll("billing", 0, 0, 6)
     assert partition(picture("lag", story.events).scenes[-1])["lags"] == [10, 4]
     story.commit(6)
-    assert partition(at(picture("lag", story.events), "OffsetCommitted"))["lags"] == [4, 4]
+    assert partition(at(picture("lag", story.events), "OffsetCommitted"))["lags"] == [
+        4,
+        4,
+    ]
 
 
 def test_lag_without_a_commit_counts_from_the_start_of_the_log():
     story = Commits().orders(10)
-    story.tell("broker 1", "LogStartOffsetAdvanced", **HERE, log_start_offset=4, why="DeleteRecords")
+    story.tell(
+        "broker 1",
+        "LogStartOffsetAdvanced",
+        **HERE,
+        log_start_offset=4,
+        why="DeleteRecords",
+    )
     assert partition(picture("lag", story.events).scenes[-1])["lags"] == [6, 6]
 
 
@@ -38,7 +47,10 @@ def test_lag_grows_while_nobody_reads_and_falls_after_somebody_does():
     unread = [partition(scene) for scene in pic.scenes[crash["step"] : again["step"]]]
     assert all(each["unread"] for each in unread)
     assert all(a["lags"] <= b["lags"] for a, b in pairwise(unread))
-    assert partition(pic.scenes[-1])["lags"][0] < partition(again)["lags"][0] and not partition(again)["unread"]
+    assert (
+        partition(pic.scenes[-1])["lags"][0] < partition(again)["lags"][0]
+        and not partition(again)["unread"]
+    )
     assert "Nobody reads partition 2" in crash["sentence"]
 
 
@@ -47,7 +59,11 @@ def test_a_frozen_reader_keeps_its_partition_and_reads_nothing():
     story.at(1000).starts(0)
     story.at(1100).tell("billing", "NodeFrozen")
     frozen = picture("lag", story.events).scenes[-1]
-    assert partition(frozen)["unread"] and partition(frozen)["owner"] == "billing" and frozen["trouble"]
+    assert (
+        partition(frozen)["unread"]
+        and partition(frozen)["owner"] == "billing"
+        and frozen["trouble"]
+    )
     story.at(1200).tell("billing", "NodeThawed")
     assert not partition(picture("lag", story.events).scenes[-1])["unread"]
 
@@ -57,7 +73,11 @@ def test_a_poll_is_told_whole_though_its_event_lists_the_first_records_only():
     story.at(1000).starts(0)
     listed = [[offset, None, "order"] for offset in range(50)]
     story.tell("billing", "RecordsPolled", **HERE, records=listed, position=80)
-    assert picture("lag", story.events).scenes[-1]["sentence"].startswith("billing is handed 80 records")
+    assert (
+        picture("lag", story.events)
+        .scenes[-1]["sentence"]
+        .startswith("billing is handed 80 records")
+    )
 
 
 def test_a_slow_reader_is_a_chapter():
@@ -77,9 +97,15 @@ def test_the_steps_end_at_the_cursor_and_share_one_scale():
                 for key, shape in drawing.shapes.items()
                 if key.startswith("lag/") and "tip" in shape and "w" in shape
             }
-            assert all(shape["x"] + shape["w"] <= cursor + 1 for shape in steps.values()), scene["step"]
+            assert all(
+                shape["x"] + shape["w"] <= cursor + 1 for shape in steps.values()
+            ), scene["step"]
             assert all(shape["h"] <= 110 for shape in steps.values())
-            lines = [shape for key, shape in drawing.shapes.items() if key.startswith("lines/")]
+            lines = [
+                shape
+                for key, shape in drawing.shapes.items()
+                if key.startswith("lines/")
+            ]
             assert all(shape["x2"] <= cursor + 0.1 for shape in lines)
             assert drawing.bottom <= 340
 
@@ -87,7 +113,9 @@ def test_the_steps_end_at_the_cursor_and_share_one_scale():
 def rates(pic, step=-1, width=WIDE):
     """What is said of the slopes."""
     shapes = pic.drawings(width)[step].shapes
-    return " ".join(shape["text"] for key, shape in shapes.items() if key.startswith("name/rates"))
+    return " ".join(
+        shape["text"] for key, shape in shapes.items() if key.startswith("name/rates")
+    )
 
 
 def a_line(story, reader="billing", seconds=40, written=2, read=1, every=1):
@@ -112,11 +140,21 @@ def test_rates_are_slopes_and_said_in_words():
     assert rates(pic) == "2 written a second, 1 committed: the lag grows by 1 a second."
     assert rates(pic, width=NARROW) == rates(pic)
     shapes = pic.drawings(WIDE)[-1].shapes
-    slopes = {name: sum(shape["y"] - shape["y2"] for key, shape in shapes.items() if key.startswith(f"lines/{name}/"))
-              for name in ("end", "committed")}  # fmt: skip
+    slopes = {
+        name: sum(
+            shape["y"] - shape["y2"]
+            for key, shape in shapes.items()
+            if key.startswith(f"lines/{name}/")
+        )
+        for name in ("end", "committed")
+    }
     assert slopes["end"] == pytest.approx(2 * slopes["committed"], rel=0.05)
     assert shapes["name/lag"]["text"] == "lag 40"
-    assert [shapes[f"grid/{records}/number"]["text"] for records in (0, 20, 40)] == ["0", "20", "40"]
+    assert [shapes[f"grid/{records}/number"]["text"] for records in (0, 20, 40)] == [
+        "0",
+        "20",
+        "40",
+    ]
 
 
 def test_commits_in_steps_have_the_rate_of_the_stairs():
@@ -125,9 +163,9 @@ def test_commits_in_steps_have_the_rate_of_the_stairs():
     story.starts(0)
     a_line(story, read=2, every=5)
     pic = picture("lag", story.events)
-    assert {rates(pic, step) for step in range(len(pic.scenes) // 2, len(pic.scenes))} == {
-        "2 written a second, 2 committed: billing keeps up."
-    }
+    assert {
+        rates(pic, step) for step in range(len(pic.scenes) // 2, len(pic.scenes))
+    } == {"2 written a second, 2 committed: billing keeps up."}
 
 
 def test_who_waits_for_the_first_commit_sees_none():
@@ -141,13 +179,21 @@ def test_how_long_it_took_to_catch_up_is_said_and_lit():
     story = Commits().orders(60)
     story.at(10_000).starts(0)
     for number in range(1, 7):
-        story.at(10_000 + 5000 * number).poll("billing", 0, 10 * number - 10, 10 * number)
+        story.at(10_000 + 5000 * number).poll(
+            "billing", 0, 10 * number - 10, 10 * number
+        )
         story.at(story.now + 4000).commit(10 * number)
     pic = picture("lag", story.events)
     (lit,) = [scene for scene in pic.scenes if "light" in scene]
-    assert lit["sentence"] == "billing has caught up, 34 s after it began to read what waited."
+    assert (
+        lit["sentence"]
+        == "billing has caught up, 34 s after it began to read what waited."
+    )
     assert lit["space"]["caught_up"] == [[10_000, 44_000]]
-    assert pic.drawings(WIDE)[lit["step"]].shapes["caught/0/words"]["text"] == "caught up in 34 s"
+    assert (
+        pic.drawings(WIDE)[lit["step"]].shapes["caught/0/words"]["text"]
+        == "caught up in 34 s"
+    )
 
 
 def test_a_lag_of_records_that_were_handed_over_long_ago_falls_at_once():
@@ -159,8 +205,13 @@ def test_a_lag_of_records_that_were_handed_over_long_ago_falls_at_once():
         story.at(100 * offset).append(0, offset, ("k", "v"))
         story.poll("billing", 0, offset, offset + 1)
     story.commit(50)
-    (lit,) = [scene for scene in picture("lag", story.events).scenes if "light" in scene]
-    assert "falls from 50 to 0 at once" in lit["sentence"] and lit["chapter"] == "the lag falls"
+    (lit,) = [
+        scene for scene in picture("lag", story.events).scenes if "light" in scene
+    ]
+    assert (
+        "falls from 50 to 0 at once" in lit["sentence"]
+        and lit["chapter"] == "the lag falls"
+    )
 
 
 def test_the_same_records_again_without_a_commit_are_the_climax():
@@ -168,9 +219,19 @@ def test_the_same_records_again_without_a_commit_are_the_climax():
     story.at(10_000).starts(0)
     for number in range(3):
         story.at(20_000 + 10_000 * number).poll("billing", 0, 0, 50)
-        story.tell("billing", "PositionReset", **HERE, offset=0, why="auto.offset.reset=earliest")
+        story.tell(
+            "billing",
+            "PositionReset",
+            **HERE,
+            offset=0,
+            why="auto.offset.reset=earliest",
+        )
     scenes = picture("lag", story.events).scenes
-    assert [scene["at"] for scene in scenes if "the same 50 records again" in scene["sentence"]] == [30_000, 40_000]
+    assert [
+        scene["at"]
+        for scene in scenes
+        if "the same 50 records again" in scene["sentence"]
+    ] == [30_000, 40_000]
     assert [scene["at"] for scene in scenes if "light" in scene] == [30_000]
 
 
@@ -180,11 +241,26 @@ def test_records_that_are_deleted_before_they_are_read_are_counted():
     story.poll("billing", 0, 0, 10)
     story.commit(10)
     for at, start in ((20_000, 40), (30_000, 70)):
-        story.at(at).tell("broker 1", "LogStartOffsetAdvanced", **HERE, log_start_offset=start, why="retention.ms")
-        story.tell("billing", "PositionReset", **HERE, offset=start, why="gone", reason="out_of_range")
+        story.at(at).tell(
+            "broker 1",
+            "LogStartOffsetAdvanced",
+            **HERE,
+            log_start_offset=start,
+            why="retention.ms",
+        )
+        story.tell(
+            "billing",
+            "PositionReset",
+            **HERE,
+            offset=start,
+            why="gone",
+            reason="out_of_range",
+        )
     pic = picture("lag", story.events)
     lost = [scene for scene in pic.scenes if "lost" in scene["sentence"]]
-    assert [scene["space"]["lost"] for scene in lost] == [30, 60] and all(scene["trouble"] for scene in lost)
+    assert [scene["space"]["lost"] for scene in lost] == [30, 60] and all(
+        scene["trouble"] for scene in lost
+    )
     assert ["light" in scene for scene in lost] == [True, False]
     assert "60 records lost" in pic.play.scenario(pic.scenes[-1])
     assert pic.drawings(WIDE)[-1].shapes["lines/start/0"]["line"] == "trouble"
@@ -192,14 +268,21 @@ def test_records_that_are_deleted_before_they_are_read_are_counted():
 
 def test_members_have_the_colours_of_their_letters():
     pic = picture("lag", piling_up(), partitions=[2])
-    readers = [drawing.shapes.get("lag/2/reader", {}).get("fill") for drawing in pic.drawings(WIDE)]
+    readers = [
+        drawing.shapes.get("lag/2/reader", {}).get("fill")
+        for drawing in pic.drawings(WIDE)
+    ]
     assert readers[-1] == "actor1" and set(readers) == {None, "actor1", "actor2"}
 
 
 def test_what_waits_before_anybody_reads_is_not_filled():
     story = Commits().orders(30)
     shapes = picture("lag", story.events).drawings(WIDE)[-1].shapes
-    assert {shape["fill"] for key, shape in shapes.items() if key.startswith("lag/0/") and "tip" in shape} == {"none"}
+    assert {
+        shape["fill"]
+        for key, shape in shapes.items()
+        if key.startswith("lag/0/") and "tip" in shape
+    } == {"none"}
 
 
 def test_hatched_is_where_nobody_reads():
@@ -215,14 +298,27 @@ def test_hatched_is_where_nobody_reads():
 def test_another_groups_commits_and_readers_do_not_count():
     story = Commits().orders(5)
     story.at(1000).starts(0)
-    story.tell("audit", "CommitSent", group="audit", offsets=[["orders", 0, 5]], how="auto")
+    story.tell(
+        "audit", "CommitSent", group="audit", offsets=[["orders", 0, 5]], how="auto"
+    )
     story.poll("audit", 0, 0, 5)
-    story.tell("broker 1", "OffsetCommitted", group="audit", member="m", **HERE, offset=5, was=None)
+    story.tell(
+        "broker 1",
+        "OffsetCommitted",
+        group="audit",
+        member="m",
+        **HERE,
+        offset=5,
+        was=None,
+    )
     story.poll("billing", 0, 0, 1)
     story.commit(1)
     story.commit(2)
     pic = picture("lag", story.events)
-    assert list(pic.scenes[-1]["space"]["members"]) == ["billing"] and partition(pic.scenes[-1])["committed"] == 2
+    assert (
+        list(pic.scenes[-1]["space"]["members"]) == ["billing"]
+        and partition(pic.scenes[-1])["committed"] == 2
+    )
 
 
 def test_six_partitions_fit_the_height_of_a_laptop():
@@ -231,7 +327,13 @@ def test_six_partitions_fit_the_height_of_a_laptop():
     for number in range(6):
         story.at(100 * number).append(number, 0, ("a", "1"), ("b", "2"))
     for width in (WIDE, NARROW):
-        assert max(drawing.bottom for drawing in picture("lag", story.events).drawings(width)) <= 340
+        assert (
+            max(
+                drawing.bottom
+                for drawing in picture("lag", story.events).drawings(width)
+            )
+            <= 340
+        )
 
 
 def test_an_empty_trace_has_a_picture_that_says_so():
@@ -242,10 +344,20 @@ def test_who_reads_again_is_catching_up_only_while_the_lag_falls():
     story = Commits().orders(60)
     story.at(10_000).starts(0)
     a_line(story, seconds=30, written=3, read=1)
-    assert picture("lag", story.events).drawings(WIDE)[-1].shapes["caught/0/words"]["text"] == "behind"
+    assert (
+        picture("lag", story.events).drawings(WIDE)[-1].shapes["caught/0/words"]["text"]
+        == "behind"
+    )
     faster = Commits().orders(200)
     faster.at(10_000).starts(0)
     for second in range(1, 11):
-        faster.at(10_000 + 1000 * second).poll("billing", 0, 10 * second - 10, 10 * second)
+        faster.at(10_000 + 1000 * second).poll(
+            "billing", 0, 10 * second - 10, 10 * second
+        )
         faster.commit(10 * second)
-    assert picture("lag", faster.events).drawings(WIDE)[-1].shapes["caught/0/words"]["text"] == "catching up"
+    assert (
+        picture("lag", faster.events)
+        .drawings(WIDE)[-1]
+        .shapes["caught/0/words"]["text"]
+        == "catching up"
+    )

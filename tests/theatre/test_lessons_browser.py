@@ -1,4 +1,6 @@
-"""Every picture of every lesson in a browser: no text on another, no verdict too early, nothing that axe-core finds."""
+"""Every picture of every lesson in a browser: no text on another, no verdict too early,
+nothing that axe-core finds.
+"""
 
 from functools import cache
 
@@ -12,7 +14,10 @@ from tests.theatre.overlaps import Visit, visit
 
 pytest.importorskip("playwright.sync_api")
 axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
-pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
 THEMES = ("light", "dark")
 
 every_lesson = pytest.mark.parametrize("number", LESSONS)
@@ -22,7 +27,10 @@ every_lesson = pytest.mark.parametrize("number", LESSONS)
 def pages(tmp_path_factory):
     """theme -> a page, of one browser; and a folder."""
     with running_chromium() as browser:
-        yield {theme: browser.new_page(color_scheme=theme, reduced_motion="reduce") for theme in THEMES}
+        yield {
+            theme: browser.new_page(color_scheme=theme, reduced_motion="reduce")
+            for theme in THEMES
+        }
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +41,10 @@ def visited(pages, tmp_path_factory):
     @cache
     def lesson(number: str) -> list[Visit]:
         shown = enumerate(pictures(number))
-        return [visit(pages[THEMES[at % 2]], each.name, each.picture, folder, axe) for at, each in shown]
+        return [
+            visit(pages[THEMES[at % 2]], each.name, each.picture, folder, axe)
+            for at, each in shown
+        ]
 
     return lesson
 
@@ -45,7 +56,9 @@ def test_no_two_texts_of_a_picture_overlap_and_none_leaves_it(visited, number):
 
 
 @every_lesson
-def test_a_picture_stops_to_ask_and_gives_no_verdict_before_it_is_decided(visited, number):
+def test_a_picture_stops_to_ask_and_gives_no_verdict_before_it_is_decided(
+    visited, number
+):
     found = [line for each in visited(number) for line in each.verdicts]
     assert not found, "\n".join(found)
 
@@ -57,14 +70,18 @@ def test_axe_finds_nothing_in_a_picture(visited, number):
 
 
 def eight_with_long_names():
-    """Eight members with names as machines give them, the last of which comes when the others read."""
+    """Eight members with names as machines give them, the last of which comes when the
+    others read.
+    """
     cluster = Cluster(seed=8)
     cluster.create_topic("orders-of-the-whole-world", partitions=16)
     shop = cluster.producer(client_id="shop")
     for number in range(8):
         name = f"billing-service-7d9f8b6c5-x{number}kq{number}"
         group = "billing-and-accounting"
-        member = cluster.consumer("orders-of-the-whole-world", group_id=group, client_id=name)
+        member = cluster.consumer(
+            "orders-of-the-whole-world", group_id=group, client_id=name
+        )
         if number == 7:
             cluster.run(seconds=8)
         cluster.start(list, member)
@@ -74,8 +91,12 @@ def eight_with_long_names():
     return picture("rebalance", cluster.trace)
 
 
-def test_no_two_texts_overlap_in_a_rebalance_of_eight_members_with_long_names(pages, tmp_path):
+def test_no_two_texts_overlap_in_a_rebalance_of_eight_members_with_long_names(
+    pages, tmp_path
+):
     crowd = eight_with_long_names()
     chapters = [step for step, scene in enumerate(crowd.scenes) if scene["chapter"]]
-    found = visit(pages["light"], "eight members", crowd, tmp_path, more_steps=chapters).overlaps
+    found = visit(
+        pages["light"], "eight members", crowd, tmp_path, more_steps=chapters
+    ).overlaps
     assert not found, "\n".join(found)

@@ -53,9 +53,15 @@ def test_no_scene_holds_anything_later_than_its_event():
     pic = picture("log", events)
     for told in pic.scenes:
         until = events[: told["position"] + 1]
-        written = [e.detail["last_offset"] for e in until if e.kind == "RecordsAppended"]
-        assert sum(len(log["records"]) for log in told["space"]["partitions"]) == len(written)
-        assert {reader["name"] for reader in told["space"]["readers"]} <= {event.node for event in until}
+        written = [
+            e.detail["last_offset"] for e in until if e.kind == "RecordsAppended"
+        ]
+        assert sum(len(log["records"]) for log in told["space"]["partitions"]) == len(
+            written
+        )
+        assert {reader["name"] for reader in told["space"]["readers"]} <= {
+            event.node for event in until
+        }
 
 
 def test_lanes_are_drawn_up_to_the_cursor_and_no_further():
@@ -64,7 +70,9 @@ def test_lanes_are_drawn_up_to_the_cursor_and_no_further():
         for drawing in pic.drawings(width):
             cursor = drawing.shapes["time/cursor"]["x"]
             marks = [
-                s["x"] for k, s in drawing.shapes.items() if k.startswith("time/") and s["kind"] == "rect" and "of" in s
+                s["x"]
+                for k, s in drawing.shapes.items()
+                if k.startswith("time/") and s["kind"] == "rect" and "of" in s
             ]
             assert all(x + 3 <= cursor + 0.1 for x in marks)
 
@@ -73,29 +81,47 @@ def test_what_marks_say_has_room_on_the_narrowest_page():
     for count in range(2, 30):
         for length in range(1, 24):
             marks = [{"lane": "a", "text": "x" * length}]
-            lanes = Lanes([{"at": at, "time": f"{at} ms", "marks": marks} for at in range(count)])
+            lanes = Lanes(
+                [{"at": at, "time": f"{at} ms", "marks": marks} for at in range(count)]
+            )
             drawing = Drawing(WIDE)
             lanes.draw(drawing, 0, [Lane("a", "a")], count - 1)
-            said = [drawing.shapes.get(f"time/lane/a/{number}/text") for number in range(count)]
+            said = [
+                drawing.shapes.get(f"time/lane/a/{number}/text")
+                for number in range(count)
+            ]
             for one, other in pairwise(said):
                 if one and other:
-                    end = one["x"] * LEAST_STRETCH + text_width(one["text"], 12, mono=True)
+                    end = one["x"] * LEAST_STRETCH + text_width(
+                        one["text"], 12, mono=True
+                    )
                     assert end < other["x"] * LEAST_STRETCH
 
 
 def test_a_deleted_segment_is_dashed_and_its_records_are_faint():
     pic = picture("log", retention())
     drawn = shapes(pic, scene(pic, "SegmentDeleted"))
-    assert drawn["segment/0/0"]["dash"] and drawn["record/0/4"]["dash"] and drawn["record/0/4"]["ink"] == "gone"
+    assert (
+        drawn["segment/0/0"]["dash"]
+        and drawn["record/0/4"]["dash"]
+        and drawn["record/0/4"]["ink"] == "gone"
+    )
     assert "dash" not in drawn["segment/0/5"] and "dash" not in drawn["record/0/5"]
 
 
 def test_reading_removes_nothing_and_retention_removes_whole_segments():
     pic = picture("log", retention())
-    before, after = (scene(pic, "RecordsPolled")["space"], scene(pic, "SegmentDeleted")["space"])
+    before, after = (
+        scene(pic, "RecordsPolled")["space"],
+        scene(pic, "SegmentDeleted")["space"],
+    )
     assert before["partitions"][0]["log_start_offset"] == 0
     assert after["partitions"][0]["log_start_offset"] == 5
-    assert [state for _, _, state in after["partitions"][0]["segments"]] == ["deleted", "closed", "active"]
+    assert [state for _, _, state in after["partitions"][0]["segments"]] == [
+        "deleted",
+        "closed",
+        "active",
+    ]
 
 
 def test_a_reader_whose_offset_was_deleted_is_in_trouble_because_of_the_deletion():
@@ -118,20 +144,43 @@ def test_a_read_is_an_effect_of_the_append_that_wrote_the_record():
 def test_a_high_watermark_that_follows_at_once_is_no_step_of_its_own():
     pic = picture("log", alice())
     assert not [told for told in pic.scenes if told["kind"] == "HighWatermarkAdvanced"]
-    assert scene(pic, "RecordsAppended")["space"]["partitions"][2]["high_watermark"] == 1
+    assert (
+        scene(pic, "RecordsAppended")["space"]["partitions"][2]["high_watermark"] == 1
+    )
 
 
 def test_a_high_watermark_behind_the_log_end_is_drawn_and_its_advance_is_told():
     story = Story()
     story.topic()
     cause = story.request("shop", "Produce")
-    append = {"topic": "orders", "partition": 0, "base_offset": 0, "last_offset": 2, "size_bytes": 99, "records": []}
-    story.tell("broker 1", "HighWatermarkAdvanced", topic="orders", partition=0, high_watermark=0)
+    append = {
+        "topic": "orders",
+        "partition": 0,
+        "base_offset": 0,
+        "last_offset": 2,
+        "size_bytes": 99,
+        "records": [],
+    }
+    story.tell(
+        "broker 1",
+        "HighWatermarkAdvanced",
+        topic="orders",
+        partition=0,
+        high_watermark=0,
+    )
     story.tell("broker 1", "RecordsAppended", cause, **append)
-    story.at(20).tell("broker 1", "HighWatermarkAdvanced", topic="orders", partition=0, high_watermark=3)
+    story.at(20).tell(
+        "broker 1",
+        "HighWatermarkAdvanced",
+        topic="orders",
+        partition=0,
+        high_watermark=3,
+    )
     pic = picture("log", story.events)
     assert "boundary/0/high watermark" in shapes(pic, scene(pic, "RecordsAppended"))
-    assert "boundary/0/high watermark" not in shapes(pic, scene(pic, "HighWatermarkAdvanced", -1))
+    assert "boundary/0/high watermark" not in shapes(
+        pic, scene(pic, "HighWatermarkAdvanced", -1)
+    )
 
 
 def test_delete_records_moves_the_log_start_inside_a_segment():
@@ -139,11 +188,20 @@ def test_delete_records_moves_the_log_start_inside_a_segment():
     story.topic()
     story.append(0, 0, ("a", "1"), ("b", "2"), ("c", "3"))
     story.at(10).tell(
-        "broker 1", "LogStartOffsetAdvanced", topic="orders", partition=0, log_start_offset=2, why="DeleteRecords"
+        "broker 1",
+        "LogStartOffsetAdvanced",
+        topic="orders",
+        partition=0,
+        log_start_offset=2,
+        why="DeleteRecords",
     )
     pic = picture("log", story.events)
     drawn = shapes(pic, pic.scenes[-1])
-    assert drawn["record/0/1"]["dash"] and "dash" not in drawn["record/0/2"] and "dash" not in drawn["segment/0/0"]
+    assert (
+        drawn["record/0/1"]["dash"]
+        and "dash" not in drawn["record/0/2"]
+        and "dash" not in drawn["segment/0/0"]
+    )
 
 
 def test_the_middle_of_a_long_log_is_left_out_and_counted():
@@ -151,9 +209,20 @@ def test_the_middle_of_a_long_log_is_left_out_and_counted():
     for width in (WIDE, NARROW):
         last = pic.drawings(width)[-1].shapes
         drawn = [key for key in last if key.startswith("record/")]
-        gaps = [int(shape["text"]) for key, shape in last.items() if key.startswith("gap/") and shape["text"].isdigit()]
+        gaps = [
+            int(shape["text"])
+            for key, shape in last.items()
+            if key.startswith("gap/") and shape["text"].isdigit()
+        ]
         assert len(drawn) + sum(gaps) == 600
-        assert max(shape["x"] + shape.get("w", 0) for key, shape in last.items() if key.startswith("record/")) <= width
+        assert (
+            max(
+                shape["x"] + shape.get("w", 0)
+                for key, shape in last.items()
+                if key.startswith("record/")
+            )
+            <= width
+        )
 
 
 def test_a_trace_too_long_to_follow_keeps_its_chapters_and_causes():
@@ -165,7 +234,9 @@ def test_a_trace_too_long_to_follow_keeps_its_chapters_and_causes():
         "first roll",
     ]
     assert pic.scenes[-1]["number"] == pic.scenes[-1]["of"]
-    assert all(told["because"] is None or told["because"] < told["step"] for told in pic.scenes)
+    assert all(
+        told["because"] is None or told["because"] < told["step"] for told in pic.scenes
+    )
 
 
 def test_one_topic_is_shown_and_internal_topics_are_not():
@@ -173,7 +244,10 @@ def test_one_topic_is_shown_and_internal_topics_are_not():
     for partition in range(9):
         story.append(partition, 0, (None, "x"), topic="__consumer_offsets")
     story.append(0, 0, (None, "x"))
-    assert {log["partition"] for log in picture("log", story.events).scenes[-1]["space"]["partitions"]} == {0}
+    assert {
+        log["partition"]
+        for log in picture("log", story.events).scenes[-1]["space"]["partitions"]
+    } == {0}
     assert picture("log", story.events).title == "Partition 0 of orders"
 
 
@@ -202,7 +276,9 @@ def test_a_trace_of_a_broker_alone_shows_its_connections_as_readers():
         size_bytes=99,
     )
     readers = picture("log", story.events).scenes[-1]["space"]["readers"]
-    assert [(reader["name"], reader["next"]) for reader in readers] == [("client 127.0.0.1:5000", {"0": 2})]
+    assert [(reader["name"], reader["next"]) for reader in readers] == [
+        ("client 127.0.0.1:5000", {"0": 2})
+    ]
 
 
 def test_an_empty_trace_has_a_picture_that_says_so():
@@ -211,11 +287,17 @@ def test_an_empty_trace_has_a_picture_that_says_so():
 
 
 def test_what_was_read_fits_the_log_and_what_was_only_spread_the_partitioner():
-    assert fitting(alice()) == "log" and fitting(retention()) == "log" and fitting([]) == "log"
+    assert (
+        fitting(alice()) == "log"
+        and fitting(retention()) == "log"
+        and fitting([]) == "log"
+    )
     assert fitting(growing()) == "partitioner"
 
 
 def test_an_axis_that_is_bent_says_so_and_one_that_is_not_does_not():
     log = picture("log", retention()).drawings(WIDE)[-1].shapes
     assert log["time/axis"]["text"] == "not to scale"
-    assert "time/axis" not in picture("lag", piling_up()).drawings(WIDE)[-1].shapes, "its time flows"
+    assert "time/axis" not in picture("lag", piling_up()).drawings(WIDE)[-1].shapes, (
+        "its time flows"
+    )

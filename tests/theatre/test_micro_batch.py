@@ -1,4 +1,6 @@
-"""Micro-batches with three lamps: the picture of a checkpoint and a sink as they were found (tests/spark makes one)."""
+"""Micro-batches with three lamps: the picture of a checkpoint and a sink as they were
+found (tests/spark makes one).
+"""
 
 import json
 
@@ -43,38 +45,63 @@ def test_each_kill_says_which_of_the_three_is_there():
     after, in_the_middle, before = told(RECORDED.play(), "QueryDied")
     assert (
         after
-        == "The plug is pulled. Of micro-batch 1 the plan is there, its rows are in the sink, the commit is missing."
+        == "The plug is pulled. Of micro-batch 1 the plan is there, its rows are in the"
+        " sink, the commit is missing."
     )
     assert in_the_middle == after  # the rows of the life before are all there
-    assert "Of micro-batch 2 the plan is there, nothing of it is in the sink, the commit is missing." in before
+    assert (
+        "Of micro-batch 2 the plan is there, nothing of it is in the sink, the commit"
+        " is missing." in before
+    )
 
 
 def test_a_plan_without_a_commit_is_lit_when_the_query_starts_again():
-    starts = [scene for scene in RECORDED.play().scenes if scene["kind"] == "QueryStarted"]
-    assert "the checkpoint is empty" in starts[0]["sentence"] and "light" not in starts[0]
-    assert [scene["light"] for scene in starts[1:]] == [["plan/1", "commit/1"]] * 2 + [["plan/2", "commit/2"]]
+    starts = [
+        scene for scene in RECORDED.play().scenes if scene["kind"] == "QueryStarted"
+    ]
+    assert (
+        "the checkpoint is empty" in starts[0]["sentence"] and "light" not in starts[0]
+    )
+    assert [scene["light"] for scene in starts[1:]] == [["plan/1", "commit/1"]] * 2 + [
+        ["plan/2", "commit/2"]
+    ]
 
 
 def test_the_lamp_turns_red_at_the_step_at_which_a_row_is_there_twice():
     pic = RECORDED.play()
     red = next(scene for scene in pic.scenes if scene["trouble"])
-    assert red["kind"] == "RowsWritten" and batch(red, 1)["rows"] == [78, 39] and red["space"]["too_many"] == 39
+    assert (
+        red["kind"] == "RowsWritten"
+        and batch(red, 1)["rows"] == [78, 39]
+        and red["space"]["too_many"] == 39
+    )
     for width in (WIDE, NARROW):
         drawings = pic.drawings(width)
-        assert drawings[red["step"] - 1].shapes["lamp/word"]["text"] == "no row too many"
+        assert (
+            drawings[red["step"] - 1].shapes["lamp/word"]["text"] == "no row too many"
+        )
         assert drawings[red["step"]].shapes["lamp/word"]["text"] == "39 rows too many"
     assert pic.scenes[-1]["space"]["too_many"] == 117
 
 
 def test_a_sink_that_knows_the_batch_has_not_a_row_more():
     pic = ONCE.play()
-    assert told(pic, "RowsWritten")[-1] == "The sink has micro-batch 0 already: not a row more."
-    assert pic.scenes[-1]["space"]["too_many"] == 0 and not any(scene["trouble"] for scene in pic.scenes)
+    assert (
+        told(pic, "RowsWritten")[-1]
+        == "The sink has micro-batch 0 already: not a row more."
+    )
+    assert pic.scenes[-1]["space"]["too_many"] == 0 and not any(
+        scene["trouble"] for scene in pic.scenes
+    )
 
 
 def test_what_was_done_for_a_micro_batch_has_its_cause_in_what_was_done_before_for_it():
     scenes = RECORDED.play().scenes
-    commit = next(scene for scene in scenes if scene["sentence"].startswith("Spark writes commits/1"))
+    commit = next(
+        scene
+        for scene in scenes
+        if scene["sentence"].startswith("Spark writes commits/1")
+    )
     assert scenes[commit["because"]]["kind"] == "RowsWritten"
 
 

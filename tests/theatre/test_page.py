@@ -53,7 +53,9 @@ def unpacked(page, width):
                 elif value is None:
                     now.pop(ATTRIBUTES[attribute], None)
                 else:
-                    now[ATTRIBUTES[attribute]] = value if attribute < len(NUMBERS) else play["texts"][value]
+                    now[ATTRIBUTES[attribute]] = (
+                        value if attribute < len(NUMBERS) else play["texts"][value]
+                    )
             known[shape] = now
         there = (there | set(come)) - set(go)
         steps.append([known[shape] for shape in sorted(there)])
@@ -62,17 +64,22 @@ def unpacked(page, width):
 
 def test_a_page_fetches_nothing(pic):
     page = pic.page()
+    # the name of SVG, no address
     assert set(re.findall(r"https?://[^\s'\"<)]+", page)) == {
         "http://www.w3.org/2000/svg"
-    }  # the name of SVG, no address
+    }
     assert not re.search(r"<link|<img|@import|\bsrc=|fetch\(|url\((?!#)", page)
 
 
 def test_a_page_holds_every_shape_of_every_step(pic):
     page = pic.page()
     for width in (WIDE, NARROW):
-        for drawing, shapes in zip(pic.drawings(width), unpacked(page, width), strict=True):
-            told = sorted(json.dumps(shape, sort_keys=True) for shape in drawing.shapes.values())
+        for drawing, shapes in zip(
+            pic.drawings(width), unpacked(page, width), strict=True
+        ):
+            told = sorted(
+                json.dumps(shape, sort_keys=True) for shape in drawing.shapes.values()
+            )
             assert sorted(json.dumps(shape, sort_keys=True) for shape in shapes) == told
 
 
@@ -80,8 +87,12 @@ def test_a_page_stays_small():
     for name, trace in EVERY:
         shown = picture(name, trace())
         size = len(shown.page().encode())
-        allowed = 200_000 if trace is traces.long_log else 120_000  # in a long log every record moves at every step
-        assert size * 100 / max(len(shown.scenes), 100) < allowed, (trace.__name__, size)
+        # in a long log every record moves at every step
+        allowed = 200_000 if trace is traces.long_log else 120_000
+        assert size * 100 / max(len(shown.scenes), 100) < allowed, (
+            trace.__name__,
+            size,
+        )
 
 
 def test_the_frame_carries_the_page_unharmed(pic):
@@ -104,7 +115,10 @@ def test_text_in_a_record_can_not_break_out_of_the_page():
     story.append(0, 0, ("</script><b>", "<!-- ' \" & {{css}} -->"))
     pic = picture("log", story.events)
     page = pic.page()
-    assert "</script><b>" not in page and "<!--" not in page.split('id="play">')[1].split("</script>")[0]
+    assert (
+        "</script><b>" not in page
+        and "<!--" not in page.split('id="play">')[1].split("</script>")[0]
+    )
     assert "{{css}}" in data(page)["steps"][-1]["sentence"]
     ElementTree.fromstring(pic.svg())
 
@@ -122,23 +136,38 @@ def test_the_svg_is_well_formed_and_says_what_it_shows(pic):
 
 def test_thousandths_are_told_where_times_need_them():
     assert times([12_400, 3_599_990, 4_200_000, 4_201_000, 4_201_005]) == [
-        "12.40 s", "3599.99 s", "day 0 01:10:00", "day 0 01:10:01", "day 0 01:10:01.005",
-    ]  # fmt: skip
+        "12.40 s",
+        "3599.99 s",
+        "day 0 01:10:00",
+        "day 0 01:10:01",
+        "day 0 01:10:01.005",
+    ]
 
 
 def test_a_story_of_days_counts_days_and_its_clock_has_no_seconds():
     story = traces.Story()
     story.at(12_400).topic()
-    for offset, at in enumerate((3_599_990, 1_123_800_000, 1_123_801_000, 1_123_801_005)):
+    for offset, at in enumerate(
+        (3_599_990, 1_123_800_000, 1_123_801_000, 1_123_801_005)
+    ):
         story.at(at).append(0, offset, ("a", "v"))
     pic = picture("log", story.events)
     assert [scene["time"] for scene in pic.scenes] == [
-        "day 0 00:00", "day 0 00:59", "day 13 00:10", "day 13 00:10", "day 13 00:10",
-    ]  # fmt: skip
+        "day 0 00:00",
+        "day 0 00:59",
+        "day 13 00:10",
+        "day 13 00:10",
+        "day 13 00:10",
+    ]
     for width in (WIDE, NARROW):
-        axis = [s for key, s in pic.drawings(width)[-1].shapes.items() if key.startswith("time/axis/")]
+        axis = [
+            s
+            for key, s in pic.drawings(width)[-1].shapes.items()
+            if key.startswith("time/axis/")
+        ]
         assert all(
-            (b["x"] - a["x"]) * LEAST_STRETCH >= text_width(a["text"] + b["text"], 12, mono=True) / 2
+            (b["x"] - a["x"]) * LEAST_STRETCH
+            >= text_width(a["text"] + b["text"], 12, mono=True) / 2
             for a, b in pairwise(axis)
         )
     _, sentence = re.findall(r'<text x="(\d+)" y="71"', pic.svg())
@@ -146,11 +175,15 @@ def test_a_story_of_days_counts_days_and_its_clock_has_no_seconds():
 
 
 def test_every_text_is_twelve_pixels_or_more(pic):
-    assert all(float(size) >= 12 for size in re.findall(r'font-size="([\d.]+)"', pic.svg()))
+    assert all(
+        float(size) >= 12 for size in re.findall(r'font-size="([\d.]+)"', pic.svg())
+    )
 
 
 def test_the_table_tells_every_scene(pic):
-    assert [row[2] for row in pic.table()] == [scene["sentence"] for scene in pic.scenes]
+    assert [row[2] for row in pic.table()] == [
+        scene["sentence"] for scene in pic.scenes
+    ]
     assert len(repr(pic.table()).splitlines()) == len(pic.scenes)
 
 
@@ -158,7 +191,10 @@ def test_text_only_pictures_are_a_summary_and_a_digest(pic, monkeypatch):
     monkeypatch.setenv("MINIKAFKA_PICTURES", "text")
     bundle = pic._repr_mimebundle_()
     assert list(bundle) == ["text/plain"]
-    assert pic.digest in bundle["text/plain"] and pic.summary(pic.scenes[-1]) in bundle["text/plain"]
+    assert (
+        pic.digest in bundle["text/plain"]
+        and pic.summary(pic.scenes[-1]) in bundle["text/plain"]
+    )
     monkeypatch.delenv("MINIKAFKA_PICTURES")
     assert sorted(pic._repr_mimebundle_()) == ["text/html", "text/plain"]
 
@@ -174,10 +210,15 @@ def test_the_digest_is_the_same_in_another_process_and_under_other_hash_seeds():
         " (('log', 'retention'), ('log', 'alice'), ('partitioner', 'growing'))])"
     )
     runs = {
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                       env={**os.environ, "PYTHONHASHSEED": seed}).stdout
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
         for seed in ("1", "2", "3")
-    }  # fmt: skip
+    }
     here = [
         picture("log", traces.retention()),
         picture("log", traces.alice()),
@@ -193,7 +234,9 @@ def test_saving_writes_the_page(tmp_path):
 
 
 def test_an_unknown_picture_or_option_is_named():
-    with pytest.raises(ValueError, match="there is no picture 'film': choose one of commit, lag, log"):
+    with pytest.raises(
+        ValueError, match="there is no picture 'film': choose one of commit, lag, log"
+    ):
         picture("film", [])
     with pytest.raises(TypeError, match="'log' has no option 'topics'"):
         picture("log", [], topics="orders")
@@ -202,15 +245,20 @@ def test_an_unknown_picture_or_option_is_named():
 def test_keys_become_letters_that_differ():
     assert letters(["alice", "bob", None]) == {None: "–", "alice": "a", "bob": "b"}
     assert letters(["anna", "alice"]) == {None: "–", "anna": "an", "alice": "al"}
-    assert letters(["customer-1", "customer-17"]) == {None: "–", "customer-1": "1", "customer-17": "17"}
+    assert letters(["customer-1", "customer-17"]) == {
+        None: "–",
+        "customer-1": "1",
+        "customer-17": "17",
+    }
     assert letters([]) == {None: "–"}
 
 
 PAIRS = [
     *(("ink", ground) for ground in ("paper", "wash", "cell", "chip", "good", "said")),
     *((text, ground) for text in ("quiet", "trouble") for ground in ("paper", "wash")),
-    ("gone", "paper"), *((f"on{number}", f"actor{number}") for number in range(1, COLOURS + 1)),
-]  # fmt: skip
+    ("gone", "paper"),
+    *((f"on{number}", f"actor{number}") for number in range(1, COLOURS + 1)),
+]
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
@@ -218,17 +266,24 @@ PAIRS = [
 def test_text_stands_out_from_its_ground(text, ground, theme):
     def luminance(colour):
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        r, g, b = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        r, g, b = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+            for part in parts
+        )
         return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
-    lighter, darker = sorted((luminance(PALETTE[name][theme]) for name in (text, ground)), reverse=True)
+    lighter, darker = sorted(
+        (luminance(PALETTE[name][theme]) for name in (text, ground)), reverse=True
+    )
     assert (lighter + 0.05) / (darker + 0.05) >= 4.5
 
 
 def test_every_colour_of_a_drawing_has_a_light_and_a_dark_value(pic):
     for drawing in pic.drawings(WIDE):
         used = {
-            shape.get(name, "none") for shape in drawing.shapes.values() for name in ("fill", "line", "ink", "halo")
+            shape.get(name, "none")
+            for shape in drawing.shapes.values()
+            for name in ("fill", "line", "ink", "halo")
         }
         assert used <= set(PALETTE) | {"none", "hatch"}
     assert all(colours().count(f"--{name}:") == 3 for name in PALETTE)

@@ -13,9 +13,17 @@ def of_kind(pic, kind):
 
 def test_the_machine_shows_hash_mask_and_remainder():
     pic = picture("partitioner", growing())
-    bob = next(scene for scene in of_kind(pic, "PartitionChosen") if scene["space"]["now"]["key"] == "bob")
+    bob = next(
+        scene
+        for scene in of_kind(pic, "PartitionChosen")
+        if scene["space"]["now"]["key"] == "bob"
+    )
     drawn = pic.drawings(920)[bob["step"]].shapes
-    assert [drawn[f"machine/{line}/result"]["text"] for line in range(3)] == ["2246822606", "99338958", "0"]
+    assert [drawn[f"machine/{line}/result"]["text"] for line in range(3)] == [
+        "2246822606",
+        "99338958",
+        "0",
+    ]
     assert "99338958 % 3 = 0" in bob["sentence"]
 
 
@@ -29,19 +37,40 @@ def test_a_new_number_of_partitions_says_which_keys_move():
     grown = of_kind(pic, "PartitionsCreated")[0]
     assert "4 of 5 keys" in grown["sentence"] and grown["space"]["differ"] == [4, 5]
     before, after = map(places, grown["space"]["ways"])
-    assert before["alice"] == [0] and after["alice"] == [1] and before["carol"] == after["carol"] == [2]
+    assert (
+        before["alice"] == [0]
+        and after["alice"] == [1]
+        and before["carol"] == after["carol"] == [2]
+    )
     assert None in before and None not in after
     for width in (WIDE, NARROW):
         drawn = pic.drawings(width)[grown["step"]]
-        assert {key for key in drawn.shapes if key.startswith("move/")} == {f"move/={k}" for k in MOVERS}
+        assert {key for key in drawn.shapes if key.startswith("move/")} == {
+            f"move/={k}" for k in MOVERS
+        }
         assert drawn.shapes["said/differ"]["text"] == "4 of 5 move"
         assert drawn.shapes["machine/divisor"]["text"] == "hash % 3 → % 4"
-        lit = {f"key/{way}/={key}/{at[key][0]}" for way, at in enumerate((before, after)) for key in MOVERS}
-        assert lit <= drawn.lit and not {key for key in drawn.lit if "carol" in key and key.startswith("key/")}
+        lit = {
+            f"key/{way}/={key}/{at[key][0]}"
+            for way, at in enumerate((before, after))
+            for key in MOVERS
+        }
+        assert lit <= drawn.lit and not {
+            key for key in drawn.lit if "carol" in key and key.startswith("key/")
+        }
 
 
 def test_only_one_step_of_a_growing_topic_is_lit():
-    assert len([scene for scene in picture("partitioner", growing()).scenes if "light" in scene]) == 1
+    assert (
+        len(
+            [
+                scene
+                for scene in picture("partitioner", growing()).scenes
+                if "light" in scene
+            ]
+        )
+        == 1
+    )
 
 
 def test_where_no_record_has_a_key_nothing_moves():
@@ -58,9 +87,17 @@ def test_all_records_without_key_in_one_partition_are_lit_at_the_last():
     story = Story()
     story.topic(partitions=3)
     for number in range(12):
-        story.at(number).choose(1, 3, None, f"order {number}", "no key: stays", "sticky")
-    lit = [scene for scene in picture("partitioner", story.events).scenes if "light" in scene]
-    assert [scene["number"] for scene in lit] == [13] and lit[0]["sentence"].startswith("All 12 records went to")
+        story.at(number).choose(
+            1, 3, None, f"order {number}", "no key: stays", "sticky"
+        )
+    lit = [
+        scene
+        for scene in picture("partitioner", story.events).scenes
+        if "light" in scene
+    ]
+    assert [scene["number"] for scene in lit] == [13] and lit[0]["sentence"].startswith(
+        "All 12 records went to"
+    )
 
 
 def test_it_does_not_end_on_an_empty_machine():
@@ -70,13 +107,20 @@ def test_it_does_not_end_on_an_empty_machine():
 
 def test_a_key_that_moved_did_so_because_of_the_new_partition():
     pic = picture("partitioner", growing())
-    moved = next(s for s in of_kind(pic, "PartitionChosen") if "earlier records are in partition 0" in s["sentence"])
+    moved = next(
+        s
+        for s in of_kind(pic, "PartitionChosen")
+        if "earlier records are in partition 0" in s["sentence"]
+    )
     assert pic.scenes[moved["because"]]["kind"] == "PartitionsCreated"
 
 
 def test_earlier_records_stay_where_they_are():
     bins = picture("partitioner", growing()).scenes[-1]["space"]["bins"]
-    held = {entry["partition"]: dict((key, count) for key, count in entry["keys"]) for entry in bins}
+    held = {
+        entry["partition"]: dict((key, count) for key, count in entry["keys"])
+        for entry in bins
+    }
     assert held[0]["alice"] == 1 and held[1]["alice"] == 1 and held[1][None] == 6
 
 
@@ -97,9 +141,14 @@ def test_records_without_key_tell_when_their_batch_arrives():
 def test_somebodys_own_rule_is_named():
     story = Story()
     story.topic(partitions=2)
-    story.choose(1, 2, "vip", "x", why="chosen by vip_first", reason="own_rule", rule="vip_first")
+    story.choose(
+        1, 2, "vip", "x", why="chosen by vip_first", reason="own_rule", rule="vip_first"
+    )
     last = picture("partitioner", story.events).scenes[-1]
-    assert last["space"]["now"]["kind"] == "vip_first" and "chosen by vip_first" in last["sentence"]
+    assert (
+        last["space"]["now"]["kind"] == "vip_first"
+        and "chosen by vip_first" in last["sentence"]
+    )
 
 
 def test_two_producers_with_different_rules_send_one_key_to_two_partitions():
@@ -110,7 +159,9 @@ def test_two_producers_with_different_rules_send_one_key_to_two_partitions():
     story.at(10).choose(2, 3, "alice", "paid", producer="other shop", **own)
     pic = picture("partitioner", story.events)
     differs = pic.scenes[-1]
-    assert "By murmur2 it went to partition 0" in differs["sentence"] and differs["space"]["differ"] == [1, 1]
+    assert "By murmur2 it went to partition 0" in differs["sentence"] and differs[
+        "space"
+    ]["differ"] == [1, 1]
     assert "move/=alice" in pic.drawings(920)[-1].lit
     assert [places(way)["alice"] for way in differs["space"]["ways"]] == [[0], [2]]
 
@@ -120,19 +171,30 @@ def test_many_keys_and_partitions_stay_inside_the_page_and_are_counted():
     story.topic(partitions=8)
     for at, count in ((0, 8), (500, 12)):
         if at:
-            story.at(400).tell("broker 1", "PartitionsCreated", topic="orders", partitions=count, was=8)
+            story.at(400).tell(
+                "broker 1", "PartitionsCreated", topic="orders", partitions=count, was=8
+            )
         for number in range(120):
             hashed = (number % 60) * 2654435761 & 0xFFFFFFFF
             partition = (hashed & 0x7FFFFFFF) % count
-            story.at(at + number).choose(partition, count, f"customer-{number % 60}", "x", hashed=hashed)
+            story.at(at + number).choose(
+                partition, count, f"customer-{number % 60}", "x", hashed=hashed
+            )
     pic = picture("partitioner", story.events)
     for width, height in ((WIDE, 330), (NARROW, 440)):
         for drawing in pic.drawings(width):
             shapes = drawing.shapes.values()
             assert all(shape["x"] + shape.get("w", 0) <= width + 1 for shape in shapes)
             assert drawing.bottom <= height
-            keys = {key.rsplit("/", 1)[0] for key in drawing.shapes if key.startswith("key/")}
+            keys = {
+                key.rsplit("/", 1)[0]
+                for key in drawing.shapes
+                if key.startswith("key/")
+            }
             assert len(keys) <= 24
     assert "12 of 60 keys are drawn" in pic.play.scenario(pic.scenes[-1])
     moved, known = pic.scenes[-1]["space"]["differ"]
-    assert known == 60 and f"{moved} of 60 keys" in of_kind(pic, "PartitionsCreated")[0]["sentence"]
+    assert (
+        known == 60
+        and f"{moved} of 60 keys" in of_kind(pic, "PartitionsCreated")[0]["sentence"]
+    )

@@ -1,4 +1,6 @@
-"""The producer's pipeline: what waits, what is in flight, what is written, and where these disagree."""
+"""The producer's pipeline: what waits, what is in flight, what is written, and where
+these disagree.
+"""
 
 import pytest
 
@@ -25,15 +27,29 @@ def pipeline(*faults, **options):
 
 
 def turned_round():
-    """Five batches are in flight, the first answer is lost, and all come back in the other order."""
-    return trace_of(Lose("shop", 1, "Produce", answer=True), linger_ms=0, enable_idempotence=False)
+    """Five batches are in flight, the first answer is lost, and all come back in the
+    other order.
+    """
+    return trace_of(
+        Lose("shop", 1, "Produce", answer=True), linger_ms=0, enable_idempotence=False
+    )
 
 
 def three_partitions():
     """Many records, three partitions, a bad network."""
-    faults = [Lose("shop", 1, "Produce", chance_percent=30, answer=answer) for answer in (False, True)]
+    faults = [
+        Lose("shop", 1, "Produce", chance_percent=30, answer=answer)
+        for answer in (False, True)
+    ]
     values = [f"order {number}" for number in range(40)]
-    return trace_of(*faults, values=values, every_ms=1, partitions=3, partitioner="round_robin", linger_ms=2)
+    return trace_of(
+        *faults,
+        values=values,
+        every_ms=1,
+        partitions=3,
+        partitioner="round_robin",
+        linger_ms=2,
+    )
 
 
 def of_kind(pic, kind):
@@ -59,29 +75,49 @@ def in_the_light(pic, scene):
 
 def test_records_wait_in_a_batch_leave_in_a_request_and_are_done_when_the_answer_comes():
     pic = pipeline(values="abc")
-    space = {kind: of_kind(pic, kind)[-1]["space"] for kind in ("PartitionChosen", "BatchSent", "RecordsAppended")}
+    space = {
+        kind: of_kind(pic, kind)[-1]["space"]
+        for kind in ("PartitionChosen", "BatchSent", "RecordsAppended")
+    }
     assert [batch["count"] for batch in space["PartitionChosen"]["buffer"]] == [3]
-    assert space["BatchSent"]["buffer"] == [] and space["BatchSent"]["in_flight"][0]["state"] == "on its way"
-    assert space["RecordsAppended"]["in_flight"][0]["state"] == "written" and words(space["RecordsAppended"]) == "abc"
+    assert (
+        space["BatchSent"]["buffer"] == []
+        and space["BatchSent"]["in_flight"][0]["state"] == "on its way"
+    )
+    assert (
+        space["RecordsAppended"]["in_flight"][0]["state"] == "written"
+        and words(space["RecordsAppended"]) == "abc"
+    )
     last = pic.scenes[-1]
     assert last["space"]["in_flight"] == [] and last["space"]["acknowledged"] == 3
     assert "linger_ms=5 has passed" in of_kind(pic, "BatchSent")[0]["sentence"]
 
 
 def test_a_lost_answer_lights_the_first_lamp_at_the_step_that_writes_again():
-    pic = pipeline(Lose("shop", 1, "Produce", answer=True), values="a", enable_idempotence=False)
+    pic = pipeline(
+        Lose("shop", 1, "Produce", answer=True), values="a", enable_idempotence=False
+    )
     first, second = of_kind(pic, "RecordsAppended")
     assert lamps(pic.scenes[second["step"] - 1]["space"]) == [0, 0, 0]
     assert lamps(second["space"]) == [1, 0, 0] and words(second["space"]) == "aa"
-    assert second["trouble"] and "in the log twice now" in second["sentence"] and not first["trouble"]
+    assert (
+        second["trouble"]
+        and "in the log twice now" in second["sentence"]
+        and not first["trouble"]
+    )
     assert pic.scenes[second["because"]]["kind"] == "BatchSent"
 
 
 def test_after_a_lost_answer_the_batch_is_written_in_the_log_and_waits_in_the_buffer():
     pic = pipeline(Lose("shop", 1, "Produce", answer=True), values="a")
     [lost], [back] = of_kind(pic, "MessageLost"), of_kind(pic, "BatchRetried")
-    assert lost["space"]["in_flight"][0]["state"] == "answer lost" and words(lost["space"]) == "a"
-    assert back["space"]["in_flight"] == [] and back["space"]["buffer"][0]["state"].startswith("again at 0.")
+    assert (
+        lost["space"]["in_flight"][0]["state"] == "answer lost"
+        and words(lost["space"]) == "a"
+    )
+    assert back["space"]["in_flight"] == [] and back["space"]["buffer"][0][
+        "state"
+    ].startswith("again at 0.")
     assert "shop can't tell" in back["sentence"]
 
 
@@ -98,7 +134,11 @@ def test_overtaking_turns_the_buffer_round_and_lights_the_second_lamp():
     back = of_kind(pic, "BatchRetried")[-1]["space"]
     assert [batch["batch"] for batch in back["buffer"]] == [5, 4, 3, 2, 1]
     late = next(scene for scene in pic.scenes if scene["space"]["late"])
-    assert late["kind"] == "RecordsAppended" and "overtaken" in late["sentence"] and words(late["space"]) == "ed"
+    assert (
+        late["kind"] == "RecordsAppended"
+        and "overtaken" in late["sentence"]
+        and words(late["space"]) == "ed"
+    )
 
 
 def test_with_sequence_numbers_the_buffer_keeps_its_order():
@@ -109,24 +149,45 @@ def test_with_sequence_numbers_the_buffer_keeps_its_order():
 
 def test_what_leaves_on_a_broken_connection_is_lost_before_the_producer_knows():
     pic = pipeline(Lose("shop", 1, "Produce"), linger_ms=0, enable_idempotence=False)
-    states = [request["state"] for request in of_kind(pic, "BatchSent")[4]["space"]["in_flight"]]
+    states = [
+        request["state"]
+        for request in of_kind(pic, "BatchSent")[4]["space"]["in_flight"]
+    ]
     assert states == ["lost"] * 5
 
 
 def test_acks_0_lights_the_third_lamp_when_the_request_is_lost_and_has_no_lane_of_answers():
-    pic = pipeline(Lose("shop", 1, "Produce", nth=2), values="abc", every_ms=100, acks=0, linger_ms=0)
+    pic = pipeline(
+        Lose("shop", 1, "Produce", nth=2),
+        values="abc",
+        every_ms=100,
+        acks=0,
+        linger_ms=0,
+    )
     [lost] = of_kind(pic, "MessageLost")
-    assert lamps(lost["space"]) == [0, 0, 1] and "Nobody will ever know" in lost["sentence"]
+    assert (
+        lamps(lost["space"]) == [0, 0, 1]
+        and "Nobody will ever know" in lost["sentence"]
+    )
     assert lost["space"]["acknowledged"] == 2
-    assert words(pic.scenes[-1]["space"]) == "ac" and pic.scenes[-1]["space"]["in_flight"] == []
+    assert (
+        words(pic.scenes[-1]["space"]) == "ac"
+        and pic.scenes[-1]["space"]["in_flight"] == []
+    )
     assert "time/lane/answers" not in pic.drawings(920)[-1].shapes
 
 
 def test_a_record_that_failed_and_is_written_after_that_is_not_lost():
     pic = pipeline(Cut("shop", 1, at_ms=19, for_ms=200_000), values="a", seconds=300)
     [failed], [written] = of_kind(pic, "SendFailed"), of_kind(pic, "RecordsAppended")
-    assert lamps(failed["space"]) == [0, 0, 1] and "within delivery_timeout_ms" in failed["sentence"]
-    assert "The program was told that it failed" in written["sentence"] and written["trouble"]
+    assert (
+        lamps(failed["space"]) == [0, 0, 1]
+        and "within delivery_timeout_ms" in failed["sentence"]
+    )
+    assert (
+        "The program was told that it failed" in written["sentence"]
+        and written["trouble"]
+    )
     assert lamps(written["space"]) == [0, 0, 0]
 
 
@@ -137,9 +198,19 @@ def test_a_lost_answer_travels_back_as_far_as_the_cut_and_vanishes():
             pic.drawings(width)[of_kind(pic, kind)[0]["step"]].shapes
             for kind in ("BatchSent", "RecordsAppended", "MessageLost", "BatchRetried")
         )
-        door, message, cut = lost["wire/door"]["x"], "wire/1/message", lost["wire/cut"]["x"]
-        assert sent[message]["x"] < written[message]["x"] < door and written[message + "/word"]["text"] == "ok"
-        assert cut < lost[message]["x"] < written[message]["x"] and lost[message]["line"] == "trouble"
+        door, message, cut = (
+            lost["wire/door"]["x"],
+            "wire/1/message",
+            lost["wire/cut"]["x"],
+        )
+        assert (
+            sent[message]["x"] < written[message]["x"] < door
+            and written[message + "/word"]["text"] == "ok"
+        )
+        assert (
+            cut < lost[message]["x"] < written[message]["x"]
+            and lost[message]["line"] == "trouble"
+        )
         assert message not in back and "wire/cut" in back and "wire/cut" not in written
 
 
@@ -149,8 +220,15 @@ def test_a_lost_request_gets_as_far_as_the_cut_and_a_new_connection_is_whole():
     for number in range(1, 6):
         message = lost[f"wire/{number}/message"]
         assert message["x"] + message["w"] < lost["wire/cut"]["x"]
-    again = next(scene for scene in of_kind(pic, "BatchSent") if scene["chapter"] == "tried again")
-    assert not again["space"]["cut"] and "wire/cut" not in pic.drawings(920)[again["step"]].shapes
+    again = next(
+        scene
+        for scene in of_kind(pic, "BatchSent")
+        if scene["chapter"] == "tried again"
+    )
+    assert (
+        not again["space"]["cut"]
+        and "wire/cut" not in pic.drawings(920)[again["step"]].shapes
+    )
 
 
 def test_what_waits_too_long_behind_a_cut_is_shown_at_the_cut():
@@ -164,41 +242,77 @@ def test_what_waits_too_long_behind_a_cut_is_shown_at_the_cut():
 
 def test_what_waits_too_long_leaves_the_rows_of_the_others_free():
     for cut_ms in (19, 22):
-        pic = pipeline(Cut("shop", 1, at_ms=cut_ms, for_ms=180_000), linger_ms=0, batch_size=1, seconds=40)
+        pic = pipeline(
+            Cut("shop", 1, at_ms=cut_ms, for_ms=180_000),
+            linger_ms=0,
+            batch_size=1,
+            seconds=40,
+        )
         back = of_kind(pic, "BatchRetried")[0]
         assert len(back["space"]["stuck"]) == 1 and len(back["space"]["in_flight"]) == 4
         for width in (920, 560):
             shapes = pic.drawings(width)[back["step"]].shapes
-            rows = [shape["y"] for key, shape in shapes.items() if key.endswith("/message")]
+            rows = [
+                shape["y"] for key, shape in shapes.items() if key.endswith("/message")
+            ]
             assert len(set(rows)) == len(rows) == 5
 
 
 def test_told_failed_and_written_turns_the_lamp_of_the_truth_red_at_that_step():
-    for cut_ms, kind, held in ((23, "SendFailed", "But the log holds it"), (19, "RecordsAppended", "told that it")):
-        pic = pipeline(Cut("shop", 1, at_ms=cut_ms, for_ms=200_000), values="a", seconds=300)
+    for cut_ms, kind, held in (
+        (23, "SendFailed", "But the log holds it"),
+        (19, "RecordsAppended", "told that it"),
+    ):
+        pic = pipeline(
+            Cut("shop", 1, at_ms=cut_ms, for_ms=200_000), values="a", seconds=300
+        )
         [scene] = lit(pic)
         assert scene["kind"] == kind and held in scene["sentence"]
         assert in_the_light(pic, scene) == {"told/0", "log/0/0", "lamp/truth"}
-        assert [each["space"]["untrue"] for each in pic.scenes[: scene["step"] + 1]] == [0] * scene["step"] + [1]
+        assert [
+            each["space"]["untrue"] for each in pic.scenes[: scene["step"] + 1]
+        ] == [0] * scene["step"] + [1]
         shapes = pic.drawings(920)[scene["step"]].shapes
-        assert shapes["lamp/truth/word"]["text"] == "1 told wrong" and shapes["told/0"]["more"] == "✗"
+        assert (
+            shapes["lamp/truth/word"]["text"] == "1 told wrong"
+            and shapes["told/0"]["more"] == "✗"
+        )
         assert pic.summary(scene).endswith("none lost, 1 told wrong)")
 
 
 def test_told_done_and_lost_turns_the_lamp_of_the_truth_red_and_done_before_it_is_written_does_not():
-    pic = pipeline(Lose("shop", 1, "Produce", nth=2), values="abc", every_ms=100, acks=0, linger_ms=0)
+    pic = pipeline(
+        Lose("shop", 1, "Produce", nth=2),
+        values="abc",
+        every_ms=100,
+        acks=0,
+        linger_ms=0,
+    )
     [scene] = lit(pic)
-    assert scene["kind"] == "MessageLost" and {"told/1", "lamp/truth", "lamp/lost"} <= in_the_light(pic, scene)
+    assert scene["kind"] == "MessageLost" and {
+        "told/1",
+        "lamp/truth",
+        "lamp/lost",
+    } <= in_the_light(pic, scene)
     before = pic.scenes[: scene["step"]]
     assert any(told[2] == "done" for each in before for told in each["space"]["told"])
-    assert all(each["space"]["untrue"] == 0 for each in before) and pic.scenes[-1]["space"]["untrue"] == 1
+    assert (
+        all(each["space"]["untrue"] == 0 for each in before)
+        and pic.scenes[-1]["space"]["untrue"] == 1
+    )
 
 
 def test_light_falls_on_the_two_copies_and_on_who_overtook_whom_once_each():
-    pic = pipeline(Lose("shop", 1, "Produce", answer=True), values="a", enable_idempotence=False)
-    assert [in_the_light(pic, scene) for scene in lit(pic)] == [{"log/0/0", "log/0/1", "lamp/once"}]
+    pic = pipeline(
+        Lose("shop", 1, "Produce", answer=True), values="a", enable_idempotence=False
+    )
+    assert [in_the_light(pic, scene) for scene in lit(pic)] == [
+        {"log/0/0", "log/0/1", "lamp/once"}
+    ]
     pic = pipeline(Lose("shop", 1, "Produce"), linger_ms=0, enable_idempotence=False)
-    assert [in_the_light(pic, scene) for scene in lit(pic)] == [{"log/0/0", "log/0/1", "lamp/order"}]
+    assert [in_the_light(pic, scene) for scene in lit(pic)] == [
+        {"log/0/0", "log/0/1", "lamp/order"}
+    ]
 
 
 def test_what_the_program_was_told_stands_by_every_record_that_it_sent():
@@ -211,22 +325,37 @@ def test_what_the_program_was_told_stands_by_every_record_that_it_sent():
 def test_a_full_batch_says_so():
     pic = pipeline(values="abcdefgh", linger_ms=100, batch_size=100)
     full = of_kind(pic, "BatchFilled")[0]
-    assert "is full: 4 records" in full["sentence"] and full["space"]["buffer"][0]["state"] == "full"
+    assert (
+        "is full: 4 records" in full["sentence"]
+        and full["space"]["buffer"][0]["state"] == "full"
+    )
 
 
 def test_records_of_somebody_else_are_in_the_log_without_a_letter():
     cluster = Cluster(seed=1)
     cluster.create_topic("orders")
-    shop, other = cluster.producer(client_id="shop"), cluster.producer(client_id="other")
+    shop, other = (
+        cluster.producer(client_id="shop"),
+        cluster.producer(client_id="other"),
+    )
     for value in "ab":
         shop.send("orders", value=value).get()
         other.send("orders", value="x").get()
     shop.send("orders", value="c").get()
     pic = picture("pipeline", cluster.trace)
     assert pic.title == "shop's pipeline to orders"
-    assert [cell[2] for cell in pic.scenes[-1]["space"]["logs"][0]["records"]] == ["a", None, "b", None, "c"]
+    assert [cell[2] for cell in pic.scenes[-1]["space"]["logs"][0]["records"]] == [
+        "a",
+        None,
+        "b",
+        None,
+        "c",
+    ]
     assert "other writes one record." in [scene["sentence"] for scene in pic.scenes]
-    assert picture("pipeline", cluster.trace, producer="other").scenes[-1]["space"]["sent"] == 2
+    assert (
+        picture("pipeline", cluster.trace, producer="other").scenes[-1]["space"]["sent"]
+        == 2
+    )
 
 
 def test_a_topic_that_is_made_anew_begins_with_an_empty_log():
@@ -253,8 +382,13 @@ def test_crashes_and_freezes_are_told():
     cluster.run(seconds=3)
     pic = picture("pipeline", cluster.trace)
     [crash], [back] = of_kind(pic, "NodeCrashed"), of_kind(pic, "NodeRestarted")
-    assert crash["space"]["in_flight"][0]["state"] == "lost" and "broker 1 crashed" in pic.play.scenario(crash)
-    assert back["sentence"] == "broker 1 is back." and words(pic.scenes[-1]["space"]) == "ab"
+    assert crash["space"]["in_flight"][0][
+        "state"
+    ] == "lost" and "broker 1 crashed" in pic.play.scenario(crash)
+    assert (
+        back["sentence"] == "broker 1 is back."
+        and words(pic.scenes[-1]["space"]) == "ab"
+    )
 
 
 def test_a_shop_that_crashes_loses_what_waits_in_its_buffer_and_counts_its_batches_anew():
@@ -270,18 +404,37 @@ def test_a_shop_that_crashes_loses_what_waits_in_its_buffer_and_counts_its_batch
     [crash] = of_kind(pic, "NodeCrashed")
     assert crash["space"]["buffer"] == [] and lamps(crash["space"]) == [0, 0, 1]
     last = pic.scenes[-1]["space"]
-    assert words(last) == "ac" and lamps(last) == [0, 0, 1] and last["acknowledged"] == 2
+    assert (
+        words(last) == "ac" and lamps(last) == [0, 0, 1] and last["acknowledged"] == 2
+    )
 
 
 @pytest.mark.parametrize("width", [920, 560])
 def test_many_batches_records_and_partitions_stay_inside_the_page(width):
     long = [f"customer {number} ordered {number * 7}" for number in range(150)]
-    lossy = [Lose("shop", 1, "Produce", chance_percent=30, answer=answer) for answer in (False, True)]
-    for partitions, options in ((1, {}), (3, {"partitioner": "round_robin"}), (8, {"partitioner": "round_robin"})):
-        pic = pipeline(*lossy, values=long, every_ms=1, partitions=partitions, linger_ms=1, enable_idempotence=False,
-                       **options)  # fmt: skip
+    lossy = [
+        Lose("shop", 1, "Produce", chance_percent=30, answer=answer)
+        for answer in (False, True)
+    ]
+    for partitions, options in (
+        (1, {}),
+        (3, {"partitioner": "round_robin"}),
+        (8, {"partitioner": "round_robin"}),
+    ):
+        pic = pipeline(
+            *lossy,
+            values=long,
+            every_ms=1,
+            partitions=partitions,
+            linger_ms=1,
+            enable_idempotence=False,
+            **options,
+        )
         for drawing in pic.drawings(width):
-            assert all(shape["x"] + shape.get("w", 0) <= width + 1 for shape in drawing.shapes.values())
+            assert all(
+                shape["x"] + shape.get("w", 0) <= width + 1
+                for shape in drawing.shapes.values()
+            )
             assert width == 560 or drawing.bottom <= 345
 
 
@@ -298,4 +451,7 @@ def test_it_fits_what_was_sent_again_and_read_by_nobody():
 def test_a_trace_without_a_producer_is_drawn_all_the_same():
     assert picture("pipeline", []).scenes == []
     pic = picture("pipeline", retention())
-    assert pic.scenes[-1]["space"]["logs"][0]["end"] == 17 and pic.drawings(920)[-1].bottom > 0
+    assert (
+        pic.scenes[-1]["space"]["logs"][0]["end"] == 17
+        and pic.drawings(920)[-1].bottom > 0
+    )

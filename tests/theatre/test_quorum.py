@@ -1,4 +1,6 @@
-"""The controller quorum: terms, votes with their reasons, the metadata log, and a client that believes what is past."""
+"""The controller quorum: terms, votes with their reasons, the metadata log, and a
+client that believes what is past.
+"""
 
 import shutil
 
@@ -15,8 +17,14 @@ stale = replicas.drawn_once("quorum", replicas.stale)
 
 
 def test_kip_996_a_voter_first_asks_whether_it_would_win_and_begins_no_epoch(stale):
-    asks, stands = first(stale, "VotesRequested", "PreVote"), first(stale, "VotesRequested", "stands for epoch 1")
-    assert asks["space"]["voters"][0]["epoch"] == 0 and stands["space"]["voters"][0]["epoch"] == 1
+    asks, stands = (
+        first(stale, "VotesRequested", "PreVote"),
+        first(stale, "VotesRequested", "stands for epoch 1"),
+    )
+    assert (
+        asks["space"]["voters"][0]["epoch"] == 0
+        and stands["space"]["voters"][0]["epoch"] == 1
+    )
     assert first(stale, "VoteAnswered", "would vote")["step"] < stands["step"]
 
 
@@ -31,7 +39,10 @@ def test_a_voter_gives_one_vote_an_epoch_and_a_refusal_says_why(stale):
 
 def test_one_that_hears_its_controller_gives_no_vote():
     pic = picture("quorum", replicas.cut_off())
-    assert "because it hears a controller" in first(pic, "VoteAnswered", "would not vote")["sentence"]
+    assert (
+        "because it hears a controller"
+        in first(pic, "VoteAnswered", "would not vote")["sentence"]
+    )
 
 
 def test_who_has_a_majority_is_the_controller_and_one_without_it_resigns():
@@ -43,7 +54,11 @@ def test_who_has_a_majority_is_the_controller_and_one_without_it_resigns():
 
 
 def offset_of_fencing(scene):
-    return next(record[0] for record in scene["space"]["voters"][2]["records"] if record[3] == "fenced")
+    return next(
+        record[0]
+        for record in scene["space"]["voters"][2]["records"]
+        if record[3] == "fenced"
+    )
 
 
 def test_the_metadata_log_says_in_words_what_the_controller_has_decided(stale):
@@ -51,47 +66,90 @@ def test_the_metadata_log_says_in_words_what_the_controller_has_decided(stale):
     assert "BrokerRegistrationChangeRecord (broker 1 fenced)" in fences["sentence"]
     assert "PartitionChangeRecord (leader 2 orders-0, ISR 2 3)" in fences["sentence"]
     record = shapes(stale, fences)[f"record/3/{offset_of_fencing(fences)}/3"]
-    assert (record["text"], record["more"], record["fill"]) == ("broker 1", "fenced", "paper")
+    assert (record["text"], record["more"], record["fill"]) == (
+        "broker 1",
+        "fenced",
+        "paper",
+    )
 
 
-def test_a_decision_counts_when_a_majority_has_it_and_a_broker_knows_it_when_it_hears_so(stale):
-    counts = first(stale, "MetadataCommitted", "broker 1 is fenced and broker 2 leads orders-0")
+def test_a_decision_counts_when_a_majority_has_it_and_a_broker_knows_it_when_it_hears_so(
+    stale,
+):
+    counts = first(
+        stale, "MetadataCommitted", "broker 1 is fenced and broker 2 leads orders-0"
+    )
     knows = {voter["broker"]: voter["knows"] for voter in counts["space"]["voters"]}
     assert knows == {1: 1, 2: 1, 3: 2} and counts["space"]["fenced"] == [1]
     drawn = shapes(stale, counts)
     record = f"{offset_of_fencing(counts)}/3"
-    assert drawn[f"record/3/{record}"]["fill"] == "actor3" and drawn[f"record/2/{record}"]["fill"] == "paper"
+    assert (
+        drawn[f"record/3/{record}"]["fill"] == "actor3"
+        and drawn[f"record/2/{record}"]["fill"] == "paper"
+    )
     assert drawn["node/1/knows"]["text"] == "fenced: leads nothing"
 
 
-def test_a_client_with_stale_metadata_asks_a_broker_that_leads_no_more_and_is_put_right(stale):
+def test_a_client_with_stale_metadata_asks_a_broker_that_leads_no_more_and_is_put_right(
+    stale,
+):
     wrong = first(stale, "RequestSent", "stale")
     right = first(stale, "RequestSent", "up to date")
-    assert "shop still sends its records to broker 1" in wrong["sentence"] and wrong["trouble"]
+    assert (
+        "shop still sends its records to broker 1" in wrong["sentence"]
+        and wrong["trouble"]
+    )
     assert shapes(stale, wrong)["clients/state/word"]["text"] == "stale metadata"
     decided = first(stale, "MetadataCommitted", "broker 2 leads orders-0")
-    assert decided["space"]["clients"] == [["shop", 1, False]], "before it sends again and is refused"
+    assert decided["space"]["clients"] == [["shop", 1, False]], (
+        "before it sends again and is refused"
+    )
     assert stale.scenes[decided["step"] - 1]["space"]["clients"] == [["shop", 1, True]]
     assert right["step"] > wrong["step"] and "broker 2" in right["sentence"]
 
 
 def test_what_brokers_alone_tell_is_enough_as_from_serve_with_real_clients():
-    seen = [Event.from_json(event.to_json()) for event in replicas.stale() if event.node.startswith("broker ")]
+    seen = [
+        Event.from_json(event.to_json())
+        for event in replicas.stale()
+        if event.node.startswith("broker ")
+    ]
     pic = picture("quorum", seen)
-    assert pic.scenes[-1]["space"]["controller"] == 3 and pic.scenes[-1]["space"]["clients"] == []
+    assert (
+        pic.scenes[-1]["space"]["controller"] == 3
+        and pic.scenes[-1]["space"]["clients"] == []
+    )
 
 
 def test_kip_595_observers_follow_the_metadata_log_and_are_no_part_of_a_majority():
     pic = picture("quorum", replicas.unclean())
     assert "3 voters · majority 2" in pic.play.scenario(pic.scenes[-1])
-    chips = [shape["text"] for key, shape in shapes(pic, pic.scenes[-1]).items() if key.endswith("/chip/word")]
-    assert sorted(chips) == ["controller", "follower", "follower", "observer", "observer"]
+    chips = [
+        shape["text"]
+        for key, shape in shapes(pic, pic.scenes[-1]).items()
+        if key.endswith("/chip/word")
+    ]
+    assert sorted(chips) == [
+        "controller",
+        "follower",
+        "follower",
+        "observer",
+        "observer",
+    ]
 
 
 def test_only_a_live_picture_has_levers():
     live = picture("quorum", replicas.stale(), live=True)
-    acts = {shape["act"] for shape in shapes(live, live.scenes[-1], NARROW).values() if "act" in shape}
-    assert acts == {f"{what} broker {number}" for what in ("kill", "freeze", "cut") for number in (1, 2, 3)}
+    acts = {
+        shape["act"]
+        for shape in shapes(live, live.scenes[-1], NARROW).values()
+        if "act" in shape
+    }
+    assert acts == {
+        f"{what} broker {number}"
+        for what in ("kill", "freeze", "cut")
+        for number in (1, 2, 3)
+    }
 
 
 def test_names_are_text_whatever_they_hold():

@@ -39,13 +39,19 @@ def member(found, name):
 
 
 def texts(pic, found, width=WIDE):
-    return [shape["text"] for shape in pic.drawings(width)[found["step"]].shapes.values() if "text" in shape]
+    return [
+        shape["text"]
+        for shape in pic.drawings(width)[found["step"]].shapes.values()
+        if "text" in shape
+    ]
 
 
 def unread(pic):
     last = pic.scenes[-1]
     return {
-        label: lasted_ms("nobody", last["space"]["spans"][label], pic.cast["since_ms"], last["at"])
+        label: lasted_ms(
+            "nobody", last["space"]["spans"][label], pic.cast["since_ms"], last["at"]
+        )
         for label in pic.cast["partitions"]
     }
 
@@ -68,21 +74,36 @@ def test_a_trace_with_a_rebalance_is_shown_as_one():
 
 
 def test_every_rebalance_is_a_chapter(eager):
-    chapters = [each["chapter"] for each in eager.scenes if each["kind"] == "RebalanceStarted"]
-    assert len(chapters) == 4 and all(each.startswith("rebalance: consumer") for each in chapters)
+    chapters = [
+        each["chapter"] for each in eager.scenes if each["kind"] == "RebalanceStarted"
+    ]
+    assert len(chapters) == 4 and all(
+        each.startswith("rebalance: consumer") for each in chapters
+    )
 
 
 def test_sentences_name_the_request_the_error_and_their_numbers(eager):
     told = " ".join(each["sentence"] for each in eager.scenes)
-    for api in ("JoinGroup (11)", "SyncGroup (14)", "Heartbeat (12)", "LeaveGroup (13)"):
+    for api in (
+        "JoinGroup (11)",
+        "SyncGroup (14)",
+        "Heartbeat (12)",
+        "LeaveGroup (13)",
+    ):
         assert api in told
     assert "REBALANCE_IN_PROGRESS (27)" in told
 
 
 def test_steps_stay_few_while_records_flow(eager):
-    records = [each for each in eager.scenes if each["kind"] in ("RecordsAppended", "RecordsPolled")]
+    records = [
+        each
+        for each in eager.scenes
+        if each["kind"] in ("RecordsAppended", "RecordsPolled")
+    ]
     assert len(records) < 40
-    assert len([each for each in groups.classic() if each.kind == "RecordsAppended"]) > 100
+    assert (
+        len([each for each in groups.classic() if each.kind == "RecordsAppended"]) > 100
+    )
 
 
 def test_the_learners_assignor_is_called_so():
@@ -90,7 +111,10 @@ def test_the_learners_assignor_is_called_so():
     story.at(1000).join(A)
     story.assign({A: [0, 1]})
     pic = picture("rebalance", story.events)
-    assert "runs your assignor my_assignor" in scene(pic, "the group leader, runs")["sentence"]
+    assert (
+        "runs your assignor my_assignor"
+        in scene(pic, "the group leader, runs")["sentence"]
+    )
 
 
 def test_flaws_of_an_assignment_are_said():
@@ -98,7 +122,9 @@ def test_flaws_of_an_assignment_are_said():
     ran = next(each for each in story.events if each.kind == "AssignorRan")
     ran.detail["problems"] = ["orders-1 goes to nobody"]
     found = scene(picture("rebalance", story.events), "the group leader, runs")
-    assert found["sentence"].endswith("But orders-1 goes to nobody.") and found["trouble"]
+    assert (
+        found["sentence"].endswith("But orders-1 goes to nobody.") and found["trouble"]
+    )
 
 
 # -- the classic protocol
@@ -132,8 +158,14 @@ def test_cooperative_members_read_on_and_give_up_only_what_moves(cooperative):
 
 
 def test_kip_429_a_partition_moves_in_a_second_rebalance(cooperative):
-    assert scene(cooperative, "generation 3 begins")["at"] > scene(cooperative, "gives up P2")["at"]
-    assert member(scene(cooperative, "consumer C gets P2 and P5"), C)["owns"] == ["P2", "P5"]
+    assert (
+        scene(cooperative, "generation 3 begins")["at"]
+        > scene(cooperative, "gives up P2")["at"]
+    )
+    assert member(scene(cooperative, "consumer C gets P2 and P5"), C)["owns"] == [
+        "P2",
+        "P5",
+    ]
 
 
 def test_what_nobody_reads_is_counted_from_the_first_reader_on(eager, cooperative):
@@ -158,13 +190,18 @@ def test_a_frozen_member_holds_its_partitions_until_its_session_is_over(eager):
     frozen = scene(eager, "consumer A is frozen")
     assert member(frozen, A)["owns"] == ["P0", "P1"] and member(frozen, A)["inside"]
     out = scene(eager, "takes consumer A out of the group")
-    assert "no heartbeat for 10.00 s" in out["sentence"] and "doesn't know" in out["sentence"]
+    assert (
+        "no heartbeat for 10.00 s" in out["sentence"]
+        and "doesn't know" in out["sentence"]
+    )
     assert "P0 and P1" in out["sentence"]
 
 
 def test_a_member_that_was_thrown_out_hears_so_when_it_goes_on(kip_848):
     refused = scene(kip_848, "UNKNOWN_MEMBER_ID (25)")
-    assert refused["trouble"] and member(refused, A)["words"] == "is out, doesn't know it"
+    assert (
+        refused["trouble"] and member(refused, A)["words"] == "is out, doesn't know it"
+    )
     assert "has lost P0 and P1" in scene(kip_848, "has lost")["sentence"]
 
 
@@ -180,7 +217,13 @@ def test_a_consumer_that_comes_back_with_a_new_member_id_is_the_same_actor():
 
 def test_a_second_member_id_of_a_client_beside_the_first_is_an_actor_of_its_own():
     story = two_members()
-    story.broker("MemberJoined", member=f"{B}-second-id", client=B, instance=None, why="it is new")
+    story.broker(
+        "MemberJoined",
+        member=f"{B}-second-id",
+        client=B,
+        instance=None,
+        why="it is new",
+    )
     pic = picture("rebalance", story.events)
     assert [actor["letter"] for actor in pic.cast["actors"]] == ["A", "B", "B'"]
 
@@ -191,15 +234,22 @@ def test_a_second_member_id_of_a_client_beside_the_first_is_an_actor_of_its_own(
 def test_under_kip_848_the_coordinator_assigns(kip_848):
     found = scene(kip_848, "The coordinator assigns with uniform for epoch 3")
     assert found["space"]["assigns"] == "coordinator"
-    assert any("the coordinator itself assigns" in text for text in texts(kip_848, found))
+    assert any(
+        "the coordinator itself assigns" in text for text in texts(kip_848, found)
+    )
     assert kip_848.play.scenario(found).startswith("uniform, KIP-848")
 
 
 def test_under_kip_848_a_partition_is_revoked_before_it_is_given(kip_848):
     told = scene(kip_848, "it must give up P2")
-    assert member(told, A)["gives"] == ["P2"] and member(told, C)["waits"] == ["P2", "P5"]
+    assert member(told, A)["gives"] == ["P2"] and member(told, C)["waits"] == [
+        "P2",
+        "P5",
+    ]
     assert "waits until A gives up P2" in member(told, C)["words"]
-    steps = [scene(kip_848, words)["step"] for words in ("gives up P2", "consumer C gets P2")]
+    steps = [
+        scene(kip_848, words)["step"] for words in ("gives up P2", "consumer C gets P2")
+    ]
     assert steps == sorted(steps)
 
 
@@ -211,25 +261,46 @@ def test_under_kip_848_a_group_is_stable_when_all_have_what_they_should(kip_848)
 # -- traces of a server
 
 
-@pytest.mark.parametrize("trace", [lambda: groups.classic("range", "broker"), lambda: groups.consumer("broker")])
+@pytest.mark.parametrize(
+    "trace",
+    [lambda: groups.classic("range", "broker"), lambda: groups.consumer("broker")],
+)
 def test_coordinator_events_alone_are_enough(trace):
     events = trace()
-    assert {event.node for event in events if event.kind != "RequestSent"} - {A} == {"broker 1"}
+    assert {event.node for event in events if event.kind != "RequestSent"} - {A} == {
+        "broker 1"
+    }
     pic = picture("rebalance", [event for event in events if event.node == "broker 1"])
     assert member(pic.scenes[-1], C)["owns"] == [f"P{number}" for number in range(6)]
     assert sum(pic.scenes[-1]["space"]["waiting"].values()) <= 1
 
 
 def test_eager_members_that_do_not_speak_stop_reading_when_they_hear_of_the_rebalance():
-    pic = picture("rebalance", [e for e in groups.classic("range", "broker") if e.node == "broker 1"])
+    pic = picture(
+        "rebalance",
+        [e for e in groups.classic("range", "broker") if e.node == "broker 1"],
+    )
     assert member(scene(pic, "consumer A's Heartbeat"), A)["owns"] == []
-    kept = picture("rebalance", [e for e in groups.classic("cooperative-sticky", "broker") if e.node == "broker 1"])
-    assert member(scene(kept, "consumer A's Heartbeat"), A)["owns"] == ["P0", "P1", "P2"]
+    kept = picture(
+        "rebalance",
+        [
+            e
+            for e in groups.classic("cooperative-sticky", "broker")
+            if e.node == "broker 1"
+        ],
+    )
+    assert member(scene(kept, "consumer A's Heartbeat"), A)["owns"] == [
+        "P0",
+        "P1",
+        "P2",
+    ]
 
 
 def test_a_trace_survives_its_file():
     events = groups.classic("range", "broker")
-    again = [Event.from_json(json.loads(json.dumps(event.to_json()))) for event in events]
+    again = [
+        Event.from_json(json.loads(json.dumps(event.to_json()))) for event in events
+    ]
     assert picture("rebalance", again).digest == picture("rebalance", events).digest
 
 
@@ -238,7 +309,10 @@ def test_a_trace_survives_its_file():
 
 def test_the_picture_can_begin_later():
     events = groups.classic("range")
-    whole, later = picture("rebalance", events), picture("rebalance", events, since_ms=20_000)
+    whole, later = (
+        picture("rebalance", events),
+        picture("rebalance", events, since_ms=20_000),
+    )
     assert later.scenes[0]["at"] >= 20_000 and later.scenes[-1]["space"]["number"] == 4
     assert 0 < unread(later)["P3"] < unread(whole)["P3"]
 
@@ -250,12 +324,21 @@ def test_partitions_can_be_chosen():
 
 def test_more_partitions_than_fit_are_counted():
     pic = picture("rebalance", groups.six())
-    assert "12 partitions of orders · 8 of them shown" in pic.play.scenario(pic.scenes[-1])
+    assert "12 partitions of orders · 8 of them shown" in pic.play.scenario(
+        pic.scenes[-1]
+    )
 
 
 def test_partitions_of_several_topics_carry_a_letter_of_their_topic():
     story = GroupStory(2)
-    story.tell("broker 1", "TopicCreated", topic="payments", partitions=1, replication_factor=1, configs={})
+    story.tell(
+        "broker 1",
+        "TopicCreated",
+        topic="payments",
+        partitions=1,
+        replication_factor=1,
+        configs={},
+    )
     story.at(1000).join(A)
     story.assign({A: [0, 1]})
     made = next(event for event in story.events if event.kind == "AssignmentMade")
@@ -278,7 +361,10 @@ def test_a_coordinator_that_is_down_looks_so():
     story = two_members()
     story.tell("broker 1", "NodeCrashed")
     pic = picture("rebalance", story.events)
-    assert "broker 1, which is the group coordinator, is crashed" in pic.scenes[-1]["sentence"]
+    assert (
+        "broker 1, which is the group coordinator, is crashed"
+        in pic.scenes[-1]["sentence"]
+    )
     assert "down" in texts(pic, pic.scenes[-1])
     story.tell("broker 1", "NodeRestarted")
     story.tell("broker 1", "GroupLoaded", partition=7, groups=["billing"])
@@ -287,7 +373,9 @@ def test_a_coordinator_that_is_down_looks_so():
 
 
 def test_nothing_later_than_the_cursor_is_drawn(eager):
-    """The lanes of a step are those of a trace that ends there, as far as they were drawn."""
+    """The lanes of a step are those of a trace that ends there, as far as they were
+    drawn.
+    """
     for found in eager.scenes[::9]:
         for spans in found["space"]["spans"].values():
             assert all(start <= found["at"] for start, *_ in spans)
@@ -295,7 +383,11 @@ def test_nothing_later_than_the_cursor_is_drawn(eager):
 
 def test_an_interval_points_at_the_step_that_began_it(eager):
     found = scene(eager, "consumer A gives up P0, P1 and P2")
-    hatched = [shape for shape in eager.drawings(WIDE)[-1].shapes.values() if shape.get("fill") == "hatch"]
+    hatched = [
+        shape
+        for shape in eager.drawings(WIDE)[-1].shapes.values()
+        if shape.get("fill") == "hatch"
+    ]
     assert found["step"] in [shape.get("of") for shape in hatched]
 
 
@@ -322,12 +414,19 @@ def test_nothing_is_drawn_outside_the_page(trace, width):
 
 @pytest.fixture(scope="module")
 def both():
-    return picture("rebalance", groups.classic("range"), beside=groups.classic("cooperative-sticky"), seed=7)
+    return picture(
+        "rebalance",
+        groups.classic("range"),
+        beside=groups.classic("cooperative-sticky"),
+        seed=7,
+    )
 
 
 def test_two_protocols_stand_on_one_time_axis(both):
     assert both.title == "range beside cooperative-sticky: group billing"
-    assert [each["at"] for each in both.scenes] == sorted(each["at"] for each in both.scenes)
+    assert [each["at"] for each in both.scenes] == sorted(
+        each["at"] for each in both.scenes
+    )
     prefixes = {each["sentence"].split(":")[0] for each in both.scenes[:-1]}
     assert prefixes == {"range", "cooperative-sticky"}
     words = texts(both, both.scenes[-1])
@@ -343,18 +442,27 @@ def test_each_of_two_keeps_its_own_causes(both):
 
 def test_two_of_one_protocol_are_numbered_or_named():
     trace = groups.classic("range")
-    assert picture("rebalance", trace, beside=trace).title.startswith("range (1) beside range (2)")
+    assert picture("rebalance", trace, beside=trace).title.startswith(
+        "range (1) beside range (2)"
+    )
     named = picture("rebalance", trace, beside=trace, names=("dynamic", "static"))
     assert named.title.startswith("dynamic beside static")
 
 
 def test_two_end_with_light_on_the_two_sums_and_what_they_are_made_of(both):
     last, drawing = both.scenes[-1], both.drawings(WIDE)[-1]
-    sums = [drawing.shapes[f"time/{n}/sum/words"]["text"].removeprefix("sum ") for n in range(2)]
-    assert last["sentence"].endswith(f"together: {sums[0]} with range, {sums[1]} with cooperative-sticky.")
+    sums = [
+        drawing.shapes[f"time/{n}/sum/words"]["text"].removeprefix("sum ")
+        for n in range(2)
+    ]
+    assert last["sentence"].endswith(
+        f"together: {sums[0]} with range, {sums[1]} with cooperative-sticky."
+    )
     assert drawing.outlined == {"time/0/sum", "time/1/sum"}
     lit = [shape for key, shape in drawing.shapes.items() if key in drawing.lit]
-    hatched = [shape for shape in drawing.shapes.values() if shape.get("fill") == "hatch"]
+    hatched = [
+        shape for shape in drawing.shapes.values() if shape.get("fill") == "hatch"
+    ]
     assert all(shape in lit for shape in hatched)
     assert not any(drawing.lit for drawing in both.drawings(WIDE)[:-1])
 

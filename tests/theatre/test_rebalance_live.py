@@ -1,4 +1,6 @@
-"""The rebalance's levers, and several pictures in one page. Re-runs come in as functions."""
+"""The rebalance's levers, and several pictures in one page. Re-runs come in as
+functions.
+"""
 
 import json
 import re
@@ -31,33 +33,64 @@ def live(monkeypatch):
         return groups.classic("cooperative-sticky" if changes else "range")
 
     members = ["consumer A", "consumer B"]
-    made = LiveRun("rebalance", rerun, lambda change: f'cluster.{change.what}("{change.who}")', members)
+    made = LiveRun(
+        "rebalance",
+        rerun,
+        lambda change: f'cluster.{change.what}("{change.who}")',
+        members,
+    )
     made.seen = seen
     return made
 
 
 def played(live):
     """What the page was sent last."""
-    return json.loads(unescape(re.search(r'data-play="(.*?)"', live.stage.data.value)[1]))
+    return json.loads(
+        unescape(re.search(r'data-play="(.*?)"', live.stage.data.value)[1])
+    )
 
 
-def test_a_lever_runs_again_from_its_moment_and_prints_the_line_that_does_the_same(live):
+def test_a_lever_runs_again_from_its_moment_and_prints_the_line_that_does_the_same(
+    live,
+):
     before = live.picture.digest
     live.press("freeze", "consumer B", 9500)
-    assert live.seen[-1] == [(9500, "freeze", "consumer B", "")] and live.picture.digest != before
-    assert "cluster.freeze(&quot;consumer B&quot;)" in live.line.value and "9.500 s" in live.line.value
+    assert (
+        live.seen[-1] == [(9500, "freeze", "consumer B", "")]
+        and live.picture.digest != before
+    )
+    assert (
+        "cluster.freeze(&quot;consumer B&quot;)" in live.line.value
+        and "9.500 s" in live.line.value
+    )
 
 
 def test_a_click_on_a_card_does_what_is_written_there_at_the_moment_that_is_shown(live):
-    live.stage.clicked.value = json.dumps({"act": "slow consumer A", "at": 7000, "turn": 1})
+    live.stage.clicked.value = json.dumps(
+        {"act": "slow consumer A", "at": 7000, "turn": 1}
+    )
     live.stage.clicked.value = json.dumps({"act": "add", "at": 8000, "turn": 2})
-    assert live.changes == [(7000, "slow", "consumer A", ""), (8000, "add", "consumer C", "")]
+    assert live.changes == [
+        (7000, "slow", "consumer A", ""),
+        (8000, "add", "consumer C", ""),
+    ]
 
 
-def test_what_was_changed_later_is_undone_and_what_was_changed_at_that_moment_stays(live):
-    for ms, what in ((5000, "add"), (12_000, "freeze"), (9000, "slow"), (9000, "freeze")):
+def test_what_was_changed_later_is_undone_and_what_was_changed_at_that_moment_stays(
+    live,
+):
+    for ms, what in (
+        (5000, "add"),
+        (12_000, "freeze"),
+        (9000, "slow"),
+        (9000, "freeze"),
+    ):
         live.press(what, "consumer A", ms)
-    assert [(change.at_ms, change.what) for change in live.changes] == [(5000, "add"), (9000, "slow"), (9000, "freeze")]
+    assert [(change.at_ms, change.what) for change in live.changes] == [
+        (5000, "add"),
+        (9000, "slow"),
+        (9000, "freeze"),
+    ]
     live.reset()
     assert live.changes == [] and live.seen[-1] == []
 
@@ -65,7 +98,11 @@ def test_what_was_changed_later_is_undone_and_what_was_changed_at_that_moment_st
 def test_what_can_not_be_done_at_a_moment_is_said_and_the_picture_stays(live):
     before = live.picture
     live.press("leave", "consumer A", 31_000)
-    assert "the run is over" in live.line.value and live.picture is before and live.changes == []
+    assert (
+        "the run is over" in live.line.value
+        and live.picture is before
+        and live.changes == []
+    )
     assert played(live)["error"] == "the run is over"
 
 
@@ -73,16 +110,25 @@ def test_the_new_play_begins_at_the_moment_of_the_change_and_flags_it(live):
     live.press("freeze", "consumer A", 9500)
     begin, scenes = played(live)["begin"], live.picture.scenes
     assert scenes[begin]["at"] <= 9500 < scenes[begin + 1]["at"]
-    assert played(live)["flags"] == [{"step": begin, "words": 'cluster.freeze("consumer A")'}]
+    assert played(live)["flags"] == [
+        {"step": begin, "words": 'cluster.freeze("consumer A")'}
+    ]
 
 
 def test_only_a_live_picture_has_levers_and_a_frozen_member_can_only_crash(live):
     def acts(picture, when=lambda space: True):
         shown = [scene["step"] for scene in picture.scenes if when(scene["space"])]
-        return {shape["act"] for shape in picture.drawings(WIDE)[shown[-1]].shapes.values() if "act" in shape}
+        return {
+            shape["act"]
+            for shape in picture.drawings(WIDE)[shown[-1]].shapes.values()
+            if "act" in shape
+        }
 
     def a_lives(space, life=""):
-        return any(member["name"] == "consumer A" and member["life"] == life for member in space["members"])
+        return any(
+            member["name"] == "consumer A" and member["life"] == life
+            for member in space["members"]
+        )
 
     def of_a(acts):
         return {act for act in acts if act.endswith("consumer A")}
@@ -90,8 +136,13 @@ def test_only_a_live_picture_has_levers_and_a_frozen_member_can_only_crash(live)
     all_of_them = ("freeze", "slow", "leave", "crash", "cut")
     assert acts(picture("rebalance", groups.classic("range"))) == set()
     assert "add" in acts(live.picture)
-    assert of_a(acts(live.picture, a_lives)) == {f"{what} consumer A" for what in all_of_them}
-    frozen = acts(live.picture, lambda space: a_lives(space, "frozen") and space["members"][0]["inside"])
+    assert of_a(acts(live.picture, a_lives)) == {
+        f"{what} consumer A" for what in all_of_them
+    }
+    frozen = acts(
+        live.picture,
+        lambda space: a_lives(space, "frozen") and space["members"][0]["inside"],
+    )
     assert of_a(frozen) == {"crash consumer A"}
 
 
@@ -105,13 +156,22 @@ def test_its_text_is_all_there_is_under_nbval(live, monkeypatch, capsys):
 
 
 def choices():
-    pictures = [picture("rebalance", groups.classic("range")), picture("log", retention())]
-    return Choices([("protocol", ("one", "other"))], pictures, ["one()", "other()"], first=1)
+    pictures = [
+        picture("rebalance", groups.classic("range")),
+        picture("log", retention()),
+    ]
+    return Choices(
+        [("protocol", ("one", "other"))], pictures, ["one()", "other()"], first=1
+    )
 
 
 def test_every_combination_needs_its_picture():
     with pytest.raises(ValueError, match="every combination"):
-        Choices([("protocol", ("one", "other")), ("what", ("a", "b"))], choices().pictures, ["one()", "other()"])
+        Choices(
+            [("protocol", ("one", "other")), ("what", ("a", "b"))],
+            choices().pictures,
+            ["one()", "other()"],
+        )
 
 
 @pytest.mark.browser
@@ -120,19 +180,32 @@ def test_every_combination_needs_its_picture():
 def test_a_choice_shows_another_picture_and_its_code(chromium, tmp_path):  # noqa: F811
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     choices().save(tmp_path / "page.html")
-    page = chromium.new_page(viewport={"width": 960, "height": 647}, reduced_motion="reduce")
+    page = chromium.new_page(
+        viewport={"width": 960, "height": 647}, reduced_motion="reduce"
+    )
     page.goto((tmp_path / "page.html").as_uri())
-    assert page.text_content("#title") == "Partition 0 of orders" and page.text_content("#choices code") == "other()"
+    assert (
+        page.text_content("#title") == "Partition 0 of orders"
+        and page.text_content("#choices code") == "other()"
+    )
     page.click("#choices button:text('one')")
-    page.wait_for_function("document.getElementById('title').textContent === 'Rebalance of group billing'")
-    assert page.title() == "Rebalance of group billing" and page.text_content("#choices code") == "one()"
+    page.wait_for_function(
+        "document.getElementById('title').textContent === 'Rebalance of group billing'"
+    )
+    assert (
+        page.title() == "Rebalance of group billing"
+        and page.text_content("#choices code") == "one()"
+    )
     assert page.get_attribute("#choices button:text('one')", "aria-pressed") == "true"
     page.keyboard.press("ArrowRight")
     shown = page.text_content("#sentence")
     page.click("#link")
     again = chromium.new_page()
     again.goto(page.url)
-    assert again.text_content("#sentence") == shown and again.text_content("#choices code") == "one()"
+    assert (
+        again.text_content("#sentence") == shown
+        and again.text_content("#choices code") == "one()"
+    )
     again.close()
     assert axe.run(page).response["violations"] == []
     page.close()

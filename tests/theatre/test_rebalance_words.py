@@ -1,4 +1,6 @@
-"""What a newcomer must see in the rebalance's picture: why it takes long, who holds what, how many records waited."""
+"""What a newcomer must see in the rebalance's picture: why it takes long, who holds
+what, how many records waited.
+"""
 
 from functools import cache
 
@@ -15,7 +17,12 @@ from tests.theatre.test_rebalance import A, B, C, member, scene, texts
 
 
 def shown(protocol, happening, **options):
-    return picture("rebalance", demo.rebalance(protocol, happening, 7), since_ms=demo.SINCE_MS, **options)
+    return picture(
+        "rebalance",
+        demo.rebalance(protocol, happening, 7),
+        since_ms=demo.SINCE_MS,
+        **options,
+    )
 
 
 @cache
@@ -39,13 +46,21 @@ def freezes():
 
 
 def test_a_member_that_gave_up_all_is_seen_to_do_so(joins):
-    assert member(scene(joins, "Nobody reads any partition"), A)["words"] == "gives up all"
+    assert (
+        member(scene(joins, "Nobody reads any partition"), A)["words"] == "gives up all"
+    )
 
 
 def test_a_card_says_what_its_member_does_once_and_in_plain_words(joins):
     for drawing in joins.drawings(WIDE):
-        said = [shape["text"] for key, shape in drawing.shapes.items() if "/words" in key and key.startswith("member/")]
-        assert said and not [text for text in said if "_" in text or text in ("stable", "Stable")]
+        said = [
+            shape["text"]
+            for key, shape in drawing.shapes.items()
+            if "/words" in key and key.startswith("member/")
+        ]
+        assert said and not [
+            text for text in said if "_" in text or text in ("stable", "Stable")
+        ]
 
 
 def test_who_joined_says_for_whom_it_waits():
@@ -54,19 +69,32 @@ def test_who_joined_says_for_whom_it_waits():
     assert member(found, "B")["words"] == "was told, joins at next poll"
 
 
-def test_the_one_member_that_all_wait_for_has_light_once_and_only_where_it_takes_long(joins):
-    lit = [each for each in shown_busy().scenes[:-1] if each.get("light")]  # the end is lit for what came of it
-    assert len(lit) == 1 and "All wait for B: it joins with its next poll." in lit[0]["sentence"]
+def test_the_one_member_that_all_wait_for_has_light_once_and_only_where_it_takes_long(
+    joins,
+):
+    # the end is lit for what came of it
+    lit = [each for each in shown_busy().scenes[:-1] if each.get("light")]
+    assert (
+        len(lit) == 1
+        and "All wait for B: it joins with its next poll." in lit[0]["sentence"]
+    )
     assert {"member/B", "coordinator", "time/P0", "part/P2"} <= set(lit[0]["light"])
-    assert not any(each.get("light") for each in joins.scenes[:-1]), "here nobody is waited for"
+    assert not any(each.get("light") for each in joins.scenes[:-1]), (
+        "here nobody is waited for"
+    )
 
 
 def test_how_many_records_waited_stays_on_the_lane_when_they_are_read(joins):
-    before, after = scene(joins, "consumer A gets P0 and P1")["step"] - 1, joins.scenes[-1]
+    before, after = (
+        scene(joins, "consumer A gets P0 and P1")["step"] - 1,
+        joins.scenes[-1],
+    )
     waiting = joins.scenes[before]["space"]["waiting"]
     waited = sorted(text for text in texts(joins, after) if text.endswith(" waited"))
     assert waited == sorted(f"{number} waited" for number in waiting.values())
-    assert not any(text.endswith(" waited") for text in texts(joins, joins.scenes[before]))
+    assert not any(
+        text.endswith(" waited") for text in texts(joins, joins.scenes[before])
+    )
 
 
 def test_nobody_has_what_only_a_removed_member_believes_to_have(freezes):
@@ -75,11 +103,15 @@ def test_nobody_has_what_only_a_removed_member_believes_to_have(freezes):
     out = scene(freezes, "takes consumer A out of the group")
     assert member(out, A)["owns"] == ["P0", "P1"] == out["space"]["free"]
     shares = scene(freezes, "consumer B hands in its assignment")
-    assert member(shares, B)["words"] == "takes over P0, P1 and P2", "classic members don't wait for one who is gone"
+    assert member(shares, B)["words"] == "takes over P0, P1 and P2", (
+        "classic members don't wait for one who is gone"
+    )
 
 
 def test_a_cooperative_member_gives_up_what_its_answer_to_sync_group_lacks(cooperative):
-    found = scene(cooperative, "consumer A gives up P4: nobody reads it now. It keeps P0 and P2.")
+    found = scene(
+        cooperative, "consumer A gives up P4: nobody reads it now. It keeps P0 and P2."
+    )
     assert member(found, A)["answered"][0] == "SyncGroup: P0 and P2"
     done = scene(cooperative, "consumer A is done with P4")
     assert done["at"] > found["at"] and member(done, A)["answered"][2] < done["number"]
@@ -95,23 +127,34 @@ def test_a_member_with_nothing_keeps_nothing(cooperative):
 
 def test_a_member_that_leaves_gives_up_unasked():
     pic = shown("range", "A leaves")
-    assert "gives up P0 and P1, unasked" in scene(pic, "consumer A gives up")["sentence"]
+    assert (
+        "gives up P0 and P1, unasked" in scene(pic, "consumer A gives up")["sentence"]
+    )
     leaving = member(scene(pic, "LeaveGroup (13)"), A)
     assert leaving["words"] == "leaves the group"
 
 
 def test_under_kip_848_a_member_waits_to_hear_of_what_is_free():
     pic = shown("kip-848", "C joins")
-    assert member(scene(pic, "consumer B is done with P5"), C)["words"] == "waits to hear of P5"
+    assert (
+        member(scene(pic, "consumer B is done with P5"), C)["words"]
+        == "waits to hear of P5"
+    )
     assert member(scene(pic, "it may read P2 and P5"), C)["words"] == "takes over P5"
 
 
 def test_members_of_two_groups_stand_under_each_other_and_the_cursor_leaves_their_words_alone():
-    pic = shown("range", "C joins", beside=demo.rebalance("cooperative-sticky", "C joins", 7))
+    pic = shown(
+        "range", "C joins", beside=demo.rebalance("cooperative-sticky", "C joins", 7)
+    )
     for drawing in pic.drawings(960):
         shapes = drawing.shapes
         for n in range(3):
-            places = {shapes[key]["x"] for key in (f"group/{g}/member/{n}" for g in range(2)) if key in shapes}
+            places = {
+                shapes[key]["x"]
+                for key in (f"group/{g}/member/{n}" for g in range(2))
+                if key in shapes
+            }
             assert len(places) <= 1
         assert shapes["time/cursor/0"]["y2"] < shapes["group/1/title/name"]["y"] - 10
 
@@ -123,12 +166,20 @@ def test_kip_800_a_member_that_says_why_it_leaves_has_left_as_one_that_does_not(
         story.join(B)
         story.assign({A: [0, 1], B: [2, 3]})
         story.leave(B, why)
-        assert member(picture("rebalance", story.events).scenes[-1], B)["life"] == "left"
+        assert (
+            member(picture("rebalance", story.events).scenes[-1], B)["life"] == "left"
+        )
 
 
 def test_at_the_end_it_says_which_partition_nobody_read_for_longest_and_lights_it():
     last = picture("rebalance", groups.classic("range")).scenes[-1]
-    unread = {label: lasted_ms("nobody", spans, 0, last["at"]) for label, spans in last["space"]["spans"].items()}
+    unread = {
+        label: lasted_ms("nobody", spans, 0, last["at"])
+        for label, spans in last["space"]["spans"].items()
+    }
     longest = max(unread, key=lambda label: unread[label])
-    assert last["sentence"] == f"In all, nobody read {longest} for {seconds(unread[longest])}."
+    assert (
+        last["sentence"]
+        == f"In all, nobody read {longest} for {seconds(unread[longest])}."
+    )
     assert f"time/{longest}/unread" in last["light"]

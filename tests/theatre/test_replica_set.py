@@ -1,4 +1,6 @@
-"""The replica set: what each replica has, and the acknowledged record that is lost, at the step where it is lost."""
+"""The replica set: what each replica has, and the acknowledged record that is lost, at
+the step where it is lost.
+"""
 
 import shutil
 
@@ -19,22 +21,46 @@ lossy = replicas.drawn_once("replica-set", replicas.acks_1)
 
 def test_with_acks_1_a_record_is_acknowledged_while_one_replica_has_it(lossy):
     told = [scene for scene in lossy.scenes if scene["kind"] == "RecordsAcknowledged"]
-    assert told[2]["sentence"] == "shop is told (acks=1): offset 2 acknowledged. At this moment 1 of 3 replicas has it."
+    assert (
+        told[2]["sentence"]
+        == "shop is told (acks=1): offset 2 acknowledged. At this moment 1 of 3"
+        " replicas has it."
+    )
     assert shapes(lossy, told[2])["told/2/0"]["text"] == "✓"
 
 
-def test_the_election_of_a_leader_without_it_is_where_it_is_lost_and_the_truncation_where_it_ends(lossy):
+def test_the_election_of_a_leader_without_it_is_where_it_is_lost_and_the_truncation_where_it_ends(
+    lossy,
+):
     elected, cut = first(lossy, "LeaderElected"), first(lossy, "LogTruncated")
-    assert elected["chapter"] == LOST and elected["trouble"] and "2/0" in elected["light"]
-    assert "doesn't have offset 2, “shipped”: shop was told that it is acknowledged" in elected["sentence"]
-    assert "nobody has it any more" in cut["sentence"] and cut["trouble"] and "2/0" in cut["light"]
+    assert (
+        elected["chapter"] == LOST and elected["trouble"] and "2/0" in elected["light"]
+    )
+    assert (
+        "doesn't have offset 2, “shipped”: shop was told that it is acknowledged"
+        in elected["sentence"]
+    )
+    assert (
+        "nobody has it any more" in cut["sentence"]
+        and cut["trouble"]
+        and "2/0" in cut["light"]
+    )
     before = lossy.scenes[elected["step"] - 1]
-    assert (before["space"]["lost"], elected["space"]["lost"], cut["space"]["lost"]) == (0, 1, 1)
-    assert shapes(lossy, before)["lamp"]["fill"] == "good" and shapes(lossy, elected)["lamp"]["fill"] == "trouble"
+    assert (
+        before["space"]["lost"],
+        elected["space"]["lost"],
+        cut["space"]["lost"],
+    ) == (0, 1, 1)
+    assert (
+        shapes(lossy, before)["lamp"]["fill"] == "good"
+        and shapes(lossy, elected)["lamp"]["fill"] == "trouble"
+    )
     assert "cut/1/2" in shapes(lossy, cut) and "record/1/2/0" not in shapes(lossy, cut)
 
 
-def test_kip_101_another_record_takes_the_offset_in_the_next_epoch_and_has_its_leaders_colour(lossy):
+def test_kip_101_another_record_takes_the_offset_in_the_next_epoch_and_has_its_leaders_colour(
+    lossy,
+):
     last = shapes(lossy, lossy.scenes[-1])
     assert last["record/1/1/0"]["fill"] == "actor1"
     assert [last[f"record/{row}/2/1"]["fill"] for row in (1, 2, 3)] == ["actor2"] * 3
@@ -43,16 +69,24 @@ def test_kip_101_another_record_takes_the_offset_in_the_next_epoch_and_has_its_l
 
 def test_with_acks_all_the_same_crash_loses_nothing_that_was_acknowledged():
     pic = picture("replica-set", replicas.acks_all())
-    assert all(scene["space"]["lost"] == 0 and scene["chapter"] != LOST for scene in pic.scenes)
-    assert [scene for scene in pic.scenes if scene["kind"] == "LogTruncated"]  # it was cut all the same
+    assert all(
+        scene["space"]["lost"] == 0 and scene["chapter"] != LOST for scene in pic.scenes
+    )
+    # it was cut all the same
+    assert [scene for scene in pic.scenes if scene["kind"] == "LogTruncated"]
     assert "nothing acknowledged lost" in repr(pic)
 
 
 def test_with_acks_all_an_unclean_election_loses_what_the_isr_of_one_had_acknowledged():
     pic = picture("replica-set", replicas.unclean())
     elected, cut = first(pic, "LeaderElected"), first(pic, "LogTruncated")
-    assert elected["chapter"] == LOST and "It was not in the ISR. " in elected["sentence"]
-    assert "“paid”: shop was told" in elected["sentence"] and "nobody has it any more" in cut["sentence"]
+    assert (
+        elected["chapter"] == LOST and "It was not in the ISR. " in elected["sentence"]
+    )
+    assert (
+        "“paid”: shop was told" in elected["sentence"]
+        and "nobody has it any more" in cut["sentence"]
+    )
 
 
 def test_a_record_is_filled_in_a_log_whose_owner_knows_that_it_counts(lossy):
@@ -60,7 +94,11 @@ def test_a_record_is_filled_in_a_log_whose_owner_knows_that_it_counts(lossy):
     assert shapes(lossy, appended)["record/1/0/0"]["fill"] == "paper"
     counts = first(lossy, "HighWatermarkAdvanced")
     drawn = shapes(lossy, counts)
-    assert [drawn[f"record/{row}/0/0"]["fill"] for row in (1, 2, 3)] == ["actor1", "paper", "paper"]
+    assert [drawn[f"record/{row}/0/0"]["fill"] for row in (1, 2, 3)] == [
+        "actor1",
+        "paper",
+        "paper",
+    ]
     assert "Consumers may read up to there" in counts["sentence"]
 
 
@@ -84,7 +122,9 @@ def test_a_leader_that_was_cut_off_believes_in_its_epoch_until_it_hears_of_the_n
     pic = picture("replica-set", replicas.cut_off())
     two = first(pic, "LeaderElected")
     old = pic.scenes[0]["space"]["leader"]
-    assert shapes(pic, two)[f"node/{old}/words"]["text"].startswith("cut off, thinks it l")
+    assert shapes(pic, two)[f"node/{old}/words"]["text"].startswith(
+        "cut off, thinks it l"
+    )
     healed = shapes(pic, pic.scenes[-1])
     assert healed[f"node/{old}/words"]["text"].startswith("follows broker")
 
@@ -95,7 +135,10 @@ def test_what_brokers_alone_tell_is_enough_as_from_serve_with_real_clients():
     pic = picture("replica-set", [Event.from_json(event.to_json()) for event in seen])
     told = first(pic, "ProduceAnswered", "offset 2")
     assert "The producer is told: offset 2 acknowledged" in told["sentence"]
-    assert first(pic, "LeaderElected")["chapter"] == LOST and pic.scenes[-1]["space"]["lost"] == 1
+    assert (
+        first(pic, "LeaderElected")["chapter"] == LOST
+        and pic.scenes[-1]["space"]["lost"] == 1
+    )
 
 
 def test_it_is_what_fits_when_a_leader_was_elected():
@@ -104,7 +147,9 @@ def test_it_is_what_fits_when_a_leader_was_elected():
 
 def test_names_are_text_whatever_they_hold():
     name, key = hostile.NAMES[4], hostile.NAMES[10]
-    pic = picture("replica-set", replicas.crash(1, name=name, key=key, another=hostile.NAMES[3]))
+    pic = picture(
+        "replica-set", replicas.crash(1, name=name, key=key, another=hostile.NAMES[3])
+    )
     assert first(pic, "LeaderElected")["chapter"] == LOST
     assert all(row.isprintable() for rows in pic.table() for row in rows)
     assert "<script>hit" not in pic.page() and "<script>hit" not in pic.svg()
@@ -112,14 +157,27 @@ def test_names_are_text_whatever_they_hold():
 
 def test_only_a_live_picture_has_levers_and_they_fit_what_became_of_the_broker():
     def acts(scene):
-        return {shape["act"] for shape in shapes(live, scene, NARROW).values() if "act" in shape}
+        return {
+            shape["act"]
+            for shape in shapes(live, scene, NARROW).values()
+            if "act" in shape
+        }
 
     live = picture("replica-set", replicas.acks_1(), live=True)
     assert {"kill broker 1", "freeze broker 1"} <= acts(live.scenes[0])
     crashed = acts(first(live, "NodeCrashed"))
-    assert "restart broker 1" in crashed and "kill broker 1" not in crashed and "kill broker 2" in crashed
+    assert (
+        "restart broker 1" in crashed
+        and "kill broker 1" not in crashed
+        and "kill broker 2" in crashed
+    )
     still = picture("replica-set", replicas.acks_1())
-    assert not [shape for drawn in still.drawings(WIDE) for shape in drawn.shapes.values() if "act" in shape]
+    assert not [
+        shape
+        for drawn in still.drawings(WIDE)
+        for shape in drawn.shapes.values()
+        if "act" in shape
+    ]
 
 
 @pytest.mark.browser
@@ -132,9 +190,13 @@ def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
     from tests.theatre.overlaps import visit
 
     name = "a shop with a long name " * 3
-    shown = {"acks=1": (replicas.acks_1(), {}), "too few": (replicas.too_few_in_sync(), {"live": True}),
-             "cut off": (replicas.cut_off(), {}), "unclean": (replicas.unclean(), {}),
-             "names": (replicas.crash(1, name, key="x" * 40), {})}  # fmt: skip
+    shown = {
+        "acks=1": (replicas.acks_1(), {}),
+        "too few": (replicas.too_few_in_sync(), {"live": True}),
+        "cut off": (replicas.cut_off(), {}),
+        "unclean": (replicas.unclean(), {}),
+        "names": (replicas.crash(1, name, key="x" * 40), {}),
+    }
     with running_chromium() as browser:
         page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
         found = []

@@ -1,4 +1,6 @@
-"""The pictures of replication show a cluster of three brokers over TCP, under a real client."""
+"""The pictures of replication show a cluster of three brokers over TCP, under a real
+client.
+"""
 
 import os
 import shutil
@@ -15,7 +17,11 @@ from tests.server.test_processes import described, process_of, until
 from tests.theatre.test_browser import chromium  # noqa: F401
 
 kafka = pytest.importorskip("kafka")
-OPTIONS = ("--brokers", "3", *overrides({"offsets.topic.num.partitions": "1", **STEADY}))
+OPTIONS = (
+    "--brokers",
+    "3",
+    *overrides({"offsets.topic.num.partitions": "1", **STEADY}),
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +42,22 @@ def trace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-    """Three processes, of which the leader's is ended with kill -9 between two records, and starts again. It is not the
-    controller's, which might lead the quorum again at once, and then has nobody to fence.
+    """Three processes, of which the leader's is ended with kill -9 between two records,
+    and starts again. It is not the controller's, which might lead the quorum again at
+    once, and then has nobody to fence.
     """
     folder = tmp_path_factory.mktemp("three")
     path, options = folder / "trace.jsonl", (*OPTIONS, "--processes")
     with Served(data=folder / "data", trace=path, options=options) as served:
         bootstrap = served.bootstrap.split(",")
         admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)
-        controller = admin.describe_metadata_quorum()["topics"][0]["partitions"][0]["leader_id"]
+        controller = admin.describe_metadata_quorum()["topics"][0]["partitions"][0][
+            "leader_id"
+        ]
         replicas = sorted((1, 2, 3), key=controller.__eq__)
-        admin.create_topics([kafka.admin.NewTopic("orders", replica_assignments={0: replicas})])
+        admin.create_topics(
+            [kafka.admin.NewTopic("orders", replica_assignments={0: replicas})]
+        )
         admin.close()
         producer = kafka.KafkaProducer(bootstrap_servers=bootstrap, acks="all")
         producer.send("orders", b"created", key=b"alice").get(60)
@@ -63,12 +74,26 @@ def test_a_killed_process_is_fenced_another_leads_and_it_is_back_with_its_log(ki
     pic = picture("replica-set", recorded(path))
     kinds = [scene["kind"] for scene in pic.scenes]
     fenced = kinds.index("BrokerFenced")
-    elected = kinds.index("LeaderElected")  # by then a process that starts fast may be back
-    [dead] = [copy for copy in pic.scenes[fenced]["space"]["copies"] if copy["broker"] == leader]
-    assert fenced < elected and dead["life"] == "fenced" and pic.scenes[elected]["space"]["leader"] != leader
+    # by then a process that starts fast may be back
+    elected = kinds.index("LeaderElected")
+    [dead] = [
+        copy
+        for copy in pic.scenes[fenced]["space"]["copies"]
+        if copy["broker"] == leader
+    ]
+    assert (
+        fenced < elected
+        and dead["life"] == "fenced"
+        and pic.scenes[elected]["space"]["leader"] != leader
+    )
     back = next(scene for scene in pic.scenes if scene["kind"] == "ReplicaOpened")
-    assert back["node"] == f"broker {leader}" and "is back, with its disk" in back["sentence"]
-    assert [2, 2, 2] in [[copy["end"] for copy in scene["space"]["copies"]] for scene in pic.scenes]
+    assert (
+        back["node"] == f"broker {leader}"
+        and "is back, with its disk" in back["sentence"]
+    )
+    assert [2, 2, 2] in [
+        [copy["end"] for copy in scene["space"]["copies"]] for scene in pic.scenes
+    ]
     assert pic.scenes[-1]["space"]["lost"] == 0
 
 
@@ -82,26 +107,53 @@ def test_the_quorum_of_three_processes(killed):
 
 def test_the_replica_set_of_a_served_cluster(trace):
     pic = picture("replica-set", recorded(trace))
-    told = [scene["space"] for scene in pic.scenes if scene["kind"] == "ProduceAnswered"][-1]
-    assert [copy["end"] for copy in told["copies"]] == [4, 4, 4] and told["isr"] == [1, 2, 3]
-    assert [each[2] for each in told["told"]] == ["acknowledged"] * 4 and pic.scenes[-1]["space"]["lost"] == 0
+    told = [
+        scene["space"] for scene in pic.scenes if scene["kind"] == "ProduceAnswered"
+    ][-1]
+    assert [copy["end"] for copy in told["copies"]] == [4, 4, 4] and told["isr"] == [
+        1,
+        2,
+        3,
+    ]
+    assert [each[2] for each in told["told"]] == ["acknowledged"] * 4 and pic.scenes[
+        -1
+    ]["space"]["lost"] == 0
     kinds = {scene["kind"] for scene in pic.scenes}
-    assert {"RecordsAppended", "RecordsReplicated", "FollowerFetched", "ProduceAnswered"} <= kinds
+    assert {
+        "RecordsAppended",
+        "RecordsReplicated",
+        "FollowerFetched",
+        "ProduceAnswered",
+    } <= kinds
 
 
 def test_the_quorum_of_a_served_cluster(trace):
     pic = picture("quorum", recorded(trace))
-    roles = [sorted(voter["role"] for voter in scene["space"]["voters"]) for scene in pic.scenes]
-    assert ["controller", "follower", "follower"] in roles and pic.play.cast["part"] == "orders-0"
-    assert "TopicRecord (topic orders)" in str(pic.table()) and pic.scenes[-1]["space"]["two"] == 0
+    roles = [
+        sorted(voter["role"] for voter in scene["space"]["voters"])
+        for scene in pic.scenes
+    ]
+    assert ["controller", "follower", "follower"] in roles and pic.play.cast[
+        "part"
+    ] == "orders-0"
+    assert (
+        "TopicRecord (topic orders)" in str(pic.table())
+        and pic.scenes[-1]["space"]["two"] == 0
+    )
 
 
 @pytest.mark.parametrize("name", ["replica-set", "quorum"])
 def test_the_command_line_shows_them(trace, tmp_path, monkeypatch, capsys, name):
     monkeypatch.setenv("MINIKAFKA_NO_BROWSER", "1")
     page = tmp_path / "page.html"
-    assert main(["demo", "--trace", str(trace), "--picture", name, "--out", str(page)]) == 0
-    assert f"the {name} is in" in capsys.readouterr().out and "orders-0" in page.read_text(encoding="utf-8")
+    assert (
+        main(["demo", "--trace", str(trace), "--picture", name, "--out", str(page)])
+        == 0
+    )
+    assert (
+        f"the {name} is in" in capsys.readouterr().out
+        and "orders-0" in page.read_text(encoding="utf-8")
+    )
     assert main(["demo", "--picture", name]) == 1
     assert "--trace FILE" in capsys.readouterr().err
 
@@ -115,5 +167,8 @@ def test_no_two_texts_overlap(trace, killed, chromium, tmp_path):  # noqa: F811
     page = chromium.new_page(reduced_motion="reduce")
     for name in ("replica-set", "quorum"):
         for path in (trace, killed[0]):
-            assert visit(page, name, picture(name, recorded(path)), tmp_path).overlaps == []
+            assert (
+                visit(page, name, picture(name, recorded(path)), tmp_path).overlaps
+                == []
+            )
     page.close()

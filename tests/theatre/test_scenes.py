@@ -1,5 +1,6 @@
-"""What holds for every picture: it is drawn from its cast and its scenes alone, which are plain JSON, and what is in
-them follows from codes and numbers of the trace, never from the wording of its sentences.
+"""What holds for every picture: it is drawn from its cast and its scenes alone, which
+are plain JSON, and what is in them follows from codes and numbers of the trace, never
+from the wording of its sentences.
 """
 
 import gc
@@ -21,7 +22,9 @@ SENTENCE = ("why", "message")  # what an event says in English
 
 
 def hook_runs():
-    """(picture, trace, options) of the pictures at the top of the lessons: simulated runs, of every kind of picture."""
+    """(picture, trace, options) of the pictures at the top of the lessons: simulated
+    runs, of every kind of picture.
+    """
     runs, make = {}, theatre.picture
     for number, draw in title_pictures.HOOKS.items():
 
@@ -36,8 +39,12 @@ def hook_runs():
 
 
 def a_topic_made_anew():
-    """The broker refuses a batch, and the producer tries again; another batch's answer is lost."""
-    with Cluster(seed=3, faults=[Lose("shop", 1, "Produce", nth=4, answer=True)]) as cluster:
+    """The broker refuses a batch, and the producer tries again; another batch's answer
+    is lost.
+    """
+    with Cluster(
+        seed=3, faults=[Lose("shop", 1, "Produce", nth=4, answer=True)]
+    ) as cluster:
         cluster.create_topic("orders")
         shop = cluster.producer(client_id="shop")
         shop.send("orders", value="a").get()
@@ -51,7 +58,13 @@ def a_member_that_polls_too_late():
     with Cluster(seed=5) as cluster:
         cluster.create_topic("orders", partitions=2)
         late, other = (
-            cluster.consumer("orders", group_id="billing", client_id=name, max_poll_interval_ms=10_000) for name in "AB"
+            cluster.consumer(
+                "orders",
+                group_id="billing",
+                client_id=name,
+                max_poll_interval_ms=10_000,
+            )
+            for name in "AB"
         )
         late.poll(timeout_ms=5000)
         for _ in range(8):
@@ -62,16 +75,29 @@ def a_member_that_polls_too_late():
 
 def killed_at_each_call():
     """What a sweep tells of each run."""
-    ended = [{"run": run, "call": call, "written": [1, run % 2]} for run, call in enumerate(("poll", "add"), 1)]
+    ended = [
+        {"run": run, "call": call, "written": [1, run % 2]}
+        for run, call in enumerate(("poll", "add"), 1)
+    ]
     return [
-        Event(("sweep", each["run"]), 1000 * each["run"], f"run {each['run']}", "RunEnded", None, each)
+        Event(
+            ("sweep", each["run"]),
+            1000 * each["run"],
+            f"run {each['run']}",
+            "RunEnded",
+            None,
+            each,
+        )
         for each in ended
     ]
 
 
 @pytest.fixture(scope="module")
 def runs():
-    eager, seen = groups.classic("range"), groups.classic("cooperative-sticky", seen_by="broker")
+    eager, seen = (
+        groups.classic("range"),
+        groups.classic("cooperative-sticky", seen_by="broker"),
+    )
     names = hostile.simulated()
     return {
         **hook_runs(),
@@ -96,11 +122,16 @@ def runs():
 
 @pytest.fixture(scope="module")
 def pictures(runs):
-    return {run: theatre.picture(kind, trace, **options) for run, (kind, trace, options) in runs.items()}
+    return {
+        run: theatre.picture(kind, trace, **options)
+        for run, (kind, trace, options) in runs.items()
+    }
 
 
 def test_there_is_a_real_run_of_every_kind_of_picture(runs):
-    assert {kind for run, (kind, _, _) in runs.items() if not run.startswith("names")} == set(theatre.PLAYS)
+    assert {
+        kind for run, (kind, _, _) in runs.items() if not run.startswith("names")
+    } == set(theatre.PLAYS)
 
 
 def test_a_picture_redrawn_from_json_is_equal(pictures):
@@ -113,13 +144,21 @@ def test_a_picture_redrawn_from_json_is_equal(pictures):
 
 def frames(pic):
     """Every step as the page draws it, in both layouts, and the last one as SVG."""
-    shapes = [drawing.shapes for width in (WIDE, NARROW) for drawing in pic.drawings(width)]
-    return shapes, [(pic.play.scenario(scene), pic.summary(scene)) for scene in pic.scenes], pic.svg()
+    shapes = [
+        drawing.shapes for width in (WIDE, NARROW) for drawing in pic.drawings(width)
+    ]
+    return (
+        shapes,
+        [(pic.play.scenario(scene), pic.summary(scene)) for scene in pic.scenes],
+        pic.svg(),
+    )
 
 
 def test_a_picture_keeps_neither_the_trace_nor_the_story(pictures):
     for run, pic in pictures.items():
-        assert not [each for each in held_by(pic) if isinstance(each, (Event, Story))], run
+        assert not [
+            each for each in held_by(pic) if isinstance(each, (Event, Story))
+        ], run
 
 
 def test_a_picture_of_somebody_else_has_another_digest(pictures):
@@ -134,28 +173,45 @@ def test_no_sentence_of_the_trace_decides_what_is_shown(runs, pictures):
             options = options | {"beside": reworded(options["beside"])}
         other = theatre.picture(name, reworded(trace), **options)
         assert other.cast == pictures[run].cast, run
-        assert [structure(scene) for scene in other.scenes] == [structure(scene) for scene in pictures[run].scenes], run
+        assert [structure(scene) for scene in other.scenes] == [
+            structure(scene) for scene in pictures[run].scenes
+        ], run
 
 
 def test_the_runs_hold_reasons_of_every_kind(runs):
     """Or the test above could not fail."""
-    assert {event.kind for _, trace, _ in runs.values() for event in trace if "why" in event.detail} == set(REASONS)
+    assert {
+        event.kind
+        for _, trace, _ in runs.values()
+        for event in trace
+        if "why" in event.detail
+    } == set(REASONS)
 
 
 def reworded(trace):
     """The same trace, with "x" for every sentence of an event."""
     return [
-        Event(each.id, each.at, each.node, each.kind, each.cause,
-              each.detail | {name: "x" for name in SENTENCE if name in each.detail})
+        Event(
+            each.id,
+            each.at,
+            each.node,
+            each.kind,
+            each.cause,
+            each.detail | {name: "x" for name in SENTENCE if name in each.detail},
+        )
         for each in trace
-    ]  # fmt: skip
+    ]
 
 
 def structure(told):
     """A scene without its sentences. Of a chapter only its being there counts."""
     if isinstance(told, dict):
         chapter = {"chapter": told["chapter"] is not None} if "chapter" in told else {}
-        return {key: structure(value) for key, value in told.items() if key not in ("sentence", *SENTENCE)} | chapter
+        return {
+            key: structure(value)
+            for key, value in told.items()
+            if key not in ("sentence", *SENTENCE)
+        } | chapter
     return [structure(each) for each in told] if isinstance(told, list) else told
 
 
@@ -164,7 +220,9 @@ def held_by(root):
     seen, found, todo = set(), [], [root]
     while todo:
         each = todo.pop()
-        if id(each) not in seen and not isinstance(each, (type, FunctionType, ModuleType)):
+        if id(each) not in seen and not isinstance(
+            each, (type, FunctionType, ModuleType)
+        ):
             seen.add(id(each))
             found.append(each)
             todo += gc.get_referents(each)

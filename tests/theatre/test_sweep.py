@@ -1,4 +1,6 @@
-"""Small pictures of many runs: one is drawn when it is told, and what went wrong stands in its column."""
+"""Small pictures of many runs: one is drawn when it is told, and what went wrong stands
+in its column.
+"""
 
 import json
 
@@ -17,25 +19,46 @@ def commit_first(consumer, payments):
 
 @pytest.fixture(scope="module")
 def pic():
-    return sweep([killed_at(commit_first, call) for call in range(1, 7)], ["poll", "commit", "add"])
+    return sweep(
+        [killed_at(commit_first, call) for call in range(1, 7)],
+        ["poll", "commit", "add"],
+    )
 
 
-def test_who_commits_first_loses_an_order_when_it_is_killed_between_commit_and_effect(pic):
+def test_who_commits_first_loses_an_order_when_it_is_killed_between_commit_and_effect(
+    pic,
+):
     sentences = [scene["sentence"] for scene in pic.scenes]
-    assert sentences[1] == "Killed on entering call 2, commit, and started again: each order is there once."
-    assert sentences[5] == "Killed on entering call 6, add, and started again: order 1 is missing."
+    assert (
+        sentences[1]
+        == "Killed on entering call 2, commit, and started again: each order is there"
+        " once."
+    )
+    assert (
+        sentences[5]
+        == "Killed on entering call 6, add, and started again: order 1 is missing."
+    )
     assert [scene["trouble"] for scene in pic.scenes] == [False, False, True] * 2
     assert pic.summary(pic.scenes[-1]) == "2 of 6 runs went wrong"
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_runs_killed_at_the_same_call_stand_below_each_other_and_none_before_its_time(pic, width):
+def test_runs_killed_at_the_same_call_stand_below_each_other_and_none_before_its_time(
+    pic, width
+):
     third = pic.drawings(width)[2].shapes
     assert "run/3" in third and "run/4" not in third and "place/5" in third
     last = pic.drawings(width)[-1].shapes
-    wrong = [key for key, shape in last.items() if shape.get("line") == "trouble" and shape["kind"] == "rect"]
+    wrong = [
+        key
+        for key, shape in last.items()
+        if shape.get("line") == "trouble" and shape["kind"] == "rect"
+    ]
     assert wrong == ["run/3", "run/3/0", "run/6", "run/6/1"]
-    assert last["run/3"]["x"] == last["run/6"]["x"] and last["run/3"]["y"] < last["run/6"]["y"]
+    assert (
+        last["run/3"]["x"] == last["run/6"]["x"]
+        and last["run/3"]["y"] < last["run/6"]["y"]
+    )
 
 
 def test_drawn_again_from_its_json_it_is_the_same(pic):

@@ -1,4 +1,6 @@
-"""The transaction timeline: requests, states, markers, the last stable offset, a zombie, and two readers."""
+"""The transaction timeline: requests, states, markers, the last stable offset, a
+zombie, and two readers.
+"""
 
 import shutil
 
@@ -26,43 +28,89 @@ def logs(scene):
 
 
 def test_the_states_are_those_of_the_coordinators_table_that_a_log_may_hold(zombie):
-    told = [scene["space"]["state"] for scene in kinds(zombie, "TransactionStateChanged")]
-    begun = ["Empty", "Ongoing", "Ongoing", "Ongoing", "PrepareCommit", "CompleteCommit"]
-    another = ["Ongoing", "PrepareAbort", "CompleteAbort", "Empty", "Ongoing", "PrepareCommit", "CompleteCommit"]
+    told = [
+        scene["space"]["state"] for scene in kinds(zombie, "TransactionStateChanged")
+    ]
+    begun = [
+        "Empty",
+        "Ongoing",
+        "Ongoing",
+        "Ongoing",
+        "PrepareCommit",
+        "CompleteCommit",
+    ]
+    another = [
+        "Ongoing",
+        "PrepareAbort",
+        "CompleteAbort",
+        "Empty",
+        "Ongoing",
+        "PrepareCommit",
+        "CompleteCommit",
+    ]
     assert told == begun + another
     named = {state for states in STATES for state in states}
-    assert named == {becomes.word for _, _, becomes in STEPS} - {"Dead", "PrepareEpochFence"}
+    assert named == {becomes.word for _, _, becomes in STEPS} - {
+        "Dead",
+        "PrepareEpochFence",
+    }
 
 
 def test_kip_98_every_request_of_a_transaction_is_a_step_in_its_order(zombie):
     commits = first(zombie, "TransactionStateChanged", "PrepareCommit")["step"]
-    asked = [scene["sentence"] for scene in kinds(zombie, "RequestSent") if scene["step"] < commits]
-    begun = [next(number for number, each in enumerate(asked) if f": {api}, to" in each)
-             for api in ("InitProducerId", "AddPartitionsToTxn", "Produce", "TxnOffsetCommit", "EndTxn")]  # fmt: skip
+    asked = [
+        scene["sentence"]
+        for scene in kinds(zombie, "RequestSent")
+        if scene["step"] < commits
+    ]
+    begun = [
+        next(number for number, each in enumerate(asked) if f": {api}, to" in each)
+        for api in (
+            "InitProducerId",
+            "AddPartitionsToTxn",
+            "Produce",
+            "TxnOffsetCommit",
+            "EndTxn",
+        )
+    ]
     assert begun == sorted(begun) and any("AddOffsetsToTxn" in each for each in asked)
     drawn = shapes(zombie, first(zombie, "RequestSent", "EndTxn"))
     assert drawn["producer/0/words"]["text"] == "epoch 0: EndTxn"
 
 
 def test_a_decision_stands_before_any_partition_has_its_marker(zombie):
-    decided, written = first(zombie, "TransactionStateChanged", "PrepareCommit"), kinds(zombie, "MarkerWritten")[:2]
+    decided, written = (
+        first(zombie, "TransactionStateChanged", "PrepareCommit"),
+        kinds(zombie, "MarkerWritten")[:2],
+    )
     assert decided["step"] < written[0]["step"]
     assert [log["joined"] for log in logs(decided)] == ["joined", "joined"]
     assert sorted(log["joined"] for log in logs(written[0])) == ["joined", "marker"]
     assert [log["joined"] for log in logs(written[1])] == ["marker", "marker"]
-    assert first(zombie, "TransactionStateChanged", "CompleteCommit")["step"] > written[1]["step"]
+    assert (
+        first(zombie, "TransactionStateChanged", "CompleteCommit")["step"]
+        > written[1]["step"]
+    )
 
 
 def test_the_last_stable_offset_is_the_one_that_the_leader_tells(zombie, too_slow):
-    for pic, run in ((zombie, transactions.zombie()), (too_slow, transactions.too_slow())):
+    for pic, run in (
+        (zombie, transactions.zombie()),
+        (too_slow, transactions.too_slow()),
+    ):
         told = kinds(pic, "LastStableOffsetAdvanced")
         assert told
         for scene in told:
             event = next(event for event in run if event.id == tuple(scene["event"]))
-            assert logs(scene)[event.detail["partition"]]["last_stable_offset"] == event.detail["last_stable_offset"]
+            assert (
+                logs(scene)[event.detail["partition"]]["last_stable_offset"]
+                == event.detail["last_stable_offset"]
+            )
 
 
-def test_an_open_transaction_holds_the_last_stable_offset_back_for_records_of_others_too(zombie):
+def test_an_open_transaction_holds_the_last_stable_offset_back_for_records_of_others_too(
+    zombie,
+):
     plain = first(zombie, "RecordsAppended", "of no transaction")
     assert [record[1] for record in logs(plain)[0]["records"]][2:] == ["20", "plain"]
     aborts = first(zombie, "TransactionStateChanged", "PrepareAbort")
@@ -72,15 +120,29 @@ def test_an_open_transaction_holds_the_last_stable_offset_back_for_records_of_ot
 def test_an_aborted_record_stays_in_the_log_and_a_marker_has_an_offset(zombie):
     records = logs(zombie.scenes[-1])[0]["records"]
     assert [[record[0], record[3]] for record in records] == [
-        [0, "committed"], [1, "COMMIT"], [2, "aborted"], [3, ""], [4, "ABORT"], [5, "committed"], [6, "COMMIT"],
-    ]  # fmt: skip
+        [0, "committed"],
+        [1, "COMMIT"],
+        [2, "aborted"],
+        [3, ""],
+        [4, "ABORT"],
+        [5, "committed"],
+        [6, "COMMIT"],
+    ]
     drawn = shapes(zombie, zombie.scenes[-1])
     assert drawn["record/payments-0/2/cross"]["line"] == "trouble"
-    assert drawn["record/payments-0/0"]["fill"] == "actor1" and drawn["record/payments-0/5"]["fill"] == "actor2"
+    assert (
+        drawn["record/payments-0/0"]["fill"] == "actor1"
+        and drawn["record/payments-0/5"]["fill"] == "actor2"
+    )
 
 
-def test_only_the_reader_of_everything_is_handed_what_is_aborted_and_neither_a_marker(zombie):
-    read = {name: [record[2] for record in found] for name, found in zombie.scenes[-1]["space"]["readers"]}
+def test_only_the_reader_of_everything_is_handed_what_is_aborted_and_neither_a_marker(
+    zombie,
+):
+    read = {
+        name: [record[2] for record in found]
+        for name, found in zombie.scenes[-1]["space"]["readers"]
+    }
     assert sorted(read["uncommitted"]) == ["10 euros", "10 euros", "20", "30", "plain"]
     assert sorted(read["committed"]) == ["10 euros", "10 euros", "30", "plain"]
     assert shapes(zombie, zombie.scenes[-1])["lamp"]["fill"] == "good"
@@ -89,15 +151,22 @@ def test_only_the_reader_of_everything_is_handed_what_is_aborted_and_neither_a_m
 
 def test_the_lamp_turns_red_when_a_reader_of_committed_records_is_handed_an_aborted_one():
     broken = [
-        Event(each.id, each.at, "committed", each.kind, each.cause, each.detail)
-        if each.kind == "RecordsPolled" and each.node == "uncommitted" else each for each in transactions.zombie()
-    ]  # fmt: skip
+        (
+            Event(each.id, each.at, "committed", each.kind, each.cause, each.detail)
+            if each.kind == "RecordsPolled" and each.node == "uncommitted"
+            else each
+        )
+        for each in transactions.zombie()
+    ]
     pic = picture("transaction", broken)
     assert shapes(pic, pic.scenes[-1])["lamp"]["fill"] == "trouble"
 
 
 def test_offsets_of_a_group_are_pending_until_the_transaction_commits(zombie):
-    pending, counts = first(zombie, "OffsetPending"), first(zombie, "PendingOffsetCommitted")
+    pending, counts = (
+        first(zombie, "OffsetPending"),
+        first(zombie, "PendingOffsetCommitted"),
+    )
     assert pending["space"]["offsets"] == ["copy", "orders-0", 1, "pending"]
     decided = first(zombie, "TransactionStateChanged", "PrepareCommit")
     assert pending["step"] < decided["step"] < counts["step"]
@@ -105,9 +174,14 @@ def test_offsets_of_a_group_are_pending_until_the_transaction_commits(zombie):
 
 
 def test_a_zombie_knows_nothing_until_it_asks_and_is_fenced_by_its_epoch(zombie):
-    came, fenced = first(zombie, "TransactionStateChanged", "had an older one"), first(zombie, "ProducerFenced")
+    came, fenced = (
+        first(zombie, "TransactionStateChanged", "had an older one"),
+        first(zombie, "ProducerFenced"),
+    )
     assert came["space"]["producers"] == [["shop", 0, "zombie"], ["another", 2, "idle"]]
-    assert fenced["space"]["producers"][0] == ["shop", 0, "fenced"] and fenced["trouble"]
+    assert (
+        fenced["space"]["producers"][0] == ["shop", 0, "fenced"] and fenced["trouble"]
+    )
     assert "shop is refused: its epoch is 0, and 2 is the newest" in fenced["sentence"]
     assert shapes(zombie, fenced)["producer/0/chip/word"]["text"] == "fenced"
 
@@ -120,23 +194,37 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fenced(to
 
 
 def test_what_brokers_alone_tell_is_enough_for_logs_and_states(zombie):
-    seen = [Event.from_json(event.to_json()) for event in transactions.zombie() if event.node.startswith("broker ")]
+    seen = [
+        Event.from_json(event.to_json())
+        for event in transactions.zombie()
+        if event.node.startswith("broker ")
+    ]
     last = picture("transaction", seen).scenes[-1]["space"]
     assert [[record[0], record[3]] for record in last["logs"][0]["records"]] == [
         [record[0], record[3]] for record in logs(zombie.scenes[-1])[0]["records"]
     ]
-    assert (last["state"], last["epoch"], last["producers"]) == ("CompleteCommit", 2, [])
+    assert (last["state"], last["epoch"], last["producers"]) == (
+        "CompleteCommit",
+        2,
+        [],
+    )
 
 
 def test_it_is_the_picture_of_a_run_with_transactions():
     assert fitting(transactions.too_slow()) == "transaction"
-    assert picture("transaction", transactions.zombie(), transactional_id="other").scenes == []
+    assert (
+        picture("transaction", transactions.zombie(), transactional_id="other").scenes
+        == []
+    )
 
 
 def test_no_future_is_drawn(zombie):
     early = shapes(zombie, first(zombie, "RecordsAppended"))
     assert "producer/1" not in early and "record/payments-0/1" not in early
-    assert early["state/Ongoing"]["line"] == "ink" and early["state/PrepareCommit"]["line"] == "rule"
+    assert (
+        early["state/Ongoing"]["line"] == "ink"
+        and early["state/PrepareCommit"]["line"] == "rule"
+    )
 
 
 def test_names_are_text_whatever_they_hold():
@@ -155,7 +243,9 @@ def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
     from tests.theatre.overlaps import visit
 
     runs = {"zombie": transactions.zombie(), "too slow": transactions.too_slow()}
-    runs["long names"] = transactions.zombie(name="shop " * 30, topic="t" * 200, value="10 euros " * 20)
+    runs["long names"] = transactions.zombie(
+        name="shop " * 30, topic="t" * 200, value="10 euros " * 20
+    )
     with running_chromium() as browser:
         page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
         found = []
@@ -167,5 +257,8 @@ def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
 
 
 def test_both_layouts_have_the_same_height(zombie):
-    heights = {max(drawing.bottom for drawing in zombie.drawings(width)) for width in (920, NARROW)}
+    heights = {
+        max(drawing.bottom for drawing in zombie.drawings(width))
+        for width in (920, NARROW)
+    }
     assert len(heights) == 1 and max(heights) <= 500

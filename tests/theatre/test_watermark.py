@@ -1,4 +1,6 @@
-"""Event time and watermark: the picture of what Spark did with twelve orders (tests/spark lets Spark do it again)."""
+"""Event time and watermark: the picture of what Spark did with twelve orders
+(tests/spark lets Spark do it again).
+"""
 
 import json
 import re
@@ -7,7 +9,14 @@ from html import unescape
 import pytest
 
 from minikafka import predict
-from minikafka.course.experiments.lesson_18_event_time import ORDERS, RECORDED, Batch, Seen, later, trace
+from minikafka.course.experiments.lesson_18_event_time import (
+    ORDERS,
+    RECORDED,
+    Batch,
+    Seen,
+    later,
+    trace,
+)
 from minikafka.theatre.drawing import NARROW, WIDE
 from tests.chromium import running_chromium
 
@@ -44,7 +53,11 @@ COMPLETE = Seen(
 
 
 def at(pic, kind, order=None):
-    return next(each for each in pic.scenes if each["kind"] == kind and (order or "") in each["sentence"])
+    return next(
+        each
+        for each in pic.scenes
+        if each["kind"] == kind and (order or "") in each["sentence"]
+    )
 
 
 def window(scene, begin):
@@ -52,10 +65,20 @@ def window(scene, begin):
 
 
 def asked():
-    question = predict("What becomes of H?", {"it counts": "It came in time.", "it is dropped": "It came too late."})
+    question = predict(
+        "What becomes of H?",
+        {"it counts": "It came in time.", "it is dropped": "It came too late."},
+    )
 
     def answer(events):
-        return 1 if any(each.kind == "RowCounted" and each.detail["order"] == "H" for each in events) else None
+        return (
+            1
+            if any(
+                each.kind == "RowCounted" and each.detail["order"] == "H"
+                for each in events
+            )
+            else None
+        )
 
     return RECORDED.play(question, surprise=is_h, answer=answer)
 
@@ -67,7 +90,10 @@ def is_h(event):
 def test_an_order_of_a_window_that_ended_before_the_watermark_counts_in_the_micro_batch_that_writes_it():
     pic = RECORDED.play()
     counted, written = at(pic, "RowCounted", "H,"), at(pic, "WindowWritten")
-    assert "is past this window's end, and yet it counts" in counted["sentence"] and "order/H" in counted["light"]
+    assert (
+        "is past this window's end, and yet it counts" in counted["sentence"]
+        and "order/H" in counted["light"]
+    )
     assert counted["step"] < written["step"] and window(written, 0)["written"] == [3]
     assert pic.scenes[-1]["space"]["dropped"] == 0
 
@@ -75,21 +101,39 @@ def test_an_order_of_a_window_that_ended_before_the_watermark_counts_in_the_micr
 def test_one_micro_batch_later_it_is_dropped_because_the_watermark_had_moved():
     pic = DROPPED.play()
     gone = at(pic, "RowDropped")
-    assert gone["trouble"] and window(gone, 0)["lost"] == ["H"] and window(pic.scenes[-1], 0)["written"] == [2]
+    assert (
+        gone["trouble"]
+        and window(gone, 0)["lost"] == ["H"]
+        and window(pic.scenes[-1], 0)["written"] == [2]
+    )
     assert pic.scenes[gone["because"]]["kind"] == "WatermarkMoved"
     assert "08:11" in pic.scenes[gone["because"]]["sentence"]
-    assert pic._drawing(gone["step"], WIDE).shapes["lamp/word"]["text"] == "1 order dropped"
+    assert (
+        pic._drawing(gone["step"], WIDE).shapes["lamp/word"]["text"]
+        == "1 order dropped"
+    )
 
 
 def test_a_window_is_forgotten_when_it_is_over_and_complete_mode_forgets_none():
-    assert [each["forgotten"] for each in RECORDED.play().scenes[-1]["space"]["windows"]] == [True, True, False, False]
-    assert [each["forgotten"] for each in UPDATE.play().scenes[-1]["space"]["windows"]] == [True, True, False, False]
-    assert not any(each["forgotten"] for each in COMPLETE.play().scenes[-1]["space"]["windows"])
+    assert [
+        each["forgotten"] for each in RECORDED.play().scenes[-1]["space"]["windows"]
+    ] == [True, True, False, False]
+    assert [
+        each["forgotten"] for each in UPDATE.play().scenes[-1]["space"]["windows"]
+    ] == [True, True, False, False]
+    assert not any(
+        each["forgotten"] for each in COMPLETE.play().scenes[-1]["space"]["windows"]
+    )
 
 
 def test_update_writes_a_window_each_time_it_has_changed_and_complete_writes_all():
     last = UPDATE.play().scenes[-1]
-    assert [window(last, begin)["written"] for begin in (0, 10, 20, 30)] == [[2, 3], [1, 3], [1, 3], [3]]
+    assert [window(last, begin)["written"] for begin in (0, 10, 20, 30)] == [
+        [2, 3],
+        [1, 3],
+        [1, 3],
+        [3],
+    ]
     assert window(COMPLETE.play().scenes[-1], 0)["written"] == [2, 2, 3, 3]
 
 
@@ -107,7 +151,11 @@ def test_an_order_comes_a_micro_batch_later_and_from_the_last_one_goes_back():
 def test_nothing_closed_is_shaded_while_a_prediction_is_open():
     pic = asked()
     assert pic.scenes[pic.prediction.stop]["kind"] != "RowDropped"
-    assert at(pic, "RowCounted", "H,")["step"] == pic.prediction.stop + 1 == pic.prediction.decided
+    assert (
+        at(pic, "RowCounted", "H,")["step"]
+        == pic.prediction.stop + 1
+        == pic.prediction.decided
+    )
     for width in (WIDE, NARROW):
         shapes = pic._drawing(pic.prediction.stop, width).shapes
         assert not any(key.startswith("closed/") for key in shapes)
@@ -119,7 +167,9 @@ def test_it_is_drawn_anew_from_its_json():
         cast, scenes = json.loads(json.dumps([pic.cast, pic.scenes]))
         again = type(pic)(type(pic.play), cast, scenes)
         for width in (WIDE, NARROW):
-            for mine, other in zip(pic.drawings(width), again.drawings(width), strict=True):
+            for mine, other in zip(
+                pic.drawings(width), again.drawings(width), strict=True
+            ):
                 assert mine.shapes == other.shapes and mine.bottom <= 460
 
 
@@ -136,7 +186,13 @@ def live(monkeypatch):
 
     def rerun(orders, mode, delay):
         asked_for.append((tuple(orders), mode, delay))
-        return trace(DROPPED if tuple(orders) == LATE else UPDATE if mode == "update" else RECORDED)
+        return trace(
+            DROPPED
+            if tuple(orders) == LATE
+            else UPDATE
+            if mode == "update"
+            else RECORDED
+        )
 
     made = WatermarkLive(rerun, later, ORDERS, ("append", "update", "complete"))
     made.asked_for = asked_for
@@ -148,18 +204,26 @@ def test_a_click_on_an_order_lets_it_come_a_micro_batch_later(live):
     live.stage.clicked.value = json.dumps({"act": "later H", "at": 0, "turn": 1})
     assert live.asked_for[-1] == (LATE, "append", 10) and live.picture.digest != before
     assert "A B C D E F G I J K H L" in live.line.value
-    sent = json.loads(unescape(re.search(r'data-play="(.*?)"', live.stage.data.value)[1]))
-    begins = at(live.picture, "MicroBatchBegan", "G, I and J")["step"]  # the first micro-batch that differs
+    sent = json.loads(
+        unescape(re.search(r'data-play="(.*?)"', live.stage.data.value)[1])
+    )
+    # the first micro-batch that differs
+    begins = at(live.picture, "MicroBatchBegan", "G, I and J")["step"]
     assert sent["begin"] == begins - 1
     live.reset()
-    assert live.asked_for[-1] == (ORDERS, "append", 10) and live.picture.digest == before
+    assert (
+        live.asked_for[-1] == (ORDERS, "append", 10) and live.picture.digest == before
+    )
 
 
 def test_mode_and_delay_are_levers_that_print_their_line(live):
     live.mode.value = "update"
     live.delay.value = 20
     assert live.asked_for[-1] == (ORDERS, "update", 20)
-    assert ".outputMode(&quot;update&quot;)" in live.line.value and "20 minutes" in live.line.value
+    assert (
+        ".outputMode(&quot;update&quot;)" in live.line.value
+        and "20 minutes" in live.line.value
+    )
 
 
 def test_a_run_that_fails_is_told_and_the_picture_and_the_orders_stay(live):
@@ -168,13 +232,18 @@ def test_a_run_that_fails_is_told_and_the_picture_and_the_orders_stay(live):
 
     before, live.rerun = live.picture.digest, stopped
     live.press("H")
-    assert "Spark has stopped" in live.line.value and "Spark has stopped" in live.stage.data.value
+    assert (
+        "Spark has stopped" in live.line.value
+        and "Spark has stopped" in live.stage.data.value
+    )
     assert live.picture.digest == before and live.orders == ORDERS
 
 
 def test_each_order_of_a_live_picture_is_a_lever(live):
     shapes = live.picture._drawing(len(live.picture.scenes) - 1, WIDE).shapes
-    assert {shape["act"] for shape in shapes.values() if "act" in shape} == {f"later {name}" for name, _ in ORDERS}
+    assert {shape["act"] for shape in shapes.values() if "act" in shape} == {
+        f"later {name}" for name, _ in ORDERS
+    }
 
 
 # -- in a browser
@@ -188,12 +257,23 @@ def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
     axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
     from tests.theatre.overlaps import visit
 
-    shown = {"asked": asked(), "dropped": DROPPED.play(live=True), "update": UPDATE.play(), "complete": COMPLETE.play()}
+    shown = {
+        "asked": asked(),
+        "dropped": DROPPED.play(live=True),
+        "update": UPDATE.play(),
+        "complete": COMPLETE.play(),
+    }
     chosen = list(shown)[:2] if theme == "light" else list(shown)[2:]
     with running_chromium() as browser:
         page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        found = [visit(page, name, shown[name], tmp_path, axe_api.Axe()) for name in chosen]
+        found = [
+            visit(page, name, shown[name], tmp_path, axe_api.Axe()) for name in chosen
+        ]
     assert not errors
-    assert not [line for each in found for line in (*each.overlaps, *each.verdicts, *each.violations)]
+    assert not [
+        line
+        for each in found
+        for line in (*each.overlaps, *each.verdicts, *each.violations)
+    ]

@@ -7,7 +7,10 @@ from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.wire.errors import KafkaError
 from tests.simulation.replication_schedules import QUICK
 
-INTERNAL = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
+INTERNAL = {
+    "transaction.state.log.num.partitions": 1,
+    "offsets.topic.num.partitions": 1,
+}
 
 
 def three(topic="payments"):
@@ -15,7 +18,12 @@ def three(topic="payments"):
     cluster = Cluster(brokers=3, seed=5, configs=QUICK | INTERNAL)
     cluster.create_topic(topic, partitions=2, replication_factor=3)
     readers = [
-        cluster.consumer(topic, client_id=name, auto_offset_reset="earliest", isolation_level=f"read_{name}")
+        cluster.consumer(
+            topic,
+            client_id=name,
+            auto_offset_reset="earliest",
+            isolation_level=f"read_{name}",
+        )
         for name in ("uncommitted", "committed")
     ]
     return cluster, readers
@@ -35,16 +43,21 @@ def transactional(cluster, client_id, **config):
 
 @cache
 def zombie(name="shop", topic="payments", value="10 euros"):
-    """A transaction commits, with a group's offsets. In the second one its producer freezes; another one comes, and the
-    first one goes on.
+    """A transaction commits, with a group's offsets. In the second one its producer
+    freezes; another one comes, and the first one goes on.
     """
     cluster, readers = three(topic)
     with cluster:
         cluster.create_topic("orders", replication_factor=3)
         feeder = cluster.producer(client_id="feeder")
         feeder.send("orders", value="order").get()
-        source = cluster.consumer("orders", group_id="copy", client_id="copier", auto_offset_reset="earliest",
-                                  enable_auto_commit=False)  # fmt: skip
+        source = cluster.consumer(
+            "orders",
+            group_id="copy",
+            client_id="copier",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        )
         while not source.poll(timeout_ms=1000):
             pass
         shop = transactional(cluster, name)
@@ -52,7 +65,8 @@ def zombie(name="shop", topic="payments", value="10 euros"):
         for number in range(2):
             shop.send(topic, value=value, partition=number)
         shop.send_offsets_to_transaction(
-            {TopicPartition("orders", 0): OffsetAndMetadata(1, "")}, source.group_metadata()
+            {TopicPartition("orders", 0): OffsetAndMetadata(1, "")},
+            source.group_metadata(),
         )
         shop.commit_transaction()
         cluster.run_ms(500)

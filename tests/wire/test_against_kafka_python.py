@@ -1,4 +1,6 @@
-"""kafka-python has its own encoders, which real clients use against us: the frames are equal, headers included."""
+"""kafka-python has its own encoders, which real clients use against us: the frames are
+equal, headers included.
+"""
 
 from importlib import import_module
 from pkgutil import walk_packages
@@ -18,30 +20,47 @@ for module in walk_packages(kafka.protocol.__path__, "kafka.protocol."):
     if not module.name.startswith(("kafka.protocol.old", "kafka.protocol.generate")):
         import_module(module.name)
 CLASSES = {cls.__name__: cls for cls in ApiMessage.__subclasses__()}
-SHARED_VERSIONS = [(api, version) for api, version in VERSIONS if f"{api}Request" in CLASSES]
+SHARED_VERSIONS = [
+    (api, version) for api, version in VERSIONS if f"{api}Request" in CLASSES
+]
 some = settings(max_examples=8)
 BETWEEN_NODES = {
-    "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "AlterPartition",
-    "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds", "AssignReplicasToDirs", "FetchSnapshot",
-}  # fmt: skip
+    "Vote",
+    "BeginQuorumEpoch",
+    "EndQuorumEpoch",
+    "AlterPartition",
+    "BrokerRegistration",
+    "BrokerHeartbeat",
+    "AllocateProducerIds",
+    "AssignReplicasToDirs",
+    "FetchSnapshot",
+}
 
 
 def build(cls: Any, struct: Struct, version: int, body: dict[str, Any]) -> Any:
-    """kafka-python's object with the same values. It has a class for each struct and wants every field."""
+    """kafka-python's object with the same values. It has a class for each struct and
+    wants every field.
+    """
     values = {}
     for f in struct.fields:
         value = body[f.attribute]
         if version not in f.versions or (f.tag is not None and f.is_default(value)):
             continue
         if f.struct and f.array and value is not None:
-            value = [build(getattr(cls, f.type), f.struct, version, item) for item in value]
+            value = [
+                build(getattr(cls, f.type), f.struct, version, item) for item in value
+            ]
         elif f.struct and value is not None:
             value = build(getattr(cls, f.type), f.struct, version, value)
         elif f.type == "uuid":
             value = UUID(bytes=value)
         name = f.attribute
-        if name not in cls._struct.fields or name == "authorized_operations":  # to kafka-python sets, partly renamed
-            name, value = "authorized_operations", {bit for bit in range(32) if value >> bit & 1}
+        # to kafka-python sets, partly renamed
+        if name not in cls._struct.fields or name == "authorized_operations":
+            name, value = (
+                "authorized_operations",
+                {bit for bit in range(32) if value >> bit & 1},
+            )
         values[name] = value
     return cls(version=version, **values)
 
@@ -53,9 +72,13 @@ def test_requests_have_kafka_pythons_bytes(api, version):
     @some
     @given(bodies(schema, version))
     def holds(body):
-        theirs = build(CLASSES[schema.name], schema.struct, version, full(schema.struct, body))
+        theirs = build(
+            CLASSES[schema.name], schema.struct, version, full(schema.struct, body)
+        )
         theirs.with_header(7, "me")
-        assert b"".join(encode_request(api, version, 7, "me", body)) == theirs.encode(header=True)
+        assert b"".join(encode_request(api, version, 7, "me", body)) == theirs.encode(
+            header=True
+        )
 
     holds()
 
@@ -67,9 +90,13 @@ def test_responses_have_kafka_pythons_bytes(api, version):
     @some
     @given(bodies(schema, version))
     def holds(body):
-        theirs = build(CLASSES[schema.name], schema.struct, version, full(schema.struct, body))
+        theirs = build(
+            CLASSES[schema.name], schema.struct, version, full(schema.struct, body)
+        )
         theirs.with_header(7)
-        assert b"".join(encode_response(api, version, 7, body)) == theirs.encode(header=True)
+        assert b"".join(encode_response(api, version, 7, body)) == theirs.encode(
+            header=True
+        )
 
     holds()
 
@@ -78,6 +105,13 @@ def test_kafka_python_knows_what_clients_send_but_nothing_of_kip_848_and_of_what
     for api in API.values():
         for schema in (api.request, api.response):
             if schema.name in CLASSES:
-                assert set(schema.versions) <= set(range(CLASSES[schema.name].max_version + 1))
+                assert set(schema.versions) <= set(
+                    range(CLASSES[schema.name].max_version + 1)
+                )
     missing = {api for api in API if f"{api}Request" not in CLASSES}
-    assert missing == {"ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "UnregisterBroker", *BETWEEN_NODES}
+    assert missing == {
+        "ConsumerGroupHeartbeat",
+        "ConsumerGroupDescribe",
+        "UnregisterBroker",
+        *BETWEEN_NODES,
+    }

@@ -1,4 +1,6 @@
-"""kio, an independent implementation, writes the same bytes and reads the same values."""
+"""kio, an independent implementation, writes the same bytes and reads the same
+values.
+"""
 
 import dataclasses
 import datetime
@@ -35,7 +37,9 @@ some = settings(max_examples=12)
 def plain(value: Any) -> Any:
     """kio's value as ours: it has richer types for times, uuids and error codes."""
     if dataclasses.is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {
+            f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)
+        }
     if isinstance(value, tuple):
         return [plain(item) for item in value]
     if isinstance(value, uuid.UUID):
@@ -48,12 +52,15 @@ def plain(value: Any) -> Any:
 
 
 def same(ours: Any, theirs: Any) -> bool:
-    """Whether the values agree in all fields that kio has at this version. It leaves units out of names, and calls no
-    field as Python calls a function.
+    """Whether the values agree in all fields that kio has at this version. It leaves
+    units out of names, and calls no field as Python calls a function.
     """
     if isinstance(theirs, dict) and isinstance(ours, dict):
         plainly = {name: name.rstrip("_") for name in theirs}
-        names = {name: plain if plain in ours else f"{plain}_ms" for name, plain in plainly.items()}
+        names = {
+            name: plain if plain in ours else f"{plain}_ms"
+            for name, plain in plainly.items()
+        }
         return all(same(ours[names[name]], theirs[name]) for name in theirs)
     if isinstance(theirs, list) and isinstance(ours, list):
         return len(ours) == len(theirs) and all(map(same, ours, theirs))
@@ -66,7 +73,15 @@ def kio(name: str, version: int, kind: EntityType) -> tuple[Any, Any]:
     return entity_reader(entity), entity_writer(entity)
 
 
-def check(schema: Schema, version: int, body: dict[str, Any], data: bytes, at: int, reader: Any, writer: Any) -> None:
+def check(
+    schema: Schema,
+    version: int,
+    body: dict[str, Any],
+    data: bytes,
+    at: int,
+    reader: Any,
+    writer: Any,
+) -> None:
     """`data` is what we wrote; the message begins at `at`."""
     theirs, size = reader(data, at)
     assert at + size == len(data)
@@ -95,7 +110,12 @@ def test_requests_have_kios_bytes_in_both_directions(api, version):
         header = 8 + 2 + len("me") + API[api].flexible(version)
         check(schema, version, body, frame, header, reader, writer)
         request = decode_request(frame)
-        assert (request.api.name, request.version, request.correlation_id, request.client_id) == (api, version, 7, "me")
+        assert (
+            request.api.name,
+            request.version,
+            request.correlation_id,
+            request.client_id,
+        ) == (api, version, 7, "me")
         assert read(request.body) == full(schema.struct, body)
 
     holds()
@@ -119,7 +139,10 @@ def test_responses_have_kios_bytes_in_both_directions(api, version):
     holds()
 
 
-@pytest.mark.parametrize(("name", "version"), [(name, v) for name, schema in DATA.items() for v in schema.versions])
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [(name, v) for name, schema in DATA.items() for v in schema.versions],
+)
 def test_bare_messages_have_kios_bytes_in_both_directions(name, version):
     schema = DATA[name]
     reader, writer = kio(snake_case(name), version, EntityType.data)
@@ -138,5 +161,7 @@ def test_kio_knows_every_version_we_serve_but_no_record_of_the_metadata_log():
     """Those are checked against Apache Kafka's DumpLogSegments."""
     known = {snake_case(api): set(API[api].request.versions) for api in API}
     known |= {snake_case(name): set(schema.versions) for name, schema in DATA.items()}
-    assert all(versions <= set(schema_name_map[name]) for name, versions in known.items())
+    assert all(
+        versions <= set(schema_name_map[name]) for name, versions in known.items()
+    )
     assert not {snake_case(name) for name in RECORD} & set(schema_name_map)

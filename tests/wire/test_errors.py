@@ -13,5 +13,8 @@ def test_every_error_code_of_apache_kafka_has_its_name_and_says_whether_to_try_a
 def test_an_error_is_found_by_its_code_and_raised_with_a_reason():
     error = Error(3)
     assert error is Error.UNKNOWN_TOPIC_OR_PARTITION
-    assert str(KafkaError(error)) == "UNKNOWN_TOPIC_OR_PARTITION: This server does not host this topic-partition."
+    assert (
+        str(KafkaError(error))
+        == "UNKNOWN_TOPIC_OR_PARTITION: This server does not host this topic-partition."
+    )
     assert KafkaError(error, "no topic orders").message == "no topic orders"

@@ -1,4 +1,6 @@
-"""What the protocol promises beyond the bytes of well-formed messages: versions, missing fields, hostile bytes."""
+"""What the protocol promises beyond the bytes of well-formed messages: versions,
+missing fields, hostile bytes.
+"""
 
 import pytest
 from hypothesis import given
@@ -14,13 +16,20 @@ from minikafka.wire.messages import (
     encode_response,
     encode_versioned,
 )
-from minikafka.wire.primitives import DecodeError, EncodeError, read_unsigned_varint, unsigned_varint
+from minikafka.wire.primitives import (
+    DecodeError,
+    EncodeError,
+    read_unsigned_varint,
+    unsigned_varint,
+)
 from minikafka.wire.schema import Message
 from tests.wire.examples import VERSIONS
 
 ONE_BATCH = {
     "acks": -1,
-    "topic_data": [{"name": "orders", "partition_data": [{"index": 0, "records": b"a batch"}]}],
+    "topic_data": [
+        {"name": "orders", "partition_data": [{"index": 0, "records": b"a batch"}]}
+    ],
 }
 
 
@@ -30,7 +39,9 @@ def test_an_item_that_was_encoded_before_is_written_as_it_is():
     for version in API["Metadata"].response.versions:
         encoded = API["Metadata"].response.encode_item(version, "topics", topic)
         whole, by_item = ({"topics": [topic, each]} for each in (topic, encoded))
-        assert encode_response("Metadata", version, 7, whole) == encode_response("Metadata", version, 7, by_item)
+        assert encode_response("Metadata", version, 7, whole) == encode_response(
+            "Metadata", version, 7, by_item
+        )
 
 
 def request(api, version, body, client_id="me"):
@@ -46,16 +57,33 @@ def response(api, version, body):
 
 def test_kip_482_a_tagged_field_is_written_only_where_it_differs_from_its_default():
     absent = response("ApiVersions", 3, {})
-    assert response("ApiVersions", 3, {"finalized_features_epoch": -1, "supported_features": []}) == absent
-    assert response("ApiVersions", 3, {"finalized_features_epoch": 0}) == absent[:-1] + b"\x01\x01\x08" + bytes(8)
+    assert (
+        response(
+            "ApiVersions", 3, {"finalized_features_epoch": -1, "supported_features": []}
+        )
+        == absent
+    )
+    assert response("ApiVersions", 3, {"finalized_features_epoch": 0}) == absent[
+        :-1
+    ] + b"\x01\x01\x08" + bytes(8)
 
 
 def test_kip_482_a_struct_of_defaults_is_a_default_however_it_is_spelled():
     def fetched(**leader):
-        topics = [{"topic": "orders", "partitions": [{"records": b"", "current_leader": leader}]}]
+        topics = [
+            {
+                "topic": "orders",
+                "partitions": [{"records": b"", "current_leader": leader}],
+            }
+        ]
         return response("Fetch", 12, {"responses": topics})
 
-    assert fetched() == fetched(leader_id=-1) == fetched(leader_id=-1, leader_epoch=-1) != fetched(leader_epoch=0)
+    assert (
+        fetched()
+        == fetched(leader_id=-1)
+        == fetched(leader_id=-1, leader_epoch=-1)
+        != fetched(leader_epoch=0)
+    )
 
 
 def test_kip_482_unknown_tagged_fields_are_skipped():
@@ -80,7 +108,12 @@ def test_kip_511_the_header_of_an_api_versions_response_is_the_same_in_every_ver
 def test_the_client_id_of_a_header_is_never_compact_and_may_be_null():
     for version in (8, 9):
         assert request("Produce", version, ONE_BATCH)[8:12] == b"\x00\x02me"
-        assert decode_request(request("Produce", version, ONE_BATCH, client_id=None)).client_id is None
+        assert (
+            decode_request(
+                request("Produce", version, ONE_BATCH, client_id=None)
+            ).client_id
+            is None
+        )
 
 
 # Versions
@@ -88,11 +121,21 @@ def test_the_client_id_of_a_header_is_never_compact_and_may_be_null():
 
 def test_a_request_of_an_unknown_version_or_api_tells_what_its_header_says():
     for key, version in ((18, 99), (0, 2), (999, 0)):
-        frame = key.to_bytes(2) + version.to_bytes(2) + (7).to_bytes(4) + b"\x00\x02me" + b"\x00whatever"
+        frame = (
+            key.to_bytes(2)
+            + version.to_bytes(2)
+            + (7).to_bytes(4)
+            + b"\x00\x02me"
+            + b"\x00whatever"
+        )
         with pytest.raises(UnsupportedVersion) as caught:
             decode_request(frame)
         refused = caught.value
-        assert (refused.api_key, refused.version, refused.correlation_id) == (key, version, 7)
+        assert (refused.api_key, refused.version, refused.correlation_id) == (
+            key,
+            version,
+            7,
+        )
 
 
 def test_a_header_that_is_cut_off_still_tells_the_version_it_asked_for():
@@ -103,9 +146,15 @@ def test_a_header_that_is_cut_off_still_tells_the_version_it_asked_for():
 
 def test_a_field_that_a_version_lacks_reads_as_its_default():
     topics = [{"name": "orders", "partition_responses": [{"index": 0}]}]
-    _, old = decode_response("Produce", 3, response("Produce", 3, {"responses": topics}))
+    _, old = decode_response(
+        "Produce", 3, response("Produce", 3, {"responses": topics})
+    )
     partition = old.responses[0].partition_responses[0]
-    assert (partition.log_start_offset, partition.record_errors, partition.error_message) == (-1, [], None)
+    assert (
+        partition.log_start_offset,
+        partition.record_errors,
+        partition.error_message,
+    ) == (-1, [], None)
     assert partition.current_leader.leader_id == -1
     with pytest.raises(AttributeError, match="has no field leader"):
         print(partition.leader)
@@ -119,17 +168,23 @@ def test_a_default_that_is_a_list_is_not_shared():
 
 
 def test_setting_a_field_that_a_version_lacks_is_an_error_unless_kafka_lets_it_be_ignored():
-    with pytest.raises(EncodeError, match=r"CoordinatorKeys is set, but version 3 does not have it"):
+    with pytest.raises(
+        EncodeError, match=r"CoordinatorKeys is set, but version 3 does not have it"
+    ):
         request("FindCoordinator", 3, {"coordinator_keys": ["billing"]})
     request("FindCoordinator", 3, {"key": "billing", "coordinator_keys": []})
     assert request("Fetch", 6, {"session_epoch": 3}) == request("Fetch", 6, {})
-    with pytest.raises(EncodeError, match="ReplicaState is set, but version 12 does not have it"):
+    with pytest.raises(
+        EncodeError, match="ReplicaState is set, but version 12 does not have it"
+    ):
         request("Fetch", 12, {"replica_state": {"replica_id": 2}})
 
 
 def test_null_needs_a_version_that_knows_it():
     assert request("Metadata", 1, {"topics": None}).endswith(b"\xff\xff\xff\xff")
-    with pytest.raises(EncodeError, match=r"Metadata.topics must not be None in version 0"):
+    with pytest.raises(
+        EncodeError, match=r"Metadata.topics must not be None in version 0"
+    ):
         request("Metadata", 0, {"topics": None})
     with pytest.raises(DecodeError, match=r"Metadata.topics must not be null"):
         decode_request(request("Metadata", 0, {})[:-4] + b"\xff\xff\xff\xff")
@@ -140,7 +195,9 @@ def test_kip_893_a_struct_may_be_null():
     assert decode_response("DescribeTopicPartitions", 0, without)[1].next_cursor is None
     cursor = {"topic_name": "orders", "partition_index": 3}
     _, page = decode_response(
-        "DescribeTopicPartitions", 0, response("DescribeTopicPartitions", 0, {"next_cursor": cursor})
+        "DescribeTopicPartitions",
+        0,
+        response("DescribeTopicPartitions", 0, {"next_cursor": cursor}),
     )
     assert page.next_cursor == Message(**cursor)
 
@@ -181,7 +238,10 @@ def test_messages_and_dicts_are_written_alike_and_messages_compare_by_their_fiel
     decoded = decode_request(request("Produce", 9, ONE_BATCH)).body
     assert request("Produce", 9, decoded) == request("Produce", 9, ONE_BATCH)
     partition = Message(index=0, records=b"a batch")
-    assert decoded == Message(**ONE_BATCH | {"topic_data": [Message(name="orders", partition_data=[partition])]})
+    assert decoded == Message(
+        **ONE_BATCH
+        | {"topic_data": [Message(name="orders", partition_data=[partition])]}
+    )
     assert decoded != Message(acks=0)
     assert decoded.to_dict()["topic_data"] == ONE_BATCH["topic_data"]
     assert repr(partition) == "Message(index=0, records=b'a batch')"
@@ -201,19 +261,32 @@ def test_record_batches_are_views_into_the_frame_which_the_broker_may_stamp():
 
 def test_record_batches_of_a_response_are_parts_of_the_frame_themselves():
     slices = [memoryview(b"one"), b"two"]
-    body = {"responses": [{"topic": "orders", "partitions": [{"records": slices}, {"records": b""}]}]}
+    body = {
+        "responses": [
+            {"topic": "orders", "partitions": [{"records": slices}, {"records": b""}]}
+        ]
+    }
     for version in (11, 12):
         parts = encode_response("Fetch", version, 7, body)
-        assert [part for part in parts if part is slices[0] or part is slices[1]] == slices
-        first, second = decode_response("Fetch", version, b"".join(parts))[1].responses[0].partitions
-        assert (first.records, second.records) == (b"onetwo", b"")  # nothing to read is empty, not null
+        assert [
+            part for part in parts if part is slices[0] or part is slices[1]
+        ] == slices
+        first, second = (
+            decode_response("Fetch", version, b"".join(parts))[1]
+            .responses[0]
+            .partitions
+        )
+        # nothing to read is empty, not null
+        assert (first.records, second.records) == (b"onetwo", b"")
 
 
 # Hostile bytes
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_an_array_longer_than_the_bytes_that_remain_is_refused_before_it_is_built(version):
+def test_an_array_longer_than_the_bytes_that_remain_is_refused_before_it_is_built(
+    version,
+):
     frame = request("Metadata", version, {"topics": []})
     at = len(frame) - (7 if version == 8 else 5)
     length = (2**31 - 1).to_bytes(4) if version == 8 else unsigned_varint(2**31 - 1)
@@ -222,16 +295,26 @@ def test_an_array_longer_than_the_bytes_that_remain_is_refused_before_it_is_buil
 
 
 def test_an_array_of_numbers_is_refused_by_its_width():
-    frame = request("Fetch", 7, {"forgotten_topics_data": [{"topic": "orders", "partitions": [1, 2]}]})
-    with pytest.raises(DecodeError, match="an array of 3 items is announced, 8 bytes remain"):
+    frame = request(
+        "Fetch",
+        7,
+        {"forgotten_topics_data": [{"topic": "orders", "partitions": [1, 2]}]},
+    )
+    with pytest.raises(
+        DecodeError, match="an array of 3 items is announced, 8 bytes remain"
+    ):
         decode_request(frame[:-12] + (3).to_bytes(4) + frame[-8:])
 
 
 @pytest.mark.parametrize(
-    ("api", "version"), [pair for pair in VERSIONS if pair[0] in ("Produce", "Fetch", "CreateTopics")]
+    ("api", "version"),
+    [pair for pair in VERSIONS if pair[0] in ("Produce", "Fetch", "CreateTopics")],
 )
 def test_a_request_that_is_cut_off_anywhere_is_refused(api, version):
-    topics = {"Produce": ONE_BATCH, "Fetch": {"topics": [{"partitions": [{"partition": 1}]}], "rack_id": "r"}}
+    topics = {
+        "Produce": ONE_BATCH,
+        "Fetch": {"topics": [{"partitions": [{"partition": 1}]}], "rack_id": "r"},
+    }
     if api == "Fetch" and version < 11:
         topics["Fetch"].pop("rack_id")
     frame = request(api, version, topics.get(api, {"topics": [{"name": "orders"}]}))
@@ -244,8 +327,13 @@ def test_a_request_that_is_cut_off_anywhere_is_refused(api, version):
 @given(st.sampled_from(VERSIONS), st.binary(max_size=60))
 def test_garbage_is_a_message_or_a_decoding_error_and_nothing_else(pair, garbage):
     api, version = pair
-    header = API[api].key.to_bytes(2) + version.to_bytes(2) + (7).to_bytes(4) + b"\xff\xff"
-    for decode in (lambda: decode_request(header + garbage), lambda: decode_response(api, version, garbage)):
+    header = (
+        API[api].key.to_bytes(2) + version.to_bytes(2) + (7).to_bytes(4) + b"\xff\xff"
+    )
+    for decode in (
+        lambda: decode_request(header + garbage),
+        lambda: decode_response(api, version, garbage),
+    ):
         try:
             decode()
         except DecodeError:
@@ -259,16 +347,22 @@ def test_as_in_apache_kafka_bytes_behind_a_request_are_ignored():
 
 def test_as_in_apache_kafka_malformed_utf_8_is_replaced():
     frame = request("DeleteTopics", 1, {"topic_names": ["ab"]})
-    assert decode_request(frame.replace(b"ab", b"a\xff")).body.topic_names == ["a\ufffd"]
+    assert decode_request(frame.replace(b"ab", b"a\xff")).body.topic_names == [
+        "a\ufffd"
+    ]
 
 
 def test_malformed_utf_8_that_could_not_be_written_again_is_refused():
-    """A replacement takes three bytes: the string would not fit into an answer that repeats it."""
+    """A replacement takes three bytes: the string would not fit into an answer that
+    repeats it.
+    """
     frame = request("DeleteTopics", 1, {"topic_names": ["a" * 32_767]})
     with pytest.raises(DecodeError, match="malformed"):
         decode_request(frame.replace(b"aa", b"a\xff", 1))
     shorter = request("DeleteTopics", 1, {"topic_names": ["a" * 32_765]})
-    assert decode_request(shorter.replace(b"aa", b"a\xff", 1)).body.topic_names == ["a\ufffd" + "a" * 32_763]
+    assert decode_request(shorter.replace(b"aa", b"a\xff", 1)).body.topic_names == [
+        "a\ufffd" + "a" * 32_763
+    ]
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -283,8 +377,17 @@ def test_a_varint_has_at_most_five_bytes():
 
 
 def test_a_small_frame_cannot_become_a_large_heap():
-    """Two bytes a topic, 250 bytes a Message: without a limit on items a frame of 100 MB would need 12 GB."""
-    flexible, plain = (9, unsigned_varint(200_002), b"\x01\0"), (1, (200_001).to_bytes(4, "big"), b"\0\0")
+    """Two bytes a topic, 250 bytes a Message: without a limit on items a frame of 100
+    MB would need 12 GB.
+    """
+    flexible, plain = (
+        (9, unsigned_varint(200_002), b"\x01\0"),
+        (
+            1,
+            (200_001).to_bytes(4, "big"),
+            b"\0\0",
+        ),
+    )
     for version, start, item in (flexible, plain):
         body = start + item * 200_001 + bytes(4)
         with pytest.raises(DecodeError, match="more than 200000 items"):
@@ -301,12 +404,21 @@ def test_a_subscription_begins_with_its_version():
 
 
 def test_as_in_apache_kafka_a_subscription_newer_than_ours_is_read_as_our_newest():
-    data = encode_versioned("ConsumerProtocolSubscription", 3, {"topics": ["orders"], "rack_id": "west"})
-    assert decode_versioned("ConsumerProtocolSubscription", b"\0\x09" + data[2:] + b"more").rack_id == "west"
+    data = encode_versioned(
+        "ConsumerProtocolSubscription", 3, {"topics": ["orders"], "rack_id": "west"}
+    )
+    assert (
+        decode_versioned(
+            "ConsumerProtocolSubscription", b"\0\x09" + data[2:] + b"more"
+        ).rack_id
+        == "west"
+    )
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\0\0\0"])
 def test_what_is_no_subscription_is_refused(data):
-    """A consumer's Metadata is opaque to the broker, which has to live with anything there."""
+    """A consumer's Metadata is opaque to the broker, which has to live with anything
+    there.
+    """
     with pytest.raises(DecodeError):
         decode_versioned("ConsumerProtocolSubscription", data)

@@ -1,4 +1,6 @@
-"""Record batches: what is written can be read, and what can't be a batch is refused in plain words."""
+"""Record batches: what is written can be read, and what can't be a batch is refused in
+plain words.
+"""
 
 import struct
 
@@ -32,19 +34,32 @@ from minikafka.wire.records import (
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 payloads = st.none() | st.binary(max_size=200)
-headers = st.lists(st.tuples(st.text(max_size=10), st.none() | st.binary(max_size=20)), max_size=3)
+headers = st.lists(
+    st.tuples(st.text(max_size=10), st.none() | st.binary(max_size=20)), max_size=3
+)
 timestamps = st.integers(-1, 2**45)
-records = st.lists(st.tuples(timestamps, payloads, payloads, headers), min_size=1, max_size=20)
+records = st.lists(
+    st.tuples(timestamps, payloads, payloads, headers), min_size=1, max_size=20
+)
 
 
 @given(records, st.sampled_from(CODECS), st.integers(0, 2**62))
 def test_a_batch_holds_what_was_put_in(new, codec, base_offset):
-    batch = encode_batch(new, base_offset=base_offset, compression=codec, leader_epoch=3)
+    batch = encode_batch(
+        new, base_offset=base_offset, compression=codec, leader_epoch=3
+    )
     header = read_header(batch)
     assert crc_matches(batch, header)
     assert header.compression == codec
-    assert (header.size_bytes, header.records_count, header.partition_leader_epoch) == (len(batch), len(new), 3)
-    assert (header.base_timestamp, header.max_timestamp) == (new[0][0], max(record[0] for record in new))
+    assert (header.size_bytes, header.records_count, header.partition_leader_epoch) == (
+        len(batch),
+        len(new),
+        3,
+    )
+    assert (header.base_timestamp, header.max_timestamp) == (
+        new[0][0],
+        max(record[0] for record in new),
+    )
     expected = [(base_offset + number, *record) for number, record in enumerate(new)]
     assert [tuple(record) for record in decode_batch(batch)] == expected
 
@@ -52,8 +67,14 @@ def test_a_batch_holds_what_was_put_in(new, codec, base_offset):
 @pytest.mark.parametrize("codec", CODECS)
 def test_large_values_of_any_compressibility_survive_every_codec(codec):
     noise = bytes(range(256)) * 700
-    new = [(0, None, noise[:150_000], []), (0, None, b"x" * 200_000, []), (0, b"", bytes.fromhex("deadbeef"), [])]
-    assert [record.value for record in decode_batch(encode_batch(new, compression=codec))] == [row[2] for row in new]
+    new = [
+        (0, None, noise[:150_000], []),
+        (0, None, b"x" * 200_000, []),
+        (0, b"", bytes.fromhex("deadbeef"), []),
+    ]
+    assert [
+        record.value for record in decode_batch(encode_batch(new, compression=codec))
+    ] == [row[2] for row in new]
 
 
 @given(st.lists(records, max_size=4), st.integers(0, BATCH_OVERHEAD + 10))
@@ -81,7 +102,11 @@ def test_the_leader_stamps_offset_and_epoch_without_touching_the_crc():
 
 
 def test_kip_32_log_append_time_replaces_every_timestamp_of_the_batch():
-    batch = bytearray(encode_batch([(1000, b"k", b"v", []), (2000, b"k", b"v", [])], compression="gzip"))
+    batch = bytearray(
+        encode_batch(
+            [(1000, b"k", b"v", []), (2000, b"k", b"v", [])], compression="gzip"
+        )
+    )
     stamp(batch, 10, 0, log_append_time_ms=5555)
     header = read_header(batch)
     assert header.log_append_time and header.max_timestamp == 5555
@@ -99,13 +124,25 @@ def test_a_batch_is_stamped_inside_a_larger_frame():
 
 def test_kip_98_sequence_numbers_wrap_to_zero():
     one = [(0, None, b"", [])]
-    assert read_header(encode_batch(one * 3, producer_id=1, base_sequence=2**31 - 2)).last_sequence == 0
-    assert read_header(encode_batch(one, producer_id=1, base_sequence=2**31 - 1)).last_sequence == 2**31 - 1
+    assert (
+        read_header(
+            encode_batch(one * 3, producer_id=1, base_sequence=2**31 - 2)
+        ).last_sequence
+        == 0
+    )
+    assert (
+        read_header(
+            encode_batch(one, producer_id=1, base_sequence=2**31 - 1)
+        ).last_sequence
+        == 2**31 - 1
+    )
     assert read_header(encode_batch(one * 3)).last_sequence == -1
 
 
 def test_kip_98_an_end_transaction_marker_is_a_control_batch():
-    batch = encode_end_transaction(True, producer_id=7, producer_epoch=1, coordinator_epoch=3, timestamp=1000)
+    batch = encode_end_transaction(
+        True, producer_id=7, producer_epoch=1, coordinator_epoch=3, timestamp=1000
+    )
     header = read_header(batch)
     assert header.control and header.transactional and header.producer_id == 7
     (record,) = decode_batch(batch)
@@ -129,7 +166,12 @@ def test_the_formats_before_kafka_0_11_are_refused_by_name(magic):
 
 @pytest.mark.parametrize(
     ("at", "content"),
-    [(8, struct.pack(">i", 48)), (8, struct.pack(">i", -1)), (16, b"\3"), (16, b"\xff")],
+    [
+        (8, struct.pack(">i", 48)),
+        (8, struct.pack(">i", -1)),
+        (16, b"\3"),
+        (16, b"\xff"),
+    ],
 )
 def test_a_header_of_nonsense_is_corrupt(at, content):
     batch = bytearray(encode_batch([(0, None, b"v", [])]))
@@ -149,7 +191,9 @@ def test_too_few_bytes_are_corrupt():
 
 @given(st.binary(max_size=300), st.integers(0, 7), st.integers(-1, 50))
 @example(b"\x0e\x00\x00\x00\x01\x01" + b"\xff" * 9 + b"\x01", 0, 1)
-def test_garbage_in_a_batch_is_an_error_and_never_a_surprise(garbage, attributes, count):
+def test_garbage_in_a_batch_is_an_error_and_never_a_surprise(
+    garbage, attributes, count
+):
     batch = bytearray(encode_batch([(0, None, b"v", [])]))[:BATCH_OVERHEAD] + garbage
     struct.pack_into(">i", batch, 8, len(batch) - 12)
     struct.pack_into(">h", batch, 21, attributes)
@@ -157,7 +201,10 @@ def test_garbage_in_a_batch_is_an_error_and_never_a_surprise(garbage, attributes
     try:
         decode_batch(batch)
     except KafkaError as error:
-        assert error.error in (Error.CORRUPT_MESSAGE, Error.UNSUPPORTED_COMPRESSION_TYPE)
+        assert error.error in (
+            Error.CORRUPT_MESSAGE,
+            Error.UNSUPPORTED_COMPRESSION_TYPE,
+        )
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
@@ -194,14 +241,18 @@ def test_librdkafkas_raw_snappy_is_read():
     import cramjam
 
     content = b"some content " * 20
-    assert compression.decompress("snappy", bytes(cramjam.snappy.compress_raw(content)), 1000) == (content, True)
+    assert compression.decompress(
+        "snappy", bytes(cramjam.snappy.compress_raw(content)), 1000
+    ) == (content, True)
 
 
 def test_lz4_frames_of_other_writers_are_read():
     import cramjam
 
     content = b"some content " * 20_000
-    assert compression.decompress("lz4", bytes(cramjam.lz4.compress(content)), 1 << 20) == (content, True)
+    assert compression.decompress(
+        "lz4", bytes(cramjam.lz4.compress(content)), 1 << 20
+    ) == (content, True)
 
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd"])
@@ -216,7 +267,10 @@ def test_of_snappy_whole_blocks_are_decompressed():
     content = bytes(range(256)) * 5000
     packed = compression.compress("snappy", content)
     assert compression.decompress("snappy", packed, 1000) == (b"", False)
-    assert compression.decompress("snappy", packed, 100 << 10) == (content[: 96 << 10], False)
+    assert compression.decompress("snappy", packed, 100 << 10) == (
+        content[: 96 << 10],
+        False,
+    )
 
 
 @pytest.mark.parametrize("codec", CODECS[1:])

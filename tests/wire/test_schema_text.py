@@ -1,4 +1,6 @@
-"""The schema text says what the message definitions inside Apache Kafka's jars say, field by field."""
+"""The schema text says what the message definitions inside Apache Kafka's jars say,
+field by field.
+"""
 
 import json
 import re
@@ -22,7 +24,14 @@ JARS = (
     ("kafka-transaction-coordinator", "message"),
 )
 FIRST_BROKER_VERSIONS = range(0x8000)
-ZERO = {"string": "", "bytes": "", "bool": "false", "records": "null", "uuid": "", "float64": "0.0"}
+ZERO = {
+    "string": "",
+    "bytes": "",
+    "bool": "false",
+    "records": "null",
+    "uuid": "",
+    "float64": "0.0",
+}
 
 
 @cache
@@ -32,19 +41,37 @@ def definition(name: str) -> dict[str, Any]:
         with ZipFile(kafka_jars() / f"{jar}-{VERSION}.jar") as archive:
             path = f"common/{folder}/{name}.json"
             if path in archive.namelist():
-                return json.loads(re.sub(r"^\s*//.*$", "", archive.read(path).decode(), flags=re.MULTILINE))
+                return json.loads(
+                    re.sub(
+                        r"^\s*//.*$",
+                        "",
+                        archive.read(path).decode(),
+                        flags=re.MULTILINE,
+                    )
+                )
     raise AssertionError(f"Apache Kafka {VERSION} has no message {name}")
 
 
 def versions(text: str | None, within: set[int]) -> set[int]:
-    """`2+`, `0-4`, `3` or `none`, as far as it lies within the versions of the parent."""
+    """`2+`, `0-4`, `3` or `none`, as far as it lies within the versions of the
+    parent.
+    """
     if text in (None, "none"):
         return set()
     first, _, last = text.rstrip("+").partition("-")
-    return {v for v in within if v >= int(first) and (text.endswith("+") or v <= int(last or first))}
+    return {
+        v
+        for v in within
+        if v >= int(first) and (text.endswith("+") or v <= int(last or first))
+    }
 
 
-def theirs(fields: list[dict[str, Any]], within: set[int], every: set[int], common: dict[str, Any]) -> Iterator[tuple]:
+def theirs(
+    fields: list[dict[str, Any]],
+    within: set[int],
+    every: set[int],
+    common: dict[str, Any],
+) -> Iterator[tuple]:
     for f in fields:
         present = versions(f.get("versions", f.get("taggedVersions")), within)
         if not present:
@@ -52,7 +79,13 @@ def theirs(fields: list[dict[str, Any]], within: set[int], every: set[int], comm
         struct = f.get("fields") or common.get(f["type"].lstrip("[]"))
         kind = f["type"].lstrip("[]")
         assert "tag" not in f or versions(f["taggedVersions"], within) == present
-        zero = "[]" if f["type"].startswith("[]") else "{}" if struct is not None else ZERO.get(kind, "0")
+        zero = (
+            "[]"
+            if f["type"].startswith("[]")
+            else "{}"
+            if struct is not None
+            else ZERO.get(kind, "0")
+        )
         yield (
             f["name"],
             f["type"],
@@ -109,14 +142,22 @@ def assert_same(schema: Schema) -> None:
     every = versions(official["validVersions"], set(FIRST_BROKER_VERSIONS))
     assert set(schema.versions) == every
     assert set(schema.flexible) & every == versions(official["flexibleVersions"], every)
-    common = {struct["name"]: struct["fields"] for struct in official.get("commonStructs", [])}
-    assert list(ours(schema.struct, every, every)) == list(theirs(official["fields"], every, every, common))
+    common = {
+        struct["name"]: struct["fields"] for struct in official.get("commonStructs", [])
+    }
+    assert list(ours(schema.struct, every, every)) == list(
+        theirs(official["fields"], every, every, common)
+    )
 
 
 @pytest.mark.parametrize("name", API)
 def test_each_api_has_the_fields_of_apache_kafka(name):
     api = API[name]
-    assert definition(f"{name}Request")["apiKey"] == definition(f"{name}Response")["apiKey"] == api.key
+    assert (
+        definition(f"{name}Request")["apiKey"]
+        == definition(f"{name}Response")["apiKey"]
+        == api.key
+    )
     assert_same(api.request)
     assert_same(api.response)
 
@@ -130,7 +171,11 @@ def test_each_record_of_the_metadata_log_has_the_fields_of_apache_kafka(name):
 @pytest.mark.parametrize("name", COORDINATOR_RECORD)
 def test_each_record_of_a_coordinator_has_the_fields_of_apache_kafka(name):
     record = COORDINATOR_RECORD[name]
-    assert definition(f"{name}Key").get("apiKey", 0) == definition(f"{name}Value").get("apiKey", 0) == record.key
+    assert (
+        definition(f"{name}Key").get("apiKey", 0)
+        == definition(f"{name}Value").get("apiKey", 0)
+        == record.key
+    )
     assert_same(record.key_schema)
     assert_same(record.value_schema)
 
@@ -142,7 +187,10 @@ def test_a_committed_offset_of_kafka_0_8_has_the_fields_of_todays():
     ):
         official = definition(f"LegacyOffsetCommit{part}")
         assert (official["apiKey"], official["validVersions"]) == (0, "0")
-        theirs_at_0, ours_at_0 = theirs(official["fields"], {0}, {0}, {}), ours(schema.struct, {0}, {0})
+        theirs_at_0, ours_at_0 = (
+            theirs(official["fields"], {0}, {0}, {}),
+            ours(schema.struct, {0}, {0}),
+        )
         assert list(theirs_at_0) == [field for field in ours_at_0 if field[2]]
 
 

@@ -1,7 +1,9 @@
-"""The APIs that this broker serves: one row each, with the versions from and to. ApiVersions says the same.
+"""The APIs that this broker serves: one row each, with the versions from and to.
+ApiVersions says the same.
 
-`handle(broker, request, now)` returns the answer's fields, None where the protocol knows no answer, or a Wait. A
-KafkaError it raises becomes the answer's top-level error code, unless the row has a function `refuse`.
+`handle(broker, request, now)` returns the answer's fields, None where the protocol
+knows no answer, or a Wait. A KafkaError it raises becomes the answer's top-level error
+code, unless the row has a function `refuse`.
 """
 
 from minikafka.broker.calls import Handler
@@ -22,13 +24,18 @@ from minikafka.broker.handlers import (
 )
 from minikafka.wire.messages import API
 
-# fmt: off
 _TABLE = (
     Handler("Produce", (3, 13), produce.handle),
     Handler("Fetch", (4, 18), fetch.handle),
     Handler("ListOffsets", (1, 11), offsets.list_offsets),
     Handler("Metadata", (0, 13), metadata.handle),
-    Handler("OffsetCommit", (2, 9), group_offsets.commit, group_offsets.refuse_commit, group_offsets.shape_commit),
+    Handler(
+        "OffsetCommit",
+        (2, 9),
+        group_offsets.commit,
+        group_offsets.refuse_commit,
+        group_offsets.shape_commit,
+    ),
     Handler("OffsetFetch", (1, 9), group_offsets.fetch),
     Handler("FindCoordinator", (0, 6), metadata.find_coordinator),
     Handler("JoinGroup", (0, 9), groups.join, groups.refuse_join, groups.shape_join),
@@ -41,15 +48,25 @@ _TABLE = (
     Handler("CreateTopics", (2, 7), topics.create, decides=True),
     Handler("DeleteTopics", (1, 6), topics.delete, decides=True),
     Handler("DeleteRecords", (0, 2), offsets.delete_records),
-    Handler("InitProducerId", (0, 5), transactions.init_producer_id, refuse=transactions.refuse),
+    Handler(
+        "InitProducerId",
+        (0, 5),
+        transactions.init_producer_id,
+        refuse=transactions.refuse,
+    ),
     Handler("OffsetForLeaderEpoch", (2, 4), offsets.ends_of_epochs),
     Handler("AddPartitionsToTxn", (0, 5), transactions.add_partitions),
-    Handler("AddOffsetsToTxn", (0, 4), transactions.add_offsets, refuse=transactions.refuse),
+    Handler(
+        "AddOffsetsToTxn", (0, 4), transactions.add_offsets, refuse=transactions.refuse
+    ),
     Handler("EndTxn", (0, 5), transactions.end, refuse=transactions.refuse),
     Handler("WriteTxnMarkers", (1, 2), transactions.write_markers),
     Handler(
-        "TxnOffsetCommit", (0, 5),
-        group_offsets.commit_in_transaction, group_offsets.refuse_in_transaction, group_offsets.shape_commit,
+        "TxnOffsetCommit",
+        (0, 5),
+        group_offsets.commit_in_transaction,
+        group_offsets.refuse_in_transaction,
+        group_offsets.shape_commit,
     ),
     Handler("DescribeAcls", (1, 3), security.describe_acls),
     Handler("CreateAcls", (1, 3), security.create_acls),
@@ -64,7 +81,13 @@ _TABLE = (
     Handler("IncrementalAlterConfigs", (0, 1), configs.alter, decides=True),
     Handler("AlterPartitionReassignments", (0, 1), partitions.reassign, decides=True),
     Handler("ListPartitionReassignments", (0, 0), partitions.list_reassignments),
-    Handler("OffsetDelete", (0, 0), group_offsets.delete, group_offsets.refuse_delete, group_offsets.shape_delete),
+    Handler(
+        "OffsetDelete",
+        (0, 0),
+        group_offsets.delete,
+        group_offsets.refuse_delete,
+        group_offsets.shape_delete,
+    ),
     Handler("FetchSnapshot", (1, 1), nodes.fetch_snapshot, of_nodes=True),
     Handler("DescribeClientQuotas", (0, 1), security.describe_quotas),
     Handler("DescribeUserScramCredentials", (0, 0), security.describe_scram),
@@ -74,20 +97,33 @@ _TABLE = (
     Handler("Vote", (2, 2), nodes.vote, of_nodes=True),
     Handler("BeginQuorumEpoch", (1, 1), nodes.begin_quorum_epoch, of_nodes=True),
     Handler("EndQuorumEpoch", (1, 1), nodes.end_quorum_epoch, of_nodes=True),
-    Handler("AlterPartition", (3, 3), nodes.alter_partition, decides=True, of_nodes=True),
-    Handler("AssignReplicasToDirs", (0, 0), nodes.assign_replicas_to_dirs, decides=True, of_nodes=True),
+    Handler(
+        "AlterPartition", (3, 3), nodes.alter_partition, decides=True, of_nodes=True
+    ),
+    Handler(
+        "AssignReplicasToDirs",
+        (0, 0),
+        nodes.assign_replicas_to_dirs,
+        decides=True,
+        of_nodes=True,
+    ),
     Handler("DescribeProducers", (0, 0), transactions.describe_producers),
     Handler("DescribeTransactions", (0, 0), transactions.describe),
     Handler("ListTransactions", (0, 2), transactions.listed),
     Handler("BrokerRegistration", (4, 4), nodes.register, decides=True, of_nodes=True),
     Handler("BrokerHeartbeat", (2, 2), nodes.heartbeat, of_nodes=True),
-    Handler("AllocateProducerIds", (0, 0), nodes.allocate_producer_ids, decides=True, of_nodes=True),
+    Handler(
+        "AllocateProducerIds",
+        (0, 0),
+        nodes.allocate_producer_ids,
+        decides=True,
+        of_nodes=True,
+    ),
     Handler("UnregisterBroker", (0, 0), nodes.unregister, decides=True),
     Handler("ConsumerGroupHeartbeat", (0, 1), groups.consumer_heartbeat),
     Handler("ConsumerGroupDescribe", (0, 1), groups.describe_consumer),
     Handler("ListConfigResources", (0, 1), configs.resources),
     Handler("DescribeTopicPartitions", (0, 0), metadata.describe_topic_partitions),
 )
-# fmt: on
 
 HANDLERS: dict[int, Handler] = {API[handler.api].key: handler for handler in _TABLE}

@@ -1,19 +1,24 @@
 """Produce (KIP-98, KIP-360): append record batches to partitions.
 
-Behaviour: acks=0 gets no answer (an error closes the connection, which is how the client learns of it), acks=1 is
-answered when the leader has written, acks=all when all in-sync replicas have, min.insync.replicas at least; a batch
-that is there already waits like a new one. While it waits the connection's next request is served, where Apache Kafka
-reads no further: a producer's requests in flight are replicated together, and answered in their order. Nothing is
-synced to disk before the answer, as in Apache Kafka. A batch is appended as it came: only its base offset, its leader
-epoch and, for LogAppendTime, its timestamps are stamped; it is compressed anew where the topic's compression.type names
-another codec than the producer chose. The checks are those of Kafka's that the batch header can show
-(cluster/validation.py). So a wrong record within a batch whose CRC is right, or a timestamp that is too early and not
-the batch's first, is accepted here and refused by Apache Kafka; and so are more records than one request may make the
-broker look at: MESSAGE_TOO_LARGE, on which the Java client sends smaller batches. Versions: 3 is the first with record
-batches v2; 0 is advertised all the same, because older librdkafka stops compressing when it sees that 0 is missing. 7
-allows zstd (KIP-110), 8 adds error messages (KIP-467), 9 is flexible, 10 names the leader to one who asks the wrong
-node (KIP-951); since 11 a producer may be told to abort its transaction, since 12 partitions join it of themselves
-(KIP-890); 13 names topics by id (KIP-516).
+Behaviour: acks=0 gets no answer (an error closes the connection, which is how the
+client learns of it), acks=1 is answered when the leader has written, acks=all when all
+in-sync replicas have, min.insync.replicas at least; a batch that is there already waits
+like a new one. While it waits the connection's next request is served, where Apache
+Kafka reads no further: a producer's requests in flight are replicated together, and
+answered in their order. Nothing is synced to disk before the answer, as in Apache
+Kafka. A batch is appended as it came: only its base offset, its leader epoch and, for
+LogAppendTime, its timestamps are stamped; it is compressed anew where the topic's
+compression.type names another codec than the producer chose. The checks are those of
+Kafka's that the batch header can show (cluster/validation.py). So a wrong record within
+a batch whose CRC is right, or a timestamp that is too early and not the batch's first,
+is accepted here and refused by Apache Kafka; and so are more records than one request
+may make the broker look at: MESSAGE_TOO_LARGE, on which the Java client sends smaller
+batches. Versions: 3 is the first with record batches v2; 0 is advertised all the same,
+because older librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd
+(KIP-110), 8 adds error messages (KIP-467), 9 is flexible, 10 names the leader to one
+who asks the wrong node (KIP-951); since 11 a producer may be told to abort its
+transaction, since 12 partitions join it of themselves (KIP-890); 13 names topics by id
+(KIP-516).
 """
 
 from collections.abc import Callable
@@ -31,20 +36,28 @@ from minikafka.cluster.waiting import Answer, Wait
 from minikafka.storage.log import Appended, Log
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.primitives import Buffer
-from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, read_header, recompressed
+from minikafka.wire.records import (
+    BATCH_OVERHEAD,
+    BatchHeader,
+    read_header,
+    recompressed,
+)
 from minikafka.wire.unpacking import Allowance
 
 ALL, NONE = -1, 0
-# From which versions on: the answer names leaders; transactions may be refused so; partitions join them of themselves;
-# topics are named by id.
+# From which versions on: the answer names leaders; transactions may be refused so;
+# partitions join them of themselves; topics are named by id.
 CURRENT_LEADERS, TRANSACTION_ABORTABLE, IMPLICIT_JOIN, TOPIC_IDS = 10, 11, 12, 13
-ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets write to internal topics
+# the one client that Apache Kafka lets write to internal topics
+ADMIN_CLIENT_ID = "__admin_client"
 MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
 
 
 def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | None:
     body = request.body
-    joining = join_first(broker, request, now) if body.transactional_id is not None else None
+    joining = (
+        join_first(broker, request, now) if body.transactional_id is not None else None
+    )
     if joining is not None:
         return joining
     topics, pending = [], []
@@ -62,22 +75,36 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | None:
         named = {"topic_id": topic.topic_id} if request.version >= TOPIC_IDS else {}
         topics.append({"name": name, "partition_responses": partitions} | named)
     if body.acks == NONE:
-        return {"close": f"produced with acks=0 and failed with {Error(failed).name}"} if failed else None
+        return (
+            {"close": f"produced with acks=0 and failed with {Error(failed).name}"}
+            if failed
+            else None
+        )
     if not pending:
         return answered(broker, request, topics)
-    body.topic_data.clear()  # what is in the log needn't be in memory for as long as the answer waits
-    wait = replicated(pending, now.monotonic_ms + body.timeout_ms, tell, lambda: answered(broker, request, topics))
+    # what is in the log needn't be in memory for as long as the answer waits
+    body.topic_data.clear()
+    wait = replicated(
+        pending,
+        now.monotonic_ms + body.timeout_ms,
+        tell,
+        lambda: answered(broker, request, topics),
+    )
     wait.lets_in = True
     return wait
 
 
 def name_of(broker: Broker, request: Call, topic: Any) -> str | None:
-    return broker.image.topic_names.get(topic.topic_id) if request.version >= TOPIC_IDS else topic.name
+    return (
+        broker.image.topic_names.get(topic.topic_id)
+        if request.version >= TOPIC_IDS
+        else topic.name
+    )
 
 
 def join_first(broker: Broker, request: Call, now: Now) -> Wait | None:
-    """In a transaction: its coordinator is asked for the partitions where it begins (KIP-890). What is wrong with a
-    batch is said when it is appended.
+    """In a transaction: its coordinator is asked for the partitions where it begins
+    (KIP-890). What is wrong with a batch is said when it is appended.
     """
     body, logs, producer = request.body, {}, None
     for topic in body.topic_data:
@@ -86,30 +113,54 @@ def join_first(broker: Broker, request: Call, now: Now) -> Wait | None:
             try:
                 batch = only_batch(partition.records, request.version)
                 if batch.transactional and name is not None:
-                    logs[name, partition.index] = broker.replicas.leader(name, partition.index).log.producers
+                    logs[name, partition.index] = broker.replicas.leader(
+                        name, partition.index
+                    ).log.producers
                     producer = batch.producer_id, batch.producer_epoch
             except KafkaError:
                 continue
     if producer is None:
         return None
-    adds, knows_abortable = request.version >= IMPLICIT_JOIN, request.version >= TRANSACTION_ABORTABLE
-    return broker.joins.before_appending(body, producer, logs, adds, knows_abortable, now)
+    adds, knows_abortable = (
+        request.version >= IMPLICIT_JOIN,
+        request.version >= TRANSACTION_ABORTABLE,
+    )
+    return broker.joins.before_appending(
+        body, producer, logs, adds, knows_abortable, now
+    )
 
 
 def answered(broker: Broker, request: Call, topics: list[Answer]) -> Answer:
-    """The whole answer, with the leaders of the partitions that this node does not lead."""
-    answers = [(topic["name"], answer) for topic in topics for answer in topic["partition_responses"]]
-    astray = [each for each in answers if each[1]["error_code"] == Error.NOT_LEADER_OR_FOLLOWER]
+    """The whole answer, with the leaders of the partitions that this node does not
+    lead.
+    """
+    answers = [
+        (topic["name"], answer)
+        for topic in topics
+        for answer in topic["partition_responses"]
+    ]
+    astray = [
+        each
+        for each in answers
+        if each[1]["error_code"] == Error.NOT_LEADER_OR_FOLLOWER
+    ]
     if not astray or request.version < CURRENT_LEADERS:
         return {"responses": topics}
     for name, answer in astray:
         if name in broker.image.topics:
             answer["current_leader"] = current_leader(broker, name, answer["index"])
-    return {"responses": topics, "node_endpoints": leaders_named(broker, request, (answer for _, answer in astray))}
+    return {
+        "responses": topics,
+        "node_endpoints": leaders_named(
+            broker, request, (answer for _, answer in astray)
+        ),
+    }
 
 
 class Promise(NamedTuple):
-    """acks=all: the records of one partition's answer, up to this offset, are to be on all in-sync replicas first."""
+    """acks=all: the records of one partition's answer, up to this offset, are to be on
+    all in-sync replicas first.
+    """
 
     replica: Replica
     leader_epoch: int
@@ -119,7 +170,9 @@ class Promise(NamedTuple):
 
     @property
     def is_kept(self) -> bool:
-        """Whether it needn't wait any more; what went wrong stands in the answer then."""
+        """Whether it needn't wait any more; what went wrong stands in the answer
+        then.
+        """
         if self.replica.leader_epoch != self.leader_epoch or not self.replica.is_leader:
             self.break_(Error.NOT_LEADER_OR_FOLLOWER)
         elif self.replica.high_watermark < self.next_offset:
@@ -133,10 +186,14 @@ class Promise(NamedTuple):
 
 
 def replicated(
-    pending: list[Promise], deadline_ms: int, tell: Callable[[Replica, int, Answer], None], answer: Callable[[], Answer]
+    pending: list[Promise],
+    deadline_ms: int,
+    tell: Callable[[Replica, int, Answer], None],
+    answer: Callable[[], Answer],
 ) -> Wait:
-    """The answer waits until the high watermarks have passed what was appended; at the deadline the others hear
-    REQUEST_TIMED_OUT, though their records may still come to count. tell: hears of each promise's end.
+    """The answer waits until the high watermarks have passed what was appended; at the
+    deadline the others hear REQUEST_TIMED_OUT, though their records may still come to
+    count. tell: hears of each promise's end.
     """
 
     def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
@@ -152,19 +209,37 @@ def replicated(
         return None if pending else answer()
 
     logs = [promise.replica.log for promise in pending]
-    return Wait([("high_watermark", log.topic, log.partition) for log in logs], deadline_ms, attempt)
+    return Wait(
+        [("high_watermark", log.topic, log.partition) for log in logs],
+        deadline_ms,
+        attempt,
+    )
 
 
 def produce(
-    broker: Broker, request: Call, topic: str | None, partition: Any, now: Now, allowance: Allowance
+    broker: Broker,
+    request: Call,
+    topic: str | None,
+    partition: Any,
+    now: Now,
+    allowance: Allowance,
 ) -> tuple[Answer, Promise | None]:
-    """One partition of a request: its answer's fields, and what must become true before they are."""
+    """One partition of a request: its answer's fields, and what must become true before
+    they are.
+    """
     try:
-        replica, appended, append_time_ms = append(broker, request, topic, partition, now, allowance)
+        replica, appended, append_time_ms = append(
+            broker, request, topic, partition, now, allowance
+        )
     except KafkaError as error:
         if broker.trace:
-            refused: dict[str, Any] = {"error": error.error.name, "message": error.message}
-            broker.trace.emit("BatchRefused", topic=topic, partition=partition.index, **refused)
+            refused: dict[str, Any] = {
+                "error": error.error.name,
+                "message": error.message,
+            }
+            broker.trace.emit(
+                "BatchRefused", topic=topic, partition=partition.index, **refused
+            )
         if error.error is Error.KAFKA_STORAGE_ERROR:
             broker.storage_failed(error)
         return refusal(partition.index, error), None
@@ -180,22 +255,32 @@ def produce(
             tell(replica, appended.last_offset, answer)
         return answer, None
     refuse = partial(refusal, partition.index)
-    return answer, Promise(replica, replica.leader_epoch, appended.last_offset + 1, answer, refuse)
+    return answer, Promise(
+        replica, replica.leader_epoch, appended.last_offset + 1, answer, refuse
+    )
 
 
 def tell(replica: Replica, last_offset: int, answer: Answer) -> None:
-    """What the producer of these records hears, where more than this node knows them."""
+    """What the producer of these records hears, where more than this node knows
+    them.
+    """
     if replica.log.trace and telling.is_followed(replica):
         error = Error(answer["error_code"]).name
         replica.log.tell("ProduceAnswered", last_offset=last_offset, error=error)
 
 
 def append(
-    broker: Broker, request: Call, topic: str | None, partition: Any, now: Now, allowance: Allowance
+    broker: Broker,
+    request: Call,
+    topic: str | None,
+    partition: Any,
+    now: Now,
+    allowance: Allowance,
 ) -> tuple[Replica, Appended, int]:
-    """Check and append one partition's batch. A batch that is there already (same producer, same sequence) is not
-    appended again. Returns the log append time, too: -1 if the producer stamped the records; for a batch that is there
-    already its timestamp, whoever stamped it, as Apache Kafka does.
+    """Check and append one partition's batch. A batch that is there already (same
+    producer, same sequence) is not appended again. Returns the log append time, too: -1
+    if the producer stamped the records; for a batch that is there already its
+    timestamp, whoever stamped it, as Apache Kafka does.
     """
     acks = request.body.acks
     if acks not in (ALL, NONE, 1):
@@ -213,12 +298,19 @@ def append(
     check_batch(replica.log, batch, partition.records, now, allowance)
     if batch.transactional:
         of = batch.producer_id, batch.producer_epoch
-        broker.joins.check(request.body, (topic, partition.index), of, replica.log.producers)
+        broker.joins.check(
+            request.body, (topic, partition.index), of, replica.log.producers
+        )
     duplicate = replica.log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:
         if broker.trace:
-            offsets: dict[str, Any] = {"base_offset": duplicate.base_offset, "last_offset": duplicate.last_offset}
-            broker.trace.emit("DuplicateRecognized", topic=topic, partition=partition.index, **offsets)
+            offsets: dict[str, Any] = {
+                "base_offset": duplicate.base_offset,
+                "last_offset": duplicate.last_offset,
+            }
+            broker.trace.emit(
+                "DuplicateRecognized", topic=topic, partition=partition.index, **offsets
+            )
         return replica, duplicate, duplicate.max_timestamp
     records = partition.records
     if replica.log.config.compression_type not in ("producer", batch.compression):
@@ -228,13 +320,22 @@ def append(
     return replica, appended, now.wall_ms if stamped else -1
 
 
-def repacked(log: Log, batch: BatchHeader, records: Buffer, allowance: Allowance) -> tuple[Buffer, BatchHeader]:
-    """The batch as compression.type wants it; then its records are decoded, one by one."""
+def repacked(
+    log: Log, batch: BatchHeader, records: Buffer, allowance: Allowance
+) -> tuple[Buffer, BatchHeader]:
+    """The batch as compression.type wants it; then its records are decoded, one by
+    one.
+    """
     config = log.config
-    codec = "none" if config.compression_type == "uncompressed" else config.compression_type
+    codec = (
+        "none" if config.compression_type == "uncompressed" else config.compression_type
+    )
     if codec == batch.compression:
         return records, batch
-    levels = {"gzip": config.compression_gzip_level, "zstd": config.compression_zstd_level}
+    levels = {
+        "gzip": config.compression_gzip_level,
+        "zstd": config.compression_zstd_level,
+    }
     try:
         records = bytearray(recompressed(records, codec, levels.get(codec), allowance))
     except CorruptRecord as error:  # whose code would make the client try again
@@ -247,14 +348,23 @@ def repacked(log: Log, batch: BatchHeader, records: Buffer, allowance: Allowance
 def only_batch(records: memoryview | None, version: int) -> BatchHeader:
     """Since Produce 3 a partition's records are exactly one batch, of magic 2."""
     if records is None or len(records) < BATCH_OVERHEAD:
-        why = f"Produce requests with version {version} must have at least one record batch"
+        why = (
+            f"Produce requests with version {version} must have at least one record"
+            " batch"
+        )
         raise KafkaError(Error.INVALID_RECORD, why)
     batch = read_header(records)
     if batch.size_bytes != len(records):
-        why = f"Produce requests with version {version} are only allowed to contain exactly one record batch"
+        why = (
+            f"Produce requests with version {version} are only allowed to contain"
+            " exactly one record batch"
+        )
         raise KafkaError(Error.INVALID_RECORD, why)
     if batch.compression == "zstd" and version < 7:
-        why = f"Produce requests with version {version} are not allowed to use ZStandard compression"
+        why = (
+            f"Produce requests with version {version} are not allowed to use ZStandard"
+            " compression"
+        )
         raise KafkaError(Error.UNSUPPORTED_COMPRESSION_TYPE, why)
     return batch
 
@@ -268,6 +378,9 @@ def refusal(index: int, error: KafkaError) -> Answer:
         "base_offset": -1,
         "log_append_time_ms": -1,
         "log_start_offset": -1,
-        "record_errors": [{"batch_index": at, "batch_index_error_message": why} for at, why in blamed.items()],
+        "record_errors": [
+            {"batch_index": at, "batch_index_error_message": why}
+            for at, why in blamed.items()
+        ],
         "error_message": error.message,
     }

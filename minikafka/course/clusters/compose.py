@@ -1,6 +1,8 @@
-"""The brokers of docker/compose.yaml, read as Docker Compose reads them: what else starts them asks here.
+"""The brokers of docker/compose.yaml, read as Docker Compose reads them: what else
+starts them asks here.
 
-It knows as much of the format as that file uses: merged mappings, `${NAME:-default}`, one volume a broker.
+It knows as much of the format as that file uses: merged mappings, `${NAME:-default}`,
+one volume a broker.
 """
 
 import os
@@ -18,8 +20,9 @@ OUTSIDE = "HOST"  # the listener that programs on the host use
 
 @dataclass(frozen=True)
 class Broker:
-    """One service of the image apache/kafka. environment: as the container gets it. volume: the folder it is mounted
-    at. health: the command of its health check, as words.
+    """One service of the image apache/kafka. environment: as the container gets it.
+    volume: the folder it is mounted at. health: the command of its health check, as
+    words.
     """
 
     name: str
@@ -31,13 +34,18 @@ class Broker:
     @property
     def ports(self) -> dict[str, int]:
         """Listener -> port."""
-        return {name: int(port) for name, _, port in _listeners(self.environment["KAFKA_LISTENERS"])}
+        return {
+            name: int(port)
+            for name, _, port in _listeners(self.environment["KAFKA_LISTENERS"])
+        }
 
     @property
     def address(self) -> str:
         """host:port for programs on the host."""
         advertised = _listeners(self.environment["KAFKA_ADVERTISED_LISTENERS"])
-        return next(f"{host}:{port}" for name, host, port in advertised if name == OUTSIDE)
+        return next(
+            f"{host}:{port}" for name, host, port in advertised if name == OUTSIDE
+        )
 
 
 def _listeners(text: str) -> list[tuple[str, str, str]]:
@@ -45,13 +53,19 @@ def _listeners(text: str) -> list[tuple[str, str, str]]:
     return re.findall(r"(\w+)://([^:,]*):(\d+)", text)
 
 
-def document(variables: Mapping[str, str] | None = None, text: str | None = None) -> dict[str, Any]:
-    """The whole file. variables: what stands for `${NAME}`, by default this process's environment."""
+def document(
+    variables: Mapping[str, str] | None = None, text: str | None = None
+) -> dict[str, Any]:
+    """The whole file. variables: what stands for `${NAME}`, by default this process's
+    environment.
+    """
     import yaml
 
     given = os.environ if variables is None else variables
     text = FILE.read_text(encoding="utf-8") if text is None else text
-    filled = re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: given.get(found[1]) or found[2], text)
+    filled = re.sub(
+        r"\$\{(\w+):-([^}]*)\}", lambda found: given.get(found[1]) or found[2], text
+    )
     read: dict[str, Any] = yaml.safe_load(filled)
     return read
 
@@ -62,9 +76,19 @@ def brokers(variables: Mapping[str, str] | None = None) -> tuple[Broker, ...]:
     for name, service in document(variables)["services"].items():
         image, _, version = service["image"].partition(":")
         if image == IMAGE:
-            environment = {key: str(value) for key, value in service["environment"].items()}
+            environment = {
+                key: str(value) for key, value in service["environment"].items()
+            }
             volume = service["volumes"][0].partition(":")[2]
-            found.append(Broker(name, version, environment, volume, tuple(service["healthcheck"]["test"][1:])))
+            found.append(
+                Broker(
+                    name,
+                    version,
+                    environment,
+                    volume,
+                    tuple(service["healthcheck"]["test"][1:]),
+                )
+            )
     return tuple(found)
 
 

@@ -1,8 +1,10 @@
-"""The brokers of docker/compose.yaml without Docker: Apache Kafka on the JVM, with the same settings.
+"""The brokers of docker/compose.yaml without Docker: Apache Kafka on the JVM, with the
+same settings.
 
-`make kafka` starts them. The environment of each service goes through the image's own translator
-(`kafka.docker.KafkaDockerWrapper`, in Kafka's jar), as it does in the container; then Kafka runs as it does there.
-Names of containers become an address of this machine (`jdk.net.hosts.file`), a volume becomes a temporary folder.
+`make kafka` starts them. The environment of each service goes through the image's own
+translator (`kafka.docker.KafkaDockerWrapper`, in Kafka's jar), as it does in the
+container; then Kafka runs as it does there. Names of containers become an address of
+this machine (`jdk.net.hosts.file`), a volume becomes a temporary folder.
 """
 
 import argparse
@@ -27,7 +29,8 @@ _LOOK_SECONDS = 0.2
 _LOG_LINES = 12
 _SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
-# The translator merges the image's logging settings with those asked for by the environment; ours ask for nothing.
+# The translator merges the image's logging settings with those asked for by the
+# environment; ours ask for nothing.
 _LOGGING = "Configuration:\n  Loggers:\n    Root:\n      level: WARN\n    Logger: []\n"
 
 _NO_JAVA = """Apache Kafka runs on Java {oldest} or newer, and {found}.
@@ -57,10 +60,12 @@ class NotStarted(RuntimeError):
 
 
 class JvmCluster:
-    """The three brokers: `with JvmCluster() as cluster: client(cluster.bootstrap)`. They accept clients then.
+    """The three brokers: `with JvmCluster() as cluster: client(cluster.bootstrap)`.
+    They accept clients then.
 
-    host: the name or address of this machine at which programs find them, and the only one at which they listen; the
-    compose file's KAFKA_HOST by default. Errors: NotStarted.
+    host: the name or address of this machine at which programs find them, and the only
+    one at which they listen; the compose file's KAFKA_HOST by default. Errors:
+    NotStarted.
     """
 
     def __init__(self, host: str | None = None) -> None:
@@ -94,18 +99,24 @@ class JvmCluster:
             found = f"this is Java {java}" if java else "there is none here"
             raise NotStarted(_NO_JAVA.format(oldest=OLDEST_JAVA, found=found))
         version = self.brokers[0].version
-        jars = Path(os.environ.get("MINIKAFKA_KAFKA_JARS") or cache() / f"kafka-{version}")
+        jars = Path(
+            os.environ.get("MINIKAFKA_KAFKA_JARS") or cache() / f"kafka-{version}"
+        )
         if not (jars / f"kafka-clients-{version}.jar").exists():
             raise NotStarted(_NO_JARS.format(version=version, folder=jars))
         for broker in self.brokers:
             for port in broker.ports.values():
                 if is_taken(self.address, port):
                     where = {"address": self.address, "bootstrap": self.bootstrap}
-                    raise NotStarted(_TAKEN.format(port=port, name=broker.name, **where))
+                    raise NotStarted(
+                        _TAKEN.format(port=port, name=broker.name, **where)
+                    )
         return jars
 
     def _hosts(self) -> None:
-        """The JVM asks this file for every name: those of the containers, and this machine's own."""
+        """The JVM asks this file for every name: those of the containers, and this
+        machine's own.
+        """
         assert self.folder is not None
         lines = [f"{self.address} {broker.name}" for broker in self.brokers]
         lines += [f"127.0.0.1 localhost\n127.0.0.1 {socket.gethostname()}"]
@@ -115,13 +126,24 @@ class JvmCluster:
         java, _ = java_version()
         assert java and self.folder
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-        return [java, f"-Djdk.net.hosts.file={self.folder / 'hosts'}", quiet, "-cp", str(jars / "*"), *options]
+        return [
+            java,
+            f"-Djdk.net.hosts.file={self.folder / 'hosts'}",
+            quiet,
+            "-cp",
+            str(jars / "*"),
+            *options,
+        ]
 
     def _environment(self, broker: compose.Broker) -> dict[str, str]:
         """As in the container, but the volume is a folder of ours."""
         volume = str(self._of(broker) / "volume")
         return {
-            name: volume + value.removeprefix(broker.volume) if value.startswith(broker.volume) else value
+            name: (
+                volume + value.removeprefix(broker.volume)
+                if value.startswith(broker.volume)
+                else value
+            )
             for name, value in broker.environment.items()
         }
 
@@ -130,7 +152,9 @@ class JvmCluster:
         return self.folder / broker.name
 
     def _set_up(self, jars: Path) -> None:
-        """What the image does first: server.properties from the environment, and a formatted volume. All at once."""
+        """What the image does first: server.properties from the environment, and a
+        formatted volume. All at once.
+        """
         running = []
         for broker in self.brokers:
             home = self._of(broker)
@@ -141,8 +165,18 @@ class JvmCluster:
                     (home / folder / name).write_text(_LOGGING, encoding="utf-8")
             (home / "final" / "server.properties").touch()
             folders = ("default", "mounted", "final")
-            options = [word for name in folders for word in (f"--{name}-configs-dir", str(home / name))]
-            command = self._java(jars, *_SHORT_LIVED, "kafka.docker.KafkaDockerWrapper", "setup", *options)
+            options = [
+                word
+                for name in folders
+                for word in (f"--{name}-configs-dir", str(home / name))
+            ]
+            command = self._java(
+                jars,
+                *_SHORT_LIVED,
+                "kafka.docker.KafkaDockerWrapper",
+                "setup",
+                *options,
+            )
             with (home / "log").open("ab") as log:
                 running.append(
                     subprocess.Popen(
@@ -160,9 +194,13 @@ class JvmCluster:
                 raise NotStarted(self._died(broker, code))
 
     def _start(self, broker: compose.Broker, jars: Path) -> None:
-        """As the image does. A session of its own: Ctrl-C in the terminal is ours to handle."""
+        """As the image does. A session of its own: Ctrl-C in the terminal is ours to
+        handle.
+        """
         home = self._of(broker)
-        java, *options = self._java(jars, "kafka.Kafka", str(home / "final" / "server.properties"))
+        java, *options = self._java(
+            jars, "kafka.Kafka", str(home / "final" / "server.properties")
+        )
         heap = broker.environment.get("KAFKA_HEAP_OPTS", "").split()
         with (home / "log").open("ab") as log:
             self.processes[broker.name] = subprocess.Popen(
@@ -177,11 +215,15 @@ class JvmCluster:
 
     def _wait(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while not all(knows_all(broker.address, len(self.brokers)) for broker in self.brokers):
+        while not all(
+            knows_all(broker.address, len(self.brokers)) for broker in self.brokers
+        ):
             if dead := self.newly_dead():
                 raise NotStarted("\n".join(dead))
             if time.monotonic() > deadline:
-                raise NotStarted(f"the brokers did not find each other within {START_SECONDS:.0f} s.")
+                raise NotStarted(
+                    f"the brokers did not find each other within {START_SECONDS:.0f} s."
+                )
             time.sleep(_LOOK_SECONDS)
 
     def newly_dead(self) -> list[str]:
@@ -189,18 +231,28 @@ class JvmCluster:
         found = []
         for broker in self.brokers:
             process = self.processes.get(broker.name)
-            if process is not None and process.poll() is not None and broker.name not in self._said_dead:
+            if (
+                process is not None
+                and process.poll() is not None
+                and broker.name not in self._said_dead
+            ):
                 self._said_dead.add(broker.name)
                 found.append(self._died(broker, process.returncode))
         return found
 
     def _died(self, broker: compose.Broker, code: int) -> str:
-        said = (self._of(broker) / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+        said = (
+            (self._of(broker) / "log")
+            .read_text(encoding="utf-8", errors="replace")
+            .splitlines()
+        )
         lines = "\n".join(f"  {line}" for line in said[-_LOG_LINES:]) or "  (none)"
         return _DIED.format(name=broker.name, code=code, lines=lines)
 
     def stop(self) -> None:
-        """At once, and nothing is left behind: the data goes too, so no broker needs to hand over what it leads."""
+        """At once, and nothing is left behind: the data goes too, so no broker needs to
+        hand over what it leads.
+        """
         for process in self.processes.values():
             process.kill()
         for process in self.processes.values():
@@ -233,14 +285,17 @@ def knows_all(address: str, count: int) -> bool:
     """Does a broker answer at host:port, and know so many brokers?"""
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=1).close()  # kafka-python would wait much longer
+        # kafka-python would wait much longer
+        socket.create_connection((host, int(port)), timeout=1).close()
     except OSError:
         return False
     from kafka import KafkaAdminClient
     from kafka.errors import KafkaError
 
     try:
-        admin: Any = KafkaAdminClient(bootstrap_servers=address, bootstrap_timeout_ms=5000)
+        admin: Any = KafkaAdminClient(
+            bootstrap_servers=address, bootstrap_timeout_ms=5000
+        )
     except KafkaError:
         return False
     try:
@@ -253,14 +308,23 @@ def knows_all(address: str, count: int) -> bool:
 
 def main(argv: list[str] | None = None) -> int:
     """Until Ctrl-C."""
-    parser = argparse.ArgumentParser(prog="make kafka", description=(__doc__ or "").partition("\n")[0])
-    parser.epilog = f"{_UNTIL} KAFKA_HOST=ADDRESS lets other machines reach them at that address of this one."
+    parser = argparse.ArgumentParser(
+        prog="make kafka", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.epilog = (
+        f"{_UNTIL} KAFKA_HOST=ADDRESS lets other machines reach them at that address of"
+        " this one."
+    )
     parser.parse_args(argv)
     for each in _SIGNALS:
         signal.signal(each, _interrupt)
     try:
         cluster = JvmCluster()
-        print(f"Apache Kafka {cluster.brokers[0].version}: three brokers start, 10 to 60 seconds ...", flush=True)
+        print(
+            f"Apache Kafka {cluster.brokers[0].version}: three brokers start, 10 to 60"
+            " seconds ...",
+            flush=True,
+        )
         with cluster:
             print(f"ready {cluster.bootstrap}", flush=True)
             print(_UNTIL, flush=True)
@@ -275,11 +339,17 @@ def main(argv: list[str] | None = None) -> int:
         return 0
 
 
-_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_SIGNALS = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if hasattr(signal, name)
+]
 
 
 def _interrupt(*_: object) -> None:
-    """The first one counts: the cluster then stops in peace, however often somebody presses Ctrl-C."""
+    """The first one counts: the cluster then stops in peace, however often somebody
+    presses Ctrl-C.
+    """
     for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -1,7 +1,8 @@
-"""Questions to a broker over a plain socket, such as: which brokers are there? A client would try for minutes; this
-gives up.
+"""Questions to a broker over a plain socket, such as: which brokers are there? A client
+would try for minutes; this gives up.
 
-What a broker answers is the address that it advertises (KIP-103), which needn't be the one it was asked at.
+What a broker answers is the address that it advertises (KIP-103), which needn't be the
+one it was asked at.
 """
 
 import socket
@@ -27,7 +28,9 @@ def listens(address: str) -> bool:
 
 
 def brokers(address: str) -> list[str] | None:
-    """host:port of each broker, as the one at host:port tells its clients; None where no Kafka answers."""
+    """host:port of each broker, as the one at host:port tells its clients; None where
+    no Kafka answers.
+    """
     try:
         with connected(address) as broker:
             told = ask(broker, "Metadata", _VERSION, {"topics": []}, _MOST_BYTES)
@@ -37,9 +40,15 @@ def brokers(address: str) -> list[str] | None:
 
 
 def ask(
-    broker: socket.socket, api: str, version: int, body: Mapping[str, object], most_bytes: int
+    broker: socket.socket,
+    api: str,
+    version: int,
+    body: Mapping[str, object],
+    most_bytes: int,
 ) -> Message:
-    """The answer to one request. Errors: OSError; ValueError where it is none of Kafka's."""
+    """The answer to one request. Errors: OSError; ValueError where it is none of
+    Kafka's.
+    """
     frame = b"".join(encode_request(api, version, 1, _CLIENT_ID, body))
     broker.sendall(struct.pack(">i", len(frame)) + frame)
     (size,) = struct.unpack(">i", _read(broker, 4))

@@ -1,7 +1,7 @@
 """A measured curve: one small plotly figure, and the same numbers as text.
 
-Stored outputs and screen readers get the text. The figure is plotly's own data, without its library, which JupyterLab
-brings: a notebook that holds one stays small.
+Stored outputs and screen readers get the text. The figure is plotly's own data, without
+its library, which JupyterLab brings: a notebook that holds one stays small.
 """
 
 import os
@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-COLOURS = ("#0072B2", "#E69F00", "#00795a", "#8f3f7f")  # the theatre's actors, and one more
+# the theatre's actors, and one more
+COLOURS = ("#0072B2", "#E69F00", "#00795a", "#8f3f7f")
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "x")
 
@@ -26,9 +27,19 @@ class Curve:
 
     def __repr__(self) -> str:
         rows = [[self.x_title, *self.lines]]
-        rows += [[f"{x:g}", *(f"{ys[number]:.1f}" for ys in self.lines.values())] for number, x in enumerate(self.xs)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = ["  ".join(word.rjust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
+        rows += [
+            [f"{x:g}", *(f"{ys[number]:.1f}" for ys in self.lines.values())]
+            for number, x in enumerate(self.xs)
+        ]
+        widths = [
+            max(len(row[column]) for row in rows) for column in range(len(rows[0]))
+        ]
+        lines = [
+            "  ".join(
+                word.rjust(width) for word, width in zip(row, widths, strict=True)
+            )
+            for row in rows
+        ]
         return "\n".join([f"{self.title} ({self.y_title})", *lines])
 
     def figure(self) -> Any:
@@ -40,16 +51,30 @@ class Curve:
             look = number % len(COLOURS)
             line = {"color": COLOURS[look], "dash": DASHES[look]}
             marker = {"symbol": MARKERS[look], "size": 8}
-            figure.add_scatter(x=list(self.xs), y=list(ys), name=name, mode="lines+markers", line=line, marker=marker)
+            figure.add_scatter(
+                x=list(self.xs),
+                y=list(ys),
+                name=name,
+                mode="lines+markers",
+                line=line,
+                marker=marker,
+            )
         figure.update_layout(
-            title=self.title, template="simple_white", width=640, height=360, margin={"t": 80, "r": 20},
-            legend={"orientation": "h", "x": 0, "y": 1.12}, yaxis_rangemode="tozero",
-        )  # fmt: skip
+            title=self.title,
+            template="simple_white",
+            width=640,
+            height=360,
+            margin={"t": 80, "r": 20},
+            legend={"orientation": "h", "x": 0, "y": 1.12},
+            yaxis_rangemode="tozero",
+        )
         figure.update_xaxes(title=self.x_title)
         figure.update_yaxes(title=self.y_title)
         return figure
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/plain": repr(self)}
         if os.environ.get("MINIKAFKA_PICTURES") != "text":
             bundle["application/vnd.plotly.v1+json"] = self.figure().to_plotly_json()

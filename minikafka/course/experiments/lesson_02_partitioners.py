@@ -1,13 +1,20 @@
-"""Rules by which other clients than Java's choose the partition of a record, for `producer(partitioner=...)`."""
+"""Rules by which other clients than Java's choose the partition of a record, for
+`producer(partitioner=...)`.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 from zlib import crc32
 
 
-def librdkafka(key: bytes, all_partitions: Sequence[int], available: Sequence[int]) -> int:
-    """librdkafka's default for a record with a key (`partitioner=consistent_random`)."""
+def librdkafka(
+    key: bytes, all_partitions: Sequence[int], available: Sequence[int]
+) -> int:
+    """librdkafka's default for a record with a key
+    (`partitioner=consistent_random`).
+    """
     return all_partitions[crc32(key) % len(all_partitions)]
 
 
-LIBRDKAFKA: dict[str, Any] = {"partitioner": librdkafka}  # for producer(**LIBRDKAFKA): where keyed records differ
+# for producer(**LIBRDKAFKA): where keyed records differ
+LIBRDKAFKA: dict[str, Any] = {"partitioner": librdkafka}

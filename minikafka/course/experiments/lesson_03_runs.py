@@ -1,4 +1,6 @@
-"""What lesson 03 reads out of a producer's trace, and the day on which nothing is lost."""
+"""What lesson 03 reads out of a producer's trace, and the day on which nothing is
+lost.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,26 +15,45 @@ HOW_OFTEN = ("never", "once", "twice", "three times")
 def written(trace: Iterable[Event]) -> list[str]:
     """The values in the log, in the order in which the broker wrote them."""
     appended = [event for event in trace if event.kind == "RecordsAppended"]
-    return [value for event in appended for offset, key, value, time in event.detail["records"]]
+    return [
+        value
+        for event in appended
+        for offset, key, value, time in event.detail["records"]
+    ]
 
 
 def in_order(trace: Iterable[Event]) -> str:
-    """The numbers of the orders in the log: "0 1 2" for the values "order 0", "order 1", "order 2"."""
+    """The numbers of the orders in the log: "0 1 2" for the values "order 0", "order
+    1", "order 2".
+    """
     return " ".join(value.removeprefix("order ") for value in written(trace))
 
 
 def after_the_loss(event: Event) -> bool:
-    """A condition: in this event a producer, which misses an answer, puts a batch back into its queue."""
+    """A condition: in this event a producer, which misses an answer, puts a batch back
+    into its queue.
+    """
     return event.kind == "BatchRetried"
 
 
 def heard_after(at_ms: int) -> Callable[[Event], bool]:
-    """A condition: in this event, later than at_ms, a program hears how the sending of its records went."""
-    return lambda event: event.at > at_ms and event.kind in ("RecordsAcknowledged", "SendFailed")
+    """A condition: in this event, later than at_ms, a program hears how the sending of
+    its records went.
+    """
+    return lambda event: (
+        event.at > at_ms
+        and event.kind
+        in (
+            "RecordsAcknowledged",
+            "SendFailed",
+        )
+    )
 
 
 def how_often(value: str, sent: int) -> Callable[[Iterable[Event]], str | None]:
-    """How often the log holds this value, in a word; none before so many batches are acknowledged."""
+    """How often the log holds this value, in a word; none before so many batches are
+    acknowledged.
+    """
 
     def count(trace: Iterable[Event]) -> str | None:
         trace = list(trace)
@@ -43,11 +64,15 @@ def how_often(value: str, sent: int) -> Callable[[Iterable[Event]], str | None]:
 
 
 def heard_and_written(value: str) -> Callable[[Iterable[Event]], str]:
-    """What the future of a program's only record that may fail says, and whether the log holds this value."""
+    """What the future of a program's only record that may fail says, and whether the
+    log holds this value.
+    """
 
     def outcome(trace: Iterable[Event]) -> str:
         trace = list(trace)
-        heard = "failed" if any(event.kind == "SendFailed" for event in trace) else "done"
+        heard = (
+            "failed" if any(event.kind == "SendFailed" for event in trace) else "done"
+        )
         return f"{heard}, {'in' if value in written(trace) else 'not in'} the log"
 
     return outcome
@@ -66,10 +91,13 @@ def waits(trace: Iterable[Event]) -> list[int]:
 
 
 def a_good_day(**config: Any) -> int:
-    """Twenty orders in requests of their own, nothing lost, a broker 22 ms away: ms until all are acknowledged."""
+    """Twenty orders in requests of their own, nothing lost, a broker 22 ms away: ms
+    until all are acknowledged.
+    """
     with Cluster(seed=3, faults=[Delay("shop", 1, extra_ms=20)]) as cluster:
         cluster.create_topic("orders", partitions=1)
-        shop = cluster.producer(client_id="shop", linger_ms=0, batch_size=100, **config)  # room for one order
+        # room for one order
+        shop = cluster.producer(client_id="shop", linger_ms=0, batch_size=100, **config)
         shop.send("orders", key="shop", value="hello").get()
         began = cluster.now_ms
         for number in range(20):

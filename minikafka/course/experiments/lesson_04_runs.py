@@ -1,4 +1,6 @@
-"""What lesson 04 runs, a program that is killed while it pays orders, and what it reads out of the trace."""
+"""What lesson 04 runs, a program that is killed while it pays orders, and what it reads
+out of the trace.
+"""
 
 import sqlite3
 from collections import Counter
@@ -14,8 +16,12 @@ NEW_GROUP_SECONDS = 5  # a new group begins to read after 3 s
 DEAD_MEMBER_SECONDS = 60  # more than a group waits for a member that says nothing
 
 
-def shop_with(orders: int, seed: int, faults: Iterable[Fault] = ()) -> tuple[Cluster, Any]:
-    """A cluster, and the shop that has written so many orders, one a second, to the only partition of orders."""
+def shop_with(
+    orders: int, seed: int, faults: Iterable[Fault] = ()
+) -> tuple[Cluster, Any]:
+    """A cluster, and the shop that has written so many orders, one a second, to the
+    only partition of orders.
+    """
     cluster = Cluster(seed=seed, faults=list(faults))
     cluster.create_topic("orders", partitions=1)
     shop = cluster.producer(client_id="shop")
@@ -26,11 +32,13 @@ def shop_with(orders: int, seed: int, faults: Iterable[Fault] = ()) -> tuple[Clu
 
 
 def killed_after(orders: int, program: Callable[..., Any], seed: int = 2) -> Cluster:
-    """The program pays an order a second, with auto-commit. It is killed after so many, and started again two seconds
-    later. A minute later there are eight orders more.
+    """The program pays an order a second, with auto-commit. It is killed after so many,
+    and started again two seconds later. A minute later there are eight orders more.
     """
     cluster, shop = shop_with(orders=0, seed=seed)
-    consumer = cluster.consumer("orders", group_id="billing", client_id="billing", auto_offset_reset="earliest")
+    consumer = cluster.consumer(
+        "orders", group_id="billing", client_id="billing", auto_offset_reset="earliest"
+    )
     running = cluster.start(program, consumer, cluster.table("payments"))
     cluster.run(seconds=NEW_GROUP_SECONDS)
     for number in range(orders):
@@ -47,11 +55,17 @@ def killed_after(orders: int, program: Callable[..., Any], seed: int = 2) -> Clu
 
 
 def killed_at(program: Callable[..., Any], call: int, seed: int = 3) -> Cluster:
-    """The program pays five orders, and commits by itself. It is killed on entering this blocking call, counted from 1,
-    and started again.
+    """The program pays five orders, and commits by itself. It is killed on entering
+    this blocking call, counted from 1, and started again.
     """
-    cluster, shop = shop_with(orders=0, seed=seed, faults=[Crash(program.__name__, call=call)])
-    member = {"group_id": "billing", "client_id": "billing", "auto_offset_reset": "earliest"}
+    cluster, shop = shop_with(
+        orders=0, seed=seed, faults=[Crash(program.__name__, call=call)]
+    )
+    member = {
+        "group_id": "billing",
+        "client_id": "billing",
+        "auto_offset_reset": "earliest",
+    }
     consumer = cluster.consumer("orders", enable_auto_commit=False, **member)
     running = cluster.start(program, consumer, cluster.table("payments"))
     for number in range(5):
@@ -63,21 +77,31 @@ def killed_at(program: Callable[..., Any], call: int, seed: int = 3) -> Cluster:
 
 
 def first_read(trace: Iterable[Event], reader: str) -> str:
-    """The first record that this reader got: "record 4", or "nothing". Raises LookupError before it has a position."""
+    """The first record that this reader got: "record 4", or "nothing". Raises
+    LookupError before it has a position.
+    """
     events = [event for event in trace if event.node == reader]
     if not any(event.kind == "PositionReset" for event in events):
         raise LookupError(f"{reader} has no position yet")
-    polls = [event.detail["records"] for event in events if event.kind == "RecordsPolled"]
-    return next((f"record {offset}" for records in polls for offset, *_ in records), "nothing")
+    polls = [
+        event.detail["records"] for event in events if event.kind == "RecordsPolled"
+    ]
+    return next(
+        (f"record {offset}" for records in polls for offset, *_ in records), "nothing"
+    )
 
 
 def lag(trace: Iterable[Event]) -> int:
-    """How many offsets of orders were written and not committed, when the trace ends."""
+    """How many offsets of orders were written and not committed, when the trace
+    ends.
+    """
     return [0, *lags(trace)][-1]
 
 
 def paid(trace: Iterable[Event]) -> list[int]:
-    """The offsets of the orders that were written to a table, in the order of writing."""
+    """The offsets of the orders that were written to a table, in the order of
+    writing.
+    """
     return [event.detail["offset"] for event in trace if event.kind == "EffectWritten"]
 
 
@@ -93,25 +117,41 @@ def never(trace: Iterable[Event], orders: int) -> list[int]:
 
 
 def letter(cluster: Cluster, orders: int = 5) -> str:
-    """o: each order was written once. 2: an order was written twice. -: an order is missing."""
+    """o: each order was written once. 2: an order was written twice. -: an order is
+    missing.
+    """
     return "2" if twice(cluster.trace) else "-" if never(cluster.trace, orders) else "o"
 
 
 def sweep(runs: Iterable[Cluster], calls: Sequence[str], orders: int = 5) -> Any:
-    """All runs in one picture: the first was killed at call 1, the second at call 2. calls: the names of one round."""
+    """All runs in one picture: the first was killed at call 1, the second at call 2.
+    calls: the names of one round.
+    """
     from minikafka.theatre import picture
 
     events = []
     for number, cluster in enumerate(runs, 1):
-        killed_ms = next(event.at for event in cluster.trace if event.kind == "NodeCrashed")
+        killed_ms = next(
+            event.at for event in cluster.trace if event.kind == "NodeCrashed"
+        )
         times = Counter(paid(cluster.trace))
-        found = {"run": number, "call": calls[(number - 1) % len(calls)], "written": [times[n] for n in range(orders)]}
-        events.append(Event(("sweep", number), killed_ms, f"run {number}", "RunEnded", None, found))
+        found = {
+            "run": number,
+            "call": calls[(number - 1) % len(calls)],
+            "written": [times[n] for n in range(orders)],
+        }
+        events.append(
+            Event(
+                ("sweep", number), killed_ms, f"run {number}", "RunEnded", None, found
+            )
+        )
     return picture("sweep", events)
 
 
 class Payments:
-    """The table of payments on SQLite. When it has so many rows the process ends, as if it were killed."""
+    """The table of payments on SQLite. When it has so many rows the process ends, as if
+    it were killed.
+    """
 
     def __init__(self, fuse: int = 3) -> None:
         self.fuse = fuse
@@ -128,4 +168,9 @@ class Payments:
 
     def numbers(self) -> list[bytes]:
         """The numbers of the orders, in the order of writing."""
-        return [number for (number,) in self.rows.execute("select number from payments order by rowid")]
+        return [
+            number
+            for (number,) in self.rows.execute(
+                "select number from payments order by rowid"
+            )
+        ]

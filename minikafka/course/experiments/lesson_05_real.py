@@ -1,4 +1,5 @@
-"""A Kafka for one cell, with real clients: a group of kafka-python consumers in threads, and the trace to play.
+"""A Kafka for one cell, with real clients: a group of kafka-python consumers in
+threads, and the trace to play.
 
     with GroupLab(partitions=4) as lab:
         lab.start("A")
@@ -6,8 +7,8 @@
         lab.command("groups", "describe")
     lab.play()
 
-It serves a small Kafka of its own while the block runs. With MINIKAFKA_BOOTSTRAP it uses that cluster, and has no
-trace.
+It serves a small Kafka of its own while the block runs. With MINIKAFKA_BOOTSTRAP it
+uses that cluster, and has no trace.
 """
 
 import json
@@ -29,13 +30,16 @@ from minikafka.server.embedded import Served
 from minikafka.theatre import picture
 
 PATIENCE_SECONDS = 180.0
-# Long: when a poll of kafka-python 3.0 ends between JoinGroup and SyncGroup, the member forgets to take over its share.
+# Long: when a poll of kafka-python 3.0 ends between JoinGroup and SyncGroup, the member
+# forgets to take over its share.
 POLL_MS = 2000
 UNIQUE = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # in a member's id
 
 
 class GroupLab:
-    """topic, group: their names, new each time, so that a second run finds nothing of the first."""
+    """topic, group: their names, new each time, so that a second run finds nothing of
+    the first.
+    """
 
     def __init__(self, partitions: int) -> None:
         unique = uuid4().hex[:8]
@@ -52,10 +56,14 @@ class GroupLab:
         self._file = Path(self._folder.name) / "trace.jsonl"
         if not named():
             self._served = Served(trace=self._file)
-        self.kafka = Connection(named() if self._served is None else self._served.bootstrap)
+        self.kafka = Connection(
+            named() if self._served is None else self._served.bootstrap
+        )
         self.kafka.check()
         admin = self.kafka.admin()
-        admin.create_topics({self.topic: {"num_partitions": self.partitions, "replication_factor": 1}})
+        admin.create_topics(
+            {self.topic: {"num_partitions": self.partitions, "replication_factor": 1}}
+        )
         admin.close()
         return self
 
@@ -70,18 +78,29 @@ class GroupLab:
         self._folder.cleanup()
 
     def start(self, name: str) -> None:
-        """One more kafka-python consumer of the group, in a thread of its own: it polls until it says goodbye."""
+        """One more kafka-python consumer of the group, in a thread of its own: it polls
+        until it says goodbye.
+        """
         self._goodbyes[name] = threading.Event()
-        self._threads.append(threading.Thread(target=self._read, args=(name, self._goodbyes[name]), daemon=True))
+        self._threads.append(
+            threading.Thread(
+                target=self._read, args=(name, self._goodbyes[name]), daemon=True
+            )
+        )
         self._threads[-1].start()
 
     def _read(self, name: str, goodbye: threading.Event) -> None:
         consumer = self.kafka.consumer(
-            self.topic, group_id=self.group, client_id=f"consumer {name}", auto_offset_reset="earliest"
+            self.topic,
+            group_id=self.group,
+            client_id=f"consumer {name}",
+            auto_offset_reset="earliest",
         )
         while not goodbye.is_set():
             consumer.poll(timeout_ms=POLL_MS)
-            self._shares[name] = sorted(partition.partition for partition in consumer.assignment())
+            self._shares[name] = sorted(
+                partition.partition for partition in consumer.assignment()
+            )
         self._shares.pop(name, None)
         consumer.close()
 
@@ -95,29 +114,61 @@ class GroupLab:
         while time.monotonic() < until:
             shares = dict(sorted(self._shares.items()))
             held = sorted(number for share in shares.values() for number in share)
-            if len(shares) == members and all(shares.values()) and held == list(range(self.partitions)):
+            if (
+                len(shares) == members
+                and all(shares.values())
+                and held == list(range(self.partitions))
+            ):
                 return shares
             time.sleep(0.05)
-        raise TimeoutError(f"{members} members did not come to share {self.topic} within {PATIENCE_SECONDS:.0f} s")
+        raise TimeoutError(
+            f"{members} members did not come to share {self.topic} within"
+            f" {PATIENCE_SECONDS:.0f} s"
+        )
 
     def write(self, records: int) -> None:
         """So many orders, in turn to all partitions."""
         producer = self.kafka.producer()
         for number in range(records):
-            producer.send(self.topic, key=f"o-{number}", value="20 euros", partition=number % self.partitions)
+            producer.send(
+                self.topic,
+                key=f"o-{number}",
+                value="20 euros",
+                partition=number % self.partitions,
+            )
         producer.flush()
         producer.close()
 
     def command(self, *words: str) -> None:
-        """Run kafka-python's own command line; print the line and what it says, members in order.
+        """Run kafka-python's own command line; print the line and what it says, members
+        in order.
 
-        The address and what is new each time (group, topic, member ids) are printed as words.
+        The address and what is new each time (group, topic, member ids) are printed as
+        words.
         """
         options = [*words, "-g", self.group]
-        command = [sys.executable, "-m", "kafka.admin", "-b", self.kafka.bootstrap, "--format", "json", *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+        command = [
+            sys.executable,
+            "-m",
+            "kafka.admin",
+            "-b",
+            self.kafka.bootstrap,
+            "--format",
+            "json",
+            *options,
+        ]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+        )
         print("$ python -m kafka.admin -b HOST:PORT", *words, "-g billing")
-        said = done.stdout.replace(self.group, "billing").replace(self.topic, "orders") or done.stderr
+        said = (
+            done.stdout.replace(self.group, "billing").replace(self.topic, "orders")
+            or done.stderr
+        )
         said = re.sub(UNIQUE, "...", said)
         try:
             pp(_in_order(json.loads(said)), width=118, compact=True)
@@ -125,9 +176,14 @@ class GroupLab:
             print(said)
 
     def play(self) -> Any:
-        """The picture of what the broker saw; a sentence where the broker is another one than ours."""
+        """The picture of what the broker saw; a sentence where the broker is another
+        one than ours.
+        """
         if not self._trace:
-            return Said("That cluster writes no trace, so there is nothing to play. Unset MINIKAFKA_BOOTSTRAP for one.")
+            return Said(
+                "That cluster writes no trace, so there is nothing to play. Unset"
+                " MINIKAFKA_BOOTSTRAP for one."
+            )
         return picture("rebalance", self._trace, group=self.group)
 
 

@@ -1,4 +1,6 @@
-"""Lesson 05's groups: members that only read, and a careful pair that pays orders; and what a trace says about them."""
+"""Lesson 05's groups: members that only read, and a careful pair that pays orders; and
+what a trace says about them.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -21,12 +23,20 @@ def read(consumer: Any) -> None:
         pass
 
 
-def start_members(cluster: Cluster, names: Iterable[object], group: str = "billing", **settings: Any) -> dict[str, Any]:
-    """One consumer of orders for each name, all in this group, each with its own running program: {name: consumer}."""
+def start_members(
+    cluster: Cluster, names: Iterable[object], group: str = "billing", **settings: Any
+) -> dict[str, Any]:
+    """One consumer of orders for each name, all in this group, each with its own
+    running program: {name: consumer}.
+    """
     members = {}
     for name in map(str, names):
         members[name] = cluster.consumer(
-            "orders", group_id=group, client_id=f"consumer {name}", auto_offset_reset="earliest", **settings
+            "orders",
+            group_id=group,
+            client_id=f"consumer {name}",
+            auto_offset_reset="earliest",
+            **settings,
         )
         cluster.start(read, members[name])
     return members
@@ -41,14 +51,25 @@ def sell(cluster: Cluster, shop: Any, seconds: int) -> None:
 
 def shares(cluster: Cluster, group: str = "billing") -> str:
     """What each member was given, as the coordinator knows it: "0 1 | 2 | nothing"."""
-    given = [[partition.partition for partition in member.partitions] for member in cluster.group(group).members]
-    return " | ".join(" ".join(map(str, share)) or "nothing" for share in sorted(given, key=lambda s: (not s, s)))
+    given = [
+        [partition.partition for partition in member.partitions]
+        for member in cluster.group(group).members
+    ]
+    return " | ".join(
+        " ".join(map(str, share)) or "nothing"
+        for share in sorted(given, key=lambda s: (not s, s))
+    )
 
 
 def gone(
-    what_happens: Callable[[Cluster, Any], None], seconds: int = 80, later_s: float = 0, **settings: Any
+    what_happens: Callable[[Cluster, Any], None],
+    seconds: int = 80,
+    later_s: float = 0,
+    **settings: Any,
 ) -> Cluster:
-    """A and B read a partition each, an order comes in every second. After 15 s, or later, this happens to A."""
+    """A and B read a partition each, an order comes in every second. After 15 s, or
+    later, this happens to A.
+    """
     cluster = Cluster(seed=6)
     cluster.create_topic("orders", partitions=2)
     shop = cluster.producer(client_id="shop")
@@ -60,15 +81,22 @@ def gone(
     return cluster
 
 
-def worst_wait_ms(trace: Iterable[Event], since_ms: int = GONE_AFTER_S * 1000 - 1000) -> int:
-    """How long the unluckiest of the orders lay in the log until a consumer had it; of those written since then.
+def worst_wait_ms(
+    trace: Iterable[Event], since_ms: int = GONE_AFTER_S * 1000 - 1000
+) -> int:
+    """How long the unluckiest of the orders lay in the log until a consumer had it; of
+    those written since then.
 
     An order that nobody has had counts for nothing: the run must be long enough.
     """
     written: dict[tuple[int, int], int] = {}
     waited = [0]
     for event in trace:
-        if event.kind == "RecordsAppended" and event.detail["topic"] == "orders" and event.at >= since_ms:
+        if (
+            event.kind == "RecordsAppended"
+            and event.detail["topic"] == "orders"
+            and event.at >= since_ms
+        ):
             written[event.detail["partition"], event.detail["last_offset"]] = event.at
         if event.kind == "RecordsPolled":
             for offset, *_ in event.detail["records"]:
@@ -79,10 +107,11 @@ def worst_wait_ms(trace: Iterable[Event], since_ms: int = GONE_AFTER_S * 1000 - 
 
 
 def pay_with(program: Callable[..., None], faults: Sequence[Fault]) -> Cluster:
-    """An order a second for 100 s, in turn to two partitions; two members pay them by this program.
+    """An order a second for 100 s, in turn to two partitions; two members pay them by
+    this program.
 
-    The program gets its consumer, the table payments and a function to wait for so many seconds. It is called again
-    when Kafka refuses it something.
+    The program gets its consumer, the table payments and a function to wait for so many
+    seconds. It is called again when Kafka refuses it something.
     """
 
     @wraps(program)
@@ -96,7 +125,11 @@ def pay_with(program: Callable[..., None], faults: Sequence[Fault]) -> Cluster:
     shop = cluster.producer(client_id="shop")
     for name in ("consumer A", "consumer B"):
         member = cluster.consumer(
-            "orders", group_id="billing", client_id=name, auto_offset_reset="earliest", enable_auto_commit=False
+            "orders",
+            group_id="billing",
+            client_id=name,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
         )
         cluster.start(again_and_again, member, cluster.table("payments"), cluster.sleep)
     for number in range(100):
@@ -107,19 +140,28 @@ def pay_with(program: Callable[..., None], faults: Sequence[Fault]) -> Cluster:
 
 def paid_twice(trace: Iterable[Event]) -> list[str]:
     """The orders that were written to the table more than once."""
-    written = Counter(event.detail["key"] for event in trace if event.kind == "EffectWritten")
+    written = Counter(
+        event.detail["key"] for event in trace if event.kind == "EffectWritten"
+    )
     return [key for key, times in written.items() if times > 1]
 
 
 def afterwards(trace: Iterable[Event], order: str, member: str, since_ms: int) -> int:
     """What comes of an order that a member pays and commits later than since_ms.
 
-    0: it is paid once. 1: it is paid twice, and the commit fails. 2: it is paid twice, and the commit is acknowledged.
+    0: it is paid once. 1: it is paid twice, and the commit fails. 2: it is paid twice,
+    and the commit is acknowledged.
     """
     trace = list(trace)
-    told = [event.kind for event in trace if event.node == member and event.at > since_ms]
-    committed = next(kind for kind in told if kind in ("CommitFailed", "CommitAcknowledged"))
-    return 0 if order not in paid_twice(trace) else 1 if committed == "CommitFailed" else 2
+    told = [
+        event.kind for event in trace if event.node == member and event.at > since_ms
+    ]
+    committed = next(
+        kind for kind in told if kind in ("CommitFailed", "CommitAcknowledged")
+    )
+    return (
+        0 if order not in paid_twice(trace) else 1 if committed == "CommitFailed" else 2
+    )
 
 
 def refused_commits(trace: Iterable[Event]) -> list[str]:
@@ -128,6 +170,14 @@ def refused_commits(trace: Iterable[Event]) -> list[str]:
 
 
 def signs_of_life(trace: Iterable[Event], member: str) -> list[tuple[int, str]]:
-    """What this member sent that the coordinator counts: (when in ms, "heartbeat" or "commit")."""
-    sent = [event for event in trace if event.kind == "RequestSent" and event.node == member]
-    return [(event.at, SIGNS_OF_LIFE[event.detail["api"]]) for event in sent if event.detail["api"] in SIGNS_OF_LIFE]
+    """What this member sent that the coordinator counts: (when in ms, "heartbeat" or
+    "commit").
+    """
+    sent = [
+        event for event in trace if event.kind == "RequestSent" and event.node == member
+    ]
+    return [
+        (event.at, SIGNS_OF_LIFE[event.detail["api"]])
+        for event in sent
+        if event.detail["api"] in SIGNS_OF_LIFE
+    ]

@@ -1,6 +1,7 @@
 """The groups that lesson 06 watches, and what it reads out of their traces.
 
-In each run the group billing reads the topic orders. Times are those of the virtual clock; settings are a consumer's.
+In each run the group billing reads the topic orders. Times are those of the virtual
+clock; settings are a consumer's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,9 @@ def sell(cluster: Any, shop: Any, partitions: int, every_s: float) -> None:
     """The shop: an order again and again, to each partition in turn."""
     number = 0
     while True:
-        shop.send("orders", partition=number % partitions, key=f"o-{number}", value="20 euros")
+        shop.send(
+            "orders", partition=number % partitions, key=f"o-{number}", value="20 euros"
+        )
         number += 1
         cluster.sleep(every_s)
 
@@ -47,16 +50,23 @@ def a_shop(seed: int, partitions: int, every_s: float) -> Cluster:
     """A cluster whose topic orders gets an order every so many seconds."""
     cluster = Cluster(seed=seed)
     cluster.create_topic("orders", partitions=partitions)
-    cluster.start(sell, cluster, cluster.producer(client_id="shop"), partitions, every_s)
+    cluster.start(
+        sell, cluster, cluster.producer(client_id="shop"), partitions, every_s
+    )
     return cluster
 
 
 def join(cluster: Cluster, name: str, **settings: Any) -> None:
     """One more member of the group billing; it begins to read."""
-    cluster.start(serve, cluster.consumer("orders", group_id="billing", client_id=name, **settings))
+    cluster.start(
+        serve,
+        cluster.consumer("orders", group_id="billing", client_id=name, **settings),
+    )
 
 
-def running_group(names: Iterable[str], seed: int, partitions: int = 6, **settings: Any) -> Cluster:
+def running_group(
+    names: Iterable[str], seed: int, partitions: int = 6, **settings: Any
+) -> Cluster:
     """A group that has been reading for 20 seconds."""
     cluster = a_shop(seed, partitions, every_s=0.25)
     for name in names:
@@ -66,7 +76,9 @@ def running_group(names: Iterable[str], seed: int, partitions: int = 6, **settin
 
 
 def newcomer(busy: str = "B", busy_s: float = 12, **settings: Any) -> Cluster:
-    """A, B and C read. From 20 s to 22 s one of them gets orders that take it busy_s. At 22 s D joins."""
+    """A, B and C read. From 20 s to 22 s one of them gets orders that take it busy_s.
+    At 22 s D joins.
+    """
     cluster = running_group("ABC", seed=1, **settings)
     cluster.slow(busy, processing_ms=round(busy_s * 1000))  # its database gets slow,
     cluster.run(seconds=2)
@@ -77,8 +89,14 @@ def newcomer(busy: str = "B", busy_s: float = 12, **settings: Any) -> Cluster:
 
 
 def busy_group(assignor: Any) -> Cluster:
-    """A, B and C always have work: up to two orders a poll, a second each. At 22 s D joins."""
-    settings = {"partition_assignment_strategy": assignor, "processing_ms": 1000, "max_poll_records": 2}
+    """A, B and C always have work: up to two orders a poll, a second each. At 22 s D
+    joins.
+    """
+    settings = {
+        "partition_assignment_strategy": assignor,
+        "processing_ms": 1000,
+        "max_poll_records": 2,
+    }
     cluster = running_group("ABC", seed=3, **settings)
     cluster.run(seconds=2)
     join(cluster, "D", **settings)
@@ -87,17 +105,24 @@ def busy_group(assignor: Any) -> Cluster:
 
 
 def restarted(away_s: float, static: bool) -> Cluster:
-    """A, B and C read, with the sticky assignor. C is closed after 20 s, and started again away_s later."""
+    """A, B and C read, with the sticky assignor. C is closed after 20 s, and started
+    again away_s later.
+    """
     cluster = a_shop(4, partitions=6, every_s=0.5)
-    programs, closing = closable(cluster, "ABC", static, partition_assignment_strategy="sticky")
+    programs, closing = closable(
+        cluster, "ABC", static, partition_assignment_strategy="sticky"
+    )
     cluster.run(seconds=20)
     restart(cluster, "C", programs["C"], closing, away_s)
     cluster.run(seconds=10)
     return cluster
 
 
-def rolling_restart(order_s: float, away_s: float = 5, static: bool = False, **settings: Any) -> Sequence[Event]:
-    """Six members, twelve partitions; from 25 s on each member in turn is closed, and started again away_s later.
+def rolling_restart(
+    order_s: float, away_s: float = 5, static: bool = False, **settings: Any
+) -> Sequence[Event]:
+    """Six members, twelve partitions; from 25 s on each member in turn is closed, and
+    started again away_s later.
 
     order_s: how long an order takes. The trace of it all.
     """
@@ -112,18 +137,29 @@ def rolling_restart(order_s: float, away_s: float = 5, static: bool = False, **s
     return cluster.trace
 
 
-def closable(cluster: Cluster, names: str, static: bool, **settings: Any) -> tuple[dict[str, Any], set[str]]:
-    """Members that read until they are closed: their programs, and the set that closes whom it names."""
+def closable(
+    cluster: Cluster, names: str, static: bool, **settings: Any
+) -> tuple[dict[str, Any], set[str]]:
+    """Members that read until they are closed: their programs, and the set that closes
+    whom it names.
+    """
     programs, closing = {}, set[str]()
     for name in names:
-        who = {"client_id": name, "group_instance_id": f"billing-{name}" if static else None}
+        who = {
+            "client_id": name,
+            "group_instance_id": f"billing-{name}" if static else None,
+        }
         programs[name] = cluster.start(
-            serve_until, closing, cluster.consumer("orders", group_id="billing", **who, **settings)
+            serve_until,
+            closing,
+            cluster.consumer("orders", group_id="billing", **who, **settings),
         )
     return programs, closing
 
 
-def restart(cluster: Cluster, name: str, program: Any, closing: set[str], away_s: float) -> None:
+def restart(
+    cluster: Cluster, name: str, program: Any, closing: set[str], away_s: float
+) -> None:
     closing.add(name)
     cluster.run_until(lambda: not program.alive)
     cluster.run(seconds=away_s)
@@ -135,7 +171,9 @@ def restart(cluster: Cluster, name: str, program: Any, closing: set[str], away_s
 
 
 def changes(trace: Iterable[Event]) -> Iterator[tuple[int, int, str, bool]]:
-    """Each time a member takes a partition or is rid of it: (when in ms, partition, member, does it take it?)."""
+    """Each time a member takes a partition or is rid of it: (when in ms, partition,
+    member, does it take it?).
+    """
     for event in trace:
         if event.kind in ("PartitionsAssigned", "PartitionsRevoked", "PartitionsLost"):
             for _, number in event.detail["partitions"]:
@@ -143,7 +181,9 @@ def changes(trace: Iterable[Event]) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def not_read(trace: Sequence[Event], since_s: float = 20) -> dict[int, float]:
-    """partition -> the seconds in which no member had it, from since_s to the end. A busy member has it, too."""
+    """partition -> the seconds in which no member had it, from since_s to the end. A
+    busy member has it, too.
+    """
     owners: dict[int, set[str]] = {}
     free_at: dict[int, int] = {}
     total: dict[int, int] = {}
@@ -151,7 +191,9 @@ def not_read(trace: Sequence[Event], since_s: float = 20) -> dict[int, float]:
         had_by = owners.setdefault(number, set())
         total.setdefault(number, 0)
         if takes and number in free_at:
-            total[number] += max(0, at - max(free_at.pop(number), round(since_s * 1000)))
+            total[number] += max(
+                0, at - max(free_at.pop(number), round(since_s * 1000))
+            )
         had_by.add(member) if takes else had_by.discard(member)
         if not had_by:
             free_at[number] = at
@@ -161,7 +203,9 @@ def not_read(trace: Sequence[Event], since_s: float = 20) -> dict[int, float]:
 
 
 def gap(trace: Sequence[Event], partition: int, since_s: float = 20) -> float | None:
-    """The seconds in which no member had one partition; None as long as nobody has it again."""
+    """The seconds in which no member had one partition; None as long as nobody has it
+    again.
+    """
     takes = [takes for _, number, _, takes in changes(trace) if number == partition]
     return not_read(trace, since_s)[partition] if takes and takes[-1] else None
 
@@ -181,28 +225,50 @@ def waited(trace: Iterable[Event], name: str) -> float:
     """The seconds from the moment a member joins until it has a partition."""
     joined = None
     for event in trace:
-        if event.kind == "MemberJoined" and event.detail["client"] == name and joined is None:
+        if (
+            event.kind == "MemberJoined"
+            and event.detail["client"] == name
+            and joined is None
+        ):
             joined = event.at
-        if event.kind == "PartitionsAssigned" and event.node == name and event.detail["partitions"]:
+        if (
+            event.kind == "PartitionsAssigned"
+            and event.node == name
+            and event.detail["partitions"]
+        ):
             assert joined is not None
             return (event.at - joined) / 1000
     raise ValueError(f"{name} has no partition yet")
 
 
 def what_came_out(trace: Iterable[Event]) -> str:
-    """What has come of a rebalance in which everything was handed out at once, as lesson 06's options say it."""
+    """What has come of a rebalance in which everything was handed out at once, as
+    lesson 06's options say it.
+    """
     events = list(trace)
     if any(anomaly.name == "two owners" for anomaly in group_anomalies(events)):
         return "two members work on one partition"
     d_reads = any(takes and member == "D" for _, _, member, takes in changes(events))
-    return "D gets its partition, only sooner" if d_reads else "the coordinator refuses: P5 is C's"
+    return (
+        "D gets its partition, only sooner"
+        if d_reads
+        else "the coordinator refuses: P5 is C's"
+    )
 
 
-def moved(assignor: str, before: Iterable[str], after: Iterable[str], partitions: int = 8) -> int:
-    """How many partitions change hands when the members change: those of members who left, and those of others."""
+def moved(
+    assignor: str, before: Iterable[str], after: Iterable[str], partitions: int = 8
+) -> int:
+    """How many partitions change hands when the members change: those of members who
+    left, and those of others.
+    """
     assign = ASSIGNORS[assignor].assign
-    old = assign({member: Member(("orders",)) for member in before}, {"orders": partitions})
-    members = {member: Member(("orders",), tuple(old.get(member, ())), 1) for member in after}
+    old = assign(
+        {member: Member(("orders",)) for member in before}, {"orders": partitions}
+    )
+    members = {
+        member: Member(("orders",), tuple(old.get(member, ())), 1) for member in after
+    }
     new = assign(members, {"orders": partitions})
     had = {partition: member for member, share in old.items() for partition in share}
     has = {partition: member for member, share in new.items() for partition in share}

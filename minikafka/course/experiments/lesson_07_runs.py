@@ -1,4 +1,6 @@
-"""What lesson 07 runs and measures: members that need time for each order, a shop, the lag, the work done."""
+"""What lesson 07 runs and measures: members that need time for each order, a shop, the
+lag, the work done.
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -10,15 +12,24 @@ from minikafka.trace import Event
 
 
 def poll_for_ever(consumer: Any) -> None:
-    """A member's program: take some orders, work on them, take the next. Work is time: processing_ms an order."""
+    """A member's program: take some orders, work on them, take the next. Work is time:
+    processing_ms an order.
+    """
     while True:
         consumer.poll(timeout_ms=60_000)
 
 
 def start(cluster: Cluster, *names: str, **settings: Any) -> list[Any]:
-    """Starts members of the group billing, one for each name. Returns the running programs."""
+    """Starts members of the group billing, one for each name. Returns the running
+    programs.
+    """
     settings = {"group_id": "billing", "auto_offset_reset": "earliest", **settings}
-    return [cluster.start(poll_for_ever, cluster.consumer("orders", client_id=name, **settings)) for name in names]
+    return [
+        cluster.start(
+            poll_for_ever, cluster.consumer("orders", client_id=name, **settings)
+        )
+        for name in names
+    ]
 
 
 def waiting(orders: int, partitions: int, seed: int) -> Cluster:
@@ -33,11 +44,17 @@ def waiting(orders: int, partitions: int, seed: int) -> Cluster:
 
 
 def sell(cluster: Cluster, shop: Any, orders: int, every_s: float) -> None:
-    """A shop's program: so many orders every so many seconds, for ever, to one partition after the other."""
+    """A shop's program: so many orders every so many seconds, for ever, to one
+    partition after the other.
+    """
     number = 0
     while True:
         for _ in range(orders):
-            shop.send("orders", partition=number % cluster.partition_count("orders"), value=f"order {number}")
+            shop.send(
+                "orders",
+                partition=number % cluster.partition_count("orders"),
+                value=f"order {number}",
+            )
             number += 1
         cluster.sleep(every_s)
 
@@ -46,7 +63,12 @@ def fast(auto_commit_interval_ms: int = 5000) -> Cluster:
     """10 orders a second for 22 s, and a member that needs 10 ms for each."""
     cluster = Cluster(seed=2)
     cluster.create_topic("orders", partitions=1)
-    start(cluster, "billing", processing_ms=10, auto_commit_interval_ms=auto_commit_interval_ms)
+    start(
+        cluster,
+        "billing",
+        processing_ms=10,
+        auto_commit_interval_ms=auto_commit_interval_ms,
+    )
     cluster.run(seconds=5)
     cluster.start(sell, cluster, cluster.producer(client_id="shop"), 1, 0.1)
     cluster.run(seconds=22)
@@ -54,12 +76,16 @@ def fast(auto_commit_interval_ms: int = 5000) -> Cluster:
 
 
 def off_for_ten_minutes(orders_a_minute: float, then_minutes: float = 45) -> Cluster:
-    """A minute of work, ten minutes off, and back for so long. The member does ten orders a minute."""
+    """A minute of work, ten minutes off, and back for so long. The member does ten
+    orders a minute.
+    """
     cluster = Cluster(seed=7)
     cluster.create_topic("orders", partitions=1)
     (billing,) = start(cluster, "billing", processing_ms=6000, max_poll_records=5)
     cluster.run(seconds=5)
-    cluster.start(sell, cluster, cluster.producer(client_id="shop"), 1, 60 / orders_a_minute)
+    cluster.start(
+        sell, cluster, cluster.producer(client_id="shop"), 1, 60 / orders_a_minute
+    )
     cluster.run(seconds=60)
     cluster.crash(billing)
     cluster.run(seconds=600)
@@ -69,8 +95,12 @@ def off_for_ten_minutes(orders_a_minute: float, then_minutes: float = 45) -> Clu
 
 
 def refunds_pile_up(cluster: Cluster, shop: Any) -> None:
-    """The group support answers one refund and dies. Then a refund comes in each hour, three in all."""
-    support = cluster.consumer("refunds", group_id="support", client_id="support", auto_offset_reset="earliest")
+    """The group support answers one refund and dies. Then a refund comes in each hour,
+    three in all.
+    """
+    support = cluster.consumer(
+        "refunds", group_id="support", client_id="support", auto_offset_reset="earliest"
+    )
     shop.send("refunds", value="refund")
     support.poll(timeout_ms=10_000)
     support.commit()
@@ -83,16 +113,24 @@ def refunds_pile_up(cluster: Cluster, shop: Any) -> None:
 def billed(trace: Iterable[Event]) -> list[tuple[int, int]]:
     """(partition, offset) of each order that a member has worked on, in this order."""
     done = [event.detail for event in trace if event.kind == "RecordsProcessed"]
-    return [(d["partition"], offset) for d in done for offset in range(d["offsets"][0], d["offsets"][1] + 1)]
+    return [
+        (d["partition"], offset)
+        for d in done
+        for offset in range(d["offsets"][0], d["offsets"][1] + 1)
+    ]
 
 
 def how_many_billed(trace: Iterable[Event]) -> str:
-    """How many different orders members have worked on, as an option says it: "2,000"."""
+    """How many different orders members have worked on, as an option says it:
+    "2,000".
+    """
     return f"{len(set(billed(trace))):,}"
 
 
 def lags(trace: Iterable[Event]) -> Iterator[int]:
-    """The lag that a tool would have seen after each event, where one group reads one partition of orders."""
+    """The lag that a tool would have seen after each event, where one group reads one
+    partition of orders.
+    """
     end = committed = 0
     for event in trace:
         if event.kind == "RecordsAppended" and event.detail["topic"] == "orders":
@@ -103,17 +141,23 @@ def lags(trace: Iterable[Event]) -> Iterator[int]:
 
 
 def how_the_lag_goes(trace: Iterable[Event]) -> str:
-    """How such a lag goes: it stays at 0 or 1, or it rises and falls back more than once, or it only grows."""
+    """How such a lag goes: it stays at 0 or 1, or it rises and falls back more than
+    once, or it only grows.
+    """
     seen = list(lags(trace))
     highest = max(seen, default=0)
     if highest <= 1:
         return "0 or 1"
     falls = sum(before - after > highest / 2 for before, after in pairwise(seen))
-    return f"up to {highest} and back, again and again" if falls > 1 else "more and more"
+    return (
+        f"up to {highest} and back, again and again" if falls > 1 else "more and more"
+    )
 
 
 def busy_and_quiet() -> Cluster:
-    """50 orders a second, which billing reads, and three refunds, one an hour, since support died."""
+    """50 orders a second, which billing reads, and three refunds, one an hour, since
+    support died.
+    """
     cluster = Cluster(seed=3)
     cluster.create_topic("orders", partitions=1)
     cluster.create_topic("refunds", partitions=1)
@@ -126,12 +170,22 @@ def busy_and_quiet() -> Cluster:
 
 
 def oldest_waits(cluster: Cluster, group: str) -> list[tuple[str, int, float]]:
-    """(topic, lag, seconds since the first record was written that isn't committed), for each partition of a group."""
+    """(topic, lag, seconds since the first record was written that isn't committed),
+    for each partition of a group.
+    """
     now = MIDNIGHT_MS + cluster.now_ms
     found = []
     for partition, lag in cluster.lag(group).items():
-        waiting = cluster.records(partition.topic, partition.partition)[-lag:] if lag else []
-        found.append((partition.topic, lag, (now - waiting[0].timestamp) / 1000 if waiting else 0.0))
+        waiting = (
+            cluster.records(partition.topic, partition.partition)[-lag:] if lag else []
+        )
+        found.append(
+            (
+                partition.topic,
+                lag,
+                (now - waiting[0].timestamp) / 1000 if waiting else 0.0,
+            )
+        )
     return found
 
 
@@ -139,7 +193,9 @@ def seconds_at_work(trace: Iterable[Event]) -> float:
     """From the first order that a member was handed to the last one that was done."""
     events = list(trace)
     handed = min(event.at for event in events if event.kind == "RecordsPolled")
-    return (max(event.at for event in events if event.kind == "RecordsProcessed") - handed) / 1000
+    return (
+        max(event.at for event in events if event.kind == "RecordsProcessed") - handed
+    ) / 1000
 
 
 def seconds_needed(trace: Iterable[Event]) -> str:
@@ -148,20 +204,28 @@ def seconds_needed(trace: Iterable[Event]) -> str:
 
 
 def minutes_until_nothing_waits(trace: Iterable[Event]) -> float | None:
-    """From the moment a member is back to the first at which all orders that there are have been done; None: never."""
+    """From the moment a member is back to the first at which all orders that there are
+    have been done; None: never.
+    """
     back_ms, end = None, 0
     for event in trace:
         if event.kind == "RecordsAppended" and event.detail["topic"] == "orders":
             end = event.detail["last_offset"] + 1
         elif event.kind == "NodeRestarted":
             back_ms = event.at
-        elif event.kind == "RecordsProcessed" and back_ms is not None and event.detail["offsets"][1] + 1 == end:
+        elif (
+            event.kind == "RecordsProcessed"
+            and back_ms is not None
+            and event.detail["offsets"][1] + 1 == end
+        ):
             return (event.at - back_ms) / 60_000
     return None
 
 
 def minutes_needed(trace: Iterable[Event]) -> str:
-    """The same, as an option says it: "about 40 minutes"; empty as long as there are orders to do."""
+    """The same, as an option says it: "about 40 minutes"; empty as long as there are
+    orders to do.
+    """
     found = minutes_until_nothing_waits(trace)
     return "" if found is None else f"about {round(found, -1):.0f} minutes"
 

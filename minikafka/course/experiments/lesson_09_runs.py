@@ -1,4 +1,6 @@
-"""What lesson 09 runs and reads: a topic with replicas, described as Kafka's tool does it, and what was lost."""
+"""What lesson 09 runs and reads: a topic with replicas, described as Kafka's tool does
+it, and what was lost.
+"""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
@@ -16,18 +18,28 @@ BEGINS_MS, EVERY_MS, ORDERS, AFTER_S = 5000, 10, 5, 40  # of the story of exerci
 CRASHES_AT_MS = (5015, 5030)
 
 
-def three_brokers(seed: int = 1, min_insync_replicas: int = 2, faults: Sequence[Fault] = ()) -> Cluster:
+def three_brokers(
+    seed: int = 1, min_insync_replicas: int = 2, faults: Sequence[Fault] = ()
+) -> Cluster:
     """Three brokers, and orders with a replica on each."""
-    return _with_orders(Cluster(brokers=3, seed=seed, faults=faults), min_insync_replicas)
+    return _with_orders(
+        Cluster(brokers=3, seed=seed, faults=faults), min_insync_replicas
+    )
 
 
 def five_brokers() -> Cluster:
-    """Five brokers, and orders on 3, 4 and 5. So two of its brokers may die, and the cluster still decides things."""
+    """Five brokers, and orders on 3, 4 and 5. So two of its brokers may die, and the
+    cluster still decides things.
+    """
     return _with_orders(Cluster(brokers=5, seed=5), 2)
 
 
 def _with_orders(cluster: Cluster, min_insync_replicas: int) -> Cluster:
-    cluster.create_topic(TOPIC, replication_factor=3, configs={"min.insync.replicas": min_insync_replicas})
+    cluster.create_topic(
+        TOPIC,
+        replication_factor=3,
+        configs={"min.insync.replicas": min_insync_replicas},
+    )
     cluster.run(seconds=1)
     return cluster
 
@@ -43,17 +55,26 @@ def partition_of(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> Parti
 
 def described(cluster: Cluster, topic: str = TOPIC) -> str:
     """What `kafka-topics.sh --describe` prints of a topic. Tabs are spaces here."""
-    image = next(each for each in cluster._brokers.values() if each.state == "up").broker.image
+    image = next(
+        each for each in cluster._brokers.values() if each.state == "up"
+    ).broker.image
     found, configs = image.topics[topic], image.configs.get((2, topic), {})
     head = {
         "Topic": topic,
         "TopicId": urlsafe_b64encode(found.topic_id).rstrip(b"=").decode(),
         "PartitionCount": len(found.partitions),
         "ReplicationFactor": len(found.partitions[0].replicas),
-        "Configs": ",".join(f"{name}={value}" for name, value in sorted(configs.items())),
+        "Configs": ",".join(
+            f"{name}={value}" for name, value in sorted(configs.items())
+        ),
     }
-    rows = [line(topic, number, partition) for number, partition in sorted(found.partitions.items())]
-    return "\n".join(["\t".join(f"{name}: {value}" for name, value in head.items()), *rows]).expandtabs(2)
+    rows = [
+        line(topic, number, partition)
+        for number, partition in sorted(found.partitions.items())
+    ]
+    return "\n".join(
+        ["\t".join(f"{name}: {value}" for name, value in head.items()), *rows]
+    ).expandtabs(2)
 
 
 def line(topic: str, number: int, partition: Partition) -> str:
@@ -75,7 +96,9 @@ def _listed(brokers: Iterable[int]) -> str:
 
 
 def copies(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> str:
-    """One line a replica: where its log ends, and the high watermark as its broker knows it."""
+    """One line a replica: where its log ends, and the high watermark as its broker
+    knows it.
+    """
     partition, lines = partition_of(cluster, topic, number), []
     for broker in partition.replicas:
         process = cluster._brokers[broker]
@@ -84,7 +107,10 @@ def copies(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> str:
         if process.state == "down" or replica is None:
             lines.append(f"broker {broker}  {role:8}  {process.state}")
         else:
-            offsets = f"log end offset {replica.log.log_end_offset}, high watermark {replica.high_watermark}"
+            offsets = (
+                f"log end offset {replica.log.log_end_offset}, high watermark"
+                f" {replica.high_watermark}"
+            )
             frozen = " (frozen)" if process.state == "frozen" else ""
             lines.append(f"broker {broker}  {role:8}  {offsets}{frozen}")
     return "\n".join(lines)
@@ -105,9 +131,15 @@ def read(cluster: Cluster) -> list[str]:
 
 
 def waited_s(trace: Iterable[Event]) -> float:
-    """From the last batch that was sent for the first time to its acknowledgement, in virtual seconds."""
+    """From the last batch that was sent for the first time to its acknowledgement, in
+    virtual seconds.
+    """
     events = list(trace)
-    sent_ms = [event.at for event in events if event.kind == "BatchSent" and event.detail["attempt"] == 1][-1]
+    sent_ms = [
+        event.at
+        for event in events
+        if event.kind == "BatchSent" and event.detail["attempt"] == 1
+    ][-1]
     heard_ms = [event.at for event in events if event.kind == "RecordsAcknowledged"][-1]
     return (heard_ms - sent_ms) / 1000
 
@@ -115,11 +147,19 @@ def waited_s(trace: Iterable[Event]) -> float:
 # -- exercise 2
 
 
-def five_orders(faults: Sequence[Fault], acks: int | str = 1, seed: int = 0, min_insync_replicas: int = 2) -> Cluster:
-    """The story of exercise 2, from 5 s on: five orders, one every 10 ms, and a minute for the cluster to settle."""
+def five_orders(
+    faults: Sequence[Fault],
+    acks: int | str = 1,
+    seed: int = 0,
+    min_insync_replicas: int = 2,
+) -> Cluster:
+    """The story of exercise 2, from 5 s on: five orders, one every 10 ms, and a minute
+    for the cluster to settle.
+    """
     cluster = three_brokers(seed, min_insync_replicas, faults)
     shop = cluster.producer(client_id="shop", acks=acks)
-    cluster.run_ms(max(0, BEGINS_MS - cluster.now_ms))  # a fault may have held up the topic
+    # a fault may have held up the topic
+    cluster.run_ms(max(0, BEGINS_MS - cluster.now_ms))
     send(cluster, shop)
     cluster.run(seconds=AFTER_S)
     return cluster
@@ -134,12 +174,18 @@ def send(cluster: Cluster, shop: ProducerHandle) -> None:
 
 def acknowledged(cluster: Cluster) -> list[str]:
     """The orders of which the shop has heard that they are done."""
-    done = [future for future in cluster.futures if future.is_done and future.exception is None]
+    done = [
+        future
+        for future in cluster.futures
+        if future.is_done and future.exception is None
+    ]
     return [f"order {cluster.futures.index(future)}" for future in done]
 
 
 def lost(cluster: Cluster) -> list[str] | None:
-    """The orders that were acknowledged and that no consumer will get any more; None while nobody leads."""
+    """The orders that were acknowledged and that no consumer will get any more; None
+    while nobody leads.
+    """
     try:
         leader = partition_of(cluster).leader
         if leader == NO_LEADER or cluster._brokers[leader].state != "up":
@@ -151,8 +197,9 @@ def lost(cluster: Cluster) -> list[str] | None:
 
 
 def plans() -> list[list[Fault]]:
-    """Where the search looks: broker 1 crashes or loses power, at one of two moments; before that nothing, or one
-    follower stands still or is cut off from broker 1 for three seconds.
+    """Where the search looks: broker 1 crashes or loses power, at one of two moments;
+    before that nothing, or one follower stands still or is cut off from broker 1 for
+    three seconds.
     """
     before: list[list[Fault]] = [[]]
     for follower in (2, 3):
@@ -162,9 +209,15 @@ def plans() -> list[list[Fault]]:
         Crash(1, at_ms=at_ms, restart_after_ms=20_000, power=power)
         for at_ms, power in product(CRASHES_AT_MS, (False, True))
     ]
-    return sorted(([*first, crash] for first, crash in product(before, crashes)), key=len)
+    return sorted(
+        ([*first, crash] for first, crash in product(before, crashes)), key=len
+    )
 
 
 def search(acks: int | str, min_insync_replicas: int = 2) -> list[list[Fault]]:
     """The plans that lose an acknowledged order, the shortest first."""
-    return [plan for plan in plans() if lost(five_orders(plan, acks, min_insync_replicas=min_insync_replicas))]
+    return [
+        plan
+        for plan in plans()
+        if lost(five_orders(plan, acks, min_insync_replicas=min_insync_replicas))
+    ]

@@ -1,4 +1,6 @@
-"""Lesson 10's real failover: brokers that are processes, a kafka-python producer, and kill -9 of the leader."""
+"""Lesson 10's real failover: brokers that are processes, a kafka-python producer, and
+kill -9 of the leader.
+"""
 
 import os
 import signal
@@ -12,42 +14,61 @@ from minikafka.server.embedded import Served
 TOPIC = "orders"
 PATIENCE_SECONDS = 60
 NOBODY = -1
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other, and ends a process as hard with it
+# Windows has no other, and ends a process as hard with it
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 def kill_the_leader(orders: int = 10) -> None:
-    """Sends so many orders, kills the leader's process, sends as many, reads all. Prints what each step found."""
+    """Sends so many orders, kills the leader's process, sends as many, reads all.
+    Prints what each step found.
+    """
     from kafka import KafkaAdminClient, KafkaProducer
 
     processes = ("--brokers", "3", "--processes")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Served(folder, options=processes) as served:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        Served(folder, options=processes) as served,
+    ):
         brokers = served.bootstrap.split(",")
         admin = KafkaAdminClient(bootstrap_servers=brokers)
         create(admin)
         producer = KafkaProducer(bootstrap_servers=brokers)
         before = acknowledged(producer, range(orders))
-        print(f"before the kill: {len(before)} orders acknowledged, offsets {before[0]} to {before[-1]}")
+        print(
+            f"before the kill: {len(before)} orders acknowledged, offsets {before[0]}"
+            f" to {before[-1]}"
+        )
         old = leader(admin)
         os.kill(int((Path(folder) / f"broker-{old}.pid").read_text()), KILL)
         new = leader(admin, not_of=old)
         after = acknowledged(producer, range(orders, 2 * orders))
-        print(f"after the kill:  {len(after)} orders acknowledged, offsets {after[0]} to {after[-1]}")
+        print(
+            f"after the kill:  {len(after)} orders acknowledged, offsets {after[0]} to"
+            f" {after[-1]}"
+        )
         print(f"another broker leads: {new not in (old, NOBODY)}")
         producer.close()
         admin.close()
         values = read(brokers, 2 * orders)
-        print(f"each order once and in order: {values == [b'order %d' % number for number in range(2 * orders)]}")
+        print(
+            "each order once and in order:"
+            f" {values == [b'order %d' % number for number in range(2 * orders)]}"
+        )
 
 
 def create(admin: Any) -> None:
-    """The topic with three copies. A broker that was silent for two seconds counts again when it is heard."""
+    """The topic with three copies. A broker that was silent for two seconds counts
+    again when it is heard.
+    """
     from kafka.admin import NewTopic
     from kafka.errors import KafkaError, TopicAlreadyExistsError
 
     until = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            admin.create_topics([NewTopic(TOPIC, 1, 3, topic_configs={"min.insync.replicas": "2"})])
+            admin.create_topics(
+                [NewTopic(TOPIC, 1, 3, topic_configs={"min.insync.replicas": "2"})]
+            )
             return
         except TopicAlreadyExistsError:
             return
@@ -57,8 +78,8 @@ def create(admin: Any) -> None:
 
 
 def leader(admin: Any, not_of: int = NOBODY) -> int:
-    """The id of the broker that leads the topic. not_of: who has led it; a broker that has not heard of another leader
-    yet is asked again for a while.
+    """The id of the broker that leads the topic. not_of: who has led it; a broker that
+    has not heard of another leader yet is asked again for a while.
     """
     from kafka.errors import KafkaError
 
@@ -67,7 +88,11 @@ def leader(admin: Any, not_of: int = NOBODY) -> int:
         try:
             [partition] = admin.describe_topics([TOPIC])[0]["partitions"]
             leader_id = int(partition["leader_id"])
-        except (KafkaError, ValueError):  # it asked the broker that is down, or one that does not know the topic yet
+        except (
+            KafkaError,
+            ValueError,
+        ):
+            # it asked the broker that is down, or one that does not know the topic yet
             leader_id = NOBODY
         if leader_id not in (NOBODY, not_of) or time.monotonic() > until:
             return leader_id
@@ -75,7 +100,10 @@ def leader(admin: Any, not_of: int = NOBODY) -> int:
 
 def acknowledged(producer: Any, numbers: range) -> list[int]:
     """The offsets of these orders, one after another."""
-    return [producer.send(TOPIC, value=b"order %d" % number).get(PATIENCE_SECONDS).offset for number in numbers]
+    return [
+        producer.send(TOPIC, value=b"order %d" % number).get(PATIENCE_SECONDS).offset
+        for number in numbers
+    ]
 
 
 def read(brokers: list[str], count: int) -> list[bytes]:
@@ -85,8 +113,14 @@ def read(brokers: list[str], count: int) -> list[bytes]:
     consumer = KafkaConsumer(bootstrap_servers=brokers, auto_offset_reset="earliest")
     consumer.assign([TopicPartition(TOPIC, 0)])
     values: list[bytes] = []
-    while len(values) < count or consumer.position(TopicPartition(TOPIC, 0)) < end(consumer):
-        values += [record.value for records in consumer.poll(timeout_ms=500).values() for record in records]
+    while len(values) < count or consumer.position(TopicPartition(TOPIC, 0)) < end(
+        consumer
+    ):
+        values += [
+            record.value
+            for records in consumer.poll(timeout_ms=500).values()
+            for record in records
+        ]
     consumer.close()
     return values
 

@@ -1,4 +1,6 @@
-"""What lesson 11 runs and reads: a cluster whose brokers 1 to 3 vote, the metadata log in words, who has it."""
+"""What lesson 11 runs and reads: a cluster whose brokers 1 to 3 vote, the metadata log
+in words, who has it.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,21 +14,44 @@ from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
 
 TOPIC = "orders"
-SEED = 12  # orders is on 4 and 5, which don't vote, and broker 1 is the first active controller
+# orders is on 4 and 5, which don't vote, and broker 1 is the first active controller
+SEED = 12
 VOTERS = (1, 2, 3)
-SHOWN = {"broker_id", "fenced", "name", "value", "partition_id", "leader", "isr", "feature_level"}
+SHOWN = {
+    "broker_id",
+    "fenced",
+    "name",
+    "value",
+    "partition_id",
+    "leader",
+    "isr",
+    "feature_level",
+}
 ELECTION = {
-    "NodeCrashed", "NodeShutDown", "NodeRestarted", "VotesRequested", "VoteAnswered", "ControllerElected",
-    "ControllerResigned", "BrokerFenced", "IsrAsked", "IsrShrunk", "LeaderElected",
-}  # fmt: skip
+    "NodeCrashed",
+    "NodeShutDown",
+    "NodeRestarted",
+    "VotesRequested",
+    "VoteAnswered",
+    "ControllerElected",
+    "ControllerResigned",
+    "BrokerFenced",
+    "IsrAsked",
+    "IsrShrunk",
+    "LeaderElected",
+}
 
 Record = tuple[int, str, dict[str, Any]]  # offset, type, fields
 
 
 def five_brokers() -> Cluster:
-    """Five brokers with Kafka's defaults. 1 to 3 vote in the metadata quorum; orders is on 4, which leads, and 5."""
+    """Five brokers with Kafka's defaults. 1 to 3 vote in the metadata quorum; orders is
+    on 4, which leads, and 5.
+    """
     cluster = Cluster(brokers=5, seed=SEED)
-    cluster.create_topic(TOPIC, replication_factor=2, configs={"min.insync.replicas": 1})
+    cluster.create_topic(
+        TOPIC, replication_factor=2, configs={"min.insync.replicas": 1}
+    )
     cluster.run(seconds=1)
     return cluster
 
@@ -42,15 +67,27 @@ def partition_of(cluster: Cluster) -> Partition:
 
 def metadata_log(cluster: Cluster, since_ms: int = 0) -> list[Record]:
     """What active controllers have appended since then."""
-    appended = [event for event in cluster.trace if event.kind == "MetadataAppended" and event.at >= since_ms]
-    return [(offset, name, fields) for event in appended for offset, name, fields in event.detail["records"]]
+    appended = [
+        event
+        for event in cluster.trace
+        if event.kind == "MetadataAppended" and event.at >= since_ms
+    ]
+    return [
+        (offset, name, fields)
+        for event in appended
+        for offset, name, fields in event.detail["records"]
+    ]
 
 
 def in_words(records: Iterable[Record]) -> str:
-    """A line a record: its offset, its type, and those of its fields that the lesson is about."""
+    """A line a record: its offset, its type, and those of its fields that the lesson is
+    about.
+    """
     lines = []
     for offset, name, fields in records:
-        said = ", ".join(f"{key} {value}" for key, value in fields.items() if key in SHOWN)
+        said = ", ".join(
+            f"{key} {value}" for key, value in fields.items() if key in SHOWN
+        )
         lines.append(f"{offset:3}  {name:31} {said}".rstrip())
     return "\n".join(lines)
 
@@ -66,28 +103,54 @@ def elections(cluster: Cluster) -> Sequence[Event]:
 
 
 def replication(cluster: Cluster) -> str:
-    """The first columns of `kafka-metadata-quorum.sh describe --replication`, of the nodes that are up."""
-    up = {node: process.broker.quorum for node, process in cluster._brokers.items() if process.state == "up"}
+    """The first columns of `kafka-metadata-quorum.sh describe --replication`, of the
+    nodes that are up.
+    """
+    up = {
+        node: process.broker.quorum
+        for node, process in cluster._brokers.items()
+        if process.state == "up"
+    }
     end = max(quorum.end_offset for quorum in up.values())
     lines = ["NodeId  LogEndOffset  Lag  Status"]
     for node, quorum in sorted(up.items(), key=lambda each: not each[1].is_leader):
-        status = "Leader" if quorum.is_leader else "Follower" if node in VOTERS else "Observer"
-        lines.append(f"{node:<7} {quorum.end_offset:<13} {end - quorum.end_offset:<4} {status}")
+        status = (
+            "Leader"
+            if quorum.is_leader
+            else "Follower"
+            if node in VOTERS
+            else "Observer"
+        )
+        lines.append(
+            f"{node:<7} {quorum.end_offset:<13} {end - quorum.end_offset:<4} {status}"
+        )
     return "\n".join(lines)
 
 
 def told(cluster: Cluster, since_ms: int) -> str:
-    """The steps of an election and what it decided, as the trace has them. PreVote and Vote are told apart."""
-    return "\n".join(_told(event) for event in cluster.trace if event.at >= since_ms and event.kind in ELECTION)
+    """The steps of an election and what it decided, as the trace has them. PreVote and
+    Vote are told apart.
+    """
+    return "\n".join(
+        _told(event)
+        for event in cluster.trace
+        if event.at >= since_ms and event.kind in ELECTION
+    )
 
 
 def _told(event: Event) -> str:
     at, d = f"{event.at / 1000:.3f} s  {event.node}", event.detail
     if event.kind == "VotesRequested":
-        return f"{at}: " + ("would you vote for me?" if d["pre_vote"] else f"stands for epoch {d['epoch']}")
+        return f"{at}: " + (
+            "would you vote for me?"
+            if d["pre_vote"]
+            else f"stands for epoch {d['epoch']}"
+        )
     if event.kind == "VoteAnswered":
         asked = "would vote" if d["pre_vote"] else "votes"
-        return f"{at}: {asked if d['granted'] else 'no, not'} for broker {d['candidate']}"
+        return (
+            f"{at}: {asked if d['granted'] else 'no, not'} for broker {d['candidate']}"
+        )
     return str(event)
 
 
@@ -95,7 +158,9 @@ def _told(event: Event) -> str:
 
 
 def without_a_majority() -> tuple[Cluster, ProducerHandle, ConsumerHandle]:
-    """A shop and a reader run, then two of the three voters are killed, and ten seconds pass."""
+    """A shop and a reader run, then two of the three voters are killed, and ten seconds
+    pass.
+    """
     cluster = five_brokers()
     shop = cluster.producer(client_id="shop")
     shop.send(TOPIC, key="alice", value="created").get()
@@ -122,17 +187,23 @@ Change = tuple[str, dict[str, Any]]  # type, fields
 Partitions = dict[tuple[str, int], dict[str, Any]]
 
 
-def image_of(snapshot: Sequence[Change], log: Sequence[Record], high_watermark: int) -> dict[str, dict[Any, Any]]:
+def image_of(
+    snapshot: Sequence[Change], log: Sequence[Record], high_watermark: int
+) -> dict[str, dict[Any, Any]]:
     """The cluster as a snapshot, and the committed records behind it, say."""
     brokers: dict[int, str] = {}
     names: dict[str, str] = {}
     partitions: Partitions = {}
-    committed = [(name, fields) for offset, name, fields in log if offset < high_watermark]
+    committed = [
+        (name, fields) for offset, name, fields in log if offset < high_watermark
+    ]
     for name, fields in [*snapshot, *committed]:
         if name == "RegisterBrokerRecord":
             brokers[fields["broker_id"]] = "fenced" if fields["fenced"] else "unfenced"
         elif name == "BrokerRegistrationChangeRecord" and fields.get("fenced"):
-            brokers[fields["broker_id"]] = "fenced" if fields["fenced"] == 1 else "unfenced"
+            brokers[fields["broker_id"]] = (
+                "fenced" if fields["fenced"] == 1 else "unfenced"
+            )
         elif name == "UnregisterBrokerRecord":
             del brokers[fields["broker_id"]]
         elif name == "TopicRecord":
@@ -141,15 +212,23 @@ def image_of(snapshot: Sequence[Change], log: Sequence[Record], high_watermark: 
             del names[fields["topic_id"]]
         elif name in ("PartitionRecord", "PartitionChangeRecord"):
             _take_in(partitions, name, fields)
-    there = {(names[topic], number): each for (topic, number), each in partitions.items() if topic in names}
+    there = {
+        (names[topic], number): each
+        for (topic, number), each in partitions.items()
+        if topic in names
+    }
     return {"brokers": brokers, "partitions": there}
 
 
 def _take_in(partitions: Partitions, name: str, fields: dict[str, Any]) -> None:
-    """A partition is new, or something changed in it: who is named as leader leads in the next epoch."""
+    """A partition is new, or something changed in it: who is named as leader leads in
+    the next epoch.
+    """
     place = fields["topic_id"], fields["partition_id"]
     if name == "PartitionRecord":
-        partitions[place] = {key: fields[key] for key in ("leader", "leader_epoch", "isr")}
+        partitions[place] = {
+            key: fields[key] for key in ("leader", "leader_epoch", "isr")
+        }
     else:
         changed = {key: fields[key] for key in ("leader", "isr") if key in fields}
         epoch = partitions[place]["leader_epoch"] + ("leader" in fields)

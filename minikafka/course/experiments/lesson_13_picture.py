@@ -1,12 +1,19 @@
-"""The picture at the top of lesson 13: a transaction over two partitions is open, and its producer asks to end it."""
+"""The picture at the top of lesson 13: a transaction over two partitions is open, and
+its producer asks to end it.
+"""
 
 from minikafka.course.experiments.lesson_13_runs import one_broker, paying, reader
 
 
 def nobody_knows_how_it_ends() -> str:
-    """SVG: the request that ends it has left. What it decides, and who reads what, is the lesson's to say."""
+    """SVG: the request that ends it has left. What it decides, and who reads what, is
+    the lesson's to say.
+    """
     with one_broker() as cluster:
-        readers = [reader(cluster, name, f"read_{name}") for name in ("uncommitted", "committed")]
+        readers = [
+            reader(cluster, name, f"read_{name}")
+            for name in ("uncommitted", "committed")
+        ]
         shop = paying(cluster)
         shop.begin_transaction()
         for partition, value in enumerate(("alice -20", "bob +20")):
@@ -15,4 +22,10 @@ def nobody_knows_how_it_ends() -> str:
         for each in readers:
             each.poll(timeout_ms=500)
         played = cluster.play("transaction")
-        return played.svg(next(scene["step"] for scene in played.scenes if "EndTxn" in scene["sentence"]))
+        return played.svg(
+            next(
+                scene["step"]
+                for scene in played.scenes
+                if "EndTxn" in scene["sentence"]
+            )
+        )

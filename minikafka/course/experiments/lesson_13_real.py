@@ -1,4 +1,6 @@
-"""Lesson 13's real transactions: a broker over TCP, a kafka-python producer, and two of its consumers."""
+"""Lesson 13's real transactions: a broker over TCP, a kafka-python producer, and two of
+its consumers.
+"""
 
 from typing import Any
 
@@ -8,7 +10,9 @@ TOPIC = "payments"
 
 
 def commit_and_abort() -> None:
-    """One transaction is aborted, one is committed. Prints what a reader of either kind is handed."""
+    """One transaction is aborted, one is committed. Prints what a reader of either kind
+    is handed.
+    """
     from kafka import KafkaAdminClient, KafkaProducer
     from kafka.admin import NewTopic
 
@@ -17,7 +21,10 @@ def commit_and_abort() -> None:
         admin.create_topics([NewTopic(TOPIC, 1, 1)])
         shop = KafkaProducer(bootstrap_servers=served.bootstrap, transactional_id="pay")
         shop.init_transactions()
-        for value, end in ((b"20 euros", shop.abort_transaction), (b"30 euros", shop.commit_transaction)):
+        for value, end in (
+            (b"20 euros", shop.abort_transaction),
+            (b"30 euros", shop.commit_transaction),
+        ):
             shop.begin_transaction()
             shop.send(TOPIC, value)
             shop.flush()
@@ -33,7 +40,9 @@ def read(bootstrap: str, level: str) -> list[str]:
     from kafka import KafkaConsumer, TopicPartition
 
     partition = TopicPartition(TOPIC, 0)
-    consumer: Any = KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest", isolation_level=level)
+    consumer: Any = KafkaConsumer(
+        bootstrap_servers=bootstrap, auto_offset_reset="earliest", isolation_level=level
+    )
     consumer.assign([partition])
     end, found = consumer.end_offsets([partition])[partition], []
     while consumer.position(partition) < end:

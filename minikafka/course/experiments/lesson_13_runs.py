@@ -1,7 +1,8 @@
-"""What lesson 13 runs: payments in transactions, two readers of them, and a copying program that is killed.
+"""What lesson 13 runs: payments in transactions, two readers of them, and a copying
+program that is killed.
 
-    found = copied(bill, Schedule(kills=(5,), busy=("alice 1",), lost=("EndTxn", 1, True)))
-    found.wrong
+    found = copied(bill, Schedule(kills=(5,), busy=("alice 1",), lost=("EndTxn", 1,
+    True))) found.wrong
 """
 
 from collections import Counter
@@ -18,8 +19,11 @@ from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
 
-SMALL = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1,
-         "group.initial.rebalance.delay.ms": 0}  # fmt: skip
+SMALL = {
+    "transaction.state.log.num.partitions": 1,
+    "offsets.topic.num.partitions": 1,
+    "group.initial.rebalance.delay.ms": 0,
+}
 
 
 def one_broker(**more: Any) -> Cluster:
@@ -30,8 +34,12 @@ def one_broker(**more: Any) -> Cluster:
 
 
 def paying(cluster: Cluster, client_id: str = "shop", **config: Any) -> ProducerHandle:
-    """A producer with the transactional id pay, which it has just said to the coordinator."""
-    producer: ProducerHandle = cluster.producer(client_id=client_id, transactional_id="pay", **config)
+    """A producer with the transactional id pay, which it has just said to the
+    coordinator.
+    """
+    producer: ProducerHandle = cluster.producer(
+        client_id=client_id, transactional_id="pay", **config
+    )
     producer.init_transactions()
     return producer
 
@@ -45,11 +53,16 @@ def reader(cluster: Cluster, name: str, level: str) -> ConsumerHandle:
 
 
 def polled(consumer: ConsumerHandle, seconds: float = 1) -> list[str]:
-    """What it is handed in this time, partition by partition: "0:2 20 euros" is offset 2 of partition 0."""
+    """What it is handed in this time, partition by partition: "0:2 20 euros" is offset
+    2 of partition 0.
+    """
     found = []
     for _ in range(2):
         for part, records in consumer.poll(timeout_ms=500 * seconds).items():
-            found += [f"{part.partition}:{record.offset} {record.value.decode()}" for record in records]
+            found += [
+                f"{part.partition}:{record.offset} {record.value.decode()}"
+                for record in records
+            ]
     return sorted(found)
 
 
@@ -64,8 +77,17 @@ def refused(call: Callable[..., Any], *args: Any) -> str:
 
 # -- the exercise: read orders, write receipts, each once
 
-ORDERS = tuple((key, f"{key} {number}") for number in (1, 2, 3, 4) for key in ("alice", "bob"))
-APIS = ("InitProducerId", "AddPartitionsToTxn", "Produce", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn")
+ORDERS = tuple(
+    (key, f"{key} {number}") for number in (1, 2, 3, 4) for key in ("alice", "bob")
+)
+APIS = (
+    "InitProducerId",
+    "AddPartitionsToTxn",
+    "Produce",
+    "AddOffsetsToTxn",
+    "TxnOffsetCommit",
+    "EndTxn",
+)
 QUIET_S, MOST_TIMES = 2, 6
 
 
@@ -74,7 +96,9 @@ class TillBusy(Exception):
 
 
 class Till:
-    """Gives receipts. busy: orders at which it raises TillBusy, the first time. given: all that it gave."""
+    """Gives receipts. busy: orders at which it raises TillBusy, the first time. given:
+    all that it gave.
+    """
 
     def __init__(self, busy: Sequence[str]) -> None:
         self._busy = list(busy)
@@ -91,8 +115,9 @@ class Till:
 
 
 class Schedule(NamedTuple):
-    """kills: in each life the number of the blocking call before which it is killed. busy: orders at which the till is
-    busy once. lost: a request of the producer, by API and number, and whether it is its answer that is lost.
+    """kills: in each life the number of the blocking call before which it is killed.
+    busy: orders at which the till is busy once. lost: a request of the producer, by API
+    and number, and whether it is its answer that is lost.
     """
 
     kills: tuple[int, ...] = ()
@@ -112,8 +137,8 @@ NOTHING_FAILS = Schedule()
 
 
 class Copied(NamedTuple):
-    """What a reader of committed records finds in the end, and where the group stands. keys: of the receipts. given:
-    what the till gave. calls: of each life, by name.
+    """What a reader of committed records finds in the end, and where the group stands.
+    keys: of the receipts. given: what the till gave. calls: of each life, by name.
     """
 
     receipts: list[str]
@@ -128,7 +153,10 @@ class Copied(NamedTuple):
     def wrong(self) -> str | None:
         """The first thing that is wrong, in a line."""
         if self.ended:
-            return f"the program has ended{self.ended}. A service runs on: tomorrow there are more orders."
+            return (
+                f"the program has ended{self.ended}. A service runs on: tomorrow there"
+                " are more orders."
+            )
         made_up = [each for each in self.receipts if each not in self.given]
         if made_up:
             return f"there is a receipt that the till never gave: {made_up[0]!r}."
@@ -136,21 +164,39 @@ class Copied(NamedTuple):
         for _, order in ORDERS:
             times = count.pop(f"receipt of {order}", 0)
             if times != 1:
-                return f"a reader of committed records finds {times or 'no'} receipts of order {order}."
+                return (
+                    f"a reader of committed records finds {times or 'no'} receipts of"
+                    f" order {order}."
+                )
         for receipt, key in zip(self.receipts, self.keys, strict=True):
             if key != receipt.split()[2]:
-                return f"the {receipt} has the key {key}, and the order had the key {receipt.split()[2]}."
+                return (
+                    f"the {receipt} has the key {key}, and the order had the key"
+                    f" {receipt.split()[2]}."
+                )
         for key in ("alice", "bob"):
             mine = [each for each in self.receipts if f" {key} " in each]
             if mine != sorted(mine):
-                return f"the receipts of {key} are in another order than the orders: {', '.join(mine)}."
+                return (
+                    f"the receipts of {key} are in another order than the orders:"
+                    f" {', '.join(mine)}."
+                )
         if any(self.lags):
-            return f"all receipts are there, and the group has a lag of {sum(self.lags)}: its offsets are behind."
+            return (
+                f"all receipts are there, and the group has a lag of {sum(self.lags)}:"
+                " its offsets are behind."
+            )
         return None
 
 
-def copied(program: Callable[..., Any], schedule: Schedule = NOTHING_FAILS, guard: Guard | None = None) -> Copied:
-    """The program turns orders into receipts. Each kill ends a life, and it is started again with an empty memory."""
+def copied(
+    program: Callable[..., Any],
+    schedule: Schedule = NOTHING_FAILS,
+    guard: Guard | None = None,
+) -> Copied:
+    """The program turns orders into receipts. Each kill ends a life, and it is started
+    again with an empty memory.
+    """
     faults = []
     if schedule.lost:
         api, nth, answer = schedule.lost
@@ -162,9 +208,16 @@ def copied(program: Callable[..., Any], schedule: Schedule = NOTHING_FAILS, guar
         for number, (key, order) in enumerate(ORDERS):
             shop.send("orders", key=key, value=order, partition=number % 2)
         shop.flush()
-        orders = cluster.consumer("orders", group_id="till", client_id="reader", group_instance_id="till",
-                                  auto_offset_reset="earliest", enable_auto_commit=False, max_poll_records=3,
-                                  heartbeat_interval_ms=10_000)  # fmt: skip
+        orders = cluster.consumer(
+            "orders",
+            group_id="till",
+            client_id="reader",
+            group_instance_id="till",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            max_poll_records=3,
+            heartbeat_interval_ms=10_000,
+        )
         receipts = cluster.producer(client_id="till", transactional_id="till")
         till = Till(schedule.busy)
         running = cluster.start(as_a_process(program, guard), orders, receipts, till)
@@ -175,13 +228,25 @@ def copied(program: Callable[..., Any], schedule: Schedule = NOTHING_FAILS, guar
             calls.append(list(running.calls))
             if running.state == "crashed":
                 cluster.restart(running)
-        ended = "" if running.alive else f" with {type(running.error).__name__}" if running.error else " by itself"
+        ended = (
+            ""
+            if running.alive
+            else (
+                f" with {type(running.error).__name__}"
+                if running.error
+                else " by itself"
+            )
+        )
         found, keys = _receipts(cluster)
-        return Copied(found, keys, till.given, _lags(cluster), ended, calls, tuple(cluster.trace))
+        return Copied(
+            found, keys, till.given, _lags(cluster), ended, calls, tuple(cluster.trace)
+        )
 
 
 def _until_quiet(cluster: Cluster, running: Any, orders: Any) -> None:
-    """Until the program is dead, or all orders are committed and it has polled once more."""
+    """Until the program is dead, or all orders are committed and it has polled once
+    more.
+    """
     for _ in range(MOST_TIMES):
         try:
             cluster.run(seconds=QUIET_S)
@@ -196,16 +261,28 @@ def _lags(cluster: Cluster) -> list[int]:
     """Of the group, by partition: by what its coordinator has told."""
     done = [0, 0]
     for event in cluster.trace:
-        if event.kind in ("OffsetCommitted", "PendingOffsetCommitted") and event.detail["topic"] == "orders":
+        if (
+            event.kind in ("OffsetCommitted", "PendingOffsetCommitted")
+            and event.detail["topic"] == "orders"
+        ):
             done[event.detail["partition"]] = event.detail["offset"]
     return [len(ORDERS) // 2 - each for each in done]
 
 
 def _receipts(cluster: Cluster) -> tuple[list[str], list[str | None]]:
     """What a reader of committed records gets: the values, and the keys."""
-    audit = cluster.consumer("receipts", auto_offset_reset="earliest", isolation_level="read_committed")
-    found = [each for _ in range(3) for records in audit.poll(timeout_ms=200).values() for each in records]
-    return [each.value.decode() for each in found], [each.key and each.key.decode() for each in found]
+    audit = cluster.consumer(
+        "receipts", auto_offset_reset="earliest", isolation_level="read_committed"
+    )
+    found = [
+        each
+        for _ in range(3)
+        for records in audit.poll(timeout_ms=200).values()
+        for each in records
+    ]
+    return [each.value.decode() for each in found], [
+        each.key and each.key.decode() for each in found
+    ]
 
 
 def bill(orders: Any, receipts: Any, till: Any) -> None:
@@ -219,8 +296,13 @@ def bill(orders: Any, receipts: Any, till: Any) -> None:
         try:
             for records in batch.values():
                 for record in records:
-                    receipts.send("receipts", key=record.key, value=till.receipt(record.value))
-            done = {partition: OffsetAndMetadata(records[-1].offset + 1, "") for partition, records in batch.items()}
+                    receipts.send(
+                        "receipts", key=record.key, value=till.receipt(record.value)
+                    )
+            done = {
+                partition: OffsetAndMetadata(records[-1].offset + 1, "")
+                for partition, records in batch.items()
+            }
             receipts.send_offsets_to_transaction(done, orders.group_metadata())
             receipts.commit_transaction()
         except TillBusy:

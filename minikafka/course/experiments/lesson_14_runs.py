@@ -1,4 +1,6 @@
-"""What lesson 14 runs: a topic of orders, a program between Kafka and a database, and the moments at which it dies."""
+"""What lesson 14 runs: a topic of orders, a program between Kafka and a database, and
+the moments at which it dies.
+"""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -25,23 +27,38 @@ MOST_LETTERS = 100  # of a note
 
 
 class Accounts:
-    """Balances in a database that stays when a program dies, and a few notes. No order has a row of its own."""
+    """Balances in a database that stays when a program dies, and a few notes. No order
+    has a row of its own.
+    """
 
     def __init__(self) -> None:
         self._balances: dict[str, int] = {}
         self._notes: dict[str, Any] = {}
-        self._before: tuple[dict[str, int], dict[str, Any]] | None = None  # what an open transaction goes back to
+        # what an open transaction goes back to
+        self._before: tuple[dict[str, int], dict[str, Any]] | None = None
 
     def add(self, account: str, cents: int) -> None:
         """So much more on this account."""
         self._balances[account] = self._balances.get(account, 0) + cents
 
     def note(self, name: str, value: str | int) -> None:
-        """A note of this name, in the place of one that is there already. value: a number, or a short text."""
+        """A note of this name, in the place of one that is there already. value: a
+        number, or a short text.
+        """
         if isinstance(value, bool) or not isinstance(value, int | str):
-            raise TypeError(f"note({name!r}, ...): a note is a whole number or a text, not a {type(value).__name__}")
-        if (abs(value) >= 2**63) if isinstance(value, int) else len(value) > MOST_LETTERS:
-            raise ValueError(f"note({name!r}, ...): a note has {MOST_LETTERS} letters at most, a number 64 bits")
+            raise TypeError(
+                f"note({name!r}, ...): a note is a whole number or a text, not a"
+                f" {type(value).__name__}"
+            )
+        if (
+            (abs(value) >= 2**63)
+            if isinstance(value, int)
+            else len(value) > MOST_LETTERS
+        ):
+            raise ValueError(
+                f"note({name!r}, ...): a note has {MOST_LETTERS} letters at most, a"
+                " number 64 bits"
+            )
         self._notes[name] = value
 
     def noted(self, name: str) -> Any:
@@ -50,7 +67,9 @@ class Accounts:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is done inside counts when it ends, all together; if it ends by an error, nothing of it counts."""
+        """What is done inside counts when it ends, all together; if it ends by an
+        error, nothing of it counts.
+        """
         if self._before is not None:
             raise RuntimeError("a transaction is open already")
         self._before = dict(self._balances), dict(self._notes)
@@ -66,7 +85,9 @@ class Accounts:
         self._before = None
 
     def rolls_back(self) -> None:
-        """What a database does when the connection is gone: of an open transaction nothing counts."""
+        """What a database does when the connection is gone: of an open transaction
+        nothing counts.
+        """
         if self._before is not None:
             (self._balances, self._notes), self._before = self._before, None
 
@@ -80,7 +101,9 @@ class Accounts:
 
 
 class Tables:
-    """A database with tables of rows, which stays when a program dies. Each row has an id, counted from 1."""
+    """A database with tables of rows, which stays when a program dies. Each row has an
+    id, counted from 1.
+    """
 
     def __init__(self) -> None:
         self._tables: dict[str, list[dict[str, Any]]] = {}
@@ -92,7 +115,11 @@ class Tables:
 
     def rows(self, table: str, **like: Any) -> list[dict[str, Any]]:
         """The rows that have these values, by their ids."""
-        return [dict(row) for row in self._tables.get(table, []) if all(row[name] == like[name] for name in like)]
+        return [
+            dict(row)
+            for row in self._tables.get(table, [])
+            if all(row[name] == like[name] for name in like)
+        ]
 
     def update(self, table: str, number: int, **changes: Any) -> None:
         """Other values in the row with this id."""
@@ -100,7 +127,9 @@ class Tables:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is done inside counts when it ends, all together; if it ends by an error, nothing of it counts."""
+        """What is done inside counts when it ends, all together; if it ends by an
+        error, nothing of it counts.
+        """
         before = copy.deepcopy(self._tables)
         try:
             yield
@@ -110,7 +139,9 @@ class Tables:
 
 
 def with_orders(*orders: tuple[str, str]) -> Cluster:
-    """A cluster with these records (key, value) in the topic orders, which has one partition."""
+    """A cluster with these records (key, value) in the topic orders, which has one
+    partition.
+    """
     cluster = Cluster(seed=14, configs=_CONFIGS)
     for topic in ("orders", "receipts"):
         cluster.create_topic(topic, partitions=1)
@@ -122,7 +153,9 @@ def with_orders(*orders: tuple[str, str]) -> Cluster:
 
 
 def clients(cluster: Cluster) -> tuple[Any, Any]:
-    """A consumer and a transactional producer, as a program has them that has just started."""
+    """A consumer and a transactional producer, as a program has them that has just
+    started.
+    """
     producer = cluster.producer(transactional_id="billing")
     producer.init_transactions()
     return cluster.consumer("orders", **_MEMBER), producer
@@ -131,41 +164,62 @@ def clients(cluster: Cluster) -> tuple[Any, Any]:
 def waiting(consumer: Any) -> list[Any]:
     """The records that the consumer gets within two seconds."""
     polled = [consumer.poll(timeout_ms=1000) for _ in range(2)]
-    return [record for batch in polled for records in batch.values() for record in records]
+    return [
+        record for batch in polled for records in batch.values() for record in records
+    ]
 
 
 def behind(record: Any) -> dict[TopicPartition, OffsetAndMetadata]:
     """The offset to commit when this record is done."""
-    return {TopicPartition(record.topic, record.partition): OffsetAndMetadata(record.offset + 1, "")}
+    return {
+        TopicPartition(record.topic, record.partition): OffsetAndMetadata(
+            record.offset + 1, ""
+        )
+    }
 
 
 def receipts(cluster: Cluster) -> int:
     """How many receipts a reader of committed records sees."""
-    reader = cluster.consumer("receipts", auto_offset_reset="earliest", isolation_level="read_committed")
+    reader = cluster.consumer(
+        "receipts", auto_offset_reset="earliest", isolation_level="read_committed"
+    )
     return len(waiting(reader))
 
 
 def behind_by(work: Callable[[Cluster, Any], None], seconds: int = 30) -> list[int]:
-    """Each second an order comes to each of two partitions, and `work` does them as the member billing. The third order
-    of partition 0 is broken. Prints where billing is every 10 s, and returns its lag in the end, by partition.
+    """Each second an order comes to each of two partitions, and `work` does them as the
+    member billing. The third order of partition 0 is broken. Prints where billing is
+    every 10 s, and returns its lag in the end, by partition.
     """
     with Cluster(seed=14, configs=_CONFIGS) as cluster:
         cluster.create_topic("orders", partitions=2)
         cluster.start(_a_second, cluster, cluster.producer(client_id="shop"))
-        cluster.start(work, cluster, cluster.consumer("orders", client_id="billing", **_MEMBER))
+        cluster.start(
+            work, cluster, cluster.consumer("orders", client_id="billing", **_MEMBER)
+        )
         lags = []
         for _ in range(seconds // 10):
             cluster.run(seconds=10)
             lags = [lag for _, lag in sorted(cluster.lag("billing").items())]
-            done = [offset for _, offset in sorted(cluster.committed_offsets("billing").items())]
-            print(f"after {cluster.now_ms // 1000:2} s: committed offsets {done}, lag {lags}")
+            done = [
+                offset
+                for _, offset in sorted(cluster.committed_offsets("billing").items())
+            ]
+            print(
+                f"after {cluster.now_ms // 1000:2} s: committed offsets {done}, lag"
+                f" {lags}"
+            )
         return lags
 
 
 def _a_second(cluster: Cluster, shop: Any) -> None:
     for number in range(1000):
         for partition in (0, 1):
-            shop.send("orders", value="?" if (partition, number) == (0, 2) else f"order {number}", partition=partition)
+            shop.send(
+                "orders",
+                value="?" if (partition, number) == (0, 2) else f"order {number}",
+                partition=partition,
+            )
         cluster.sleep(1)
 
 

@@ -1,9 +1,11 @@
-"""What lesson 14's stretch runs: a shop with your settings sends payments to three brokers, on one kind of day.
+"""What lesson 14's stretch runs: a shop with your settings sends payments to three
+brokers, on one kind of day.
 
-    found = a_day({"linger_ms": 5}, {"min.insync.replicas": 1}, "leader cut off", seed=1)
-    found.lost, found.waited_ms(99)
+    found = a_day({"linger_ms": 5}, {"min.insync.replicas": 1}, "leader cut off",
+    seed=1) found.lost, found.waited_ms(99)
 
-The day's kind says what goes wrong; its seed says when, and how far the brokers are away.
+The day's kind says what goes wrong; its seed says when, and how far the brokers are
+away.
 """
 
 from collections import Counter
@@ -24,16 +26,28 @@ from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
 
 TOLD = {
-    "NodeCrashed", "NodeShutDown", "NodeRestarted", "NodeFrozen", "NodeThawed", "BrokerFenced", "LinkCut", "LinkHealed",
-    "IsrShrunk", "IsrExpanded", "LeaderElected", "LogTruncated",
-}  # fmt: skip
+    "NodeCrashed",
+    "NodeShutDown",
+    "NodeRestarted",
+    "NodeFrozen",
+    "NodeThawed",
+    "BrokerFenced",
+    "LinkCut",
+    "LinkHealed",
+    "IsrShrunk",
+    "IsrExpanded",
+    "LeaderElected",
+    "LogTruncated",
+}
 
 Settings = Mapping[str, Any]
 Step = tuple[int, Callable[[], Any]]  # (ms after the first payment, what happens then)
 
 
 class Kind(NamedTuple):
-    """A kind of day. every_ms: a payment comes so often, for so many seconds; then all have after_s to settle."""
+    """A kind of day. every_ms: a payment comes so often, for so many seconds; then all
+    have after_s to settle.
+    """
 
     says: str
     every_ms: int
@@ -43,18 +57,29 @@ class Kind(NamedTuple):
 
 KINDS = {
     "calm": Kind("nothing goes wrong", 5, 2, 1),
-    "messages lost": Kind("a request of the shop is lost, and later an answer", 10, 2, 3),
-    "leader cut off": Kind("the leader is cut off from the two others, and not from the shop", 200, 12, 40),
+    "messages lost": Kind(
+        "a request of the shop is lost, and later an answer", 10, 2, 3
+    ),
+    "leader cut off": Kind(
+        "the leader is cut off from the two others, and not from the shop", 200, 12, 40
+    ),
     "leader frozen": Kind("the leader stands still", 200, 10, 40),
     "leader killed": Kind("the leader dies by kill -9, and stays away", 200, 10, 40),
-    "maintenance": Kind("a broker is dead, another is stopped cleanly, the third one loses power", 200, 22, 40),
+    "maintenance": Kind(
+        "a broker is dead, another is stopped cleanly, the third one loses power",
+        200,
+        22,
+        40,
+    ),
     "no way out": Kind("the shop reaches no broker for a long time", 500, 6, 75),
 }
 
 
 @dataclass(frozen=True)
 class Day:
-    """What became of the payments. waits: of each one, from send() to the word on it in ms, None if none came."""
+    """What became of the payments. waits: of each one, from send() to the word on it in
+    ms, None if none came.
+    """
 
     waits: tuple[int | None, ...]
     failed: tuple[str, ...]
@@ -80,7 +105,9 @@ class Day:
         return next((f"payment {b}" for a, b in pairwise(numbers) if b < a), None)
 
     def waited_ms(self, percent: float) -> int | None:
-        """So many percent of the payments had word after at most so many ms; None if they never had."""
+        """So many percent of the payments had word after at most so many ms; None if
+        they never had.
+        """
         known = sorted(each for each in self.waits if each is not None)
         needed = ceil(len(self.waits) * percent / 100)
         return known[needed - 1] if needed <= len(known) else None
@@ -88,14 +115,19 @@ class Day:
     @property
     def steps(self) -> list[str]:
         """What became of brokers, leaders and the ISR."""
-        return [str(event) for event in self.trace if event.kind in TOLD and event.detail.get("topic", TOPIC) == TOPIC]
+        return [
+            str(event)
+            for event in self.trace
+            if event.kind in TOLD and event.detail.get("topic", TOPIC) == TOPIC
+        ]
 
     def __str__(self) -> str:
         ninety_nine, longest = (self.waited_ms(percent) for percent in (99, 100))
         return (
-            f"{self.told}\n{len(self.acknowledged)} acknowledged, {len(self.failed)} failed; of the acknowledged ones "
-            f"{len(self.lost)} lost; {len(self.twice)} twice\n99% had word after {_ms(ninety_nine)}, all after "
-            f"{_ms(longest)}; {self.requests_per_s:.0f} requests a second"
+            f"{self.told}\n{len(self.acknowledged)} acknowledged, {len(self.failed)}"
+            f" failed; of the acknowledged ones {len(self.lost)} lost;"
+            f" {len(self.twice)} twice\n99% had word after {_ms(ninety_nine)}, all"
+            f" after {_ms(longest)}; {self.requests_per_s:.0f} requests a second"
         )
 
     __repr__ = __str__
@@ -105,9 +137,15 @@ def _ms(found: int | None) -> str:
     return "more time than the day had" if found is None else f"{found} ms"
 
 
-def a_day(producer: Settings, topic: Settings, kind: str = "calm", seed: int = 1) -> Day:
-    """A day of this kind. producer, topic: the settings that are not to be Kafka's defaults."""
-    return _a_day(tuple(sorted(producer.items())), tuple(sorted(topic.items())), kind, seed)
+def a_day(
+    producer: Settings, topic: Settings, kind: str = "calm", seed: int = 1
+) -> Day:
+    """A day of this kind. producer, topic: the settings that are not to be Kafka's
+    defaults.
+    """
+    return _a_day(
+        tuple(sorted(producer.items())), tuple(sorted(topic.items())), kind, seed
+    )
 
 
 def none_possible(producer: Settings, topic: Settings) -> str | None:
@@ -137,14 +175,29 @@ def _a_day(producer: Any, topic: Any, kind: str, seed: int) -> Day:
         cluster.run(seconds=1)
         shop.partitions_for(TOPIC)
         began_ms, at_ms = cluster.now_ms, source.randint(1000, 1500)
-        waits, futures = _sells(cluster, shop, KINDS[kind], list(_goes_wrong(cluster, shop, kind, at_ms)))
+        waits, futures = _sells(
+            cluster, shop, KINDS[kind], list(_goes_wrong(cluster, shop, kind, at_ms))
+        )
         failed = tuple(each for each, future in futures.items() if future.failed())
-        acknowledged = tuple(each for each, future in futures.items() if future.succeeded())
-        sent = sum(event.kind == "BatchSent" and event.at >= began_ms for event in cluster.trace)
+        acknowledged = tuple(
+            each for each, future in futures.items() if future.succeeded()
+        )
+        sent = sum(
+            event.kind == "BatchSent" and event.at >= began_ms
+            for event in cluster.trace
+        )
         requests_per_s = sent / KINDS[kind].for_s
         told = f"{kind}, seed {seed}: {KINDS[kind].says}"
         there = _there(cluster)
-        return Day(tuple(waits.values()), failed, acknowledged, there, requests_per_s, told, tuple(cluster.trace))
+        return Day(
+            tuple(waits.values()),
+            failed,
+            acknowledged,
+            there,
+            requests_per_s,
+            told,
+            tuple(cluster.trace),
+        )
 
 
 def _lost_messages(source: Random) -> list[Lose]:
@@ -157,9 +210,13 @@ def _lost_messages(source: Random) -> list[Lose]:
     ]
 
 
-def _goes_wrong(cluster: Cluster, shop: ProducerHandle, kind: str, at_ms: int) -> Iterator[Step]:
+def _goes_wrong(
+    cluster: Cluster, shop: ProducerHandle, kind: str, at_ms: int
+) -> Iterator[Step]:
     leader = partition_of(cluster).leader
-    one, other = (broker for broker in partition_of(cluster).replicas if broker != leader)
+    one, other = (
+        broker for broker in partition_of(cluster).replicas if broker != leader
+    )
     if kind == "leader cut off":
         yield at_ms, lambda: [cluster.cut(leader, each) for each in (one, other)]
         yield at_ms + 20_000, cluster.heal
@@ -189,7 +246,10 @@ def _sells(
     def heard(payment: str, sent_ms: int, _: Any) -> None:
         waits[payment] = cluster.now_ms - sent_ms
 
-    sends = {number * kind.every_ms: f"payment {number}" for number in range(kind.for_s * 1000 // kind.every_ms)}
+    sends = {
+        number * kind.every_ms: f"payment {number}"
+        for number in range(kind.for_s * 1000 // kind.every_ms)
+    }
     does = dict(steps)
     for at_ms in sorted({*sends, *does, (kind.for_s + kind.after_s) * 1000}):
         cluster.run_ms(max(0, began_ms + at_ms - cluster.now_ms))
@@ -207,4 +267,8 @@ def _sells(
 def _there(cluster: Cluster) -> tuple[str, ...] | None:
     """The leader's log, also what doesn't count yet; None if nobody leads."""
     leader = partition_of(cluster).leader
-    return None if leader == NO_LEADER else tuple(value for _, value in log_of(cluster, leader))
+    return (
+        None
+        if leader == NO_LEADER
+        else tuple(value for _, value in log_of(cluster, leader))
+    )

@@ -1,11 +1,12 @@
 """A terminal in a notebook: kafka-python's command line on the lesson's cluster.
 
-    terminal = Terminal(kafka)
-    terminal.run("python -m kafka.admin -b H topics create -t orders --num-partitions 3")
+    terminal = Terminal(kafka) terminal.run("python -m kafka.admin -b H topics create -t
+    orders --num-partitions 3")
 
-It runs in this process, which saves starting a Python for each line. H is the cluster's address. Names of topics and
-groups get an ending of this terminal's own, which is taken away again from what is shown: a cell that is run twice
-meets no topic of its first run. `close()` deletes them.
+It runs in this process, which saves starting a Python for each line. H is the cluster's
+address. Names of topics and groups get an ending of this terminal's own, which is taken
+away again from what is shown: a cell that is run twice meets no topic of its first run.
+`close()` deletes them.
 """
 
 import builtins
@@ -26,7 +27,9 @@ _PROGRAMS = ("kafka.admin", "kafka.consumer", "kafka.producer")
 
 
 class Terminal:
-    """One for each experiment. Errors: ValueError for what is no command of kafka-python's."""
+    """One for each experiment. Errors: ValueError for what is no command of
+    kafka-python's.
+    """
 
     def __init__(self, kafka: "Connection") -> None:
         self._kafka = kafka
@@ -41,16 +44,23 @@ class Terminal:
         return plain + self._ending
 
     def run(self, line: str, typed: str = "", quiet: bool = False) -> list[str]:
-        """Shows the line and what it prints; returns that, line by line. typed: what somebody types into it. quiet:
-        shows the line alone.
+        """Shows the line and what it prints; returns that, line by line. typed: what
+        somebody types into it. quiet: shows the line alone.
         """
         words = shlex.split(line)
         if words[:2] != ["python", "-m"] or words[2] not in _PROGRAMS:
-            raise ValueError(f"{line!r} does not begin with python -m and one of {', '.join(_PROGRAMS)}")
+            raise ValueError(
+                f"{line!r} does not begin with python -m and one of"
+                f" {', '.join(_PROGRAMS)}"
+            )
         print(f"$ {line}")
         said = io.StringIO()
         command = import_module(f"kafka.cli.{words[2].removeprefix('kafka.')}")
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), _keyboard(typed):
+        with (
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+            _keyboard(typed),
+        ):
             try:
                 command.run_cli(self._ours(words[3:]), prog=" ".join(words[:3]))
             except SystemExit:  # argparse, of what it doesn't know
@@ -66,7 +76,13 @@ class Terminal:
             kind = _NAMED_BY.get(before)
             if kind == "topic":
                 self._topics.add(self.name(word))
-            made.append(self._kafka.bootstrap if word == "H" else self.name(word) if kind else word)
+            made.append(
+                self._kafka.bootstrap
+                if word == "H"
+                else self.name(word)
+                if kind
+                else word
+            )
         return made
 
     def topics(self) -> list[str]:
@@ -87,7 +103,9 @@ class Terminal:
 
 @contextlib.contextmanager
 def _keyboard(typed: str) -> Iterator[None]:
-    """What somebody types, line by line, and then Ctrl-D. A notebook's own `input` asks the browser."""
+    """What somebody types, line by line, and then Ctrl-D. A notebook's own `input` asks
+    the browser.
+    """
     rest = io.StringIO(typed)
 
     def line(prompt: object = "") -> str:

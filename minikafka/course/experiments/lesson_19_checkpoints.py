@@ -1,9 +1,11 @@
-"""A Spark query watched where it leaves its traces: its checkpoint folder and its sink, look by look.
+"""A Spark query watched where it leaves its traces: its checkpoint folder and its sink,
+look by look.
 
     seen = watch(writer, sink, [Moment(1, "after")], bank, checkpoint)
     seen.play()
 
-Each look says which files are new: nothing is told that does not stand on the disk or in the bank.
+Each look says which files are new: nothing is told that does not stand on the disk or
+in the bank.
 """
 
 from collections.abc import Iterable
@@ -11,10 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from minikafka import theatre
-from minikafka.course.experiments.lesson_19_sinks import Bank, Moment, Sink, checkpoint_of, life
+from minikafka.course.experiments.lesson_19_sinks import (
+    Bank,
+    Moment,
+    Sink,
+    checkpoint_of,
+    life,
+)
 from minikafka.trace import Event
 
-STEP_MS = 1000  # between two looks, in the picture: how long Spark took differs from run to run
+# between two looks, in the picture: how long Spark took differs from run to run
+STEP_MS = 1000
 
 Fact = tuple[str, dict[str, Any]]
 
@@ -33,11 +42,17 @@ class Seen:
         ]
 
     def play(self, prediction: Any = None, **options: Any) -> Any:
-        return theatre.picture("micro-batch", self.trace(), prediction=prediction, **options)
+        return theatre.picture(
+            "micro-batch", self.trace(), prediction=prediction, **options
+        )
 
 
-def watch(writer: Any, sink: Sink, moments: Iterable[Moment], bank: Bank, checkpoint: str) -> Seen:
-    """A life of the query for each moment, and one that nobody ends, all of them watched."""
+def watch(
+    writer: Any, sink: Sink, moments: Iterable[Moment], bank: Bank, checkpoint: str
+) -> Seen:
+    """A life of the query for each moment, and one that nobody ends, all of them
+    watched.
+    """
     watcher = _Watcher(bank, checkpoint)
     for number, moment in enumerate((*moments, None), 1):
         watcher.tell("QueryStarted", life=number)
@@ -52,7 +67,8 @@ class _Watcher:
     def __init__(self, bank: Bank, checkpoint: str) -> None:
         self.bank, self.checkpoint = bank, checkpoint
         self.facts: list[Fact] = []
-        self.planned: dict[int, int] = {}  # micro-batch -> offsets up to its end, in the sum of all partitions
+        # micro-batch -> offsets up to its end, in the sum of all partitions
+        self.planned: dict[int, int] = {}
         self.committed: set[int] = set()
 
     def tell(self, kind: str, **detail: Any) -> None:
@@ -65,7 +81,9 @@ class _Watcher:
             if number not in self.planned:
                 self.planned[number] = sum(offsets[number].values())
                 begins = self.planned.get(number - 1, 0)
-                self.tell("PlanWritten", batch=number, records=self.planned[number] - begins)
+                self.tell(
+                    "PlanWritten", batch=number, records=self.planned[number] - begins
+                )
             if number in commits - self.committed:
                 self.committed.add(number)
                 self.tell("BatchCommitted", batch=number)
@@ -80,12 +98,18 @@ class _Watcher:
                 sink(frame, batch_id)
                 whole = True
             finally:
-                self.tell("RowsWritten", batch=batch_id, rows=len(self.bank) - had, whole=whole)
+                self.tell(
+                    "RowsWritten",
+                    batch=batch_id,
+                    rows=len(self.bank) - had,
+                    whole=whole,
+                )
 
         return watched
 
 
-# Three kills, each between two other steps, with a sink that appends: tests/spark/test_spark_sinks.py has Spark do it.
+# Three kills, each between two other steps, with a sink that appends:
+# tests/spark/test_spark_sinks.py has Spark do it.
 KILLED = (Moment(1, "after"), Moment(1, "in"), Moment(2, "before"))
 RECORDED = Seen(
     (

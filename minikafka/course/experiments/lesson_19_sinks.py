@@ -1,8 +1,10 @@
-"""What lesson 19 writes to, and how its query is killed: a bank on SQLite, and moments at which the plug is pulled.
+"""What lesson 19 writes to, and how its query is killed: a bank on SQLite, and moments
+at which the plug is pulled.
 
-The query runs in the notebook's own process, which can't be killed without the notebook. So the sink raises an error at
-that moment: Spark stops there, and the checkpoint is what it would be after kill -9. (`minikafka pipeline` kills a
-process in earnest.)
+The query runs in the notebook's own process, which can't be killed without the
+notebook. So the sink raises an error at that moment: Spark stops there, and the
+checkpoint is what it would be after kill -9. (`minikafka pipeline` kills a process in
+earnest.)
 """
 
 import json
@@ -17,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from minikafka.course.connect import Connection
 
-Sink = Callable[[Any, int], None]  # what foreachBatch takes: a DataFrame, and the micro-batch's number
+# what foreachBatch takes: a DataFrame, and the micro-batch's number
+Sink = Callable[[Any, int], None]
 
 _TABLES = """
 create table postings (posting_id text, account_id text, amount_cents integer);
@@ -30,17 +33,23 @@ class PlugPulled(Exception):
 
 
 class Moment(NamedTuple):
-    """When the plug is pulled: in this micro-batch, "before" its sink, "in" the middle of it, or "after" it."""
+    """When the plug is pulled: in this micro-batch, "before" its sink, "in" the middle
+    of it, or "after" it.
+    """
 
     batch_id: int
     when: str
 
 
 class Bank:
-    """Postings in a database that stays when the query goes. A posting adds its cents to an account."""
+    """Postings in a database that stays when the query goes. A posting adds its cents
+    to an account.
+    """
 
     def __init__(self) -> None:
-        self._rows = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._rows = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False
+        )
         self._rows.executescript(_TABLES)
         self.fuse: int | None = None  # so many postings more, and the plug is pulled
 
@@ -53,13 +62,19 @@ class Bank:
     def add(self, posting_id: str, account_id: str, amount_cents: int) -> None:
         """One row more, whatever is there already."""
         self._burn()
-        self._rows.execute("insert into postings values (?, ?, ?)", (posting_id, account_id, amount_cents))
+        self._rows.execute(
+            "insert into postings values (?, ?, ?)",
+            (posting_id, account_id, amount_cents),
+        )
 
     def put(self, posting_id: str, account_id: str, amount_cents: int) -> None:
         """The row of this posting_id, in the place of one that is there already."""
         self._burn()
         self._rows.execute("delete from postings where posting_id = ?", (posting_id,))
-        self._rows.execute("insert into postings values (?, ?, ?)", (posting_id, account_id, amount_cents))
+        self._rows.execute(
+            "insert into postings values (?, ?, ?)",
+            (posting_id, account_id, amount_cents),
+        )
 
     def _burn(self) -> None:
         if self.fuse is not None:
@@ -69,16 +84,22 @@ class Bank:
 
     def note(self, query: str, batch_id: int) -> None:
         """The newest micro-batch of this query that is in the table."""
-        self._rows.execute("insert or replace into notes values (?, ?)", (query, batch_id))
+        self._rows.execute(
+            "insert or replace into notes values (?, ?)", (query, batch_id)
+        )
 
     def noted(self, query: str) -> int | None:
         """What was noted last for this query, or None."""
-        found = self._rows.execute("select batch_id from notes where query = ?", (query,)).fetchone()
+        found = self._rows.execute(
+            "select batch_id from notes where query = ?", (query,)
+        ).fetchone()
         return found and int(found[0])
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is done inside counts when it ends, all together; if it ends by an error, nothing of it counts."""
+        """What is done inside counts when it ends, all together; if it ends by an
+        error, nothing of it counts.
+        """
         self._rows.execute("begin")
         try:
             yield
@@ -89,7 +110,12 @@ class Bank:
 
     def ids(self) -> list[str]:
         """The posting_id of each row, in order of writing."""
-        return [posting_id for (posting_id,) in self._rows.execute("select posting_id from postings order by rowid")]
+        return [
+            posting_id
+            for (posting_id,) in self._rows.execute(
+                "select posting_id from postings order by rowid"
+            )
+        ]
 
     def total(self) -> int:
         """The sum of all amounts, in cents."""
@@ -97,7 +123,10 @@ class Bank:
 
     def balances(self) -> dict[str, int]:
         """account_id -> cents."""
-        summed = "select account_id, sum(amount_cents) from postings group by account_id order by account_id"
+        summed = (
+            "select account_id, sum(amount_cents) from postings group by account_id"
+            " order by account_id"
+        )
         return dict(self._rows.execute(summed))
 
     def twice(self) -> int:
@@ -106,17 +135,23 @@ class Bank:
 
 
 def balances_of(postings: dict[str, tuple[str, int]]) -> dict[str, int]:
-    """What the accounts should say: posting_id -> (account_id, cents), each counted once."""
+    """What the accounts should say: posting_id -> (account_id, cents), each counted
+    once.
+    """
     found: Counter[str] = Counter()
     for account, cents in postings.values():
         found[account] += cents
     return dict(sorted(found.items()))
 
 
-def life(writer: Any, sink: Sink, moment: Moment | None = None, bank: Bank | None = None) -> str:
-    """One life of a query: until it has read what is there, or the plug is pulled. Returns what it did, in a line.
+def life(
+    writer: Any, sink: Sink, moment: Moment | None = None, bank: Bank | None = None
+) -> str:
+    """One life of a query: until it has read what is there, or the plug is pulled.
+    Returns what it did, in a line.
 
-    writer: a DataStreamWriter with checkpoint and availableNow. bank: needed where the plug is pulled "in" its sink.
+    writer: a DataStreamWriter with checkpoint and availableNow. bank: needed where the
+    plug is pulled "in" its sink.
     """
     from pyspark.errors import StreamingQueryException
 
@@ -153,8 +188,12 @@ def drill(writer: Any, sink: Sink, moments: Iterable[Moment], bank: Bank) -> lis
     return [life(writer, sink, moment, bank) for moment in (*moments, None)]
 
 
-def write_once(bank: Bank, query: str, batch_id: int, postings: list[tuple[str, str, int]]) -> None:
-    """Adds the postings of a micro-batch to the bank, once, whenever the process is killed and started again."""
+def write_once(
+    bank: Bank, query: str, batch_id: int, postings: list[tuple[str, str, int]]
+) -> None:
+    """Adds the postings of a micro-batch to the bank, once, whenever the process is
+    killed and started again.
+    """
     with bank.transaction():
         noted = bank.noted(query)
         if noted is not None and batch_id <= noted:
@@ -171,30 +210,40 @@ def made_anew(kafka: "Connection", topic: str, partitions: int = 3) -> None:
         admin.delete_topics([topic])
         while topic in admin.list_topics():
             time.sleep(0.05)
-        admin.create_topics({topic: {"num_partitions": partitions, "configs": {"retention.ms": "-1"}}})
+        admin.create_topics(
+            {topic: {"num_partitions": partitions, "configs": {"retention.ms": "-1"}}}
+        )
         admin.wait_for_topics([topic], 120_000)
     finally:
         admin.close()
 
 
 def checkpoint_of(checkpoint: str) -> tuple[dict[int, dict[int, int]], set[int]]:
-    """What a checkpoint's two folders say: micro-batch -> partition -> the offset where it ends; which are committed.
+    """What a checkpoint's two folders say: micro-batch -> partition -> the offset where
+    it ends; which are committed.
 
     Of a query that reads one topic.
     """
     offsets = {}
     for number in _numbers(checkpoint, "offsets"):
-        [ends] = json.loads(Path(checkpoint, "offsets", str(number)).read_text().splitlines()[-1]).values()
+        [ends] = json.loads(
+            Path(checkpoint, "offsets", str(number)).read_text().splitlines()[-1]
+        ).values()
         offsets[number] = {int(partition): offset for partition, offset in ends.items()}
     return offsets, set(_numbers(checkpoint, "commits"))
 
 
 def _numbers(checkpoint: str, folder: str) -> list[int]:
-    return sorted(int(path.name) for path in Path(checkpoint, folder).glob("[0-9]*") if path.name.isdigit())
+    return sorted(
+        int(path.name)
+        for path in Path(checkpoint, folder).glob("[0-9]*")
+        if path.name.isdigit()
+    )
 
 
 def forget_last_commit(checkpoint: str) -> int:
-    """Takes away the newest file in commits/: what a query leaves that was killed just before it wrote that file.
+    """Takes away the newest file in commits/: what a query leaves that was killed just
+    before it wrote that file.
 
     Returns the micro-batch's number.
     """

@@ -1,9 +1,12 @@
-"""The picture at the top of lesson 20: the clicks of two visitors, and no record that says that a visit is over."""
+"""The picture at the top of lesson 20: the clicks of two visitors, and no record that
+says that a visit is over.
+"""
 
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 
-CLICKS = {"wanda": (0, 4, 8, 12, 16), "bruno": (2, 21, 33, 52, 70, 88)}  # minutes after ten
+# minutes after ten
+CLICKS = {"wanda": (0, 4, 8, 12, 16), "bruno": (2, 21, 33, 52, 70, 88)}
 WATERMARK_DELAY = 10  # minutes
 NOW = 90
 
@@ -18,12 +21,31 @@ def who_notices_the_silence() -> str:
     bottom = _TOP + len(CLICKS) * _LANE
     for minute in range(0, NOW + 1, 30):
         body.line(f"tick/{minute}", _x(minute), bottom, _x(minute), bottom + 6, "quiet")
-        body.text(f"tick/{minute}/word", _x(minute), bottom + 22, _clock(minute), "quiet", size=12, anchor="middle")
+        body.text(
+            f"tick/{minute}/word",
+            _x(minute),
+            bottom + 22,
+            _clock(minute),
+            "quiet",
+            size=12,
+            anchor="middle",
+        )
     latest = max(max(minutes) for minutes in CLICKS.values())
     at = _x(latest - WATERMARK_DELAY)
     body.line("watermark", at, _TOP - 24, at, bottom, "actor2", width=3)
-    body.text("watermark/word", at - 8, _TOP - 14, "watermark", size=12, bold=True, anchor="end")
-    said = "wanda's last click is more than an hour old. Is her visit over, and who notices?"
+    body.text(
+        "watermark/word",
+        at - 8,
+        _TOP - 14,
+        "watermark",
+        size=12,
+        bold=True,
+        anchor="end",
+    )
+    said = (
+        "wanda's last click is more than an hour old. Is her visit over, and who"
+        " notices?"
+    )
     return svg(
         body,
         title="clicks of two visitors, by event time",
@@ -31,7 +53,10 @@ def who_notices_the_silence() -> str:
         sentence=said,
         corner="",
         time=_clock(latest),
-        alt=f"{said} bruno goes on clicking; the watermark is ten minutes behind his last click.",
+        alt=(
+            f"{said} bruno goes on clicking; the watermark is ten minutes behind his"
+            " last click."
+        ),
     )
 
 
@@ -42,7 +67,16 @@ def _lane(body: Drawing, number: int, user: str, minutes: tuple[int, ...]) -> No
     for minute in minutes:
         body.circle(f"{user}/{minute}", _x(minute), y, 8, "actor1")
     if max(minutes) < NOW / 2:
-        body.text(f"{user}/question", _x(NOW * 0.55), y - 12, "?", "quiet", size=20, bold=True, anchor="middle")
+        body.text(
+            f"{user}/question",
+            _x(NOW * 0.55),
+            y - 12,
+            "?",
+            "quiet",
+            size=20,
+            bold=True,
+            anchor="middle",
+        )
 
 
 def _x(minute: float) -> float:

@@ -1,4 +1,6 @@
-"""What lesson 20's experiments share: clicks at a time of day, their rows in Spark, and a query that ends."""
+"""What lesson 20's experiments share: clicks at a time of day, their rows in Spark, and
+a query that ends.
+"""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,9 @@ _DAY_MS = 24 * 3_600_000
 
 
 def click(user: str, clock: str) -> Any:
-    """An event of the data set `user_events`, of 1 January 2001 at this time: "10:04"."""
+    """An event of the data set `user_events`, of 1 January 2001 at this time:
+    "10:04".
+    """
     events = dataset("user_events")
     hours, minutes = map(int, clock.split(":"))
     at = events.DAY_STARTS // _DAY_MS * _DAY_MS + (hours * 60 + minutes) * events.MINUTE
@@ -29,31 +33,56 @@ def as_clock(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%H:%M")
 
 
-def clicks(spark: Any, kafka: "Connection", topic: str, watermark: str, per_batch: int | None = None) -> Any:
-    """The topic as a stream of user_id, event_time_ms and `at`, with a watermark on `at`; so many records at a time."""
+def clicks(
+    spark: Any,
+    kafka: "Connection",
+    topic: str,
+    watermark: str,
+    per_batch: int | None = None,
+) -> Any:
+    """The topic as a stream of user_id, event_time_ms and `at`, with a watermark on
+    `at`; so many records at a time.
+    """
     from pyspark.sql import functions as F
 
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka.bootstrap)
+    source = spark.readStream.format("kafka").option(
+        "kafka.bootstrap.servers", kafka.bootstrap
+    )
     source = source.option("subscribe", topic).option("startingOffsets", "earliest")
     if per_batch:
         source = source.option("maxOffsetsPerTrigger", per_batch)
-    event = F.from_json(F.col("value").cast("string"), "user_id string, event_time_ms long").alias("event")
+    event = F.from_json(
+        F.col("value").cast("string"), "user_id string, event_time_ms long"
+    ).alias("event")
     rows = source.load().select(event).select("event.*")
-    return rows.withColumn("at", F.timestamp_millis("event_time_ms")).withWatermark("at", watermark)
+    return rows.withColumn("at", F.timestamp_millis("event_time_ms")).withWatermark(
+        "at", watermark
+    )
 
 
 def run(frame: Any, checkpoint: str, mode: str = "append") -> list[list[Any]]:
-    """Reads what is there, ends, and returns the rows of each micro-batch that gave any."""
+    """Reads what is there, ends, and returns the rows of each micro-batch that gave
+    any.
+    """
     batches: dict[int, list[Any]] = {}
-    sink = frame.writeStream.foreachBatch(lambda rows, batch_id: batches.update({batch_id: rows.collect()}))
-    sink = sink.outputMode(mode).option("checkpointLocation", checkpoint).trigger(availableNow=True)
+    sink = frame.writeStream.foreachBatch(
+        lambda rows, batch_id: batches.update({batch_id: rows.collect()})
+    )
+    sink = (
+        sink.outputMode(mode)
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+    )
     patiently(lambda: sink.start().awaitTermination())
     return [batch for _, batch in sorted(batches.items()) if batch]
 
 
 def solved(lesson: str, exercise: int, name: str) -> Any:
-    """The solution's function or class of this name: it stands in until the learner's own is there."""
-    found: dict[str, Any] = {"__name__": "__main__"}  # Spark's workers then get it by value, as what a notebook defines
+    """The solution's function or class of this name: it stands in until the learner's
+    own is there.
+    """
+    # Spark's workers then get it by value, as what a notebook defines
+    found: dict[str, Any] = {"__name__": "__main__"}
     exec(_IMPORTS + solutions(lesson)[str(exercise)], found)
     return found[name]
 

@@ -1,10 +1,13 @@
-"""A shop that sends orders, and the group that bills them: what the demo and the playground run."""
+"""A shop that sends orders, and the group that bills them: what the demo and the
+playground run.
+"""
 
 from typing import Any
 
 from minikafka.simulation.cluster import Cluster
 
-# kip-848 names the protocol; its assignor is `uniform`, the first of group.consumer.assignors.
+# kip-848 names the protocol; its assignor is `uniform`, the first of
+# group.consumer.assignors.
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "range": {"partition_assignment_strategy": "range"},
     "cooperative-sticky": {"partition_assignment_strategy": "cooperative-sticky"},
@@ -13,24 +16,35 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 MORE_PROTOCOLS: dict[str, dict[str, Any]] = PROTOCOLS | {
     "roundrobin": {"partition_assignment_strategy": "roundrobin"},
     "sticky": {"partition_assignment_strategy": "sticky"},
-    "kip-848 with range": {"group_protocol": "consumer", "group_remote_assignor": "range"},
+    "kip-848 with range": {
+        "group_protocol": "consumer",
+        "group_remote_assignor": "range",
+    },
 }
-# Short sessions and waits, or a picture would show silence most of the time. Kafka's defaults are 45 s, 5 s and 3 s.
+# Short sessions and waits, or a picture would show silence most of the time. Kafka's
+# defaults are 45 s, 5 s and 3 s.
 CONFIGS = {
-    "group.consumer.session.timeout.ms": "10000", "group.consumer.heartbeat.interval.ms": "1000",
+    "group.consumer.session.timeout.ms": "10000",
+    "group.consumer.heartbeat.interval.ms": "1000",
     "group.initial.rebalance.delay.ms": "1000",
-}  # fmt: skip
+}
 CLASSIC = {"session_timeout_ms": 10_000, "heartbeat_interval_ms": 1000}
 FLUSH_S = 0.5  # a member needs so long to bring a partition that it gives up in order
 TOPIC, GROUP = "orders", "billing"
 
 
 class Shop:
-    """A topic, who sends to it, and whoever joins. per_second: orders; protocol: one of MORE_PROTOCOLS.
+    """A topic, who sends to it, and whoever joins. per_second: orders; protocol: one of
+    MORE_PROTOCOLS.
     """
 
     def __init__(
-        self, cluster: Cluster, protocol: str, partitions: int = 6, per_second: int = 10, replicas: int = 1
+        self,
+        cluster: Cluster,
+        protocol: str,
+        partitions: int = 6,
+        per_second: int = 10,
+        replicas: int = 1,
     ) -> None:
         self.cluster, self.protocol = cluster, protocol
         cluster.create_topic(TOPIC, partitions=partitions, replication_factor=replicas)
@@ -40,7 +54,9 @@ class Shop:
         """One more member, at work."""
         options = MORE_PROTOCOLS[self.protocol]
         options = options if "group_protocol" in options else options | CLASSIC
-        consumer = self.cluster.consumer(group_id=GROUP, client_id=name, auto_offset_reset="earliest", **options)
+        consumer = self.cluster.consumer(
+            group_id=GROUP, client_id=name, auto_offset_reset="earliest", **options
+        )
         consumer.subscribe([TOPIC], listener=Flush(self.cluster))
         self.cluster.start(billing, consumer)
         return consumer

@@ -1,7 +1,8 @@
-"""The learner's function in another Python process, where `hash()` of texts and bytes gives other numbers.
+"""The learner's function in another Python process, where `hash()` of texts and bytes
+gives other numbers.
 
-What decides for many programs at once must give the same in each. Only what is plain goes over: the function's source,
-the libraries that it names, and its arguments.
+What decides for many programs at once must give the same in each. Only what is plain
+goes over: the function's source, the libraries that it names, and its arguments.
 """
 
 import ast
@@ -29,11 +30,15 @@ print(ascii(results))
 """
 
 
-def in_another_process(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> list[Any] | None:
-    """What the function returns for each of these arguments, in a process with another hash seed.
+def in_another_process(
+    function: Callable[..., Any], cases: Sequence[tuple[Any, ...]]
+) -> list[Any] | None:
+    """What the function returns for each of these arguments, in a process with another
+    hash seed.
 
-    None where that can't be told: the source isn't known, the function needs more of the notebook than libraries, it
-    fails there, it takes too long, or it returns what is no plain data.
+    None where that can't be told: the source isn't known, the function needs more of
+    the notebook than libraries, it fails there, it takes too long, or it returns what
+    is no plain data.
     """
     plain = inspect.unwrap(function)
     try:
@@ -43,18 +48,26 @@ def in_another_process(function: Callable[..., Any], cases: Sequence[tuple[Any, 
             input=ascii((source, plain.__name__, _libraries(plain), list(cases))),
             capture_output=True,
             text=True,
-            env={**os.environ, "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"},
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": (
+                    "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+                ),
+            },
             timeout=_SECONDS,
             check=True,
         )
         found: list[Any] = ast.literal_eval(done.stdout.splitlines()[-1])
-    except Exception:  # whatever the learner's function does there, it is no failure of the check
+    except Exception:
+        # whatever the learner's function does there, it is no failure of the check
         return None
     return found
 
 
 def _libraries(function: Callable[..., Any]) -> dict[str, tuple[str, str]]:
-    """name -> (module, attribute or "") of what the function uses, and others have written."""
+    """name -> (module, attribute or "") of what the function uses, and others have
+    written.
+    """
     found = {}
     for name in function.__code__.co_names:
         thing = function.__globals__.get(name)

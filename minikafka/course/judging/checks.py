@@ -1,7 +1,9 @@
-"""How an answer is examined: named edge cases, then seeded random scenarios, then the smallest one that breaks it.
+"""How an answer is examined: named edge cases, then seeded random scenarios, then the
+smallest one that breaks it.
 
-`notebooks/checks/lesson_NN.py` has one function an exercise; it returns an Exercise made of rungs. A rung is one thing
-that a right answer does, with a verdict of its own, so that a half-right answer hears which half.
+`notebooks/checks/lesson_NN.py` has one function an exercise; it returns an Exercise
+made of rungs. A rung is one thing that a right answer does, with a verdict of its own,
+so that a half-right answer hears which half.
 """
 
 import contextlib
@@ -25,7 +27,8 @@ from minikafka.course.judging.verdicts import Verdict
 from minikafka.course.judging.watchdog import StillRunning, Watchdog
 from minikafka.faults import Fault
 
-SCENARIOS = 200  # random ones a rung, whatever the clock says: a verdict is the same on a busy machine
+# random ones a rung, whatever the clock says: a verdict is the same on a busy machine
+SCENARIOS = 200
 _TRACEBACK_LINES = 4
 _PRINTED_LINES = 6
 _MOST_FAULTS = 100
@@ -44,10 +47,12 @@ _NOT_THE_LEARNERS = (
 class Rung:
     """One thing a right answer does.
 
-    holds: said when it does. broken(answer, case): None, or what broke (one line; further lines are details).
-    cases: name -> case, tried first. scenario: makes a random case, so many times. smaller: simpler variants, simplest
-    first, of which as many are tried. needs: methods of a class that this rung asks for: it waits until they are
-    written. The answer comes behind a guard (`guard.py`); inspect.unwrap() gives it without.
+    holds: said when it does. broken(answer, case): None, or what broke (one line;
+    further lines are details). cases: name -> case, tried first. scenario: makes a
+    random case, so many times. smaller: simpler variants, simplest first, of which as
+    many are tried. needs: methods of a class that this rung asks for: it waits until
+    they are written. The answer comes behind a guard (`guard.py`); inspect.unwrap()
+    gives it without.
     """
 
     holds: str
@@ -64,9 +69,11 @@ class Rung:
 
 @dataclass(frozen=True)
 class Exercise:
-    """right: the headline when all rungs hold. hints: three, the last short of the answer.
+    """right: the headline when all rungs hold. hints: three, the last short of the
+    answer.
 
-    takes: makes of what was handed in what the rungs get, or raises WrongKind. call_seconds: CPU time of one call.
+    takes: makes of what was handed in what the rungs get, or raises WrongKind.
+    call_seconds: CPU time of one call.
     """
 
     name: str
@@ -78,11 +85,17 @@ class Exercise:
 
 
 class WrongKind(Exception):
-    """What was handed in, or returned, is of the wrong kind: the line says which would be right. Rungs may raise it."""
+    """What was handed in, or returned, is of the wrong kind: the line says which would
+    be right. Rungs may raise it.
+    """
 
 
 def number(answer: Any) -> float:
-    if isinstance(answer, bool) or not isinstance(answer, numbers.Real) or not math.isfinite(answer):
+    if (
+        isinstance(answer, bool)
+        or not isinstance(answer, numbers.Real)
+        or not math.isfinite(answer)
+    ):
         raise WrongKind(f"should be a number, and this is {short(answer)}.")
     return answer  # type: ignore[return-value]
 
@@ -96,23 +109,37 @@ def whole_number(answer: Any) -> int:
 
 def a_class(answer: Any) -> type:
     if not inspect.isclass(answer):
-        raise WrongKind(f"should be the class itself, without brackets, and this is {short(answer)}.")
+        raise WrongKind(
+            "should be the class itself, without brackets, and this is"
+            f" {short(answer)}."
+        )
     return answer
 
 
-def faults_for(example: str, *kinds: type, places: Sequence[Any]) -> Callable[[Any], list[Fault]]:
-    """Takes a list of faults of these kinds between these places; one by itself is a list of one."""
+def faults_for(
+    example: str, *kinds: type, places: Sequence[Any]
+) -> Callable[[Any], list[Fault]]:
+    """Takes a list of faults of these kinds between these places; one by itself is a
+    list of one.
+    """
 
     def faults(answer: Any) -> list[Fault]:
         listed = [answer] if isinstance(answer, Fault) else answer
-        if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Iterable):
-            raise WrongKind(f"should be a list of faults, such as [{example}], and this is {short(answer)}.")
+        if isinstance(listed, str | bytes | Mapping) or not isinstance(
+            listed, Iterable
+        ):
+            raise WrongKind(
+                f"should be a list of faults, such as [{example}], and this is"
+                f" {short(answer)}."
+            )
         listed = list(itertools.islice(listed, _MOST_FAULTS))
         for fault in listed:
             if not isinstance(fault, Fault):
                 raise WrongKind(f"{short(fault)} is no fault. Write {example}")
             if not isinstance(fault, kinds):
-                raise WrongKind(f"a {type(fault).__name__} is of no use here. Write {example}")
+                raise WrongKind(
+                    f"a {type(fault).__name__} is of no use here. Write {example}"
+                )
             _refuse_fields(fault, example, places)
         return listed
 
@@ -126,16 +153,28 @@ def _refuse_fields(fault: Fault, example: str, places: Sequence[Any]) -> None:
     for name, value in vars(fault).items():
         if name in ("node", "one", "other", "client", "broker"):
             if value not in places:
-                raise WrongKind(f"{value!r} can't be: it is {' or '.join(map(repr, places[:2]))}. Write {example}")
-        elif isinstance(value, int | float | str) and not isinstance(value, bool) and name != "api":
+                raise WrongKind(
+                    f"{value!r} can't be: it is {' or '.join(map(repr, places[:2]))}."
+                    f" Write {example}"
+                )
+        elif (
+            isinstance(value, int | float | str)
+            and not isinstance(value, bool)
+            and name != "api"
+        ):
             least = _AT_LEAST.get(name, 1)
             if not isinstance(value, int) or value < least:
-                raise WrongKind(f"{name}={value!r} can't be: it is a whole number from {least} on. Write {example}")
+                raise WrongKind(
+                    f"{name}={value!r} can't be: it is a whole number from {least} on."
+                    f" Write {example}"
+                )
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Why one case broke: a line, details, what the answer printed, and the learner's lines of the traceback."""
+    """Why one case broke: a line, details, what the answer printed, and the learner's
+    lines of the traceback.
+    """
 
     line: str
     details: list[str] = field(default_factory=list)
@@ -145,7 +184,9 @@ class Problem:
 
 
 def examine(exercise: Exercise, answer: Any, seed: str) -> Verdict:
-    """The verdict on an answer; never raises for what the answer does. The same seed tries the same cases."""
+    """The verdict on an answer; never raises for what the answer does. The same seed
+    tries the same cases.
+    """
     answer, refusal = _taken(exercise, answer)
     if refusal is not None:
         return refusal
@@ -153,31 +194,51 @@ def examine(exercise: Exercise, answer: Any, seed: str) -> Verdict:
     tried = 0
     with Watchdog(exercise.call_seconds) as watchdog:
         for number, rung in enumerate(exercise.rungs, 1):
-            missing = [name for name in rung.needs if is_stub(getattr(answer, name, _stub))]
+            missing = [
+                name for name in rung.needs if is_stub(getattr(answer, name, _stub))
+            ]
             if missing:
                 return _waiting(exercise, rung, missing, held)
             try:
-                count, case, problem = _climb(rung, answer, watchdog, random.Random(f"{seed}/{number}"))
+                count, case, problem = _climb(
+                    rung, answer, watchdog, random.Random(f"{seed}/{number}")
+                )
             except Exception as error:
                 return _not_your_fault(exercise, error)
             tried += count
             if problem:
                 return _not_yet(rung, answer, case, problem, held, watchdog)
             held.append(rung.holds)
-    lines = [f"{number}  {text}" for number, text in enumerate(held, 1)] if len(held) > 1 else []
+    lines = (
+        [f"{number}  {text}" for number, text in enumerate(held, 1)]
+        if len(held) > 1
+        else []
+    )
     scenarios = f"({tried} scenarios tried)" if tried > 1 else ""
-    return Verdict(f"Right: {exercise.right} {scenarios}".rstrip(), True, lines=tuple(lines))
+    return Verdict(
+        f"Right: {exercise.right} {scenarios}".rstrip(), True, lines=tuple(lines)
+    )
 
 
 def is_stub(function: Any) -> bool:
-    """Is it a function with nothing but a docstring and `...` in it, or a class of such?"""
+    """Is it a function with nothing but a docstring and `...` in it, or a class of
+    such?
+    """
     if inspect.isclass(function):
-        methods = [method for _, method in inspect.getmembers(function, inspect.isfunction)]
-        return bool(methods) and all(is_stub(method) for method in methods if method.__name__ != "__init__")
+        methods = [
+            method for _, method in inspect.getmembers(function, inspect.isfunction)
+        ]
+        return bool(methods) and all(
+            is_stub(method) for method in methods if method.__name__ != "__init__"
+        )
     code = getattr(function, "__code__", None)
-    if code is None or code.co_code not in {_stub.__code__.co_code, _bare_stub.__code__.co_code}:
+    if code is None or code.co_code not in {
+        _stub.__code__.co_code,
+        _bare_stub.__code__.co_code,
+    }:
         return False
-    return all(constant in (None, function.__doc__) for constant in code.co_consts)  # `return 0` has the same bytecode
+    # `return 0` has the same bytecode
+    return all(constant in (None, function.__doc__) for constant in code.co_consts)
 
 
 def _stub() -> None:
@@ -189,10 +250,20 @@ def _bare_stub() -> None: ...
 
 
 def _taken(exercise: Exercise, answer: Any) -> tuple[Any, Verdict | None]:
-    """What the rungs get; or a verdict, where nothing of the right kind was handed in."""
+    """What the rungs get; or a verdict, where nothing of the right kind was handed
+    in.
+    """
     name = exercise.name
-    if answer is ... or is_stub(answer) or (exercise.takes is not None and answer is None):
-        return None, Verdict(f"Not attempted yet: {name} is still the stub.", right=False, attempted=False)
+    if (
+        answer is ...
+        or is_stub(answer)
+        or (exercise.takes is not None and answer is None)
+    ):
+        return None, Verdict(
+            f"Not attempted yet: {name} is still the stub.",
+            right=False,
+            attempted=False,
+        )
     if exercise.takes is not None:
         try:
             return exercise.takes(answer), None
@@ -201,12 +272,18 @@ def _taken(exercise: Exercise, answer: Any) -> tuple[Any, Verdict | None]:
             return None, Verdict(f"Not yet: {line}", False)
     if not callable(answer):
         lines = (f"hand in the name itself, without brackets: check(..., {name})",)
-        return None, Verdict(f"Not yet: this is {short(answer)}, not {name}.", False, lines=lines)
+        return None, Verdict(
+            f"Not yet: this is {short(answer)}, not {name}.", False, lines=lines
+        )
     return answer, None
 
 
-def _climb(rung: Rung, answer: Any, watchdog: Watchdog, source: random.Random) -> tuple[int, Any, Problem | None]:
-    """How many cases were tried, and the smallest that broke with its problem, or None."""
+def _climb(
+    rung: Rung, answer: Any, watchdog: Watchdog, source: random.Random
+) -> tuple[int, Any, Problem | None]:
+    """How many cases were tried, and the smallest that broke with its problem, or
+    None.
+    """
     count = 0
     for case in _cases(rung, source):
         count += 1
@@ -223,7 +300,9 @@ def _cases(rung: Rung, source: random.Random) -> Iterator[Any]:
             yield rung.scenario(source)
 
 
-def _shrink(rung: Rung, answer: Any, case: Any, problem: Problem, watchdog: Watchdog) -> tuple[Any, Problem]:
+def _shrink(
+    rung: Rung, answer: Any, case: Any, problem: Problem, watchdog: Watchdog
+) -> tuple[Any, Problem]:
     """Goes to a smaller case that breaks too, until none does."""
     tries = itertools.count()
     while not problem.endless:
@@ -247,12 +326,16 @@ def _attempt(rung: Rung, answer: Any, case: Any, watchdog: Watchdog) -> Problem 
         with contextlib.redirect_stdout(printed):
             broken = rung.broken(guard.around(answer), copy.deepcopy(case))
     except StillRunning as error:
-        return Problem(str(watchdog.over), [], _last(printed), _learners_lines(error), endless=True)
+        return Problem(
+            str(watchdog.over), [], _last(printed), _learners_lines(error), endless=True
+        )
     except WrongKind as error:
         return Problem(str(error), [], _last(printed))
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever the answer does, also sys.exit(), is an answer
+    except (
+        BaseException
+    ) as error:  # whatever the answer does, also sys.exit(), is an answer
         if error is not guard.raised:
             raise
         line = f"it raised {type(error).__name__}: {error}".removesuffix(": ")
@@ -271,16 +354,29 @@ def _last(printed: io.StringIO) -> list[str]:
 def _learners_lines(error: BaseException) -> list[str]:
     frames = traceback.extract_tb(error.__traceback__)
     shown = []
-    for frame in [frame for frame in frames if not frame.filename.startswith(_NOT_THE_LEARNERS)][-_TRACEBACK_LINES:]:
-        text = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip()
+    for frame in [
+        frame for frame in frames if not frame.filename.startswith(_NOT_THE_LEARNERS)
+    ][-_TRACEBACK_LINES:]:
+        text = (
+            frame.line or linecache.getline(frame.filename, frame.lineno or 0)
+        ).strip()
         shown.append(f"line {frame.lineno}, in {frame.name}:  {text}")
     return shown
 
 
 def _not_yet(
-    rung: Rung, answer: Any, case: Any, problem: Problem, held: list[str], watchdog: Watchdog
+    rung: Rung,
+    answer: Any,
+    case: Any,
+    problem: Problem,
+    held: list[str],
+    watchdog: Watchdog,
 ) -> Verdict:
-    lines = [] if case is None else [f"smallest case: {_name_of(rung, case)}{rung.describe(case)}"]
+    lines = (
+        []
+        if case is None
+        else [f"smallest case: {_name_of(rung, case)}{rung.describe(case)}"]
+    )
     lines += problem.details
     lines += [f"holds already: {text}" for text in held]
     if problem.printed:
@@ -290,27 +386,54 @@ def _not_yet(
     picture = None
     if rung.picture and not problem.trace and not problem.endless:
         # a verdict never fails for its picture
-        with contextlib.suppress(Exception, StillRunning, SystemExit), contextlib.redirect_stdout(io.StringIO()):
+        with (
+            contextlib.suppress(Exception, StillRunning, SystemExit),
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
             picture = rung.picture(Guard(watchdog).around(answer), copy.deepcopy(case))
-    return Verdict(f"Not yet: {problem.line}", False, lines=tuple(lines), case=case, picture=picture)
+    return Verdict(
+        f"Not yet: {problem.line}",
+        False,
+        lines=tuple(lines),
+        case=case,
+        picture=picture,
+    )
 
 
 def _name_of(rung: Rung, case: Any) -> str:
-    return next((f"{name}: " for name, known in rung.cases.items() if known is case), "")
+    return next(
+        (f"{name}: " for name, known in rung.cases.items() if known is case), ""
+    )
 
 
 def _not_your_fault(exercise: Exercise, error: Exception) -> Verdict:
     """The check itself stopped: nobody's answer is judged by that."""
     line = f"The check of {exercise.name} itself stopped; your code is not to blame."
-    return Verdict(line, False, attempted=False, lines=(f"{type(error).__name__}: {error}", "Please report it."))
+    return Verdict(
+        line,
+        False,
+        attempted=False,
+        lines=(f"{type(error).__name__}: {error}", "Please report it."),
+    )
 
 
-def _waiting(exercise: Exercise, rung: Rung, missing: list[str], held: list[str]) -> Verdict:
+def _waiting(
+    exercise: Exercise, rung: Rung, missing: list[str], held: list[str]
+) -> Verdict:
     names = " and ".join(f"{exercise.name}.{name}" for name in missing)
     lines = tuple(f"holds already: {text}" for text in held)
     if rung.stretch:
-        return Verdict(f"Right: {exercise.right}", True, lines=(*lines, f"stretch, not attempted yet: {names}"))
-    return Verdict(f"So far, so good: {names} is the next to write.", False, attempted=bool(held), lines=lines)
+        return Verdict(
+            f"Right: {exercise.right}",
+            True,
+            lines=(*lines, f"stretch, not attempted yet: {names}"),
+        )
+    return Verdict(
+        f"So far, so good: {names} is the next to write.",
+        False,
+        attempted=bool(held),
+        lines=lines,
+    )
 
 
 def short(value: Any) -> str:

@@ -1,7 +1,8 @@
 """The learner's code behind a guard, so that no check has to think of it.
 
-Each call of it gets copies of the arguments, and is told on when it changes them; its clock runs; what it raises is
-known to be its own and not the check's; and what it yields is read to the end there and then.
+Each call of it gets copies of the arguments, and is told on when it changes them; its
+clock runs; what it raises is known to be its own and not the check's; and what it
+yields is read to the end there and then.
 """
 
 import copy
@@ -20,7 +21,9 @@ _DUNDERS = ("iter", "next", "contains", "len", "getitem", "enter", "exit")
 
 
 class Guard:
-    """raised: the last thing that the learner's code raised. changed: what it did to its arguments, in a line."""
+    """raised: the last thing that the learner's code raised. changed: what it did to
+    its arguments, in a line.
+    """
 
     def __init__(self, watchdog: Watchdog) -> None:
         self.watchdog = watchdog
@@ -28,11 +31,15 @@ class Guard:
         self.changed: str | None = None
 
     def around(self, answer: Any) -> Any:
-        """A function, or a class whose objects are guarded too; data comes back as it is."""
+        """A function, or a class whose objects are guarded too; data comes back as it
+        is.
+        """
         if not callable(answer):
             return answer
         if inspect.isclass(answer):
-            return lambda *args, **kwargs: _Guarded(self, self.call(answer, args, kwargs))
+            return lambda *args, **kwargs: _Guarded(
+                self, self.call(answer, args, kwargs)
+            )
 
         @functools.wraps(answer)
         def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -41,25 +48,42 @@ class Guard:
         guarded.guard = self  # type: ignore[attr-defined]
         return guarded
 
-    def call(self, function: Callable[..., Any], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] = {}) -> Any:
+    def call(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] = {},
+    ) -> Any:
         """What the learner's function returns, with all iterators read."""
         theirs = [_copied(value) for value in (*args, *kwargs.values())]
         try:
             with self.watchdog.theirs():
-                found = settled(function(*theirs[: len(args)], **dict(zip(kwargs, theirs[len(args) :], strict=True))))
+                found = settled(
+                    function(
+                        *theirs[: len(args)],
+                        **dict(zip(kwargs, theirs[len(args) :], strict=True)),
+                    )
+                )
         except BaseException as error:
             self.raised = error
             raise
-        for place, (before, after) in enumerate(zip((*args, *kwargs.values()), theirs, strict=True)):
+        for place, (before, after) in enumerate(
+            zip((*args, *kwargs.values()), theirs, strict=True)
+        ):
             if before is not after and before != after and self.changed is None:
                 name = _names(function, args, kwargs)[place]
-                self.changed = f"it changed its argument {name}, which is the caller's: {before!r} became {after!r}."
+                self.changed = (
+                    f"it changed its argument {name}, which is the caller's: {before!r}"
+                    f" became {after!r}."
+                )
         return found
 
     def program(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A program of a cluster: what it raises is its own, and its clock rests while it is in calls of its clients.
+        """A program of a cluster: what it raises is its own, and its clock rests while
+        it is in calls of its clients.
 
-        Each run gets its clients anew (see `Lent`): nothing it hangs onto them outlives it.
+        Each run gets its clients anew (see `Lent`): nothing it hangs onto them outlives
+        it.
         """
 
         @functools.wraps(function)
@@ -76,7 +100,9 @@ class Guard:
 
 
 class Lent:
-    """One of our objects in the hands of the learner's program. What is set on it stays on it."""
+    """One of our objects in the hands of the learner's program. What is set on it stays
+    on it.
+    """
 
     def __init__(self, thing: Any, watchdog: Watchdog) -> None:
         self.__dict__["_lent"] = thing, watchdog
@@ -122,7 +148,11 @@ class _Guarded:
         except AttributeError as error:
             guard.raised = error
             raise
-        return guard.around(found) if inspect.ismethod(found) or inspect.isfunction(found) else found
+        return (
+            guard.around(found)
+            if inspect.ismethod(found) or inspect.isfunction(found)
+            else found
+        )
 
 
 def is_plain(value: Any) -> bool:
@@ -136,16 +166,25 @@ def is_plain(value: Any) -> bool:
 
 def _copied(value: Any) -> Any:
     """A copy where there is something to change in it."""
-    return value if isinstance(value, _PLAIN) or not is_plain(value) else copy.deepcopy(value)
+    return (
+        value
+        if isinstance(value, _PLAIN) or not is_plain(value)
+        else copy.deepcopy(value)
+    )
 
 
-def _names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
+def _names(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> list[str]:
     """The parameters' names; numbers where the function doesn't tell."""
     try:
         known = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
         known = []
-    places = [known[place] if place < len(known) else f"number {place + 1}" for place in range(len(args))]
+    places = [
+        known[place] if place < len(known) else f"number {place + 1}"
+        for place in range(len(args))
+    ]
     return [*places, *kwargs]
 
 
@@ -158,7 +197,11 @@ def settled(value: Any) -> Any:
         return read
     if type(value) in (list, tuple):
         items = [settled(each) for each in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+        return (
+            value
+            if all(new is old for new, old in zip(items, value, strict=True))
+            else items
+        )
     if type(value) is dict:
         found = {key: settled(each) for key, each in value.items()}
         return value if all(found[key] is value[key] for key in value) else found
@@ -166,7 +209,9 @@ def settled(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """One form for all that means the same: a tuple or a range is a list, a named tuple too, a Mapping is a dict."""
+    """One form for all that means the same: a tuple or a range is a list, a named tuple
+    too, a Mapping is a dict.
+    """
     if isinstance(value, str | bytes | bytearray):
         return value
     if isinstance(value, Mapping):
@@ -179,4 +224,8 @@ def plain(value: Any) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    return tuple(map(_hashable, value)) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else value
+    return (
+        tuple(map(_hashable, value))
+        if isinstance(value, Sequence) and not isinstance(value, str | bytes)
+        else value
+    )

@@ -1,10 +1,12 @@
-"""A program that is killed again and again: what it has done in the end, for the checks of delivery.
+"""A program that is killed again and again: what it has done in the end, for the checks
+of delivery.
 
     found = run(pay, ["o-0", "o-1"], [Moment("after", "add", 1)])
     found.twice, found.never, found.committed
 
-A life ends before or after an effect or a commit, or by an effect that fails; then the program is started again, with
-a memory as fresh as a new process has. To be killed just after a call and just before the next one is the same.
+A life ends before or after an effect or a commit, or by an effect that fails; then the
+program is started again, with a memory as fresh as a new process has. To be killed just
+after a call and just before the next one is the same.
 """
 
 import copy
@@ -31,9 +33,11 @@ MEMBER = {
 
 
 class Moment(NamedTuple):
-    """A moment in one life of a program: "before" or "after" its n-th call of this name, counted from 1.
+    """A moment in one life of a program: "before" or "after" its n-th call of this
+    name, counted from 1.
 
-    "in": an add that fails: it raises, and writes nothing. name "call" counts all blocking calls.
+    "in": an add that fails: it raises, and writes nothing. name "call" counts all
+    blocking calls.
     """
 
     when: str
@@ -53,7 +57,12 @@ class PaymentsDown(Exception):
 def around_each_effect(count: int) -> list[Moment]:
     """Before and after each of so many adds, and each of so many commits."""
     numbers = range(1, count + 1)
-    return [Moment(when, name, nth) for name in ("add", "commit") for nth in numbers for when in ("before", "after")]
+    return [
+        Moment(when, name, nth)
+        for name in ("add", "commit")
+        for nth in numbers
+        for when in ("before", "after")
+    ]
 
 
 def run(
@@ -63,9 +72,11 @@ def run(
     topic: str = "orders",
     guard: Guard | None = None,
 ) -> "Outcome":
-    """The program pays the orders on a cluster; each moment ends a life, and it is started again.
+    """The program pays the orders on a cluster; each moment ends a life, and it is
+    started again.
 
-    moments: one a life; one that is never reached ends nothing. guard: the program is a learner's.
+    moments: one a life; one that is never reached ends nothing. guard: the program is a
+    learner's.
     """
     configs = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 1}
     cluster = Cluster(seed=4, configs=configs)
@@ -108,17 +119,34 @@ def until_quiet(cluster: Cluster, running: Any, orders: Sequence[str]) -> None:
     for _ in range(MOST_SECONDS // QUIET_SECONDS):
         cluster.run(seconds=QUIET_SECONDS)
         before, seen = seen, sum(event.kind in CONSEQUENCES for event in cluster.trace)
-        done = {event.detail["key"] for event in cluster.trace if event.kind == "EffectWritten"} == set(orders)
-        if not running.alive or (done and seen == before) or (done and committed(cluster.trace) == len(orders)):
+        done = {
+            event.detail["key"]
+            for event in cluster.trace
+            if event.kind == "EffectWritten"
+        } == set(orders)
+        if (
+            not running.alive
+            or (done and seen == before)
+            or (done and committed(cluster.trace) == len(orders))
+        ):
             return
 
 
 def committed(trace: Any) -> int | None:
-    return next((event.detail["offset"] for event in reversed(trace) if event.kind == "OffsetCommitted"), None)
+    return next(
+        (
+            event.detail["offset"]
+            for event in reversed(trace)
+            if event.kind == "OffsetCommitted"
+        ),
+        None,
+    )
 
 
 class Life:
-    """What the program has called since it began to live, and the moment that ends it. failed: a call did."""
+    """What the program has called since it began to live, and the moment that ends it.
+    failed: a call did.
+    """
 
     program: Any
 
@@ -180,13 +208,23 @@ class Watched:
 
 
 class Outcome:
-    """What a run has led to. lives: the calls of each life by name. written: (order, value), in order of writing."""
+    """What a run has led to. lives: the calls of each life by name. written: (order,
+    value), in order of writing.
+    """
 
-    def __init__(self, cluster: Cluster, orders: Sequence[str], running: Any, lives: list[list[str]]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        orders: Sequence[str],
+        running: Any,
+        lives: list[list[str]],
+    ) -> None:
         self.orders, self.end = list(dict.fromkeys(orders)), len(orders)
         self.ended, self.lives = running.state == "ended", lives
         self.trace, self.seed = cluster.trace, cluster.seed
-        effects = [event.detail for event in self.trace if event.kind == "EffectWritten"]
+        effects = [
+            event.detail for event in self.trace if event.kind == "EffectWritten"
+        ]
         self.written = [effect["key"] for effect in effects]
         self.values = {effect["key"]: effect["value"] for effect in effects}
         self.committed = committed(self.trace)
@@ -206,27 +244,45 @@ class Outcome:
         return picture("commit", self.trace, seed=self.seed, table="payments")
 
 
-def as_a_process(program: Callable[..., Any], guard: Guard | None) -> Callable[..., Any]:
-    """The program with a memory of its own: what it and its helpers keep outside their functions is as at first in
-    every new life.
+def as_a_process(
+    program: Callable[..., Any], guard: Guard | None
+) -> Callable[..., Any]:
+    """The program with a memory of its own: what it and its helpers keep outside their
+    functions is as at first in every new life.
     """
     if not isinstance(program, types.FunctionType):
         return guard.program(program) if guard else program
     functions, named, outside = _reached(program)
-    first = [(each.__defaults__, each.__kwdefaults__, cells(each), vars(each)) for each in functions], outside
+    first = (
+        [
+            (each.__defaults__, each.__kwdefaults__, cells(each), vars(each))
+            for each in functions
+        ],
+        outside,
+    )
     first = _copied(first)
 
     def process(*clients: Any) -> Any:
         kept, values = _copied(first)
         memory = {**program.__globals__, **values}
         born = []
-        for each, (defaults, by_keyword, closed_over, attributes) in zip(functions, kept, strict=True):
-            closure = None if each.__closure__ is None else tuple(map(types.CellType, closed_over))
-            again = types.FunctionType(each.__code__, memory, each.__name__, defaults, closure)
+        for each, (defaults, by_keyword, closed_over, attributes) in zip(
+            functions, kept, strict=True
+        ):
+            closure = (
+                None
+                if each.__closure__ is None
+                else tuple(map(types.CellType, closed_over))
+            )
+            again = types.FunctionType(
+                each.__code__, memory, each.__name__, defaults, closure
+            )
             again.__kwdefaults__ = by_keyword
             vars(again).update(attributes)
             born.append(again)
-        memory.update({name: born[functions.index(each)] for name, each in named.items()})
+        memory.update(
+            {name: born[functions.index(each)] for name, each in named.items()}
+        )
         return (guard.program(born[0]) if guard else born[0])(*clients)
 
     return process
@@ -235,15 +291,23 @@ def as_a_process(program: Callable[..., Any], guard: Guard | None) -> Callable[.
 def _reached(
     program: types.FunctionType,
 ) -> tuple[list[types.FunctionType], dict[str, types.FunctionType], dict[str, Any]]:
-    """The program and the functions that it may call; these by name; and what they name that holds something."""
+    """The program and the functions that it may call; these by name; and what they name
+    that holds something.
+    """
     functions, named, outside = [program], {}, {}
     for function in functions:  # grows meanwhile
         for name in _names(function.__code__):
             found = program.__globals__.get(name)
-            if isinstance(found, types.FunctionType) and found.__globals__ is program.__globals__:
+            if (
+                isinstance(found, types.FunctionType)
+                and found.__globals__ is program.__globals__
+            ):
                 named[name] = found
                 functions += [] if found in functions else [found]
-            elif isinstance(found, CONTAINERS) or type(found).__module__ == program.__module__:
+            elif (
+                isinstance(found, CONTAINERS)
+                or type(found).__module__ == program.__module__
+            ):
                 outside[name] = found
     return functions, named, outside
 
@@ -274,5 +338,7 @@ def ended_by(moments: Sequence[Moment], lives: Sequence[Sequence[str]]) -> list[
         before = calls if moment.when == "in" else calls[:-1]
         shown = " ".join(before[-4:])
         end = f"killed before {calls[-1]}" if moment.name == "call" else moment
-        lines.append(f"life {number + 1}: {'... ' if len(before) > 4 else ''}{shown} | {end}".replace(":  |", ": |"))
+        earlier = "... " if len(before) > 4 else ""
+        line = f"life {number + 1}: {earlier}{shown} | {end}"
+        lines.append(line.replace(":  |", ": |"))
     return lines

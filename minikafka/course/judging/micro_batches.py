@@ -1,7 +1,9 @@
-"""A stand-in for Spark around a StatefulProcessor, for checks: micro-batches, state, event-time timers, a watermark.
+"""A stand-in for Spark around a StatefulProcessor, for checks: micro-batches, state,
+event-time timers, a watermark.
 
-`run(Processor, batches, delay_ms)` does what `transformWithStateInPandas(Processor(), ..., timeMode="EventTime")` does,
-in milliseconds and without a JVM. tests/spark/test_state.py compares the two on the same rows.
+`run(Processor, batches, delay_ms)` does what `transformWithStateInPandas(Processor(),
+..., timeMode="EventTime")` does, in milliseconds and without a JVM.
+tests/spark/test_state.py compares the two on the same rows.
 """
 
 from collections import defaultdict
@@ -17,7 +19,9 @@ Row = tuple[Any, ...]
 
 @dataclass
 class Store:
-    """What survives a micro-batch. values: state variable -> key -> its value. timers: (expiry in ms, key)."""
+    """What survives a micro-batch. values: state variable -> key -> its value. timers:
+    (expiry in ms, key).
+    """
 
     values: dict[str, dict[Key, Any]] = field(default_factory=lambda: defaultdict(dict))
     timers: set[tuple[int, Key]] = field(default_factory=set)
@@ -34,18 +38,26 @@ class Handle:
         self._store = store
         self.key: Key = ()
 
-    def getValueState(self, name: str, schema: Any, ttlDurationMs: int | None = None) -> "_Value":
+    def getValueState(
+        self, name: str, schema: Any, ttlDurationMs: int | None = None
+    ) -> "_Value":
         return _Value(self, self._variable(name, ttlDurationMs))
 
-    def getListState(self, name: str, schema: Any, ttlDurationMs: int | None = None) -> "_List":
+    def getListState(
+        self, name: str, schema: Any, ttlDurationMs: int | None = None
+    ) -> "_List":
         return _List(self, self._variable(name, ttlDurationMs))
 
-    def getMapState(self, name: str, key: Any, value: Any, ttlDurationMs: int | None = None) -> "_Map":
+    def getMapState(
+        self, name: str, key: Any, value: Any, ttlDurationMs: int | None = None
+    ) -> "_Map":
         return _Map(self, self._variable(name, ttlDurationMs))
 
     def _variable(self, name: str, ttl: int | None) -> dict[Key, Any]:
         if ttl is not None:
-            raise ValueError("a TTL goes with timeMode ProcessingTime, and this is EventTime")
+            raise ValueError(
+                "a TTL goes with timeMode ProcessingTime, and this is EventTime"
+            )
         return self._store.values[name]
 
     def registerTimer(self, expiryTimestampMs: int) -> None:
@@ -129,8 +141,11 @@ class _Map(_State):
 
 def _row(value: Any) -> Row:
     if not isinstance(value, tuple | list):
-        raise TypeError(f"a value of a state is a tuple, ({value!r},), and this is {value!r}")
-    return tuple(each.item() if hasattr(each, "item") else each for each in value)  # numpy's numbers are numbers
+        raise TypeError(
+            f"a value of a state is a tuple, ({value!r},), and this is {value!r}"
+        )
+    # numpy's numbers are numbers
+    return tuple(each.item() if hasattr(each, "item") else each for each in value)
 
 
 @dataclass(frozen=True)
@@ -159,15 +174,20 @@ class Expired:
 Batch = Sequence[tuple[str, int]]  # (user_id, event time in ms)
 
 
-def run(processor: Callable[[], Any], batches: Sequence[Batch], delay_ms: int) -> tuple[list[list[Any]], Store]:
+def run(
+    processor: Callable[[], Any], batches: Sequence[Batch], delay_ms: int
+) -> tuple[list[list[Any]], Store]:
     """(for each batch what the processor gave in it, the store in the end).
 
-    After a batch the watermark moves to the latest event time less the delay, and a micro-batch without rows follows:
-    in that one the timers go off that the watermark has reached, and what it gives counts as its batch's.
+    After a batch the watermark moves to the latest event time less the delay, and a
+    micro-batch without rows follows: in that one the timers go off that the watermark
+    has reached, and what it gives counts as its batch's.
     """
     store, watermark, given = Store(), 0, []
     for batch in batches:
-        found = micro_batch(processor(), store, [row for row in batch if row[1] > watermark], watermark)
+        found = micro_batch(
+            processor(), store, [row for row in batch if row[1] > watermark], watermark
+        )
         latest = max((at for _, at in batch), default=0) - delay_ms
         if latest > watermark:
             watermark = latest
@@ -176,8 +196,12 @@ def run(processor: Callable[[], Any], batches: Sequence[Batch], delay_ms: int) -
     return given, store
 
 
-def micro_batch(processor: Any, store: Store, rows: Batch, watermark_ms: int) -> list[Any]:
-    """One micro-batch: a processor of its own, all keys with rows, then the timers that the watermark has reached."""
+def micro_batch(
+    processor: Any, store: Store, rows: Batch, watermark_ms: int
+) -> list[Any]:
+    """One micro-batch: a processor of its own, all keys with rows, then the timers that
+    the watermark has reached.
+    """
     from pandas import DataFrame
 
     handle, found = Handle(store), []
@@ -187,11 +211,17 @@ def micro_batch(processor: Any, store: Store, rows: Batch, watermark_ms: int) ->
         by_key[(user,)].append(at)
     for key in sorted(by_key):
         handle.key = key
-        frame = DataFrame({"user_id": [key[0]] * len(by_key[key]), "event_time_ms": by_key[key]})
-        found += _yielded(processor.handleInputRows(key, iter([frame]), Times(watermark_ms)))
+        frame = DataFrame(
+            {"user_id": [key[0]] * len(by_key[key]), "event_time_ms": by_key[key]}
+        )
+        found += _yielded(
+            processor.handleInputRows(key, iter([frame]), Times(watermark_ms))
+        )
     for at, key in sorted(timer for timer in store.timers if timer[0] <= watermark_ms):
         handle.key = key
-        found += _yielded(processor.handleExpiredTimer(key, Times(watermark_ms), Expired(at)))
+        found += _yielded(
+            processor.handleExpiredTimer(key, Times(watermark_ms), Expired(at))
+        )
         store.timers.discard((at, key))
     processor.close()
     return found

@@ -1,7 +1,7 @@
 """What a learner reads back: a verdict on an answer, and other short texts.
 
-A verdict says in one line what holds or what broke, then the smallest counterexample as data and as a picture to play,
-and last the learner's own lines of a traceback.
+A verdict says in one line what holds or what broke, then the smallest counterexample as
+data and as a picture to play, and last the learner's own lines of a traceback.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,9 @@ from minikafka.course import cards
 
 
 class Said(str):
-    """A text that a notebook shows as it is, without quotes; or as cards, where it has some."""
+    """A text that a notebook shows as it is, without quotes; or as cards, where it has
+    some.
+    """
 
     cards: str
 
@@ -23,16 +25,24 @@ class Said(str):
     def __repr__(self) -> str:
         return str(self)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return cards.bundle(str(self), self.cards) if self.cards else {"text/plain": str(self)}
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> dict[str, str]:
+        return (
+            cards.bundle(str(self), self.cards)
+            if self.cards
+            else {"text/plain": str(self)}
+        )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """right: it holds. attempted: false for a stub. lines: what follows the headline, each indented by two. marks: of
-    each line, where every line is a verdict of its own ("right", "wrong" or "open").
+    """right: it holds. attempted: false for a stub. lines: what follows the headline,
+    each indented by two. marks: of each line, where every line is a verdict of its own
+    ("right", "wrong" or "open").
 
-    case: the smallest counterexample as the check made it, or None. picture: the counterexample to play, or None.
+    case: the smallest counterexample as the check made it, or None. picture: the
+    counterexample to play, or None.
     """
 
     headline: str
@@ -51,13 +61,23 @@ class Verdict:
 
     __repr__ = __str__
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> dict[str, str]:
         marks = self.marks or ("",) * len(self.lines)
-        body = "".join(cards.line(line, mark) for line, mark in zip(self.lines, marks, strict=True))
+        body = "".join(
+            cards.line(line, mark) for line, mark in zip(self.lines, marks, strict=True)
+        )
         mark = "right" if self.right else "wrong" if self.attempted else "open"
-        return cards.bundle(str(self), cards.card(mark, self.headline, body) + self._counterexample())
+        return cards.bundle(
+            str(self), cards.card(mark, self.headline, body) + self._counterexample()
+        )
 
     def _counterexample(self) -> str:
         """The picture, open where it breaks."""
         shown = self.picture is not None and self.picture.scenes
-        return str(self.picture.frame(at_ms=self.picture.crisis_ms, at_end=True)) if shown else ""
+        return (
+            str(self.picture.frame(at_ms=self.picture.crisis_ms, at_end=True))
+            if shown
+            else ""
+        )

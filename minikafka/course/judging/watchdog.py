@@ -1,14 +1,18 @@
-"""Stops a learner's endless loop, on every platform, and never for what the machine does beside it.
+"""Stops a learner's endless loop, on every platform, and never for what the machine
+does beside it.
 
-What counts is the CPU time of the learner's own code: its clock runs inside `theirs()` and rests inside `ours()`.
-Code that waits instead, in a sleep or for a lock, takes no CPU time: for that there is a generous limit on the wall.
+What counts is the CPU time of the learner's own code: its clock runs inside `theirs()`
+and rests inside `ours()`. Code that waits instead, in a sleep or for a lock, takes no
+CPU time: for that there is a generous limit on the wall.
 
-A second thread raises StillRunning inside the thread that runs the answer, with CPython's PyThreadState_SetAsyncExc. A
-trace function would slow every line down and misses loops inside greenlets. A wait in C code doesn't see the exception:
-a signal ends it, where the answer runs in the main thread, as a notebook's cells do.
+A second thread raises StillRunning inside the thread that runs the answer, with
+CPython's PyThreadState_SetAsyncExc. A trace function would slow every line down and
+misses loops inside greenlets. A wait in C code doesn't see the exception: a signal ends
+it, where the answer runs in the main thread, as a notebook's cells do.
 
-In a browser's tab there is no second thread: there CPython's monitoring (PEP 669) looks at every jump and call of the
-learner's code, and raises in it. A wait that blocks the whole kernel can only be ended by restarting that.
+In a browser's tab there is no second thread: there CPython's monitoring (PEP 669) looks
+at every jump and call of the learner's code, and raises in it. A wait that blocks the
+whole kernel can only be ended by restarting that.
 """
 
 import contextlib
@@ -31,20 +35,25 @@ _WAKE = signal.SIGINT if sys.platform == "win32" else signal.SIGALRM
 
 
 class StillRunning(BaseException):
-    """The answer still ran at its deadline. Not an Exception: `except Exception` in the answer must not hold it up."""
+    """The answer still ran at its deadline. Not an Exception: `except Exception` in the
+    answer must not hold it up.
+    """
 
 
 class Watchdog:
-    """Gives the learner's code its time: `with Watchdog(seconds=2.0) as watchdog, watchdog.theirs(): function()`.
+    """Gives the learner's code its time: `with Watchdog(seconds=2.0) as watchdog,
+    watchdog.theirs(): function()`.
 
-    seconds: CPU time from one call of ours to the next. over: why it was stopped, or None.
+    seconds: CPU time from one call of ours to the next. over: why it was stopped, or
+    None.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.over: str | None = None
         self._spent = 0.0  # CPU seconds before this stretch
-        self._began: tuple[float, float] | None = None  # CPU time and wall time when their clock last began to run
+        # CPU time and wall time when their clock last began to run
+        self._began: tuple[float, float] | None = None
         self._looked = 0.0
         self._lock = threading.RLock()
         self._closed = threading.Event()
@@ -82,7 +91,9 @@ class Watchdog:
 
     @contextlib.contextmanager
     def ours(self) -> Iterator[None]:
-        """The learner's code has called ours; a program may be killed in here, and never come back."""
+        """The learner's code has called ours; a program may be killed in here, and
+        never come back.
+        """
         self._stop()
         try:
             yield
@@ -102,7 +113,9 @@ class Watchdog:
                     if not _THREADS:
                         return
                     # one that is on its way comes too late
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), None)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                        ctypes.c_ulong(self._thread), None
+                    )
                 return
             except StillRunning:
                 continue  # it came while we waited for the lock: once more
@@ -115,36 +128,55 @@ class Watchdog:
                 waits = self._look()
                 if self.over is None:
                     continue
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(StillRunning))
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(self._thread), ctypes.py_object(StillRunning)
+                )
                 if waits and self._wakes:
                     _wake(self._thread)
 
     def _look(self) -> bool:
-        """Sets `over` if their time is. Whether they wait for something instead of computing."""
+        """Sets `over` if their time is. Whether they wait for something instead of
+        computing.
+        """
         assert self._began is not None
         cpu, wall = self._cpu() - self._began[0], time.monotonic() - self._began[1]
         waits = wall > _WALL * self.seconds and cpu < _IDLE * wall
         if cpu > self.seconds:
-            self.over = f"it had not come back after {self.seconds:g} s. A loop that never ends?"
+            self.over = (
+                f"it had not come back after {self.seconds:g} s. A loop that never"
+                " ends?"
+            )
         elif self._spent + cpu > _ALL_CALLS * self.seconds:
-            self.over = f"it is too slow: all cases together took more than {_ALL_CALLS * self.seconds:g} s."
+            self.over = (
+                "it is too slow: all cases together took more than"
+                f" {_ALL_CALLS * self.seconds:g} s."
+            )
         elif waits:
-            self.over = f"it had not come back after {wall:.0f} s, and computed nothing. What does it wait for?"
+            self.over = (
+                f"it had not come back after {wall:.0f} s, and computed nothing. What"
+                " does it wait for?"
+            )
         return waits
 
     def _jumped(self, code: Any, *_: object) -> Any:
         """Called by CPython; what it returns for our own code says: not again here."""
         if code.co_filename.startswith(_OURS):
             return _MONITORING.DISABLE
-        if self._began is not None and time.monotonic() > self._looked + _LOOK_EVERY_SECONDS:
+        if (
+            self._began is not None
+            and time.monotonic() > self._looked + _LOOK_EVERY_SECONDS
+        ):
             self._look()
-            self._looked = time.monotonic()  # what stands between us and their code has time to stop their clock
+            # what stands between us and their code has time to stop their clock
+            self._looked = time.monotonic()
             if self.over is not None:
                 raise StillRunning
         return None
 
     def _woken(self, *_: object) -> None:
-        """Handles the signal: the exception is on its way already; outside their code there is nothing to end."""
+        """Handles the signal: the exception is on its way already; outside their code
+        there is nothing to end.
+        """
         if self._began is not None:
             raise StillRunning
 
@@ -154,7 +186,9 @@ _TOOL = 4  # of the six that may look: none of those with a name
 
 
 def _at_every_jump(look: Callable[..., Any] | None) -> None:
-    """Let it be called at every backward jump and call of Python code; None: no more."""
+    """Let it be called at every backward jump and call of Python code; None: no
+    more.
+    """
     events = _MONITORING.events.JUMP | _MONITORING.events.PY_START
     if look is None:
         _MONITORING.free_tool_id(_TOOL)
@@ -175,7 +209,9 @@ def _wake(thread: int) -> None:
 
 
 def _cpu_clock(thread: int) -> Callable[[], float]:
-    """A thread's CPU time in seconds; the process's where a thread's can't be asked for by others (macOS, Windows)."""
+    """A thread's CPU time in seconds; the process's where a thread's can't be asked for
+    by others (macOS, Windows).
+    """
     if _THREADS and sys.platform != "win32" and hasattr(time, "pthread_getcpuclockid"):
         clock = time.pthread_getcpuclockid(thread)
         return lambda: time.clock_gettime(clock)

@@ -1,5 +1,5 @@
-"""Pictures with levers: the theatre's live controls on clusters of the simulation. Each change runs the same calls
-again.
+"""Pictures with levers: the theatre's live controls on clusters of the simulation. Each
+change runs the same calls again.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,11 +32,17 @@ SETTINGS = {
 }
 
 
-def partitioner(keys: str = "alice bob carol dave", partitions: int = 3, then: int = 4, seed: int = 7) -> Live:
-    """The partitioner's machine: type keys, change the count before and after, choose the rule for records without a
-    key.
+def partitioner(
+    keys: str = "alice bob carol dave",
+    partitions: int = 3,
+    then: int = 4,
+    seed: int = 7,
+) -> Live:
+    """The partitioner's machine: type keys, change the count before and after, choose
+    the rule for records without a key.
 
-    keys: words; `-` is a record without a key. partitions, then: the topic's partitions at first, and after it grew.
+    keys: words; `-` is a record without a key. partitions, then: the topic's partitions
+    at first, and after it grew.
     """
 
     def show(keys: str, partitions: int, then: int, rule: str) -> Picture:
@@ -44,7 +50,10 @@ def partitioner(keys: str = "alice bob carol dave", partitions: int = 3, then: i
         if not given:
             raise ValueError("type at least one key; - is a record without key")
         if then < partitions:
-            raise ValueError(f"{partitions} partitions can't become {then}: a topic never loses partitions")
+            raise ValueError(
+                f"{partitions} partitions can't become {then}: a topic never loses"
+                " partitions"
+            )
         with Cluster(seed=seed) as cluster:
             cluster.create_topic("orders", partitions=partitions)
             shop = cluster.producer(partitioner=rule, client_id="shop")
@@ -64,7 +73,9 @@ def partitioner(keys: str = "alice bob carol dave", partitions: int = 3, then: i
             "keys": f'for key in "{keys}".split(): producer.send("orders", key=key)',
             "partitions": f'cluster.create_topic("orders", partitions={partitions})',
             "then": f'cluster.create_partitions("orders", {then})',
-            "rule": f'producer = cluster.producer(partitioner="{rule}")'.replace('partitioner="default"', ""),
+            "rule": f'producer = cluster.producer(partitioner="{rule}")'.replace(
+                'partitioner="default"', ""
+            ),
         }[name]
 
     controls = {
@@ -76,12 +87,19 @@ def partitioner(keys: str = "alice bob carol dave", partitions: int = 3, then: i
     return Live(show, controls, code)
 
 
-def pipeline(seed: int = 7, lost: str = "an answer", idempotence: bool = False, in_flight: int = 5, linger_ms: int = 0,
-             acks: str = "all") -> Live:  # fmt: skip
-    """The producer's pipeline: lose a request or an answer, change the settings, and watch the three lamps.
+def pipeline(
+    seed: int = 7,
+    lost: str = "an answer",
+    idempotence: bool = False,
+    in_flight: int = 5,
+    linger_ms: int = 0,
+    acks: str = "all",
+) -> Live:
+    """The producer's pipeline: lose a request or an answer, change the settings, and
+    watch the three lamps.
 
-    The shop sends order 0, then eight orders, one a millisecond, to a broker 12 ms away. What is lost (one of LOST)
-    belongs to the second request.
+    The shop sends order 0, then eight orders, one a millisecond, to a broker 12 ms
+    away. What is lost (one of LOST) belongs to the second request.
     """
 
     def show(lost: str, **values: Any) -> Picture:
@@ -90,7 +108,10 @@ def pipeline(seed: int = 7, lost: str = "an answer", idempotence: bool = False, 
             faults.append(Lose("shop", 1, "Produce", nth=2, answer=lost == "an answer"))
         with Cluster(seed=seed, faults=faults) as cluster:
             cluster.create_topic("orders")
-            shop = cluster.producer(client_id="shop", **{SETTINGS[name]: value for name, value in values.items()})
+            shop = cluster.producer(
+                client_id="shop",
+                **{SETTINGS[name]: value for name, value in values.items()},
+            )
             shop.send("orders", key="alice", value="order 0").get()
             for number in range(1, 9):
                 shop.send("orders", key="alice", value=f"order {number}")
@@ -102,7 +123,9 @@ def pipeline(seed: int = 7, lost: str = "an answer", idempotence: bool = False, 
         if name != "lost":
             return f"cluster.producer({SETTINGS[name]}={values[name]!r})"
         answer = ", answer=True" if lost == "an answer" else ""
-        lose = "" if lost == "nothing" else f', Lose("shop", 1, "Produce", nth=2{answer})'
+        lose = (
+            "" if lost == "nothing" else f', Lose("shop", 1, "Produce", nth=2{answer})'
+        )
         return f'cluster = Cluster(faults=[Delay("shop", 1, extra_ms=10){lose}])'
 
     controls = {
@@ -116,44 +139,68 @@ def pipeline(seed: int = 7, lost: str = "an answer", idempotence: bool = False, 
 
 
 def rebalance(cluster: Cluster, slow_ms: int = 400, **options: Any) -> LiveRun:
-    """The rebalance of a run that is over, with levers on the members' cards: freeze, slow, close or crash one at any
-    moment of it, cut its wire, or add one. slow_ms: what a slow one needs for a record.
+    """The rebalance of a run that is over, with levers on the members' cards: freeze,
+    slow, close or crash one at any moment of it, cut its wire, or add one. slow_ms:
+    what a slow one needs for a record.
     """
     if not _members(cluster):
-        raise ValueError('there is no consumer with a group_id: cluster.consumer("orders", group_id="billing")')
+        raise ValueError(
+            'there is no consumer with a group_id: cluster.consumer("orders",'
+            ' group_id="billing")'
+        )
     return hands(cluster, "rebalance", slow_ms, **options)
 
 
 def hands(cluster: Cluster, name: str, slow_ms: int = 400, **options: Any) -> LiveRun:
-    """The picture of a run that is over, with what can be grabbed in it. name: "rebalance"; "log", whose readers are
-    dragged to where they seek; "lag", whose members are dragged to another rate; "pipeline", whose wire can be cut.
+    """The picture of a run that is over, with what can be grabbed in it. name:
+    "rebalance"; "log", whose readers are dragged to where they seek; "lag", whose
+    members are dragged to another rate; "pipeline", whose wire can be cut.
 
-    Each change replays the cluster's calls up to its moment, changes one thing, and replays the rest. Programs that are
-    to be run again get cluster and clients as arguments. options: the picture's own.
+    Each change replays the cluster's calls up to its moment, changes one thing, and
+    replays the rest. Programs that are to be run again get cluster and clients as
+    arguments. options: the picture's own.
     """
     if name not in GRABBED:
-        raise ValueError(f"nothing can be grabbed in {name!r}: choose one of {', '.join(GRABBED)}")
+        raise ValueError(
+            f"nothing can be grabbed in {name!r}: choose one of {', '.join(GRABBED)}"
+        )
     members, brokers = _members(cluster), list(cluster._brokers)
     topic = options.get("topic") or busiest_topic(cluster.trace)
     clients: Any = cluster._clients
-    takes_ms = {each: clients[each].core.config["processing_ms"] for each in members[:MOST_RATES]}
+    takes_ms = {
+        each: clients[each].core.config["processing_ms"]
+        for each in members[:MOST_RATES]
+    }
     live = takes_ms if name == "lag" else True
 
     def code(change: Change) -> str:
         return line(change, _program(cluster), slow_ms, topic, brokers)
 
-    rerun = partial(_rerun, cluster, cluster.now_ms, lambda again, change: do(again, change, slow_ms, topic))
+    rerun = partial(
+        _rerun,
+        cluster,
+        cluster.now_ms,
+        lambda again, change: do(again, change, slow_ms, topic),
+    )
     return LiveRun(name, rerun, code, members, live=live, seed=cluster.seed, **options)
 
 
 def replication(cluster: Cluster, name: str = "replica-set", **options: Any) -> LiveRun:
-    """The replicas of a run that is over, or with name="quorum" its controllers: kill, freeze or restart a broker on
-    its card, cut it off from the other brokers, or a follower from its leader, as with hands().
+    """The replicas of a run that is over, or with name="quorum" its controllers: kill,
+    freeze or restart a broker on its card, cut it off from the other brokers, or a
+    follower from its leader, as with hands().
     """
 
     brokers = list(cluster._brokers)
     rerun = partial(_rerun, cluster, cluster.now_ms, do_to_broker)
-    return LiveRun(name, rerun, partial(broker_line, brokers=brokers), [], seed=cluster.seed, **options)
+    return LiveRun(
+        name,
+        rerun,
+        partial(broker_line, brokers=brokers),
+        [],
+        seed=cluster.seed,
+        **options,
+    )
 
 
 def do_to_broker(cluster: Cluster, change: Change) -> None:
@@ -165,23 +212,37 @@ def do_to_broker(cluster: Cluster, change: Change) -> None:
 def broker_line(change: Change, brokers: Sequence[int]) -> str:
     """The line of code that does it."""
     calls = _broker_calls(change, brokers)
-    return "; ".join(f"cluster.{method}({', '.join(map(str, given))})" for method, given in calls)
+    return "; ".join(
+        f"cluster.{method}({', '.join(map(str, given))})" for method, given in calls
+    )
 
 
-def _broker_calls(change: Change, brokers: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:
+def _broker_calls(
+    change: Change, brokers: Sequence[int]
+) -> list[tuple[str, tuple[int, ...]]]:
     broker, *others = [int(name.split()[-1]) for name in change.who.split(",")]
     if change.what in ("cut", "heal"):
-        return [(change.what, (broker, other)) for other in others or brokers if other != broker]
+        return [
+            (change.what, (broker, other))
+            for other in others or brokers
+            if other != broker
+        ]
     return [("crash" if change.what == "kill" else change.what, (broker,))]
 
 
-def _rerun(cluster: Cluster, end_ms: int, do: Callable[[Cluster, Change], None],
-           changes: Sequence[Change]) -> Sequence[Event]:  # fmt: skip
+def _rerun(
+    cluster: Cluster,
+    end_ms: int,
+    do: Callable[[Cluster, Change], None],
+    changes: Sequence[Change],
+) -> Sequence[Event]:
     """The trace of the run with these changes, up to where it ended."""
     again = cluster
     for at_ms, together in groupby(changes, key=attrgetter("at_ms")):
         if at_ms >= end_ms:
-            raise ValueError(f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment.")
+            raise ValueError(
+                f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment."
+            )
         before, again = again, again.replay(at_ms)
         for change in together:
             do(again, change)
@@ -190,7 +251,9 @@ def _rerun(cluster: Cluster, end_ms: int, do: Callable[[Cluster, Change], None],
     return list(again.trace)
 
 
-def line(change: Change, program: str, slow_ms: int, topic: str, brokers: Sequence[int]) -> str:
+def line(
+    change: Change, program: str, slow_ms: int, topic: str, brokers: Sequence[int]
+) -> str:
     """The line of code that does what a lever does. program: what members run."""
     who, (of, to) = change.who, change.place
     return {
@@ -201,7 +264,11 @@ def line(change: Change, program: str, slow_ms: int, topic: str, brokers: Sequen
         "seek": f'consumer.seek(TopicPartition("{topic}", {of}), {to})  # "{who}"',
     }.get(change.what) or "; ".join(
         f'cluster.{change.what}("{who}"{place})'
-        for place in ([f", {broker}" for broker in brokers] if change.what in ("cut", "heal") else [""])
+        for place in (
+            [f", {broker}" for broker in brokers]
+            if change.what in ("cut", "heal")
+            else [""]
+        )
     )
 
 
@@ -210,12 +277,16 @@ def _members(cluster: Cluster) -> list[str]:
 
 
 def _group(handle: Handle) -> str | None:
-    return handle.core.config["group_id"] if isinstance(handle, ConsumerHandle) else None
+    return (
+        handle.core.config["group_id"] if isinstance(handle, ConsumerHandle) else None
+    )
 
 
 def _program(cluster: Cluster) -> str:
     """The name of the function that members run."""
-    programs = (each for each in cluster.kernel.programs.all if any(map(_is_member, each.args)))
+    programs = (
+        each for each in cluster.kernel.programs.all if any(map(_is_member, each.args))
+    )
     return next((each.function.__name__ for each in programs), "program")
 
 
@@ -247,9 +318,20 @@ def do(cluster: Cluster, change: Change, slow_ms: int, topic: str) -> None:
 
 def _add(cluster: Cluster, name: str) -> None:
     """One more member: made and started as the one before it."""
-    made = [call for call in cluster.calls if call.method == "consumer" and call.kwargs.get("group_id")]
-    programs = [each for each in cluster.kernel.programs.all if any(map(_is_member, each.args))]
+    made = [
+        call
+        for call in cluster.calls
+        if call.method == "consumer" and call.kwargs.get("group_id")
+    ]
+    programs = [
+        each for each in cluster.kernel.programs.all if any(map(_is_member, each.args))
+    ]
     if not made or not programs:
-        raise ValueError("no member was started before this moment: cluster.start(program, consumer)")
+        raise ValueError(
+            "no member was started before this moment: cluster.start(program, consumer)"
+        )
     consumer = cluster.consumer(*made[-1].args, **made[-1].kwargs | {"client_id": name})
-    cluster.start(programs[-1].function, *(consumer if _is_member(each) else each for each in programs[-1].args))
+    cluster.start(
+        programs[-1].function,
+        *(consumer if _is_member(each) else each for each in programs[-1].args),
+    )

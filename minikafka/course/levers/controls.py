@@ -1,7 +1,7 @@
 """Live pictures: change something, and the same calls run again with what was changed.
 
-Re-runs, and the lines of code that do the same, come in as functions. ipywidgets is imported only when controls are
-made.
+Re-runs, and the lines of code that do the same, come in as functions. ipywidgets is
+imported only when controls are made.
 """
 
 import json
@@ -18,34 +18,51 @@ Flag = tuple[float, str]  # virtual ms, and what was done then
 def placed(picture: Picture, flags: Sequence[Flag]) -> list[dict[str, Any]]:
     """The step of each flag, for the player."""
     times = [scene["at"] for scene in picture.scenes]
-    return [{"step": max(bisect_right(times, ms) - 1, 0), "words": words} for ms, words in flags]
+    return [
+        {"step": max(bisect_right(times, ms) - 1, 0), "words": words}
+        for ms, words in flags
+    ]
 
 
 class Stage:
-    """Where a live picture stands: a frame that stays, and two hidden widgets beside it in its cell.
+    """Where a live picture stands: a frame that stays, and two hidden widgets beside it
+    in its cell.
 
-    The page (theatre/hands.js) writes what was clicked into one, as JSON (act, onto: the thing that it was dropped on,
-    at: the virtual ms that it shows), and finds in the other what it is to play from then on. So nothing blinks, and a
-    notebook that is opened again still shows the first picture, which needs no kernel. on_act(act, at_ms, onto) does
-    what was clicked; onto is "" where nothing was dragged.
+    The page (theatre/hands.js) writes what was clicked into one, as JSON (act, onto:
+    the thing that it was dropped on, at: the virtual ms that it shows), and finds in
+    the other what it is to play from then on. So nothing blinks, and a notebook that is
+    opened again still shows the first picture, which needs no kernel. on_act(act,
+    at_ms, onto) does what was clicked; onto is "" where nothing was dragged.
     """
 
     def __init__(self, on_act: Callable[[str, float, str], None] | None = None) -> None:
         import ipywidgets
 
         hidden = ipywidgets.Layout(display="none")
-        self.clicked, self.data = ipywidgets.Text(layout=hidden), ipywidgets.HTML(layout=hidden)
+        self.clicked, self.data = (
+            ipywidgets.Text(layout=hidden),
+            ipywidgets.HTML(layout=hidden),
+        )
         for widget, name in ((self.clicked, "act"), (self.data, "data")):
             widget.add_class(f"minikafka-{name}")
         self.first: Picture | None = None
         self._turn = 0
         if on_act is not None:
-            self.clicked.observe(lambda change: self._act(on_act, change["new"]), names="value")
+            self.clicked.observe(
+                lambda change: self._act(on_act, change["new"]), names="value"
+            )
 
     def show(
-        self, picture: Picture, *, at_end: bool = False, at_ms: float | None = None, flags: Sequence[Flag] = ()
+        self,
+        picture: Picture,
+        *,
+        at_end: bool = False,
+        at_ms: float | None = None,
+        flags: Sequence[Flag] = (),
     ) -> None:
-        """The first picture, or one in its place: it plays on from at_ms. flags: what was changed, and when."""
+        """The first picture, or one in its place: it plays on from at_ms. flags: what
+        was changed, and when.
+        """
         if self.first is None:
             self.first, self.first_at_end = picture, at_end
             return
@@ -67,36 +84,50 @@ class Stage:
             on_act(found["act"], found["at"], found.get("onto", ""))
 
     def display(self, controls: Any, text: str) -> None:
-        """As a cell's value: the frame first, then the controls with the two hidden ones."""
+        """As a cell's value: the frame first, then the controls with the two hidden
+        ones.
+        """
         import ipywidgets
         from IPython.display import display
 
         if text_only() or self.first is None:
             display({"text/plain": text}, raw=True)
             return
-        display({"text/plain": text, "text/html": self.first.frame(self.first_at_end)}, raw=True)
+        display(
+            {"text/plain": text, "text/html": self.first.frame(self.first_at_end)},
+            raw=True,
+        )
         display(ipywidgets.VBox([controls, self.clicked, self.data]))
 
 
 class Live:
     """Controls under a picture.
 
-    show(**values) makes the picture, code(name, **values) the line that does what the control called name has just
-    done. controls: name -> its label, its value, which is passed under that name, and what can be chosen: a range of
-    numbers, a list, or nothing, where one types.
+    show(**values) makes the picture, code(name, **values) the line that does what the
+    control called name has just done. controls: name -> its label, its value, which is
+    passed under that name, and what can be chosen: a range of numbers, a list, or
+    nothing, where one types.
     """
 
-    def __init__(self, show: Callable[..., Picture], controls: Mapping[str, Sequence[Any]],
-                 code: Callable[..., str]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        show: Callable[..., Picture],
+        controls: Mapping[str, Sequence[Any]],
+        code: Callable[..., str],
+    ) -> None:
         import ipywidgets
 
         self.show, self.code = show, code
         self.controls = {name: _control(*each) for name, each in controls.items()}
         self.line, self.stage = ipywidgets.HTML(), Stage()
-        rows = ipywidgets.HBox(list(self.controls.values()), layout=ipywidgets.Layout(flex_flow="row wrap"))
+        rows = ipywidgets.HBox(
+            list(self.controls.values()), layout=ipywidgets.Layout(flex_flow="row wrap")
+        )
         self.box = ipywidgets.VBox([rows, self.line])
         for name, control in self.controls.items():
-            control.observe(lambda change, name=name: self._changed(name), names="value")
+            control.observe(
+                lambda change, name=name: self._changed(name), names="value"
+            )
         self._changed(next(iter(self.controls)))
 
     @property
@@ -106,7 +137,8 @@ class Live:
     def _changed(self, name: str) -> None:
         try:
             self.picture = self.show(**self.values)
-        except ValueError as error:  # what somebody typed makes no sense (yet): say so and keep the picture
+        except ValueError as error:
+            # what somebody typed makes no sense (yet): say so and keep the picture
             self.line.value = f"<b>{escape(str(error))}</b>"
             return
         self.line.value = f"<code>{escape(self.code(name, **self.values))}</code>"
@@ -122,10 +154,22 @@ class Live:
 
 
 def _control(label: str, value: Any, options: Any = None) -> Any:
-    """Where somebody types, or, with options, chooses: a number of a range, or one of a list."""
+    """Where somebody types, or, with options, chooses: a number of a range, or one of a
+    list.
+    """
     import ipywidgets
 
-    look = {"description": label, "value": value, "layout": ipywidgets.Layout(width="300px")}
+    look = {
+        "description": label,
+        "value": value,
+        "layout": ipywidgets.Layout(width="300px"),
+    }
     if isinstance(options, range):
-        return ipywidgets.IntSlider(min=options[0], max=options[-1], continuous_update=False, **look)
-    return ipywidgets.Dropdown(options=options, **look) if options else ipywidgets.Text(continuous_update=False, **look)
+        return ipywidgets.IntSlider(
+            min=options[0], max=options[-1], continuous_update=False, **look
+        )
+    return (
+        ipywidgets.Dropdown(options=options, **look)
+        if options
+        else ipywidgets.Text(continuous_update=False, **look)
+    )

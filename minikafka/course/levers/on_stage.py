@@ -1,8 +1,10 @@
-"""A picture with its levers on the stage: a member's card that is frozen, slowed, closed or crashed by a click, an
-empty place for one more, a wire that is cut, a reader or a rate that is dragged.
+"""A picture with its levers on the stage: a member's card that is frozen, slowed,
+closed or crashed by a click, an empty place for one more, a wire that is cut, a reader
+or a rate that is dragged.
 
-A change takes the run back to the moment that the picture shows, does it, and lets the run go on; what had been changed
-later is undone, and what was changed at the same moment stays.
+A change takes the run back to the moment that the picture shows, does it, and lets the
+run go on; what had been changed later is undone, and what was changed at the same
+moment stays.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,8 +18,9 @@ from minikafka.wire.errors import KafkaError
 
 
 class Change(NamedTuple):
-    """what: "add", "leave", "crash", "freeze", "slow", "cut", "heal", "seek" or "rate"; who: a client's name (for
-    "add": the new one's). to: "0/7" for a seek to offset 7 of partition 0; "A/200" for a rate of 200 ms a record.
+    """what: "add", "leave", "crash", "freeze", "slow", "cut", "heal", "seek" or "rate";
+    who: a client's name (for "add": the new one's). to: "0/7" for a seek to offset 7 of
+    partition 0; "A/200" for a rate of 200 ms a record.
     """
 
     at_ms: int
@@ -35,19 +38,36 @@ class Change(NamedTuple):
 class Reruns:
     """A run with its changes, and its picture; it needs no notebook.
 
-    name: of the picture. rerun(changes) returns the trace of the run with these changes, in order of time, and raises a
-    ValueError for what can't be done. code(change): the line that does a change. members: the names there are at first.
+    name: of the picture. rerun(changes) returns the trace of the run with these
+    changes, in order of time, and raises a ValueError for what can't be done.
+    code(change): the line that does a change. members: the names there are at first.
     """
 
-    def __init__(self, name: str, rerun: Callable[[Sequence[Change]], Sequence[Event]], code: Callable[[Change], str],
-                 members: Sequence[str], *, live: Any = True, seed: int | None = None,
-                 **options: Any) -> None:  # fmt: skip
-        self.name, self.rerun, self.code, self.seed, self.options = name, rerun, code, seed, options | {"live": live}
+    def __init__(
+        self,
+        name: str,
+        rerun: Callable[[Sequence[Change]], Sequence[Event]],
+        code: Callable[[Change], str],
+        members: Sequence[str],
+        *,
+        live: Any = True,
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
+        self.name, self.rerun, self.code, self.seed, self.options = (
+            name,
+            rerun,
+            code,
+            seed,
+            options | {"live": live},
+        )
         self.changes: list[Change] = []
         self.first = list(members)
 
     def press(self, what: str, who: str = "", at_ms: float = 0, to: str = "") -> None:
-        """What a click or a drag does: to whom, at which moment of the run (virtual ms), and where to."""
+        """What a click or a drag does: to whom, at which moment of the run (virtual
+        ms), and where to.
+        """
         at_ms = round(at_ms)
         change = Change(at_ms, what, self._new_name() if what == "add" else who, to)
         self.show([*(each for each in self.changes if each.at_ms <= at_ms), change])
@@ -62,7 +82,9 @@ class Reruns:
 
         trace = self.rerun(changes)
         self.changes = changes
-        self.picture: Picture = picture(self.name, trace, seed=self.seed, **self.options)
+        self.picture: Picture = picture(
+            self.name, trace, seed=self.seed, **self.options
+        )
 
     @property
     def lines(self) -> list[tuple[int, str]]:
@@ -70,8 +92,12 @@ class Reruns:
         return [(change.at_ms, self.code(change)) for change in self.changes]
 
     def _new_name(self) -> str:
-        """The next letter, where names end in letters: consumer C after consumer A and consumer B."""
-        names = self.first + [change.who for change in self.changes if change.what == "add"]
+        """The next letter, where names end in letters: consumer C after consumer A and
+        consumer B.
+        """
+        names = self.first + [
+            change.who for change in self.changes if change.what == "add"
+        ]
         last = max(names)
         if last[-1:].isalpha() and last[-1] not in "zZ":
             return last[:-1] + chr(ord(last[-1]) + 1)
@@ -79,14 +105,18 @@ class Reruns:
 
 
 class LiveRun(Reruns):
-    """In a notebook: the stage, and under it the lines. What can't be done is said, and the picture stays."""
+    """In a notebook: the stage, and under it the lines. What can't be done is said, and
+    the picture stays.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         import ipywidgets
 
         super().__init__(*args, **options)
         self.line, self.stage = ipywidgets.HTML(), Stage(self._clicked)
-        reset = ipywidgets.Button(description="as it was", layout=ipywidgets.Layout(width="auto"))
+        reset = ipywidgets.Button(
+            description="as it was", layout=ipywidgets.Layout(width="auto")
+        )
         reset.on_click(lambda _: self.reset())
         self.box = ipywidgets.VBox([ipywidgets.HBox([reset]), self.line])
         self.show([])
@@ -98,13 +128,22 @@ class LiveRun(Reruns):
     def show(self, changes: list[Change]) -> None:
         try:
             super().show(changes)
-        except (ValueError, RuntimeError, KafkaError) as error:  # it can't be done now: say so and keep the picture
+        except (
+            ValueError,
+            RuntimeError,
+            KafkaError,
+        ) as error:  # it can't be done now: say so and keep the picture
             self.line.value = f"<b>{escape(str(error))}</b>"
             self.stage.say(str(error))
             return
-        lines = "<br>".join(f"<code>{ms / 1000:.3f} s&nbsp; {escape(line)}</code>" for ms, line in self.lines)
+        lines = "<br>".join(
+            f"<code>{ms / 1000:.3f} s&nbsp; {escape(line)}</code>"
+            for ms, line in self.lines
+        )
         self.line.value = lines
-        self.stage.show(self.picture, at_ms=changes[-1].at_ms if changes else None, flags=self.lines)
+        self.stage.show(
+            self.picture, at_ms=changes[-1].at_ms if changes else None, flags=self.lines
+        )
 
     def __repr__(self) -> str:
         lines = [f"{ms / 1000:.3f} s  {line}" for ms, line in self.lines]

@@ -1,5 +1,5 @@
-"""Event time and watermark with its levers: a click on an order lets it come a micro-batch later; beside the picture
-are the watermark's delay and the output mode.
+"""Event time and watermark with its levers: a click on an order lets it come a
+micro-batch later; beside the picture are the watermark's delay and the output mode.
 
 It knows no Spark: a run comes in as a function to a trace.
 """
@@ -18,28 +18,44 @@ DELAYS = (0, 5, 10, 15, 20, 30)  # minutes
 
 
 class WatermarkLive:
-    """rerun(orders, mode, delay): the trace of a run with the orders arriving in this order.
+    """rerun(orders, mode, delay): the trace of a run with the orders arriving in this
+    order.
 
-    later(orders, name): the same orders, with one of them a micro-batch later. orders: (name, minute of the event).
-    RuntimeErrors of rerun are shown.
+    later(orders, name): the same orders, with one of them a micro-batch later. orders:
+    (name, minute of the event). RuntimeErrors of rerun are shown.
     """
 
-    def __init__(self, rerun: Rerun, later: Callable[[Sequence[Order], str], Sequence[Order]], orders: Sequence[Order],
-                 modes: Sequence[str], *, delay: int = 10) -> None:  # fmt: skip
+    def __init__(
+        self,
+        rerun: Rerun,
+        later: Callable[[Sequence[Order], str], Sequence[Order]],
+        orders: Sequence[Order],
+        modes: Sequence[str],
+        *,
+        delay: int = 10,
+    ) -> None:
         import ipywidgets
 
         self.rerun, self.later, self.first = rerun, later, tuple(orders)
         self.orders: Sequence[Order] = self.first
         wide = ipywidgets.Layout(width="220px")
-        self.mode = ipywidgets.Dropdown(options=list(modes), description="mode", layout=wide)
+        self.mode = ipywidgets.Dropdown(
+            options=list(modes), description="mode", layout=wide
+        )
         delays = [(f"{minutes} minutes", minutes) for minutes in DELAYS]
-        self.delay = ipywidgets.Dropdown(options=delays, value=delay, description="delay", layout=wide)
-        reset = ipywidgets.Button(description="as it was", layout=ipywidgets.Layout(width="auto"))
+        self.delay = ipywidgets.Dropdown(
+            options=delays, value=delay, description="delay", layout=wide
+        )
+        reset = ipywidgets.Button(
+            description="as it was", layout=ipywidgets.Layout(width="auto")
+        )
         reset.on_click(lambda _: self.reset())
         for control in (self.mode, self.delay):
             control.observe(lambda change: self._show(self.orders), names="value")
         self.line, self.stage = ipywidgets.HTML(), Stage(self._clicked)
-        self.box = ipywidgets.VBox([ipywidgets.HBox([self.mode, self.delay, reset]), self.line])
+        self.box = ipywidgets.VBox(
+            [ipywidgets.HBox([self.mode, self.delay, reset]), self.line]
+        )
         self._show(self.first)
 
     def press(self, name: str) -> None:
@@ -54,7 +70,9 @@ class WatermarkLive:
         self.press(act.removeprefix("later "))
 
     def _show(self, orders: Sequence[Order]) -> None:
-        """The picture of this run, which plays from where it differs from the one that was shown."""
+        """The picture of this run, which plays from where it differs from the one that
+        was shown.
+        """
         from minikafka.theatre import picture
 
         before = self.picture.scenes if self.stage.first is not None else []
@@ -68,10 +86,19 @@ class WatermarkLive:
             return
         self.orders = orders
         self.picture: Picture = picture("watermark", trace, live=True)
-        self.line.value = "<br>".join(f"<code>{escape(line)}</code>" for line in self.code)
+        self.line.value = "<br>".join(
+            f"<code>{escape(line)}</code>" for line in self.code
+        )
         pairs = zip(before, self.picture.scenes, strict=False)
-        differs = next((now["at"] for was, now in pairs if was["sentence"] != now["sentence"]), None)
-        self.stage.show(self.picture, at_end=differs is None, at_ms=None if differs is None else differs - 1)
+        differs = next(
+            (now["at"] for was, now in pairs if was["sentence"] != now["sentence"]),
+            None,
+        )
+        self.stage.show(
+            self.picture,
+            at_end=differs is None,
+            at_ms=None if differs is None else differs - 1,
+        )
 
     @property
     def code(self) -> list[str]:

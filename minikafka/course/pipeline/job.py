@@ -1,8 +1,10 @@
-"""The Spark job of `minikafka pipeline`: orders and changes of customers from Kafka to Parquet, and revenue to a topic.
+"""The Spark job of `minikafka pipeline`: orders and changes of customers from Kafka to
+Parquet, and revenue to a topic.
 
-It may be killed at any moment and started again. What makes that harmless stands at each sink: a batch's folder is
-overwritten, a total is computed from the folders and sent with its key, and a record that is set aside says where it
-came from. It runs as a process of its own, because a process is what gets killed.
+It may be killed at any moment and started again. What makes that harmless stands at
+each sink: a batch's folder is overwritten, a total is computed from the folders and
+sent with its key, and a record that is set aside says where it came from. It runs as a
+process of its own, because a process is what gets killed.
 """
 
 import json
@@ -17,22 +19,32 @@ from typing import Any
 from minikafka.course.pipeline.truth import NO_ACCOUNT
 from minikafka.theatre.text import counted
 
-HOLD = "every sink is written, and nothing is noted yet"  # said by a job that then waits to be killed
-FORGET_IDS_AFTER = "12 hours"  # longer than the shop's day: no order comes too late to be counted
+# said by a job that then waits to be killed
+HOLD = "every sink is written, and nothing is noted yet"
+# longer than the shop's day: no order comes too late to be counted
+FORGET_IDS_AFTER = "12 hours"
 
-ORDER = "event_id string, customer_id string, amount_cents long, amount struct<cents: long>, event_time_ms long"
-CHANGE = (
-    "before struct<customer_id: string>, after struct<customer_id: string, city: string, tier: string>, "
-    "lsn long, event_time_ms long"
+ORDER = (
+    "event_id string, customer_id string, amount_cents long, amount struct<cents:"
+    " long>, event_time_ms long"
 )
-ORDERS_TABLE = "event_id string, customer_id string, cents long, event_time_ms long, hour string"
-CUSTOMERS_TABLE = "customer_id string, city string, tier string, lsn long, event_time_ms long"
+CHANGE = (
+    "before struct<customer_id: string>, after struct<customer_id: string, city:"
+    " string, tier: string>, lsn long, event_time_ms long"
+)
+ORDERS_TABLE = (
+    "event_id string, customer_id string, cents long, event_time_ms long, hour string"
+)
+CUSTOMERS_TABLE = (
+    "customer_id string, city string, tier string, lsn long, event_time_ms long"
+)
 
 
 @dataclass(frozen=True)
 class Job:
-    """topics and checkpoints by their roles. tables: the folder of the Parquet files. per_batch: most records of a
-    micro-batch. hold_in: the micro-batch of the orders before whose commit the job waits to be killed, or None.
+    """topics and checkpoints by their roles. tables: the folder of the Parquet files.
+    per_batch: most records of a micro-batch. hold_in: the micro-batch of the orders
+    before whose commit the job waits to be killed, or None.
     """
 
     bootstrap: str
@@ -50,18 +62,28 @@ class Job:
 
 
 def run(job: Job, spark: Any) -> None:
-    """All that is there now: the customers first, so that no order is older than what is known of its customer."""
-    customers = changes_of(source(job, spark, "customers")).writeStream.foreachBatch(partial(keep_changes, job))
+    """All that is there now: the customers first, so that no order is older than what
+    is known of its customer.
+    """
+    customers = changes_of(source(job, spark, "customers")).writeStream.foreachBatch(
+        partial(keep_changes, job)
+    )
     _to_the_end(customers.option("checkpointLocation", job.checkpoints["customers"]))
     limited = source(job, spark, "orders", maxOffsetsPerTrigger=str(job.per_batch))
-    orders = once_each(orders_of(limited)).writeStream.foreachBatch(partial(write_orders, job))
+    orders = once_each(orders_of(limited)).writeStream.foreachBatch(
+        partial(write_orders, job)
+    )
     _to_the_end(orders.option("checkpointLocation", job.checkpoints["orders"]))
 
 
 def source(job: Job, spark: Any, role: str, **options: str) -> Any:
     """The topic's rows as Kafka gives them, from its beginning."""
-    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.bootstrap)
-    return reader.options(subscribe=job.topics[role], startingOffsets="earliest", **options).load()
+    reader = spark.readStream.format("kafka").option(
+        "kafka.bootstrap.servers", job.bootstrap
+    )
+    return reader.options(
+        subscribe=job.topics[role], startingOffsets="earliest", **options
+    ).load()
 
 
 def _to_the_end(writer: Any) -> None:
@@ -72,26 +94,40 @@ def changes_of(rows: Any) -> Any:
     """A row for each change; a deleted customer has neither city nor tier."""
     from pyspark.sql import functions as F
 
-    told = rows.where("value is not null").select(F.from_json(F.col("value").cast("string"), CHANGE).alias("c"))
-    customer = F.coalesce("c.after.customer_id", "c.before.customer_id").alias("customer_id")
-    return told.select(customer, "c.after.city", "c.after.tier", "c.lsn", "c.event_time_ms")
+    told = rows.where("value is not null").select(
+        F.from_json(F.col("value").cast("string"), CHANGE).alias("c")
+    )
+    customer = F.coalesce("c.after.customer_id", "c.before.customer_id").alias(
+        "customer_id"
+    )
+    return told.select(
+        customer, "c.after.city", "c.after.tier", "c.lsn", "c.event_time_ms"
+    )
 
 
 def orders_of(rows: Any) -> Any:
-    """A row for each record. What can't be read has its address as its id, and its record's timestamp as its time."""
+    """A row for each record. What can't be read has its address as its id, and its
+    record's timestamp as its time.
+    """
     from pyspark.sql import functions as F
 
     read = rows.withColumn("o", F.from_json(F.col("value").cast("string"), ORDER))
     read = read.withColumn("cents", F.coalesce("o.amount_cents", "o.amount.cents"))
     told = ("o.event_id", "o.customer_id", "cents", "o.event_time_ms")
     address = F.concat_ws("/", "topic", "partition", "offset")
-    return read.withColumn("readable", F.expr(" and ".join(f"{name} is not null" for name in told))).select(
+    return read.withColumn(
+        "readable", F.expr(" and ".join(f"{name} is not null" for name in told))
+    ).select(
         "readable",
-        F.when(F.col("readable"), F.col("o.event_id")).otherwise(address).alias("event_id"),
+        F.when(F.col("readable"), F.col("o.event_id"))
+        .otherwise(address)
+        .alias("event_id"),
         F.col("o.customer_id"),
         F.col("cents"),
         F.col("o.event_time_ms"),
-        F.when(F.col("readable"), F.timestamp_millis("o.event_time_ms")).otherwise(F.col("timestamp")).alias("at"),
+        F.when(F.col("readable"), F.timestamp_millis("o.event_time_ms"))
+        .otherwise(F.col("timestamp"))
+        .alias("at"),
         "key",
         "value",
         address.alias("address"),
@@ -99,8 +135,12 @@ def orders_of(rows: Any) -> Any:
 
 
 def once_each(orders: Any) -> Any:
-    """Without the orders that a producer sent again. The ids are in the query's state, so its checkpoint has them."""
-    return orders.withWatermark("at", FORGET_IDS_AFTER).dropDuplicatesWithinWatermark(["event_id"])
+    """Without the orders that a producer sent again. The ids are in the query's state,
+    so its checkpoint has them.
+    """
+    return orders.withWatermark("at", FORGET_IDS_AFTER).dropDuplicatesWithinWatermark(
+        ["event_id"]
+    )
 
 
 def keep_changes(job: Job, frame: Any, batch_id: int) -> None:
@@ -118,14 +158,27 @@ def write_orders(job: Job, frame: Any, batch_id: int) -> None:
     frame.persist()  # else each sink would read the topic again
     set_aside(job, frame.where("not readable"))
     hour = F.date_format("at", "yyyy-MM-dd'T'HH").alias("hour")
-    good = frame.where("readable").select("event_id", "customer_id", "cents", "event_time_ms", hour)
+    good = frame.where("readable").select(
+        "event_id", "customer_id", "cents", "event_time_ms", hour
+    )
     good.write.mode("overwrite").parquet(f"{job.table('orders')}/batch={batch_id}")
-    orders_in = {row.hour: row["count"] for row in good.groupBy("hour").count().collect()}
+    orders_in = {
+        row.hour: row["count"] for row in good.groupBy("hour").count().collect()
+    }
     if orders_in:
         value = F.to_json(F.struct("hour", "city", "orders", "cents"))
         totals = revenue(job, frame.sparkSession, list(orders_in))
-        _to_topic(job, totals.select(F.concat_ws(" ", "hour", "city").alias("key"), value.alias("value")), "revenue")
-    _say(f"orders, batch {batch_id}: {sum(orders_in.values())} orders to Parquet, {counted(len(orders_in), 'hour')}")
+        _to_topic(
+            job,
+            totals.select(
+                F.concat_ws(" ", "hour", "city").alias("key"), value.alias("value")
+            ),
+            "revenue",
+        )
+    _say(
+        f"orders, batch {batch_id}: {sum(orders_in.values())} orders to Parquet,"
+        f" {counted(len(orders_in), 'hour')}"
+    )
     frame.unpersist()
     if batch_id == job.hold_in:
         _say(HOLD)
@@ -133,23 +186,49 @@ def write_orders(job: Job, frame: Any, batch_id: int) -> None:
 
 
 def set_aside(job: Job, rows: Any) -> None:
-    """To the topic for what can't be read, as it came, with its address: whoever looks knows two of one record."""
+    """To the topic for what can't be read, as it came, with its address: whoever looks
+    knows two of one record.
+    """
     from pyspark.sql import functions as F
 
-    came = F.struct(F.lit("from").alias("key"), F.col("address").cast("binary").alias("value"))
-    _to_topic(job, rows.select("key", "value", F.array(came).alias("headers")), "unreadable", includeHeaders="true")
+    came = F.struct(
+        F.lit("from").alias("key"), F.col("address").cast("binary").alias("value")
+    )
+    _to_topic(
+        job,
+        rows.select("key", "value", F.array(came).alias("headers")),
+        "unreadable",
+        includeHeaders="true",
+    )
 
 
 def revenue(job: Job, spark: Any, hours: list[str]) -> Any:
-    """(hour, city, orders, cents) of these hours, from all orders that are in Parquet: a late one corrects its hour."""
+    """(hour, city, orders, cents) of these hours, from all orders that are in Parquet:
+    a late one corrects its hour.
+    """
     from pyspark.sql import functions as F
 
-    orders = spark.read.schema(ORDERS_TABLE).parquet(job.table("orders")).where(F.col("hour").isin(hours))
-    changes = spark.read.schema(CUSTOMERS_TABLE).parquet(job.table("customers")).alias("c")
-    then = (F.col("c.customer_id") == F.col("o.customer_id")) & (F.col("c.event_time_ms") <= F.col("o.event_time_ms"))
+    orders = (
+        spark.read.schema(ORDERS_TABLE)
+        .parquet(job.table("orders"))
+        .where(F.col("hour").isin(hours))
+    )
+    changes = (
+        spark.read.schema(CUSTOMERS_TABLE).parquet(job.table("customers")).alias("c")
+    )
+    then = (F.col("c.customer_id") == F.col("o.customer_id")) & (
+        F.col("c.event_time_ms") <= F.col("o.event_time_ms")
+    )
     lived = F.coalesce(F.max_by("city", "lsn"), F.lit(NO_ACCOUNT)).alias("city")
-    placed = orders.alias("o").join(changes, then, "left").groupBy("event_id", "hour", "cents").agg(lived)
-    return placed.groupBy("hour", "city").agg(F.count("*").alias("orders"), F.sum("cents").alias("cents"))
+    placed = (
+        orders.alias("o")
+        .join(changes, then, "left")
+        .groupBy("event_id", "hour", "cents")
+        .agg(lived)
+    )
+    return placed.groupBy("hour", "city").agg(
+        F.count("*").alias("orders"), F.sum("cents").alias("cents")
+    )
 
 
 def _to_topic(job: Job, rows: Any, role: str, **options: str) -> None:
@@ -162,7 +241,9 @@ def _say(line: str) -> None:
 
 
 def _die_with_the_parent() -> None:
-    """Waits for the end of standard input; then nothing of this job stays, Spark's JVM included."""
+    """Waits for the end of standard input; then nothing of this job stays, Spark's JVM
+    included.
+    """
     os.read(0, 1)
     os.killpg(0, signal.SIGKILL)
 

@@ -1,7 +1,9 @@
-"""The pictures that a lesson shows: its cells are run as a notebook runs them, without Jupyter.
+"""The pictures that a lesson shows: its cells are run as a notebook runs them, without
+Jupyter.
 
-Only the cells that lead to a picture are run: those that play one, and those that make a name which a later one of
-these uses. What differs from run to run (cells tagged `nbval-ignore-output`: real clients, this machine) is left out.
+Only the cells that lead to a picture are run: those that play one, and those that make
+a name which a later one of these uses. What differs from run to run (cells tagged
+`nbval-ignore-output`: real clients, this machine) is left out.
 """
 
 import ast
@@ -19,7 +21,8 @@ FUNCTIONS = (ast.FunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True)
 class Shown:
-    """One picture of a lesson, and where it stands: lesson "05", the cell's id, the heading above it.
+    """One picture of a lesson, and where it stands: lesson "05", the cell's id, the
+    heading above it.
 
     levers: in the lesson it is a live one, with controls; this is how it begins.
     """
@@ -36,8 +39,14 @@ class Shown:
 
 
 def shown(lesson: Contents) -> Iterator[Shown]:
-    """Every picture of a lesson, in its order. What cells print is lost; a cell that fails raises."""
-    headings = {cell["id"]: section.heading for section in lesson.sections for cell in section.cells}
+    """Every picture of a lesson, in its order. What cells print is lost; a cell that
+    fails raises.
+    """
+    headings = {
+        cell["id"]: section.heading
+        for section in lesson.sections
+        for cell in section.cells
+    }
     names: dict[str, Any] = {"__name__": "__main__"}
     for cell in leading_to_pictures(lesson.code):
         try:
@@ -46,9 +55,17 @@ def shown(lesson: Contents) -> Iterator[Shown]:
             if error.name != "ipywidgets":  # levers need it
                 raise
             continue
-        picture = value if isinstance(value, Picture) else getattr(value, "picture", None)
+        picture = (
+            value if isinstance(value, Picture) else getattr(value, "picture", None)
+        )
         if isinstance(picture, Picture) and picture.scenes:
-            yield Shown(lesson.number, cell["id"], headings[cell["id"]], picture, levers=picture is not value)
+            yield Shown(
+                lesson.number,
+                cell["id"],
+                headings[cell["id"]],
+                picture,
+                levers=picture is not value,
+            )
 
 
 def leading_to_pictures(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -66,7 +83,9 @@ def leading_to_pictures(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _names(source: str) -> tuple[set[str], set[str]]:
-    """The names that a cell makes, and those that it uses and has not made in a line before."""
+    """The names that a cell makes, and those that it uses and has not made in a line
+    before.
+    """
     tree = ast.parse(source)
     made: dict[str, int] = {}
     for node in _at_top_level(tree):
@@ -75,9 +94,18 @@ def _names(source: str) -> tuple[set[str], set[str]]:
         elif isinstance(node, FUNCTIONS):
             made.setdefault(node.name, node.lineno)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            made |= {(alias.asname or alias.name).split(".")[0]: node.lineno for alias in node.names}
-    loads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
-    return set(made), {node.id for node in loads if made.get(node.id, node.lineno) >= node.lineno}
+            made |= {
+                (alias.asname or alias.name).split(".")[0]: node.lineno
+                for alias in node.names
+            }
+    loads = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    ]
+    return set(made), {
+        node.id for node in loads if made.get(node.id, node.lineno) >= node.lineno
+    }
 
 
 def _at_top_level(tree: ast.AST) -> Iterator[ast.AST]:
@@ -95,5 +123,7 @@ def _run(cell: dict[str, Any], where: str, names: dict[str, Any]) -> Any:
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(tree, f"<{where}>", "exec"), names)
         if isinstance(last, ast.Expr):
-            return eval(compile(ast.Expression(last.value), f"<{where}>", "eval"), names)
+            return eval(
+                compile(ast.Expression(last.value), f"<{where}>", "eval"), names
+            )
     return None

@@ -1,7 +1,9 @@
-"""The playground: a cluster that one changes by hand while one looks, on a page of the site (playground.js).
+"""The playground: a cluster that one changes by hand while one looks, on a page of the
+site (playground.js).
 
-Nothing is kept here between two questions: a question says which run, with which changes, and maybe one more; so a link
-can hold it. The answer is what the theatre's player plays, as in a notebook (course/live.py). No ipywidgets.
+Nothing is kept here between two questions: a question says which run, with which
+changes, and maybe one more; so a link can hold it. The answer is what the theatre's
+player plays, as in a notebook (course/live.py). No ipywidgets.
 """
 
 import json
@@ -10,25 +12,41 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.course import levers
-from minikafka.course.experiments.shop import CONFIGS, GROUP, MORE_PROTOCOLS, TOPIC, Shop
+from minikafka.course.experiments.shop import (
+    CONFIGS,
+    GROUP,
+    MORE_PROTOCOLS,
+    TOPIC,
+    Shop,
+)
 from minikafka.course.levers.controls import placed
 from minikafka.course.levers.on_stage import Change, Reruns
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
 
-SINCE_MS = 4000  # when the group has settled: its picture begins then, the others open then
+# when the group has settled: its picture begins then, the others open then
+SINCE_MS = 4000
 SLOW_MS = 400  # for each record, instead of none
 LIMITS = {
-    "brokers": (1, 3), "partitions": (1, 12), "members": (1, 4), "per_second": (1, 50), "seconds": (10, 120),
+    "brokers": (1, 3),
+    "partitions": (1, 12),
+    "members": (1, 4),
+    "per_second": (1, 50),
+    "seconds": (10, 120),
     "seed": (0, 999_999),
-}  # fmt: skip
-PICTURES = {"the group": "rebalance", "the replicas": "replica-set", "the controllers": "quorum"}
+}
+PICTURES = {
+    "the group": "rebalance",
+    "the replicas": "replica-set",
+    "the controllers": "quorum",
+}
 
 
 class Settings(NamedTuple):
-    """shows: one of PICTURES. brokers: each partition has a replica on every one. protocol: one of MORE_PROTOCOLS.
-    members: at first. per_second: orders sent. seconds: how long it runs.
+    """shows: one of PICTURES. brokers: each partition has a replica on every one.
+    protocol: one of MORE_PROTOCOLS. members: at first. per_second: orders sent.
+    seconds: how long it runs.
     """
 
     shows: str = "the group"
@@ -42,19 +60,25 @@ class Settings(NamedTuple):
 
 
 def answer(question: str) -> str:
-    """JSON in, JSON out. settings and changes say which run; act (as a lever says it) and at_ms, what is to be changed.
+    """JSON in, JSON out. settings and changes say which run; act (as a lever says it)
+    and at_ms, what is to be changed.
 
-    Nothing is changed before the group has settled. ms: the moment to open at, else then. The answer's page is there
-    where the question says first.
+    Nothing is changed before the group has settled. ms: the moment to open at, else
+    then. The answer's page is there where the question says first.
     """
     asked = json.loads(question)
     try:
         settings = checked(asked.get("settings", {}))
         code = partial(code_of, brokers=range(1, settings.brokers + 1))
-        options: dict[str, Any] = {"since_ms": SINCE_MS} if settings.shows == "the group" else {}
+        options: dict[str, Any] = (
+            {"since_ms": SINCE_MS} if settings.shows == "the group" else {}
+        )
         name, rerun = PICTURES[settings.shows], rerun_of(settings)
         runs = Reruns(name, rerun, code, names(settings), seed=settings.seed, **options)
-        changes = [Change(int(at_ms), str(what), str(who)) for at_ms, what, who in asked.get("changes", [])]
+        changes = [
+            Change(int(at_ms), str(what), str(who))
+            for at_ms, what, who in asked.get("changes", [])
+        ]
         at_ms = asked.get("ms", SINCE_MS)
         if "act" in asked:
             runs.changes = changes
@@ -66,15 +90,17 @@ def answer(question: str) -> str:
     except (ValueError, TypeError, KeyError, RuntimeError, KafkaError) as error:
         return json.dumps({"error": str(error)})
     play = runs.picture.data(at_ms=at_ms) | {"flags": placed(runs.picture, runs.lines)}
-    return json.dumps({
-        "settings": settings._asdict(),
-        "changes": [change[:3] for change in runs.changes],
-        "lines": [f"{ms / 1000:.3f} s  {line}" for ms, line in runs.lines],
-        "code": setup(settings),
-        "times": [scene["at"] for scene in runs.picture.scenes],
-        "play": play,
-        "page": runs.picture.page(at_ms=at_ms) if asked.get("first") else None,
-    })  # fmt: skip
+    return json.dumps(
+        {
+            "settings": settings._asdict(),
+            "changes": [change[:3] for change in runs.changes],
+            "lines": [f"{ms / 1000:.3f} s  {line}" for ms, line in runs.lines],
+            "code": setup(settings),
+            "times": [scene["at"] for scene in runs.picture.scenes],
+            "play": play,
+            "page": runs.picture.page(at_ms=at_ms) if asked.get("first") else None,
+        }
+    )
 
 
 def checked(given: dict[str, Any]) -> Settings:
@@ -89,7 +115,9 @@ def checked(given: dict[str, Any]) -> Settings:
         if type(value) is not int or not least <= value <= most:
             raise ValueError(f"{name} is a whole number from {least} to {most}")
     if settings.brokers == 1 and settings.shows != "the group":
-        raise ValueError("One broker copies to nobody, and nobody votes for it: choose 3 brokers.")
+        raise ValueError(
+            "One broker copies to nobody, and nobody votes for it: choose 3 brokers."
+        )
     return settings
 
 
@@ -102,16 +130,30 @@ def rerun_of(settings: Settings) -> Any:
 
     def rerun(changes: Sequence[Change]) -> list[Event]:
         end_ms = settings.seconds * 1000
-        with Cluster(seed=settings.seed, brokers=settings.brokers, configs=CONFIGS) as cluster:
-            shop = Shop(cluster, settings.protocol, settings.partitions, settings.per_second, settings.brokers)
+        with Cluster(
+            seed=settings.seed, brokers=settings.brokers, configs=CONFIGS
+        ) as cluster:
+            shop = Shop(
+                cluster,
+                settings.protocol,
+                settings.partitions,
+                settings.per_second,
+                settings.brokers,
+            )
             for name in names(settings):
                 shop.join(name)
-                cluster.run(seconds=0.2)  # one after the other: who joins first leads a classic group
+                # one after the other: who joins first leads a classic group
+                cluster.run(seconds=0.2)
             for change in changes:
                 if change.at_ms < cluster.now_ms:
-                    raise ValueError(f"Nothing can be changed before {cluster.now_ms / 1000:.3f} s.")
+                    raise ValueError(
+                        f"Nothing can be changed before {cluster.now_ms / 1000:.3f} s."
+                    )
                 if change.at_ms >= end_ms:
-                    raise ValueError(f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment, or run on.")
+                    raise ValueError(
+                        f"The run ends at {end_ms / 1000:.3f} s: choose an earlier"
+                        " moment, or run on."
+                    )
                 cluster.run_ms(change.at_ms - cluster.now_ms)
                 if change.what == "add":
                     shop.join(change.who)
@@ -138,16 +180,32 @@ def code_of(change: Change, brokers: Sequence[int]) -> str:
 
 def setup(settings: Settings) -> list[str]:
     """The lines that make this cluster."""
-    options = ", ".join(f'{name}="{value}"' for name, value in MORE_PROTOCOLS[settings.protocol].items())
-    every_s, members = f"{1 / settings.per_second:.3g}", f"# {settings.members} members, one after the other:"
-    brokers, replicas = ("", "") if settings.brokers == 1 else (
-        f", brokers={settings.brokers}", f", replication_factor={settings.brokers}"
-    )  # fmt: skip
+    options = ", ".join(
+        f'{name}="{value}"' for name, value in MORE_PROTOCOLS[settings.protocol].items()
+    )
+    every_s, members = (
+        f"{1 / settings.per_second:.3g}",
+        f"# {settings.members} members, one after the other:",
+    )
+    brokers, replicas = (
+        ("", "")
+        if settings.brokers == 1
+        else (
+            f", brokers={settings.brokers}",
+            f", replication_factor={settings.brokers}",
+        )
+    )
     return [
         f"cluster = Cluster(seed={settings.seed}{brokers})",
         f'cluster.create_topic("{TOPIC}", partitions={settings.partitions}{replicas})',
-        f"cluster.start(shop, cluster, cluster.producer(), {every_s})  # an order every {every_s} s",
+        (
+            f"cluster.start(shop, cluster, cluster.producer(), {every_s})  # an order"
+            f" every {every_s} s"
+        ),
         members,
-        f'cluster.start(billing, cluster.consumer("{TOPIC}", group_id="{GROUP}", {options}))',
+        (
+            f'cluster.start(billing, cluster.consumer("{TOPIC}", group_id="{GROUP}",'
+            f" {options}))"
+        ),
         f"cluster.run(seconds={settings.seconds})",
     ]

@@ -1,10 +1,12 @@
-"""`make site`: the course as one folder of static files, for any web host, also under a sub-path.
+"""`make site`: the course as one folder of static files, for any web host, also under a
+sub-path.
 
     python -m minikafka.course.publishing.site DIR
 
-A front page, the playground, JupyterLite with the lessons that a tab can run, the gallery, the lessons as pages to
-read, the glossary, the cheat sheet. All links are relative and nothing comes from another host. nbconvert (it comes
-with JupyterLab) makes pages of notebooks.
+A front page, the playground, JupyterLite with the lessons that a tab can run, the
+gallery, the lessons as pages to read, the glossary, the cheat sheet. All links are
+relative and nothing comes from another host. nbconvert (it comes with JupyterLab) makes
+pages of notebooks.
 """
 
 import re
@@ -18,14 +20,24 @@ from minikafka.course.contents import Contents, contents
 from minikafka.course.demo import Problem
 from minikafka.course.experiments.shop import MORE_PROTOCOLS
 from minikafka.course.places import NOTEBOOKS
-from minikafka.course.publishing import gallery, playground, site_address, site_lab, site_python
+from minikafka.course.publishing import (
+    gallery,
+    playground,
+    site_address,
+    site_lab,
+    site_python,
+)
 from minikafka.theatre.page import colours, script_hash
 from minikafka.theatre.text import escape
 
 MADE_BY = '<meta name="generator" content="minikafka site">'
 GALLERY, LESSONS, PICTURES, PYTHON = "gallery", "lessons", "pictures", "python"
 SCRIPTS = ("playground.js", "worker.js")
-LABELS = {"per_second": "orders a second", "members": "members at first", "seconds": "virtual seconds"}
+LABELS = {
+    "per_second": "orders a second",
+    "members": "members at first",
+    "seconds": "virtual seconds",
+}
 RUNS = "lab/notebooks/index.html?path="
 NAV = {
     "index.html": "minikafka",
@@ -43,7 +55,9 @@ def write(folder: Path) -> None:
     site_python.place(folder / PYTHON)
     save(folder / "playground.html", playground_page())
     for name in SCRIPTS:
-        save(folder / name, files(__package__).joinpath(name).read_text(encoding="utf-8"))
+        save(
+            folder / name, files(__package__).joinpath(name).read_text(encoding="utf-8")
+        )
     say("the gallery, from the lessons' cells")
     gallery.write(folder / GALLERY)
     say("the course in a tab: JupyterLite")
@@ -52,18 +66,33 @@ def write(folder: Path) -> None:
     shutil.copytree(NOTEBOOKS / "pictures", folder / PICTURES, dirs_exist_ok=True)
     (folder / LESSONS).mkdir(exist_ok=True)
     for lesson in contents().values():
-        save(folder / LESSONS / f"{lesson.path.stem}.html", lesson_page(lesson, folder, lesson.path.name in live))
-    save(folder / "glossary.html", page("Glossary", from_markdown((NOTEBOOKS / "glossary.md").read_text("utf-8"))))
+        save(
+            folder / LESSONS / f"{lesson.path.stem}.html",
+            lesson_page(lesson, folder, lesson.path.name in live),
+        )
+    save(
+        folder / "glossary.html",
+        page("Glossary", from_markdown((NOTEBOOKS / "glossary.md").read_text("utf-8"))),
+    )
     shutil.copy(NOTEBOOKS / "cheat_sheet.html", folder)
-    save(folder / "index.html", page("minikafka: learn Kafka by watching one work", front()))
+    save(
+        folder / "index.html",
+        page("minikafka: learn Kafka by watching one work", front()),
+    )
 
 
 def prepare(folder: Path) -> None:
-    """Make the folder anew; refuse one that holds something else, of which a file might be lost."""
+    """Make the folder anew; refuse one that holds something else, of which a file might
+    be lost.
+    """
     if folder.exists():
         index = folder / "index.html"
-        if any(folder.iterdir()) and not (index.exists() and MADE_BY in index.read_text("utf-8", errors="replace")):
-            raise Problem(f"{folder} holds other files: name a new folder, or an empty one")
+        if any(folder.iterdir()) and not (
+            index.exists() and MADE_BY in index.read_text("utf-8", errors="replace")
+        ):
+            raise Problem(
+                f"{folder} holds other files: name a new folder, or an empty one"
+            )
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     save(folder / "index.html", MADE_BY)  # what was begun can be made anew
@@ -78,21 +107,34 @@ def save(path: Path, text: str) -> None:
 
 
 def filled(template: str, **parts: str) -> str:
-    """One of the course's HTML files, with its parts. One pass: what a part holds is text, and never replaced again."""
+    """One of the course's HTML files, with its parts. One pass: what a part holds is
+    text, and never replaced again.
+    """
     html = files(__package__).joinpath(template).read_text(encoding="utf-8")
     return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], html)
 
 
 def page(title: str, body: str, up: str = "", policy: str = "") -> str:
-    """One page with the site's look. up: the way from it to the front page's folder. policy: what else it may load."""
+    """One page with the site's look. up: the way from it to the front page's folder.
+    policy: what else it may load.
+    """
     nav = " ".join(f'<a href="{up}{path}">{words}</a>' for path, words in NAV.items())
-    parts = {"title": escape(title), "colours": colours(), "made_by": MADE_BY, "nav": nav, "body": body}
+    parts = {
+        "title": escape(title),
+        "colours": colours(),
+        "made_by": MADE_BY,
+        "nav": nav,
+        "body": body,
+    }
     html = filled("site.html", **parts, policy=policy)
-    return re.sub("<(pre|table)(?=[ >])(?![^>]*tabindex)", r'<\1 tabindex="0"', html)  # they scroll, by keys too
+    # they scroll, by keys too
+    return re.sub("<(pre|table)(?=[ >])(?![^>]*tabindex)", r'<\1 tabindex="0"', html)
 
 
 def playground_page() -> str:
-    """Its frame plays with the theatre's script, which this page's policy must let run, too."""
+    """Its frame plays with the theatre's script, which this page's policy must let run,
+    too.
+    """
     first, limits = playground.Settings(), playground.LIMITS
     protocols = "".join(f"<option>{name}</option>" for name in MORE_PROTOCOLS)
     pictures = "".join(f"<option>{name}</option>" for name in playground.PICTURES)
@@ -101,14 +143,19 @@ def playground_page() -> str:
         f'min="{least}" max="{most}" value="{getattr(first, name)}"></label>'
         for name, (least, most) in limits.items()
     )
-    policy = f"; script-src 'self' '{script_hash()}'; worker-src 'self'; connect-src 'self'"
-    body = filled("site_playground.html", pictures=pictures, protocols=protocols, numbers=numbers)
+    policy = (
+        f"; script-src 'self' '{script_hash()}'; worker-src 'self'; connect-src 'self'"
+    )
+    body = filled(
+        "site_playground.html", pictures=pictures, protocols=protocols, numbers=numbers
+    )
     return page("A Kafka cluster to play with", body, policy=policy)
 
 
 def front() -> str:
     items = [
-        f'<li><a href="{LESSONS}/{lesson.path.stem}.html">{escape(gallery.title(lesson))}</a></li>'
+        f'<li><a href="{LESSONS}/{lesson.path.stem}.html">'
+        f"{escape(gallery.title(lesson))}</a></li>"
         for lesson in contents().values()
     ]
     chosen = {
@@ -116,26 +163,42 @@ def front() -> str:
         "playground.html": "play with a cluster",
         f"{GALLERY}/index.html": "watch the pictures",
     }
-    buttons = [f'<a class="go" href="{path}">{words}</a>' for path, words in chosen.items()]
+    buttons = [
+        f'<a class="go" href="{path}">{words}</a>' for path, words in chosen.items()
+    ]
     buttons[0] = buttons[0].replace("go", "go first", 1)
-    return filled("site_front.html", open="\n".join(buttons), lessons="\n".join(items), python=pythons())
+    return filled(
+        "site_front.html",
+        open="\n".join(buttons),
+        lessons="\n".join(items),
+        python=pythons(),
+    )
 
 
 def pythons() -> str:
     """ "3.11 to 3.13", as pyproject.toml has it."""
     text = (NOTEBOOKS.parent / "pyproject.toml").read_text(encoding="utf-8")
-    oldest, after = re.search(r'requires-python = ">=3\.(\d+),<3\.(\d+)"', text).groups()  # type: ignore[union-attr]
+    oldest, after = re.search(
+        r'requires-python = ">=3\.(\d+),<3\.(\d+)"', text
+    ).groups()  # type: ignore[union-attr]
     return f"3.{oldest} to 3.{int(after) - 1}"
 
 
 def lesson_page(lesson: Contents, site: Path, live: bool) -> str:
     """live: it runs in a tab, too."""
-    link = f'<p><a class="go first" href="../{RUNS}{lesson.path.name}">run this lesson in a tab</a></p>' if live else ""
+    link = (
+        f'<p><a class="go first" href="../{RUNS}{lesson.path.name}">run this lesson in'
+        " a tab</a></p>"
+        if live
+        else ""
+    )
     return page(gallery.title(lesson), link + read(lesson, site), up="../")
 
 
 def read(lesson: Contents, site: Path) -> str:
-    """A lesson to read, with the outputs that it is stored with; where it has a picture, that of the gallery plays."""
+    """A lesson to read, with the outputs that it is stored with; where it has a
+    picture, that of the gallery plays.
+    """
     import nbformat
     from nbconvert.exporters import HTMLExporter
 
@@ -145,18 +208,27 @@ def read(lesson: Contents, site: Path) -> str:
             cell.source = linked(cell.source)
         elif (site / GALLERY / f"{lesson.number}-{cell.id}.html").exists():
             source = f"../{GALLERY}/{lesson.number}-{cell.id}.html#{gallery.NAV_ID}"
-            html = f'<iframe src="{source}" title="a picture that plays" loading="lazy"></iframe>'
+            html = (
+                f'<iframe src="{source}" title="a picture that plays"'
+                ' loading="lazy"></iframe>'
+            )
             cell.outputs = [nbformat.v4.new_output("display_data", {"text/html": html})]
-    exporter = HTMLExporter(template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True)
+    exporter = HTMLExporter(
+        template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True
+    )
     return str(exporter.from_notebook_node(notebook)[0])
 
 
 def linked(markdown: str) -> str:
     """What links to files of the project links to pages of the site."""
-    markdown = markdown.replace(site_address.links(site_address.address())["notebooks/00_start_here.ipynb"],
-                                f"](../{site_address.PAGE})")  # fmt: skip
+    markdown = markdown.replace(
+        site_address.links(site_address.address())["notebooks/00_start_here.ipynb"],
+        f"](../{site_address.PAGE})",
+    )
     markdown = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.html)", markdown)
-    return markdown.replace("](../notebooks/glossary.md", "](../glossary.html").replace("](../notebooks/", "](../")
+    return markdown.replace("](../notebooks/glossary.md", "](../glossary.html").replace(
+        "](../notebooks/", "](../"
+    )
 
 
 def from_markdown(text: str) -> str:

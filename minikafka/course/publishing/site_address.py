@@ -1,5 +1,5 @@
-"""Where the site is: `site` in pyproject.toml's [tool.minikafka], a web address or a folder of the project. The README
-and lesson 00 link to it.
+"""Where the site is: `site` in pyproject.toml's [tool.minikafka], a web address or a
+folder of the project. The README and lesson 00 link to it.
 
     python -m minikafka.course.publishing.site_address https://example.org/kafka/    sets all three
 """
@@ -33,9 +33,15 @@ def links(base: str) -> dict[str, str]:
 def move(base: str, project: Path = PROJECT) -> None:
     """The site is somewhere else now."""
     base = base.rstrip("/") + "/"
-    for (name, old), new in zip(links(address(project)).items(), links(base).values(), strict=True):
+    for (name, old), new in zip(
+        links(address(project)).items(), links(base).values(), strict=True
+    ):
         path = project / name
-        path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8", newline="\n")
+        path.write_text(
+            path.read_text(encoding="utf-8").replace(old, new),
+            encoding="utf-8",
+            newline="\n",
+        )
 
 
 if __name__ == "__main__":

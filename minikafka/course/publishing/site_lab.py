@@ -1,7 +1,9 @@
-"""The course in a tab: JupyterLite, whose kernel is Python in a web worker, with the lessons of the simulated cluster.
+"""The course in a tab: JupyterLite, whose kernel is Python in a web worker, with the
+lessons of the simulated cluster.
 
-JupyterLite comes from PyPI into an environment of its own in .cache/site, with the wheels that its kernel imports. All
-of these stand in one lock file beside Pyodide, so the kernel asks no package index for anything.
+JupyterLite comes from PyPI into an environment of its own in .cache/site, with the
+wheels that its kernel imports. All of these stand in one lock file beside Pyodide, so
+the kernel asks no package index for anything.
 """
 
 import hashlib
@@ -23,38 +25,81 @@ from minikafka.course.publishing import site_python
 
 VERSION = "0.8.6"
 REQUIREMENTS = (
-    f"jupyterlite-core=={VERSION}", f"jupyterlite-pyodide-kernel=={VERSION}", "jupyter-server==2.21.1",
-    "jupyterlab-widgets==3.0.17", "jupyterlab-server==2.28.1",
-)  # fmt: skip
-ENVIRONMENT, WHEELS = site_python.CACHE / f"jupyterlite-{VERSION}", site_python.CACHE / "wheels"
+    f"jupyterlite-core=={VERSION}",
+    f"jupyterlite-pyodide-kernel=={VERSION}",
+    "jupyter-server==2.21.1",
+    "jupyterlab-widgets==3.0.17",
+    "jupyterlab-server==2.28.1",
+)
+ENVIRONMENT, WHEELS = (
+    site_python.CACHE / f"jupyterlite-{VERSION}",
+    site_python.CACHE / "wheels",
+)
 KERNEL = "@jupyterlite/pyodide-kernel-extension"
 NEITHER_TCP_NOR_JAVA = [f"{number:02}" for number in range(16)]
-NEEDS_MORE = {"nbval-ignore-output", "tcp"}  # a cell for real clients: its output differs each time, or doesn't
-INSTEAD = "# This cell needs TCP or Java, which a browser's tab has not. It prints what it showed on another machine:"
+# a cell for real clients: its output differs each time, or doesn't
+NEEDS_MORE = {"nbval-ignore-output", "tcp"}
+INSTEAD = (
+    "# This cell needs TCP or Java, which a browser's tab has not. It prints what it"
+    " showed on another machine:"
+)
 
 
 def build(site: Path, lessons: Iterable[Contents]) -> list[str]:
-    """JupyterLite in site/lab, with these lessons as far as a tab can run them. Returns the files' names."""
+    """JupyterLite in site/lab, with these lessons as far as a tab can run them. Returns
+    the files' names.
+    """
     source = site_python.CACHE / "lab"
     shutil.rmtree(source, ignore_errors=True)
     chosen = [lesson for lesson in lessons if lesson.number in NEITHER_TCP_NOR_JAVA]
     shutil.copytree(NOTEBOOKS / "pictures", source / "files" / "notebooks" / "pictures")
     shutil.copy(NOTEBOOKS / "glossary.md", source / "files" / "notebooks")
     for lesson in chosen:
-        (source / "files" / lesson.path.name).write_text(without_tcp(lesson), encoding="utf-8")
+        (source / "files" / lesson.path.name).write_text(
+            without_tcp(lesson), encoding="utf-8"
+        )
     fetch()
     names = lock(site)
-    # The kernel takes this one from the site of JupyterLite on, and the next one from its page on.
+    # The kernel takes this one from the site of JupyterLite on, and the next one from
+    # its page on.
     options = {"lockFileURL": "../python/lab-lock.json", "packages": names}
-    settings = {"pyodideUrl": "../../python/pyodide.mjs", "disablePyPIFallback": True, "loadPyodideOptions": options}
-    config = {"appName": "minikafka", "exposeAppInBrowser": True, "litePluginSettings": {f"{KERNEL}:kernel": settings}}
+    settings = {
+        "pyodideUrl": "../../python/pyodide.mjs",
+        "disablePyPIFallback": True,
+        "loadPyodideOptions": options,
+    }
+    config = {
+        "appName": "minikafka",
+        "exposeAppInBrowser": True,
+        "litePluginSettings": {f"{KERNEL}:kernel": settings},
+    }
     text = json.dumps({"jupyter-lite-schema-version": 0, "jupyter-config-data": config})
     (source / "jupyter-lite.json").write_text(text, encoding="utf-8")
     # It keeps here what it has done, and would leave our settings out of the next site.
     (site_python.CACHE / ".jupyterlite.doit.db").unlink(missing_ok=True)
-    command = [python(), "-m", "jupyterlite_core", "build", "--lite-dir", source, "--contents", "files"]
-    command += ["--output-dir", site / "lab", "--apps", "notebooks", "--apps", "lab", "--no-sourcemaps"]
-    run([*command, "--no-unused-shared-packages", "--no-libarchive", "--force"], "JupyterLite could not be built")
+    command = [
+        python(),
+        "-m",
+        "jupyterlite_core",
+        "build",
+        "--lite-dir",
+        source,
+        "--contents",
+        "files",
+    ]
+    command += [
+        "--output-dir",
+        site / "lab",
+        "--apps",
+        "notebooks",
+        "--apps",
+        "lab",
+        "--no-sourcemaps",
+    ]
+    run(
+        [*command, "--no-unused-shared-packages", "--no-libarchive", "--force"],
+        "JupyterLite could not be built",
+    )
     return [lesson.path.name for lesson in chosen]
 
 
@@ -64,7 +109,9 @@ def without_tcp(lesson: Contents) -> str:
 
     notebook: Any = nbformat.read(lesson.path, as_version=4)
     for cell in notebook.cells:
-        if cell.cell_type == "code" and NEEDS_MORE.intersection(cell.metadata.get("tags", [])):
+        if cell.cell_type == "code" and NEEDS_MORE.intersection(
+            cell.metadata.get("tags", [])
+        ):
             shown = "".join(output.get("text", "") for output in cell.outputs)
             code = "\n".join(f"# {line}".rstrip() for line in cell.source.splitlines())
             cell.source = f"{INSTEAD}\nprint({shown.rstrip()!r})\n\n{code}"
@@ -73,39 +120,73 @@ def without_tcp(lesson: Contents) -> str:
 
 def fetch() -> None:
     """The environment and the wheels, once."""
-    wanted = "\n".join(REQUIREMENTS) + files(__package__).joinpath("site_wheels.txt").read_text(encoding="utf-8")
+    wanted = "\n".join(REQUIREMENTS) + files(__package__).joinpath(
+        "site_wheels.txt"
+    ).read_text(encoding="utf-8")
     stamp = ENVIRONMENT / "minikafka-installed.txt"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
-    run([sys.executable, "-m", "venv", "--clear", ENVIRONMENT], "an environment for JupyterLite could not be made")
+    run(
+        [sys.executable, "-m", "venv", "--clear", ENVIRONMENT],
+        "an environment for JupyterLite could not be made",
+    )
     pip = [python(), "-m", "pip", "--disable-pip-version-check", "--quiet"]
     run([*pip, "install", *REQUIREMENTS], "JupyterLite could not be installed")
-    pure = ["--no-deps", "--only-binary=:all:", "--python-version=3.14", "--require-hashes", "--dest", WHEELS]
+    pure = [
+        "--no-deps",
+        "--only-binary=:all:",
+        "--python-version=3.14",
+        "--require-hashes",
+        "--dest",
+        WHEELS,
+    ]
     listed = str(files(__package__).joinpath("site_wheels.txt"))
-    run([*pip, "download", *pure, "-r", listed], "the kernel's packages could not be fetched")
+    run(
+        [*pip, "download", *pure, "-r", listed],
+        "the kernel's packages could not be fetched",
+    )
     stamp.write_text(wanted, encoding="utf-8")
 
 
 def lock(site: Path) -> list[str]:
-    """Every wheel beside Pyodide, and the lock file that names them; returns the packages' names."""
+    """Every wheel beside Pyodide, and the lock file that names them; returns the
+    packages' names.
+    """
     python_folder = site / "python"
-    kernels = ENVIRONMENT / "share" / "jupyter" / "labextensions" / KERNEL / "static" / "pypi"
+    kernels = (
+        ENVIRONMENT / "share" / "jupyter" / "labextensions" / KERNEL / "static" / "pypi"
+    )
     older = "widgetsnbextension-3"  # for ipywidgets 7
-    wheels = [*WHEELS.glob("*.whl"), *(path for path in kernels.glob("*.whl") if not path.name.startswith(older))]
+    wheels = [
+        *WHEELS.glob("*.whl"),
+        *(path for path in kernels.glob("*.whl") if not path.name.startswith(older)),
+    ]
     for wheel in wheels:
         (python_folder / wheel.name).write_bytes(wheel.read_bytes())
-    named = [python_folder / path.name for path in wheels] + [python_folder / site_python.WHEEL]
-    listed = json.loads((python_folder / "pyodide-lock.json").read_text(encoding="utf-8"))
-    listed["packages"] = {entry["name"]: entry for entry in map(entry_of, sorted(named))}
+    named = [python_folder / path.name for path in wheels] + [
+        python_folder / site_python.WHEEL
+    ]
+    listed = json.loads(
+        (python_folder / "pyodide-lock.json").read_text(encoding="utf-8")
+    )
+    listed["packages"] = {
+        entry["name"]: entry for entry in map(entry_of, sorted(named))
+    }
     (python_folder / "lab-lock.json").write_text(json.dumps(listed), encoding="utf-8")
     return list(listed["packages"])
 
 
 def entry_of(wheel: Path) -> dict[str, Any]:
-    """One wheel in the words of Pyodide's lock file. All are loaded together, so none names what it depends on."""
+    """One wheel in the words of Pyodide's lock file. All are loaded together, so none
+    names what it depends on.
+    """
     name, version = wheel.name.split("-")[:2]
     with zipfile.ZipFile(wheel) as archive:
-        tops = {path.split("/")[0].removesuffix(".py") for path in archive.namelist() if path.endswith(".py")}
+        tops = {
+            path.split("/")[0].removesuffix(".py")
+            for path in archive.namelist()
+            if path.endswith(".py")
+        }
     return {
         "name": name.replace("_", "-").lower(),
         "version": version,
@@ -120,11 +201,19 @@ def entry_of(wheel: Path) -> dict[str, Any]:
 
 
 def python() -> Path:
-    return ENVIRONMENT / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    return ENVIRONMENT / (
+        "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
+    )
 
 
 def run(command: list[Any], what: str) -> None:
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    done = subprocess.run(list(map(str, command)), cwd=site_python.CACHE, text=True, check=False, **pipes)  # type: ignore[call-overload]
+    pipes = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+    }
+    done = subprocess.run(
+        list(map(str, command)), cwd=site_python.CACHE, text=True, check=False, **pipes
+    )  # type: ignore[call-overload]
     if done.returncode:
         raise Problem(f"{what}:\n{done.stdout.strip()[-1500:]}")

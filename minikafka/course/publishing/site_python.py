@@ -1,4 +1,5 @@
-"""What runs Python in a browser's tab: Pyodide (CPython in WebAssembly), and minikafka as a wheel.
+"""What runs Python in a browser's tab: Pyodide (CPython in WebAssembly), and minikafka
+as a wheel.
 
 Pyodide comes from npm, once, and is kept in .cache/site.
 """
@@ -19,10 +20,19 @@ ROOT = NOTEBOOKS.parent
 CACHE = ROOT / ".cache" / "site"
 PYODIDE = "314.0.6"  # the one that jupyterlite-pyodide-kernel is made for
 SHA256 = "d78ac549b28a2a58600cd06f44e017024151775f8c6b2d73fab1475400d38ea2"
-FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+FILES = (
+    "pyodide.mjs",
+    "pyodide.asm.mjs",
+    "pyodide.asm.wasm",
+    "python_stdlib.zip",
+    "pyodide-lock.json",
+)
 WHEEL = "minikafka-0.1.0-py3-none-any.whl"
 METADATA = "Metadata-Version: 2.1\nName: minikafka\nVersion: 0.1.0\n"
-TAGS = "Wheel-Version: 1.0\nGenerator: minikafka site\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+TAGS = (
+    "Wheel-Version: 1.0\nGenerator: minikafka site\nRoot-Is-Purelib: true\nTag:"
+    " py3-none-any\n"
+)
 WHEN = (2020, 1, 1, 0, 0, 0)  # the same bytes from the same files
 
 
@@ -44,23 +54,42 @@ def pyodide() -> Path:
     if not path.exists():
         npm = shutil.which("npm")
         if npm is None:
-            raise Problem("npm fetches Pyodide for the site, and is not here (Debian: sudo apt install npm)")
+            raise Problem(
+                "npm fetches Pyodide for the site, and is not here (Debian: sudo apt"
+                " install npm)"
+            )
         CACHE.mkdir(parents=True, exist_ok=True)
         command = [npm, "pack", f"pyodide@{PYODIDE}", "--pack-destination", str(CACHE)]
-        done = subprocess.run(command, cwd=CACHE, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command,
+            cwd=CACHE,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             raise Problem(f"npm could not fetch Pyodide: {done.stderr.strip()[-300:]}")
     if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256:
-        raise Problem(f"{path} is not Pyodide {PYODIDE} as it was published: remove it, and start again")
+        raise Problem(
+            f"{path} is not Pyodide {PYODIDE} as it was published: remove it, and start"
+            " again"
+        )
     return path
 
 
 def wheel(path: Path) -> None:
-    """The package, and the lessons' checks and data where it looks for them: beside it."""
+    """The package, and the lessons' checks and data where it looks for them: beside
+    it.
+    """
     info = f"minikafka-{WHEEL.split('-')[1]}.dist-info"
     texts = {f"{info}/METADATA": METADATA.encode(), f"{info}/WHEEL": TAGS.encode()}
-    texts |= {found.relative_to(ROOT).as_posix(): found.read_bytes() for found in shipped()}
-    texts[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [*texts, f"{info}/RECORD"]).encode()
+    texts |= {
+        found.relative_to(ROOT).as_posix(): found.read_bytes() for found in shipped()
+    }
+    texts[f"{info}/RECORD"] = "".join(
+        f"{name},,\n" for name in [*texts, f"{info}/RECORD"]
+    ).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in texts.items():
             archive.writestr(zipfile.ZipInfo(name, WHEN), data, zipfile.ZIP_DEFLATED)
@@ -70,5 +99,7 @@ def shipped() -> Iterator[Path]:
     """Our files that Python in the browser reads."""
     of_package = ("py", "csv", "js", "css", "html", "svg", "txt")
     for folder, kinds in (("minikafka", of_package), ("notebooks", ("py", "toml"))):
-        yield from sorted(path for kind in kinds for path in (ROOT / folder).rglob(f"*.{kind}"))
+        yield from sorted(
+            path for kind in kinds for path in (ROOT / folder).rglob(f"*.{kind}")
+        )
     yield from sorted(NOTEBOOKS.glob("*.ipynb"))

@@ -1,8 +1,9 @@
-"""The picture at the top of a lesson, and of the README: SVG files in notebooks/pictures, made here and tested to be
-current.
+"""The picture at the top of a lesson, and of the README: SVG files in
+notebooks/pictures, made here and tested to be current.
 
-A lesson's says what the lesson is about to someone who only reads, and gives none of its predictions away.
-`python -m minikafka.course.publishing.title_pictures` writes them all.
+A lesson's says what the lesson is about to someone who only reads, and gives none of
+its predictions away. `python -m minikafka.course.publishing.title_pictures` writes them
+all.
 """
 
 from bisect import bisect_right
@@ -32,46 +33,85 @@ PICTURES = NOTEBOOKS / "pictures"
 
 def hero() -> str:
     """The README's: a consumer joins, and two protocols go on side by side."""
-    traces = [demo.rebalance(protocol, "C joins", seed=7) for protocol in ("range", "cooperative-sticky")]
+    traces = [
+        demo.rebalance(protocol, "C joins", seed=7)
+        for protocol in ("range", "cooperative-sticky")
+    ]
     names = ("eager", "cooperative")
-    beside = picture("rebalance", traces[0], beside=traces[1], names=names, since_ms=demo.SINCE_MS)
+    beside = picture(
+        "rebalance", traces[0], beside=traces[1], names=names, since_ms=demo.SINCE_MS
+    )
     title = "Consumer C joins the group: who reads each partition meanwhile?"
     return moving(beside, title, seconds=6, frames=40, since_ms=6000)
 
 
-def moving(shown: Picture, title: str, seconds: float, frames: int, since_ms: float) -> str:
-    """A moving SVG file's text: so many moments, even in virtual time from since_ms on, and the end held."""
+def moving(
+    shown: Picture, title: str, seconds: float, frames: int, since_ms: float
+) -> str:
+    """A moving SVG file's text: so many moments, even in virtual time from since_ms on,
+    and the end held.
+    """
     times = [scene["at"] for scene in shown.scenes]
-    moments = [since_ms + (times[-1] - since_ms) * number / (frames - 1) for number in range(frames)]
-    steps = [max(bisect_right(times, ms) - 1, 0) for ms in moments] + [len(times) - 1] * (frames // 5)
+    moments = [
+        since_ms + (times[-1] - since_ms) * number / (frames - 1)
+        for number in range(frames)
+    ]
+    steps = [max(bisect_right(times, ms) - 1, 0) for ms in moments] + [
+        len(times) - 1
+    ] * (frames // 5)
     drawn = [shown.drawings(WIDE)[step] for step in steps]
-    return _loop(drawn, title=title, alt=f"{shown.summary(shown.scenes[-1])}.", seconds=seconds)
+    return _loop(
+        drawn, title=title, alt=f"{shown.summary(shown.scenes[-1])}.", seconds=seconds
+    )
 
 
 def _loop(frames: Sequence[Drawing], *, title: str, alt: str, seconds: float) -> str:
-    """Several steps as one SVG file that goes round and round: no script, so that a README can show it. Each state of a
-    shape is there once, and a CSS animation shows it while its frames last; who wants no motion sees the last frame.
+    """Several steps as one SVG file that goes round and round: no script, so that a
+    README can show it. Each state of a shape is there once, and a CSS animation shows
+    it while its frames last; who wants no motion sees the last frame.
     """
-    spans: list[tuple[int, int, str]] = []  # first frame, the one behind the last, element
+    # first frame, the one behind the last, element
+    spans: list[tuple[int, int, str]] = []
     for key in dict.fromkeys(key for frame in frames for key in frame.shapes):
         begun, before = 0, ""
-        for number, now in enumerate([*(svg.in_light(key, f) if key in f.shapes else "" for f in frames), None]):
+        for number, now in enumerate(
+            [*(svg.in_light(key, f) if key in f.shapes else "" for f in frames), None]
+        ):
             if now != before:
                 spans += [(begun, number, before)] if before else []
                 begun, before = number, now or ""
     rules, count = [], len(frames)
-    for begin, end in sorted({(begin, end) for begin, end, _ in spans if end - begin < count}):
-        shown = [(0, 0 if begin else 1), *([(begin, 1)] if begin else []), *([(end, 0)] if end < count else [])]
-        steps = "".join(f"{100 * at / count:.2f}%{{opacity:{opacity}}}" for at, opacity in shown)
-        rules.append(f"@keyframes f{begin}-{end}{{{steps}}}.f{begin}-{end}{{opacity:{int(end == count)};"
-                     f"animation:f{begin}-{end} {seconds}s step-end infinite}}")  # fmt: skip
+    for begin, end in sorted(
+        {(begin, end) for begin, end, _ in spans if end - begin < count}
+    ):
+        shown = [
+            (0, 0 if begin else 1),
+            *([(begin, 1)] if begin else []),
+            *([(end, 0)] if end < count else []),
+        ]
+        steps = "".join(
+            f"{100 * at / count:.2f}%{{opacity:{opacity}}}" for at, opacity in shown
+        )
+        rules.append(
+            f"@keyframes f{begin}-{end}{{{steps}}}"
+            f".f{begin}-{end}{{opacity:{int(end == count)};"
+            f"animation:f{begin}-{end} {seconds}s step-end infinite}}"
+        )
     shapes = [
-        f'<g class="f{begin}-{end}">{element}</g>' if end - begin < count else element for begin, end, element in spans
+        f'<g class="f{begin}-{end}">{element}</g>' if end - begin < count else element
+        for begin, end, element in spans
     ]
     header = Drawing(frames[0].width)
     header.text("title", svg.MARGIN, 24, title, bold=True, size=16)
     rules.append("@media (prefers-reduced-motion:reduce){g{animation:none!important}}")
-    return svg.file(header, shapes, 42, max(frame.bottom for frame in frames) + 54, alt, "".join(rules))
+    return svg.file(
+        header,
+        shapes,
+        42,
+        max(frame.bottom for frame in frames) + 54,
+        alt,
+        "".join(rules),
+    )
 
 
 def start_here() -> str:
@@ -89,10 +129,16 @@ def the_log() -> str:
     cluster = Cluster(seed=1)
     cluster.create_topic("orders", partitions=1, configs={"segment.ms": 5000})
     shop = cluster.producer(client_id="shop")
-    billing = cluster.consumer("orders", auto_offset_reset="earliest", client_id="billing")
+    billing = cluster.consumer(
+        "orders", auto_offset_reset="earliest", client_id="billing"
+    )
     audit = cluster.consumer("orders", auto_offset_reset="earliest", client_id="audit")
     for number in range(14):
-        shop.send("orders", key=("alice", "bob", "carol")[number * 5 % 3], value=f"order {number}")
+        shop.send(
+            "orders",
+            key=("alice", "bob", "carol")[number * 5 % 3],
+            value=f"order {number}",
+        )
         cluster.run(seconds=1)
         if number == 7:
             billing.poll(timeout_ms=100)
@@ -122,13 +168,19 @@ def producers() -> str:
         shop.send("orders", key="alice", value=f"order {number}")
         cluster.run_ms(2)
     played = cluster.play("pipeline")
-    busy = next(scene for scene in played.scenes if scene["space"]["buffer"] and on_its_way(scene["space"]))
+    busy = next(
+        scene
+        for scene in played.scenes
+        if scene["space"]["buffer"] and on_its_way(scene["space"])
+    )
     return played.svg(busy["step"])
 
 
 def on_its_way(space: dict[str, Any]) -> bool:
     """Whether the log has records already, and more are on their way."""
-    return space["logs"][0]["end"] > 0 and any(request["state"] == "on its way" for request in space["in_flight"])
+    return space["logs"][0]["end"] > 0 and any(
+        request["state"] == "on its way" for request in space["in_flight"]
+    )
 
 
 def offsets_and_delivery() -> str:
@@ -140,7 +192,11 @@ def offsets_and_delivery() -> str:
         shop.send("orders", key=f"o-{number}", value="20 euros")
         cluster.run(seconds=1)
     billing = cluster.consumer(
-        "orders", group_id="billing", client_id="billing", auto_offset_reset="earliest", enable_auto_commit=False
+        "orders",
+        group_id="billing",
+        client_id="billing",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
     )
     payments = cluster.table("payments")
     for _ in range(3):
@@ -156,13 +212,19 @@ def consumer_groups() -> str:
     cluster.create_topic("orders", partitions=4)
     shop = cluster.producer(client_id="shop")
     for name in "ABC":
-        consumer = cluster.consumer("orders", group_id="billing", client_id=f"consumer {name}")
+        consumer = cluster.consumer(
+            "orders", group_id="billing", client_id=f"consumer {name}"
+        )
         cluster.start(list, consumer)
     for number in range(12):
         shop.send("orders", key=f"o-{number}", value="20 euros", partition=number % 4)
         cluster.run(seconds=0.5)
     picture = cluster.play("rebalance")
-    waiting = [scene for scene in picture.scenes if scene["space"]["state"] == "PreparingRebalance"]
+    waiting = [
+        scene
+        for scene in picture.scenes
+        if scene["space"]["state"] == "PreparingRebalance"
+    ]
     return picture.svg(waiting[-1]["step"])
 
 
@@ -172,7 +234,9 @@ def rebalancing() -> str:
     cluster.create_topic("orders", partitions=6)
     shop = cluster.producer(client_id="shop")
     for name in "ABC":
-        cluster.start(list, cluster.consumer("orders", group_id="billing", client_id=name))
+        cluster.start(
+            list, cluster.consumer("orders", group_id="billing", client_id=name)
+        )
     cluster.run(seconds=8)
     for number in range(12):
         shop.send("orders", partition=number % 6, value=f"order {number}")
@@ -180,7 +244,11 @@ def rebalancing() -> str:
     cluster.start(list, cluster.consumer("orders", group_id="billing", client_id="D"))
     cluster.run(seconds=1)
     played = cluster.play("rebalance", since_ms=8_000)
-    asks = next(scene for scene in played.scenes if any(each["name"] == "D" for each in scene["space"]["members"]))
+    asks = next(
+        scene
+        for scene in played.scenes
+        if any(each["name"] == "D" for each in scene["space"]["members"])
+    )
     return played.svg(asks["step"])
 
 
@@ -203,13 +271,19 @@ def lag_and_capacity() -> str:
 def event_time_and_watermark() -> str:
     """Lesson 18: three micro-batches, and in the third an order of the first window."""
     played = lesson_18_event_time.RECORDED.play()
-    return played.svg(next(scene["step"] for scene in played.scenes if len(scene["space"]["rows"]) == 3))
+    return played.svg(
+        next(
+            scene["step"] for scene in played.scenes if len(scene["space"]["rows"]) == 3
+        )
+    )
 
 
 def sinks_and_failure() -> str:
     """Lesson 19: micro-batch 1 is in the sink, and the query dies before its commit."""
     played = lesson_19_checkpoints.RECORDED.play()
-    return played.svg(next(scene["step"] for scene in played.scenes if scene["kind"] == "QueryDied"))
+    return played.svg(
+        next(scene["step"] for scene in played.scenes if scene["kind"] == "QueryDied")
+    )
 
 
 HOOKS = {

@@ -1,9 +1,11 @@
-"""Who is on the stage of the rebalance, and what is known of the group at one moment, and since when.
+"""Who is on the stage of the rebalance, and what is known of the group at one moment,
+and since when.
 
-A consumer that was restarted comes back with a new member id and is the same actor, unless the coordinator still
-holds the old id as a member: then there are two, and the newer one carries a mark (A'). A partition is read while one
-member that holds it lives and is in the group. What coordinators tell is enough to know that; where the members tell
-too (a simulation), their word counts for when they begin and stop.
+A consumer that was restarted comes back with a new member id and is the same actor,
+unless the coordinator still holds the old id as a member: then there are two, and the
+newer one carries a mark (A'). A partition is read while one member that holds it lives
+and is in the group. What coordinators tell is enough to know that; where the members
+tell too (a simulation), their word counts for when they begin and stop.
 """
 
 from collections import Counter
@@ -33,13 +35,20 @@ PHASES = {  # a group's state: in plain words, in short ones, and its fill
 }
 SILENT = ("frozen", "cut off")  # in no position to know that it is out
 Span = tuple[int, list[str], str, int | None]
-AWAY = {"frozen": "frozen: no heartbeat", "crashed": "crashed: it says nothing", "closed": "has left",
-        "left": "has left", "cut off": "cut off: hears nothing"}  # fmt: skip
+AWAY = {
+    "frozen": "frozen: no heartbeat",
+    "crashed": "crashed: it says nothing",
+    "closed": "has left",
+    "left": "has left",
+    "cut off": "cut off: hears nothing",
+}
 
 
 @dataclass(frozen=True)
 class Actor:
-    """number: gives colour (six of them) and pattern (0 none, then one more each time colours repeat)."""
+    """number: gives colour (six of them) and pattern (0 none, then one more each time
+    colours repeat).
+    """
 
     name: str
     letter: str
@@ -65,8 +74,9 @@ def actors_of(told: dict[str, Any]) -> dict[str, Actor]:
 
 @dataclass(frozen=True)
 class Cast:
-    """members: member id -> actor. clients_speak: the trace holds what members did, not only what brokers saw. keeps:
-    members were seen to keep partitions through a rebalance.
+    """members: member id -> actor. clients_speak: the trace holds what members did, not
+    only what brokers saw. keeps: members were seen to keep partitions through a
+    rebalance.
     """
 
     group: str
@@ -81,7 +91,9 @@ class Cast:
 
     @cached_property
     def short(self) -> dict[str | None, str]:
-        """Topic -> what stands before a partition's number: P, or a letter of each of several topics."""
+        """Topic -> what stands before a partition's number: P, or a letter of each of
+        several topics.
+        """
         names = list(dict.fromkeys(topic for topic, _ in self.parts))
         return {names[0]: "P"} if len(names) == 1 else letters(names)
 
@@ -89,32 +101,54 @@ class Cast:
         return f"{self.short.get(part[0], part[0])}{part[1]}"
 
     def to_json(self) -> dict[str, Any]:
-        """What the picture shows of it. legend: the topics' letters, where there are several."""
+        """What the picture shows of it. legend: the topics' letters, where there are
+        several.
+        """
         return picked(self, "group", "kind", "keeps") | {
             "topics": " and ".join(dict.fromkeys(topic for topic, _ in self.parts)),
             "partitions": [self.label(part) for part in self.parts],
             "left_out": self.left_out,
-            "legend": legend(self.short).removeprefix("keys: ") if len(self.short) > 1 else "",
+            "legend": (
+                legend(self.short).removeprefix("keys: ") if len(self.short) > 1 else ""
+            ),
             "actors": [asdict(actor) for actor in self.actors],
         }
 
 
-def cast(trace: Sequence[Event], group: str | None, topic: str | None, partitions: Sequence[int] | None) -> Cast:
-    """The busiest group unless one is named; the partitions it was ever given, or all of the topic it reads."""
-    groups = Counter(event.detail["group"] for event in trace if event.kind in ("MemberJoined", "RebalanceStarted"))
+def cast(
+    trace: Sequence[Event],
+    group: str | None,
+    topic: str | None,
+    partitions: Sequence[int] | None,
+) -> Cast:
+    """The busiest group unless one is named; the partitions it was ever given, or all
+    of the topic it reads.
+    """
+    groups = Counter(
+        event.detail["group"]
+        for event in trace
+        if event.kind in ("MemberJoined", "RebalanceStarted")
+    )
     group = group or max(sorted(groups), key=lambda name: groups[name], default="")
     mine = [event for event in trace if event.detail.get("group") == group]
     members = _members(mine)
     names = list(dict.fromkeys(members.values()))
-    by_letter = sorted(_letters(names).items(), key=lambda pair: (len(pair[1]), pair[1]))
+    by_letter = sorted(
+        _letters(names).items(), key=lambda pair: (len(pair[1]), pair[1])
+    )
     order = [letter for _, letter in by_letter]
-    number = {each: actor_number(each.rstrip("'"), order) + COLOURS * each.count("'") for each in order}
+    number = {
+        each: actor_number(each.rstrip("'"), order) + COLOURS * each.count("'")
+        for each in order
+    }
     actors = [Actor(name, letter, number[letter]) for name, letter in by_letter]
     found = {actor.name: actor for actor in actors}
     parts = _parts(trace, mine, topic)
     if partitions is not None:
         parts = [part for part in parts if part[1] in partitions]
-    speak = any(event.kind in ("PartitionsAssigned", "PartitionsRevoked") for event in mine)
+    speak = any(
+        event.kind in ("PartitionsAssigned", "PartitionsRevoked") for event in mine
+    )
     return Cast(
         group,
         parts[:MOST_PARTITIONS],
@@ -122,9 +156,16 @@ def cast(trace: Sequence[Event], group: str | None, topic: str | None, partition
         actors,
         {member: found[name] for member, name in members.items()},
         speak,
-        "consumer" if any(event.kind == "MemberReconciled" for event in mine) else "classic",
+        (
+            "consumer"
+            if any(event.kind == "MemberReconciled" for event in mine)
+            else "classic"
+        ),
         any(event.kind == "GroupStateChanged" for event in mine),
-        any(event.kind == "PartitionsRevoked" and event.detail["owned"] for event in mine),
+        any(
+            event.kind == "PartitionsRevoked" and event.detail["owned"]
+            for event in mine
+        ),
     )
 
 
@@ -140,31 +181,59 @@ def _members(mine: Sequence[Event]) -> dict[str, str]:
             names[member] = client if not same else f"{client} ({len(same) + 1})"
             same.append(member)
         elif event.kind == "MemberLeft":
-            living = {client: [each for each in same if each != member] for client, same in living.items()}
+            living = {
+                client: [each for each in same if each != member]
+                for client, same in living.items()
+            }
     return names
 
 
-def _parts(trace: Sequence[Event], mine: Sequence[Event], topic: str | None) -> list[Part]:
-    made = [event.detail["assignment"].values() for event in mine if event.kind == "AssignmentMade"]
-    assigned = {(name, number) for shares in made for parts in shares for name, number in parts}
-    topics = {topic} if topic else {name for name, _ in assigned} or {busiest_topic(trace)}
-    sizes = [event.detail for event in trace if event.kind in ("TopicCreated", "PartitionsCreated")]
+def _parts(
+    trace: Sequence[Event], mine: Sequence[Event], topic: str | None
+) -> list[Part]:
+    made = [
+        event.detail["assignment"].values()
+        for event in mine
+        if event.kind == "AssignmentMade"
+    ]
+    assigned = {
+        (name, number) for shares in made for parts in shares for name, number in parts
+    }
+    topics = (
+        {topic} if topic else {name for name, _ in assigned} or {busiest_topic(trace)}
+    )
+    sizes = [
+        event.detail
+        for event in trace
+        if event.kind in ("TopicCreated", "PartitionsCreated")
+    ]
     there = {(d["topic"], number) for d in sizes for number in range(d["partitions"])}
     return sorted(part for part in assigned | there if part[0] in topics)
 
 
 def _letters(names: Sequence[str]) -> dict[str, str]:
-    """A letter each: the one a name ends with ("consumer b" is B) where that tells them all apart, else in order."""
-    ends = [name.split(" (")[0].replace("-", " ").split(" ")[-1].upper() for name in names]
+    """A letter each: the one a name ends with ("consumer b" is B) where that tells them
+    all apart, else in order.
+    """
+    ends = [
+        name.split(" (")[0].replace("-", " ").split(" ")[-1].upper() for name in names
+    ]
     if all(end in ALPHABET and len(end) == 1 for end in ends):
-        return {name: end + "'" * ends[:n].count(end) for n, (name, end) in enumerate(zip(names, ends, strict=True))}
-    return {name: ALPHABET[n] if n < len(ALPHABET) else str(n + 1) for n, name in enumerate(names)}
+        return {
+            name: end + "'" * ends[:n].count(end)
+            for n, (name, end) in enumerate(zip(names, ends, strict=True))
+        }
+    return {
+        name: ALPHABET[n] if n < len(ALPHABET) else str(n + 1)
+        for n, name in enumerate(names)
+    }
 
 
 @dataclass
 class ShownMember:
-    """owns: what it reads as it believes; gives: of these, what it must give up; waits: what it was given and may not
-    read yet. asked: the request it waits for, answered: the answer that has just come, (words, trouble).
+    """owns: what it reads as it believes; gives: of these, what it must give up; waits:
+    what it was given and may not read yet. asked: the request it waits for, answered:
+    the answer that has just come, (words, trouble).
     """
 
     actor: Actor
@@ -177,15 +246,18 @@ class ShownMember:
     waits: list[Part] = field(default_factory=list)
     given: list[Part] = field(default_factory=list)  # by the coordinator's last word
     epoch: int = -1
-    reconciled: bool = True  # nothing to give up, nothing to wait for, as the coordinator sees it
+    # nothing to give up, nothing to wait for, as the coordinator sees it
+    reconciled: bool = True
     asked: str = ""
     asked_at: int = -1
-    answered: tuple[str, bool, int] | None = None  # words, whether it is trouble, at which step
+    # words, whether it is trouble, at which step
+    answered: tuple[str, bool, int] | None = None
     processing_ms: int = 0
     overdue: bool = False
     told: bool = False  # of the rebalance, and has not joined again yet
     why: str = ""  # it is in its state, in its own words
-    revoked: list[Part] = field(default_factory=list)  # given up just now: its listener still runs
+    # given up just now: its listener still runs
+    revoked: list[Part] = field(default_factory=list)
 
     @property
     def joining(self) -> bool:
@@ -211,14 +283,17 @@ class ShownMember:
 
     @property
     def holds(self) -> bool:
-        """What it owns is its own: by the coordinator's word, or because it is at work and believes so."""
+        """What it owns is its own: by the coordinator's word, or because it is at work
+        and believes so.
+        """
         return self.inside or not self.life
 
 
 @dataclass
 class Group:
-    """One group, moved on by its story. spans: lane -> (since when, who, what, the records that waited when it was
-    over, or None); only ever appended to. What: "reads", "nobody", or "two" where two and more own it.
+    """One group, moved on by its story. spans: lane -> (since when, who, what, the
+    records that waited when it was over, or None); only ever appended to. What:
+    "reads", "nobody", or "two" where two and more own it.
     """
 
     cast: Cast
@@ -244,7 +319,11 @@ class Group:
 
     def named(self, client: str) -> ShownMember | None:
         """The member that a client is now: the newest of its member ids."""
-        found = [each for each in self.members.values() if each.actor.name.split(" (")[0] == client]
+        found = [
+            each
+            for each in self.members.values()
+            if each.actor.name.split(" (")[0] == client
+        ]
         return found[-1] if found else None
 
     @property
@@ -253,14 +332,22 @@ class Group:
 
     @property
     def cooperative(self) -> bool:
-        return self.cast.kind == "consumer" or "cooperative" in self.assignor or self.cast.keeps
+        return (
+            self.cast.kind == "consumer"
+            or "cooperative" in self.assignor
+            or self.cast.keeps
+        )
 
     def parts(self, given: Iterable[Any]) -> list[Part]:
         return sorted((topic, number) for topic, number in given)
 
     def labels(self, parts: Iterable[Part]) -> str:
         names = [self.cast.label(part) for part in parts]
-        return "all partitions" if 3 < len(names) == len(self.cast.parts) else listed(names)
+        return (
+            "all partitions"
+            if 3 < len(names) == len(self.cast.parts)
+            else listed(names)
+        )
 
     def owners(self, part: Part) -> list[ShownMember]:
         return [each for each in self.members.values() if part in each.owns]
@@ -277,23 +364,37 @@ class Group:
             lane, owners = self.cast.label(part), all_owners.get(part, [])
             readers = [each.actor.name for each in owners if each.reads]
             if sum(each.holds for each in owners) > 1:
-                self._span(lane, at, [each.actor.name for each in self.holders(part)], "two")
+                self._span(
+                    lane, at, [each.actor.name for each in self.holders(part)], "two"
+                )
             elif readers:
                 self._span(lane, at, readers, "reads")
             elif owners or lane in self.spans:
-                self._span(lane, at, [each.actor.name for each in owners if each.life == "frozen"][:1], "nobody")
+                self._span(
+                    lane,
+                    at,
+                    [each.actor.name for each in owners if each.life == "frozen"][:1],
+                    "nobody",
+                )
         if self.state:
             self._span("group", at, [str(self.number)], self.state)
 
     def holders(self, part: Part) -> list[ShownMember]:
         """In the order of their letters; it should never be two."""
-        return sorted([each for each in self.owners(part) if each.holds], key=lambda each: each.actor.number)
+        return sorted(
+            [each for each in self.owners(part) if each.holds],
+            key=lambda each: each.actor.number,
+        )
 
     @property
     def two_owners(self) -> list[Part]:
         """Partitions that have two owners now."""
         owned = self._all_owners()
-        two = {part for part, owners in owned.items() if sum(each.holds for each in owners) > 1}
+        two = {
+            part
+            for part, owners in owned.items()
+            if sum(each.holds for each in owners) > 1
+        }
         return [part for part in self.cast.parts if part in two] if two else []
 
     def _all_owners(self) -> dict[Part, list[ShownMember]]:
@@ -308,7 +409,11 @@ class Group:
         if spans and spans[-1][1:3] == (who, what):
             return
         if spans:
-            waited = sum(self.waiting(part) for part in self.cast.parts if self.cast.label(part) == lane)
+            waited = sum(
+                self.waiting(part)
+                for part in self.cast.parts
+                if self.cast.label(part) == lane
+            )
             spans[-1] = (*spans[-1][:3], waited)
         spans.append((at, who, what, None))
 
@@ -317,30 +422,57 @@ class Group:
     def space(self, step: int) -> dict[str, Any]:
         """step: the one that is told now."""
         parts = self.cast.parts
-        held = {part for each in self.inside for part in each.owns}  # what a removed one believes doesn't count
+        # what a removed one believes doesn't count
+        held = {part for each in self.inside for part in each.owns}
         names = ("state", "down", "number", "leader", "assignor")
-        return {"kind": self.cast.kind} | picked(self, *names) | {
-            "assigns": self._assigns(step),
-            "waits_for": [each.actor.letter for each in self.missing] if self.all_join else [],
-            "two_owners": [self.cast.label(part) for part in self.two_owners],
-            "inside": len(self.inside),
-            "members": [self._member(each) for each in self._shown()],
-            "free": [self.cast.label(part) for part in parts if part not in held] if self.state else [],
-            "waiting": {self.cast.label(part): self.waiting(part) for part in parts},
-            "spans": {lane: list(spans) for lane, spans in sorted(self.spans.items())},
-        }
+        return (
+            {"kind": self.cast.kind}
+            | picked(self, *names)
+            | {
+                "assigns": self._assigns(step),
+                "waits_for": (
+                    [each.actor.letter for each in self.missing]
+                    if self.all_join
+                    else []
+                ),
+                "two_owners": [self.cast.label(part) for part in self.two_owners],
+                "inside": len(self.inside),
+                "members": [self._member(each) for each in self._shown()],
+                "free": (
+                    [self.cast.label(part) for part in parts if part not in held]
+                    if self.state
+                    else []
+                ),
+                "waiting": {
+                    self.cast.label(part): self.waiting(part) for part in parts
+                },
+                "spans": {
+                    lane: list(spans) for lane, spans in sorted(self.spans.items())
+                },
+            }
+        )
 
     def _shown(self) -> list[ShownMember]:
         """At most six members, those inside first; in the order of their letters."""
         members = sorted(self.members.values(), key=lambda each: each.actor.number)
-        chosen = sorted(members, key=lambda each: not (each.inside or each.owns))[:MOST_MEMBERS]
-        return [each for each in members if each in chosen] if len(members) > MOST_MEMBERS else members
+        chosen = sorted(members, key=lambda each: not (each.inside or each.owns))[
+            :MOST_MEMBERS
+        ]
+        return (
+            [each for each in members if each in chosen]
+            if len(members) > MOST_MEMBERS
+            else members
+        )
 
     def _assigns(self, step: int) -> str:
         """Who is busy assigning now: a member's name, "coordinator" or nobody."""
         if self.cast.kind == "classic":
             return self.leader if self.state == "CompletingRebalance" else ""
-        return "coordinator" if self.state == "Assigning" or self.assigned_at == step else ""
+        return (
+            "coordinator"
+            if self.state == "Assigning" or self.assigned_at == step
+            else ""
+        )
 
     @property
     def missing(self) -> list[ShownMember]:
@@ -349,7 +481,9 @@ class Group:
 
     @property
     def all_join(self) -> bool:
-        """Whether it waits for JoinGroup of those that are missing: known only where the members tell."""
+        """Whether it waits for JoinGroup of those that are missing: known only where
+        the members tell.
+        """
         return self.state == "PreparingRebalance" and self.cast.clients_speak
 
     def _member(self, each: ShownMember) -> dict[str, Any]:
@@ -371,24 +505,58 @@ class Group:
         whom = missing[0].actor.letter if len(missing) == 1 else "all"
         joins = each.joining and self.state == "PreparingRebalance"
         assigns = self.cast.kind == "classic" and self.state == "CompletingRebalance"
-        holders = [(owner, part) for part in waits for owner in self.owners(part) if owner.inside]
-        holds = [f"waits until {owner.actor.letter} gives up {labels([part])}" for owner, part in holders]
+        holders = [
+            (owner, part)
+            for part in waits
+            for owner in self.owners(part)
+            if owner.inside
+        ]
+        holds = [
+            f"waits until {owner.actor.letter} gives up {labels([part])}"
+            for owner, part in holders
+        ]
         unheard = [part for part in waits if part not in each.given]
         table = (
-            (each.is_blind, f"{each.life}: " * bool(each.life) + "is out, doesn't know it"),
+            (
+                each.is_blind,
+                f"{each.life}: " * bool(each.life) + "is out, doesn't know it",
+            ),
             (each.life == "closed" and each.inside, "closed, still a member"),
             (each.life == "crashed" and not each.inside, "crashed, is out"),
             (each.life, AWAY.get(each.life, "")),
-            (not each.inside, "asks to join" if each.asked else "not in the group" if each.id else "starts"),
+            (
+                not each.inside,
+                (
+                    "asks to join"
+                    if each.asked
+                    else "not in the group"
+                    if each.id
+                    else "starts"
+                ),
+            ),
             (each.overdue, "too slow: poll is overdue"),
             (each.revoked, f"gives up {labels(each.revoked) if each.owns else 'all'}"),
             (each.asked == "LeaveGroup", "leaves the group"),
             (each.told, "was told, joins at next poll"),
             (each.must_give, f"must give up {labels(each.must_give)}"),
             (joins, "reads on, " * bool(each.owns) + f"waits for {whom}"),
-            (assigns, "decides who reads what" if each.actor.name == self.leader else "waits for a share"),
+            (
+                assigns,
+                (
+                    "decides who reads what"
+                    if each.actor.name == self.leader
+                    else "waits for a share"
+                ),
+            ),
             (holds, "".join(holds[:1])),
-            (waits, f"waits to hear of {labels(unheard)}" if unheard else f"takes over {labels(waits)}"),
+            (
+                waits,
+                (
+                    f"waits to hear of {labels(unheard)}"
+                    if unheard
+                    else f"takes over {labels(waits)}"
+                ),
+            ),
             (not each.owns, "owns nothing"),
             (each.processing_ms, f"reads, slowly: {each.processing_ms} ms a record"),
         )

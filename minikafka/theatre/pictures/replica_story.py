@@ -1,7 +1,9 @@
-"""The fold of the replica set's picture: one partition's replicas, what each holds, and what producers were told.
+"""The fold of the replica set's picture: one partition's replicas, what each holds, and
+what producers were told.
 
-A record is known by its offset and its leader epoch: two logs may hold different ones at one offset. Who was told that
-a record is acknowledged keeps that word; whether the leader still has the record is looked up at every step.
+A record is known by its offset and its leader epoch: two logs may hold different ones
+at one offset. Who was told that a record is acknowledged keeps that word; whether the
+leader still has the record is looked up at every step.
 """
 
 from collections import Counter
@@ -11,35 +13,89 @@ from typing import Any, ClassVar
 
 from minikafka.theatre.casting import letters
 from minikafka.theatre.nodes import Links, epoch_at, listed, node_id
-from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Story, Told, picked
+from minikafka.theatre.play import (
+    LIVES,
+    QUIETLY,
+    Cast,
+    Detail,
+    Says,
+    Space,
+    Story,
+    Told,
+    picked,
+)
 from minikafka.theatre.text import capital, counted, quoted, span_of
 from minikafka.trace import Event
 
-REPLICATED = ("ReplicaOpened", "RecordsReplicated", "FollowerFetched", "LeaderElected", "LeaderFollowed")
+REPLICATED = (
+    "ReplicaOpened",
+    "RecordsReplicated",
+    "FollowerFetched",
+    "LeaderElected",
+    "LeaderFollowed",
+)
 NEAR = 24  # records of a log that are in a scene
 SAYS = {
     "TopicCreated": Says("Topic {topic} is created."),
-    "IsrAsked": Says("{Node} asks the controller for ISR {isr} instead of {was}. Until it hears, it counts on both."),
-    "IsrShrunk": Says("The controller has decided: the ISR is {isr}. Only they must have a record before it counts.",
-                      "ISR {isr}", mark=("isr", "{isr}", True)),
-    "IsrExpanded": Says("The controller has decided: the ISR is {isr} again.", "ISR {isr}", mark=("isr", "{isr}")),
-    "FollowerFetched": Says("{Follower} fetches from offset {offset}: so {node} knows that it has all before."),
-    "LogDiverged": Says("{Node} says in its fetch how its log ends. {Leader} answers: epoch {epoch} ended at offset "
-                        "{end_offset} here."),
-    "BrokerFenced": Says("The controller ({node}) has heard nothing from {broker} for {silent_ms} ms: it fences it.",
-                         "{broker} is fenced", mark=("{broker}", "fenced", True)),
-    "BatchRefused": Says("{Node} refuses a batch of {asker}: {error}.", "{error}", True),
-    "LinkCut": Says("The network between {one} and {other} is cut: nothing passes, and neither knows yet.",
-                    "{one} and {other} are cut"),
-    "LinkHealed": Says("The network between {one} and {other} heals: what was held back arrives.",
-                       "{one} and {other} hear each other"),
-    "NodeCrashed": Says("{Node} crashes. What it has written stays on its disk.", "{node} crashes", True),
+    "IsrAsked": Says(
+        "{Node} asks the controller for ISR {isr} instead of {was}. Until it hears, it"
+        " counts on both."
+    ),
+    "IsrShrunk": Says(
+        "The controller has decided: the ISR is {isr}. Only they must have a record"
+        " before it counts.",
+        "ISR {isr}",
+        mark=("isr", "{isr}", True),
+    ),
+    "IsrExpanded": Says(
+        "The controller has decided: the ISR is {isr} again.",
+        "ISR {isr}",
+        mark=("isr", "{isr}"),
+    ),
+    "FollowerFetched": Says(
+        "{Follower} fetches from offset {offset}: so {node} knows that it has all"
+        " before."
+    ),
+    "LogDiverged": Says(
+        "{Node} says in its fetch how its log ends. {Leader} answers: epoch {epoch}"
+        " ended at offset {end_offset} here."
+    ),
+    "BrokerFenced": Says(
+        "The controller ({node}) has heard nothing from {broker} for {silent_ms} ms: it"
+        " fences it.",
+        "{broker} is fenced",
+        mark=("{broker}", "fenced", True),
+    ),
+    "BatchRefused": Says(
+        "{Node} refuses a batch of {asker}: {error}.", "{error}", True
+    ),
+    "LinkCut": Says(
+        "The network between {one} and {other} is cut: nothing passes, and neither"
+        " knows yet.",
+        "{one} and {other} are cut",
+    ),
+    "LinkHealed": Says(
+        "The network between {one} and {other} heals: what was held back arrives.",
+        "{one} and {other} hear each other",
+    ),
+    "NodeCrashed": Says(
+        "{Node} crashes. What it has written stays on its disk.", "{node} crashes", True
+    ),
     "NodeStopped": Says("{Node} stops.", "{node} stops", True),
-    "NodeShutDown": Says("{Node} stops cleanly: what it led, others lead already.", "{node} stops"),
+    "NodeShutDown": Says(
+        "{Node} stops cleanly: what it led, others lead already.", "{node} stops"
+    ),
     "NodeRestarted": Says("{Node} is back, with its disk.", "{node} is back"),
-    "NodeFrozen": Says("{Node} is frozen: it does nothing, and its connections stay open.", "{node} is frozen", True),
-    "NodeThawed": Says("{Node} goes on, and knows nothing of what has happened meanwhile.", "{node} goes on"),
-}  # fmt: skip
+    "NodeFrozen": Says(
+        "{Node} is frozen: it does nothing, and its connections stay open.",
+        "{node} is frozen",
+        True,
+    ),
+    "NodeThawed": Says(
+        "{Node} goes on, and knows nothing of what has happened meanwhile.",
+        "{node} goes on",
+    ),
+}
 Id = tuple[int, int]  # of a record: offset, leader epoch
 
 LONGEST_MARK = 20  # letters on the axis; the sentence has the whole name
@@ -47,7 +103,9 @@ LONGEST_MARK = 20  # letters on the axis; the sentence has the whole name
 
 @dataclass
 class Written:
-    """A record as its leader appended it. told: "", "acknowledged" or "failed", as its producer heard."""
+    """A record as its leader appended it. told: "", "acknowledged" or "failed", as its
+    producer heard.
+    """
 
     key: str | None
     value: str | None
@@ -60,8 +118,8 @@ class Written:
 
 @dataclass
 class Copy:
-    """One replica. records: offset -> (leader epoch, number of the event that brought it). role: in which epoch it
-    believes to lead, or whom it follows.
+    """One replica. records: offset -> (leader epoch, number of the event that brought
+    it). role: in which epoch it believes to lead, or whom it follows.
     """
 
     broker: int
@@ -83,27 +141,59 @@ class ReplicaStory(Story):
     says: ClassVar[Mapping[str, Says]] = SAYS
     shows = ("topic", "partition", "most", "producers", "ever_lost")
 
-    def __init__(self, trace: Sequence[Event], *, topic: str | None = None, partition: int | None = None,
-                 **options: Any) -> None:  # fmt: skip
+    def __init__(
+        self,
+        trace: Sequence[Event],
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(trace, **options)
         found = Counter(
-            (event.detail["topic"], event.detail["partition"]) for event in trace
-            if event.kind in REPLICATED and topic in (None, event.detail["topic"])
-            and partition in (None, event.detail["partition"]) and not event.detail["topic"].startswith("__")
-        )  # fmt: skip
-        busiest: tuple[str, int] = max(found, key=lambda each: (found[each], each), default=(topic or "", 0))
+            (event.detail["topic"], event.detail["partition"])
+            for event in trace
+            if event.kind in REPLICATED
+            and topic in (None, event.detail["topic"])
+            and partition in (None, event.detail["partition"])
+            and not event.detail["topic"].startswith("__")
+        )
+        busiest: tuple[str, int] = max(
+            found, key=lambda each: (found[each], each), default=(topic or "", 0)
+        )
         self.topic, self.partition = busiest
         mine = [event for event in trace if self._is_of_partition(event)]
-        self.title = f"The replicas of {self.topic}-{self.partition}" if found else "The replicas of a partition"
+        self.title = (
+            f"The replicas of {self.topic}-{self.partition}"
+            if found
+            else "The replicas of a partition"
+        )
         nodes = {event.node for event in mine if event.kind in REPLICATED}
-        given = [event.detail["replicas"] for event in mine if event.kind == "ReplicaOpened"]
-        ids = {number for each in given for number in each} | {node_id(node) for node in nodes}
+        given = [
+            event.detail["replicas"] for event in mine if event.kind == "ReplicaOpened"
+        ]
+        ids = {number for each in given for number in each} | {
+            node_id(node) for node in nodes
+        }
         self.copies = {f"broker {number}": Copy(number) for number in sorted(ids)}
         self.links = Links(self.copies)
-        self.letters = letters(record[1] for event in mine for record in event.detail.get("records", ())
-                               if event.kind == "RecordsAppended")  # fmt: skip
-        self.most = max((event.detail["last_offset"] + 1 for event in mine if "last_offset" in event.detail), default=0)
-        self.clients_speak = any(event.kind in ("ClientStarted", "RecordsAcknowledged") for event in trace)
+        self.letters = letters(
+            record[1]
+            for event in mine
+            for record in event.detail.get("records", ())
+            if event.kind == "RecordsAppended"
+        )
+        self.most = max(
+            (
+                event.detail["last_offset"] + 1
+                for event in mine
+                if "last_offset" in event.detail
+            ),
+            default=0,
+        )
+        self.clients_speak = any(
+            event.kind in ("ClientStarted", "RecordsAcknowledged") for event in trace
+        )
         self.written: dict[Id, Written] = {}
         self.epochs: dict[int, int] = {}  # leader epoch -> broker
         self.isr: list[int] = []
@@ -116,13 +206,20 @@ class ReplicaStory(Story):
 
     def _is_of_partition(self, event: Event) -> bool:
         d = event.detail
-        return (d.get("topic"), d.get("partition", self.partition)) == (self.topic, self.partition)
+        return (d.get("topic"), d.get("partition", self.partition)) == (
+            self.topic,
+            self.partition,
+        )
 
     def is_mine(self, event: Event) -> bool:
-        return bool(self.copies) and ("topic" not in event.detail or self._is_of_partition(event))
+        return bool(self.copies) and (
+            "topic" not in event.detail or self._is_of_partition(event)
+        )
 
     def cast(self) -> Cast:
-        return super().cast() | {"leaders": {str(epoch): broker for epoch, broker in self.epochs.items()}}
+        return super().cast() | {
+            "leaders": {str(epoch): broker for epoch, broker in self.epochs.items()}
+        }
 
     # -- who has what
 
@@ -132,35 +229,91 @@ class ReplicaStory(Story):
 
     @property
     def leader(self) -> Copy | None:
-        return self.copies.get(f"broker {self.epochs[self.epoch]}") if self.epochs else None
+        return (
+            self.copies.get(f"broker {self.epochs[self.epoch]}")
+            if self.epochs
+            else None
+        )
 
     def lost(self) -> set[Id]:
         """Acknowledged, and not in the leader's log."""
         leader = self.leader
-        told = {each for each, record in self.written.items() if record.told == "acknowledged"}
+        told = {
+            each
+            for each, record in self.written.items()
+            if record.told == "acknowledged"
+        }
         if leader is None:
             return set()
-        return {(o, e) for o, e in told if o >= leader.end or leader.records.get(o, (e,))[0] != e}
+        return {
+            (o, e)
+            for o, e in told
+            if o >= leader.end or leader.records.get(o, (e,))[0] != e
+        }
 
     def space(self) -> Space:
-        leader, lost, end = self.leader, self.lost(), max((copy.end for copy in self.copies.values()), default=0)
-        told = sorted((o, e, each) for (o, e), each in self.written.items() if o > end - NEAR)
+        leader, lost, end = (
+            self.leader,
+            self.lost(),
+            max((copy.end for copy in self.copies.values()), default=0),
+        )
+        told = sorted(
+            (o, e, each) for (o, e), each in self.written.items() if o > end - NEAR
+        )
         return {
-            "epoch": self.epoch, "leader": leader.broker if leader else -1, "isr": self.isr, "asked": self.asked,
-            "lost": len(lost), "end": end,
-            "told": [[o, e, each.told, self._name(each), each.producer, each.told_at or each.number, (o, e) in lost]
-                     for o, e, each in told],
+            "epoch": self.epoch,
+            "leader": leader.broker if leader else -1,
+            "isr": self.isr,
+            "asked": self.asked,
+            "lost": len(lost),
+            "end": end,
+            "told": [
+                [
+                    o,
+                    e,
+                    each.told,
+                    self._name(each),
+                    each.producer,
+                    each.told_at or each.number,
+                    (o, e) in lost,
+                ]
+                for o, e, each in told
+            ],
             "copies": [self._shown(copy) for copy in self.copies.values()],
-            "acks": {producer: self.acks.get(producer, "") for producer in self.producers},
-        }  # fmt: skip
+            "acks": {
+                producer: self.acks.get(producer, "") for producer in self.producers
+            },
+        }
 
     def _shown(self, copy: Copy) -> dict[str, Any]:
         near = sorted(each for each in copy.records if each >= copy.end - NEAR)
-        names = ("broker", "leads", "follows", "epoch", "end", "high_watermark", "says", "asked_at")
+        names = (
+            "broker",
+            "leads",
+            "follows",
+            "epoch",
+            "end",
+            "high_watermark",
+            "says",
+            "asked_at",
+        )
         return picked(copy, *names) | {
-            "life": self.links.life(f"broker {copy.broker}", copy.life) or "fenced" * copy.fenced,
-            "apart": self.links.apart(f"broker {copy.broker}", f"broker {copy.follows}"),
-            "records": [[o, copy.records[o][0], *self._words(o, copy.records[o][0]), copy.records[o][1]] for o in near],
+            "life": (
+                self.links.life(f"broker {copy.broker}", copy.life)
+                or "fenced" * copy.fenced
+            ),
+            "apart": self.links.apart(
+                f"broker {copy.broker}", f"broker {copy.follows}"
+            ),
+            "records": [
+                [
+                    o,
+                    copy.records[o][0],
+                    *self._words(o, copy.records[o][0]),
+                    copy.records[o][1],
+                ]
+                for o in near
+            ],
             "cut": [[o, e, *self._words(o, e), 0] for o, e in copy.cut],
         }
 
@@ -173,11 +326,18 @@ class ReplicaStory(Story):
         if record is None:
             return "", "", "not seen being written"
         key = "no key" if record.key is None else f"key {record.key}"
-        return self.letters.get(record.key, "?"), self._name(record), f"{key}, {self._name(record)}"
+        return (
+            self.letters.get(record.key, "?"),
+            self._name(record),
+            f"{key}, {self._name(record)}",
+        )
 
     def details(self, event: Event) -> dict[str, Any]:
         d, leader = event.detail, self.leader
-        told = super().details(event) | {"Node": capital(event.node), "asker": self.asker(event) or "a producer"}
+        told = super().details(event) | {
+            "Node": capital(event.node),
+            "asker": self.asker(event) or "a producer",
+        }
         told |= {name: listed(d[name]) for name in ("isr", "was") if name in d}
         told |= {"broker": f"broker {d['broker']}"} if "broker" in d else {}
         told |= {"Follower": f"Broker {d['follower']}"} if "follower" in d else {}
@@ -189,24 +349,53 @@ class ReplicaStory(Story):
         copy = self.copies[event.node]
         again, copy.fenced = copy.fenced and not copy.life, False
         copy.end, copy.high_watermark = d["log_end_offset"], d["high_watermark"]
-        copy.leads, copy.follows, copy.epoch = d["leader"] == copy.broker, d["leader"], d["leader_epoch"]
-        copy.records = {offset: each for offset, each in copy.records.items() if offset < copy.end}
+        copy.leads, copy.follows, copy.epoch = (
+            d["leader"] == copy.broker,
+            d["leader"],
+            d["leader_epoch"],
+        )
+        copy.records = {
+            offset: each for offset, each in copy.records.items() if offset < copy.end
+        }
         if d["leader"] >= 0:
             self.epochs.setdefault(d["leader_epoch"], d["leader"])
         if d["leader_epoch"] >= self.epoch:
             self.isr = sorted(d["isr"])
-        words = f"{capital(event.node)} is back, with its disk: its log ends at offset {copy.end}."
-        return Told(words, f"{event.node} is back", marks=self.mark(event.node, "back")) if again else QUIETLY
+        words = (
+            f"{capital(event.node)} is back, with its disk: its log ends at offset"
+            f" {copy.end}."
+        )
+        return (
+            Told(words, f"{event.node} is back", marks=self.mark(event.node, "back"))
+            if again
+            else QUIETLY
+        )
 
     def _see_LeaderElected(self, event: Event, d: Detail) -> Told:
         copy = self.copies[event.node]
-        copy.leads, copy.epoch, copy.follows, copy.says = True, d["leader_epoch"], copy.broker, ""
+        copy.leads, copy.epoch, copy.follows, copy.says = (
+            True,
+            d["leader_epoch"],
+            copy.broker,
+            "",
+        )
         self.epochs[d["leader_epoch"]] = copy.broker
-        unclean = " It was not in the ISR." if self.isr and copy.broker not in self.isr else ""
+        unclean = (
+            " It was not in the ISR."
+            if self.isr and copy.broker not in self.isr
+            else ""
+        )
         self.isr, self.asked, among = sorted(d["isr"]), [], listed(d["isr"])
-        words = f"{capital(event.node)} leads now, in epoch {copy.epoch}; the ISR is {among}.{unclean}"
-        told = self._with_loss(Told(words, f"{event.node} leads"), f" {capital(event.node)} doesn't have")
-        told.marks = self.mark(event.node, f"leads, epoch {copy.epoch}") + self.mark("isr", among)
+        words = (
+            f"{capital(event.node)} leads now, in epoch {copy.epoch}; the ISR is"
+            f" {among}.{unclean}"
+        )
+        told = self._with_loss(
+            Told(words, f"{event.node} leads"), f" {capital(event.node)} doesn't have"
+        )
+        told.marks = self.mark(event.node, f"leads, epoch {copy.epoch}") + self.mark(
+            "isr", among
+        )
         return told
 
     def _with_loss(self, told: Told, begin: str) -> Told:
@@ -215,11 +404,18 @@ class ReplicaStory(Story):
         new, self.lost_before = sorted(lost - self.lost_before), lost
         if new:
             self.ever_lost = told.trouble = True
-            what = ", ".join(f"offset {o}, {quoted(self._name(self.written[o, e]), 24)}" for o, e in new[:2])
+            what = ", ".join(
+                f"offset {o}, {quoted(self._name(self.written[o, e]), 24)}"
+                for o, e in new[:2]
+            )
             what += f" and {len(new) - 2} more" if len(new) > 2 else ""
             who = self.written[new[0]].producer or "the producer"
             told.sentence += f"{begin} {what}: {who} was told that it is acknowledged."
-            told.light = ["lamp", *(f"told/{o}/{e}" for o, e in new), *(f"{o}/{e}" for o, e in new)]
+            told.light = [
+                "lamp",
+                *(f"told/{o}/{e}" for o, e in new),
+                *(f"{o}/{e}" for o, e in new),
+            ]
             if self.leader is not None:
                 told.light.append(f"node/{self.leader.broker}/next")
             told.chapter = "an acknowledged record is lost"
@@ -254,24 +450,42 @@ class ReplicaStory(Story):
             self.producers.append(who)
         for offset, key, value, _ in d.get("records", ()):
             at = offset, epoch_at(d["epochs"], offset)
-            self.written[at] = Written(key, value, who, self.number, self.batches.get(event.cause))
+            self.written[at] = Written(
+                key, value, who, self.number, self.batches.get(event.cause)
+            )
             self.epochs.setdefault(at[1], copy.broker)
         self._take(copy, d)
         copy.leads, copy.epoch = True, d["epochs"][-1][0]
         offsets = range(d["base_offset"], d["last_offset"] + 1)
-        what = quoted(self._name(self.written[offsets[0], copy.epoch]), 30) if len(offsets) == 1 else "records"
-        sentence = f"{who or 'A producer'} writes {what}: {event.node} leads, and appends {span_of(offsets)}."
+        what = (
+            quoted(self._name(self.written[offsets[0], copy.epoch]), 30)
+            if len(offsets) == 1
+            else "records"
+        )
+        sentence = (
+            f"{who or 'A producer'} writes {what}: {event.node} leads, and appends"
+            f" {span_of(offsets)}."
+        )
         return Told(f"{sentence} So far nobody else has it.", self.once("first record"))
 
     def _see_RecordsReplicated(self, event: Event, d: Detail) -> Told:
         copy = self.copies[event.node]
-        for offset, key, value, _ in d.get("records", ()):  # a trace may begin after it was written
-            self.written.setdefault((offset, epoch_at(d["epochs"], offset)), Written(key, value, "", self.number))
+        # a trace may begin after it was written
+        for offset, key, value, _ in d.get("records", ()):
+            self.written.setdefault(
+                (offset, epoch_at(d["epochs"], offset)),
+                Written(key, value, "", self.number),
+            )
         self._take(copy, d)
         offsets = span_of(range(d["base_offset"], d["last_offset"] + 1))
-        copy.says = f"got {offsets.removeprefix('offset')}".replace("  ", " ").replace("got s ", "got ")
+        copy.says = f"got {offsets.removeprefix('offset')}".replace("  ", " ").replace(
+            "got s ", "got "
+        )
         copy.asked_at = 0
-        return Told(f"{capital(event.node)}'s fetch is answered with {offsets}: it appends it as it is.")
+        return Told(
+            f"{capital(event.node)}'s fetch is answered with {offsets}: it appends it"
+            " as it is."
+        )
 
     def _take(self, copy: Copy, d: Detail) -> None:
         copy.fenced, copy.cut, copy.end = False, [], d["last_offset"] + 1
@@ -283,71 +497,142 @@ class ReplicaStory(Story):
         if copy is None:
             return None
         copy.says, copy.asked_at = f"fetches from {d['offset']}", self.number
-        return self.tell(event) if d["offset"] else QUIETLY  # of the first records of all
+        # of the first records of all
+        return self.tell(event) if d["offset"] else QUIETLY
 
     def _see_HighWatermarkAdvanced(self, event: Event, d: Detail) -> Told:
         copy = self.copies[event.node]
         copy.high_watermark = d["high_watermark"]
         where = f"the high watermark is {copy.high_watermark}"
         if not copy.leads:
-            return Told(f"{capital(event.node)} hears with an answer to its fetch: {where}.")
+            return Told(
+                f"{capital(event.node)} hears with an answer to its fetch: {where}."
+            )
         everyone = listed(self.isr)
-        return Told(f"The whole ISR ({everyone}) has it: {where}. Consumers may read up to there.")
+        return Told(
+            f"The whole ISR ({everyone}) has it: {where}. Consumers may read up to"
+            " there."
+        )
 
     def _see_LogTruncated(self, event: Event, d: Detail) -> Told:
         copy, end = self.copies[event.node], d["log_end_offset"]
-        copy.cut = [[offset, copy.records.pop(offset)[0]] for offset in sorted(copy.records) if offset >= end]
+        copy.cut = [
+            [offset, copy.records.pop(offset)[0]]
+            for offset in sorted(copy.records)
+            if offset >= end
+        ]
         copy.end, copy.high_watermark = end, min(copy.high_watermark, end)
         what = span_of([offset for offset, _ in copy.cut])
-        told = Told(f"{capital(event.node)} cuts {what} off its log: it ends at offset {end} now, like the leader's.",
-                    f"{event.node} cuts its log", True, marks=self.mark(event.node, f"cuts {what}", True))  # fmt: skip
+        told = Told(
+            f"{capital(event.node)} cuts {what} off its log: it ends at offset {end}"
+            " now, like the leader's.",
+            f"{event.node} cuts its log",
+            True,
+            marks=self.mark(event.node, f"cuts {what}", True),
+        )
         gone = [(o, e) for o, e in self.lost() if [o, e] in copy.cut]
         if gone:
-            left = [each for each in self.copies.values() if any(each.records.get(o, (-1,))[0] == e for o, e in gone)]
+            left = [
+                each
+                for each in self.copies.values()
+                if any(each.records.get(o, (-1,))[0] == e for o, e in gone)
+            ]
             who = self.written[gone[0]].producer or "the producer"
             told.sentence += f" {who} was told that it is acknowledged: "
-            told.sentence += f"{counted(len(left), 'replica')} has it still." if left else "nobody has it any more."
-            told.light = ["lamp", *(f"told/{o}/{e}" for o, e in gone), *(f"{o}/{e}" for o, e in gone)]
+            told.sentence += (
+                f"{counted(len(left), 'replica')} has it still."
+                if left
+                else "nobody has it any more."
+            )
+            told.light = [
+                "lamp",
+                *(f"told/{o}/{e}" for o, e in gone),
+                *(f"{o}/{e}" for o, e in gone),
+            ]
         return told
 
     # -- fold: what producers hear
 
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told | None:
         offsets = range(d["base_offset"], d["base_offset"] + d["count"])
-        mine = [max((each for each in self.written if each[0] == offset), key=lambda each: self._is_of(each, event),
-                    default=None) for offset in offsets]  # fmt: skip
-        return self._hears(event.node, "acknowledged", [each for each in mine if each is not None])
+        mine = [
+            max(
+                (each for each in self.written if each[0] == offset),
+                key=lambda each: self._is_of(each, event),
+                default=None,
+            )
+            for offset in offsets
+        ]
+        return self._hears(
+            event.node, "acknowledged", [each for each in mine if each is not None]
+        )
 
     def _is_of(self, record: Id, event: Event) -> tuple[bool, int]:
-        return self.written[record].batch == (event.node, event.detail["batch"]), record[1]
+        return (
+            self.written[record].batch == (event.node, event.detail["batch"]),
+            record[1],
+        )
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told | None:
         batch = (event.node, d["batch"])
-        mine = [each for each, record in self.written.items() if record.batch == batch and not record.told]
+        mine = [
+            each
+            for each, record in self.written.items()
+            if record.batch == batch and not record.told
+        ]
         told = self._hears(event.node, "failed", mine, d["error"])
-        return told or Told(f"{event.node} is told that it failed: {d['error']}.", trouble=True)
+        return told or Told(
+            f"{event.node} is told that it failed: {d['error']}.", trouble=True
+        )
 
     def _see_ProduceAnswered(self, event: Event, d: Detail) -> Told | None:
         if self.clients_speak:  # they say themselves what they heard
             return None
-        waits = [each for each, record in self.written.items() if each[0] <= d["last_offset"] and not record.told]
+        waits = [
+            each
+            for each, record in self.written.items()
+            if each[0] <= d["last_offset"] and not record.told
+        ]
         fine = d["error"] == "NONE"
         producer = self.written[waits[0]].producer if waits else ""
-        return self._hears(producer, "acknowledged" if fine else "failed", waits, "" if fine else d["error"])
+        return self._hears(
+            producer,
+            "acknowledged" if fine else "failed",
+            waits,
+            "" if fine else d["error"],
+        )
 
-    def _hears(self, who: str, what: str, mine: Sequence[Id], error: str = "") -> Told | None:
+    def _hears(
+        self, who: str, what: str, mine: Sequence[Id], error: str = ""
+    ) -> Told | None:
         if not mine:
             return None
         for each in mine:
             self.written[each].told, self.written[each].told_at = what, self.number
         offsets, last = span_of(sorted(offset for offset, _ in mine)), mine[-1]
-        have = sum(copy.records.get(last[0], (-1,))[0] == last[1] for copy in self.copies.values())
+        have = sum(
+            copy.records.get(last[0], (-1,))[0] == last[1]
+            for copy in self.copies.values()
+        )
         acks = f" (acks={self.acks[who]})" if who in self.acks else ""
-        where = f"{have} of {counted(len(self.copies), 'replica')} {'has' if have == 1 else 'have'} it"
-        words = f"{'✗' if error else '✓'} {offsets.removeprefix('offset').removeprefix('s').strip()}"
-        sentence = f"{who or 'The producer'} is told{acks}: {offsets} {what}{': ' if error else ''}{error}."
-        told = Told(f"{sentence} At this moment {where}.", self.once(f"first {what}"), what == "failed",
-                    marks=self.mark("told", words, what == "failed"))  # fmt: skip
+        where = (
+            f"{have} of {counted(len(self.copies), 'replica')}"
+            f" {'has' if have == 1 else 'have'} it"
+        )
+        words = (
+            f"{'✗' if error else '✓'}"
+            f" {offsets.removeprefix('offset').removeprefix('s').strip()}"
+        )
+        sentence = (
+            f"{who or 'The producer'} is told{acks}: {offsets}"
+            f" {what}{': ' if error else ''}{error}."
+        )
+        told = Told(
+            f"{sentence} At this moment {where}.",
+            self.once(f"first {what}"),
+            what == "failed",
+            marks=self.mark("told", words, what == "failed"),
+        )
         return self._with_loss(told, " The leader of now doesn't have")
 
     # -- fold: nodes

@@ -1,14 +1,18 @@
-"""Answers written by somebody who has read only the task: ten wrong ones an exercise, and two right ones.
+"""Answers written by somebody who has read only the task: ten wrong ones an exercise,
+and two right ones.
 
-The wrong ones carry the words that their verdict has to have; several, where it depends on the run of Python which of
-them it has. Not one of them was made from the check's code.
+The wrong ones carry the words that their verdict has to have; several, where it depends
+on the run of Python which of them it has. Not one of them was made from the check's
+code.
 """
 
 from collections import defaultdict
 
 
 class Answers:
-    """One lesson's answers, by exercise: wrong ones with the words of their verdict, and right ones."""
+    """One lesson's answers, by exercise: wrong ones with the words of their verdict,
+    and right ones.
+    """
 
     def __init__(self):
         self.rejected = defaultdict(list)  # exercise -> [(answer, any of these words)]

@@ -9,17 +9,26 @@ ANSWERS = Answers()
 wrong, right = ANSWERS.wrong, ANSWERS.right
 
 for number, words in [
-    (0, "not 0: segments whose newest record is older than three days are gone."),  # nothing is deleted
-    (31, "Retention doesn't look at records, but at segments."),  # as if records were deleted one by one
-    (30, "offset 30 is in the middle of a segment. Retention deletes whole"),  # the same, counted wrongly
-    (24, "not 24. More is gone: look at the newest record of each segment."),  # one segment too few
-    (32, "not 32. Less is gone: look at the newest record of each segment."),  # one segment too many
-    (29, "offset 29 is in the middle of a segment. Retention deletes whole"),  # counted from one
-    (40, "not 40. Less is gone: look at the newest record of each segment."),  # only the active segment is left
+    # nothing is deleted
+    (0, "not 0: segments whose newest record is older than three days are gone."),
+    # as if records were deleted one by one
+    (31, "Retention doesn't look at records, but at segments."),
+    # the same, counted wrongly
+    (30, "offset 30 is in the middle of a segment. Retention deletes whole"),
+    # one segment too few
+    (24, "not 24. More is gone: look at the newest record of each segment."),
+    # one segment too many
+    (32, "not 32. Less is gone: look at the newest record of each segment."),
+    # counted from one
+    (29, "offset 29 is in the middle of a segment. Retention deletes whole"),
+    # only the active segment is left
+    (40, "not 40. Less is gone: look at the newest record of each segment."),
     (41, "there is no offset 41: the shop wrote 0 to 40."),  # nothing is left
     (-28, "there is no offset -28: the shop wrote 0 to 40."),
-    (184, "there is no offset 184: the shop wrote 0 to 40."),  # the hour instead of the offset
-    (168, "there is no offset 168: the shop wrote 0 to 40."),  # the hour of the right offset
+    # the hour instead of the offset
+    (184, "there is no offset 184: the shop wrote 0 to 40."),
+    # the hour of the right offset
+    (168, "there is no offset 168: the shop wrote 0 to 40."),
     ("28", "first_offset should be a number, and this is '28'."),
     ([28], "first_offset should be a number, and this is [28]."),
     (True, "first_offset should be a number, and this is True."),
@@ -31,7 +40,9 @@ for number in (28, 7 * 4, 28.0):
 
 
 class Copy:
-    """Right, and the base of the wrong ones: everything is computed from one flat list."""
+    """Right, and the base of the wrong ones: everything is computed from one flat
+    list.
+    """
 
     def __init__(self, segment_size):
         self.segment_size = segment_size
@@ -46,12 +57,19 @@ class Copy:
         return self.next_offset - 1
 
     def first(self):
-        return next((segment[0][0] for segment in self.segments if segment), self.next_offset)
+        return next(
+            (segment[0][0] for segment in self.segments if segment), self.next_offset
+        )
 
     def read(self, offset):
         if not self.first() <= offset <= self.next_offset:
             raise IndexError(offset)
-        return [record for segment in self.segments for record in segment if record[0] >= offset]
+        return [
+            record
+            for segment in self.segments
+            for record in segment
+            if record[0] >= offset
+        ]
 
     def delete_older_than(self, timestamp):
         while self.segments[0] and max(at for _, at, _ in self.segments[0]) < timestamp:
@@ -60,7 +78,10 @@ class Copy:
                 self.segments.append([])
 
     def offset_for(self, timestamp):
-        return next((offset for s in self.segments for offset, at, _ in s if at >= timestamp), None)
+        return next(
+            (offset for s in self.segments for offset, at, _ in s if at >= timestamp),
+            None,
+        )
 
 
 @right(2)
@@ -70,7 +91,9 @@ class Plain(Copy):
 
 @right(2)
 class WithTuples:
-    """Segments are tuples in a tuple, a read is a tuple, and the offsets come from the last record's."""
+    """Segments are tuples in a tuple, a read is a tuple, and the offsets come from the
+    last record's.
+    """
 
     def __init__(self, segment_size):
         self.segment_size, self.segments, self.end = segment_size, ((),), 0
@@ -165,7 +188,12 @@ class ReadsFromTheNext(Copy):
 @wrong(2, "read(2) gave [], and Kafka's log raises IndexError.")
 class NeverOutOfRange(Copy):
     def read(self, offset):
-        return [record for segment in self.segments for record in segment if record[0] >= offset]
+        return [
+            record
+            for segment in self.segments
+            for record in segment
+            if record[0] >= offset
+        ]
 
 
 @wrong(2, "read(0) raised IndexError, and Kafka's log gives [].")
@@ -209,7 +237,9 @@ class ReadsValuesOnly(Copy):
 @wrong(2, "read(0) raised IndexError, and Kafka's log gives [(0, 10, 'a'), (1, 20,")
 class DeletesRecords(Copy):
     def delete_older_than(self, timestamp):
-        self.segments = [[r for r in segment if r[1] >= timestamp] for segment in self.segments]
+        self.segments = [
+            [r for r in segment if r[1] >= timestamp] for segment in self.segments
+        ]
         self.segments = [segment for segment in self.segments if segment] or [[]]
 
 
@@ -218,7 +248,9 @@ class DeletesAnySegment(Copy):
     """Also one behind a segment that stays."""
 
     def delete_older_than(self, timestamp):
-        self.segments = [s for s in self.segments if any(at >= timestamp for _, at, _ in s)] or [[]]
+        self.segments = [
+            s for s in self.segments if any(at >= timestamp for _, at, _ in s)
+        ] or [[]]
 
 
 @wrong(2, "read(0) raised IndexError, and Kafka's log gives [(0, 20, 'a'), (1, 10,")
@@ -248,7 +280,10 @@ class DeletesTheEquallyOld(Copy):
 @wrong(2, "read(1) gave [(1, 20, 'b')], and Kafka's log raises IndexError.")
 class KeepsTheActiveSegment(Copy):
     def delete_older_than(self, timestamp):
-        while len(self.segments) > 1 and max(at for _, at, _ in self.segments[0]) < timestamp:
+        while (
+            len(self.segments) > 1
+            and max(at for _, at, _ in self.segments[0]) < timestamp
+        ):
             self.segments.pop(0)
 
 
@@ -272,7 +307,11 @@ class OffsetsAreTheCount(Copy):
 @wrong(2, "append(30, 'c') raised IndexError, and Kafka's log gives 1.")
 class NoSegmentIsLeft(Copy):
     def delete_older_than(self, timestamp):
-        while self.segments and self.segments[0] and max(at for _, at, _ in self.segments[0]) < timestamp:
+        while (
+            self.segments
+            and self.segments[0]
+            and max(at for _, at, _ in self.segments[0]) < timestamp
+        ):
             self.segments.pop(0)
 
 
@@ -290,7 +329,12 @@ class SharedSegments(Copy):
 @wrong(2, "offset_for(20) gave 1, and Kafka's log gives 0.")
 class SearchesTheSmallestTimestamp(Copy):
     def offset_for(self, timestamp):
-        found = [(at, offset) for s in self.segments for offset, at, _ in s if at >= timestamp]
+        found = [
+            (at, offset)
+            for s in self.segments
+            for offset, at, _ in s
+            if at >= timestamp
+        ]
         return min(found)[1] if found else None
 
 
@@ -348,7 +392,9 @@ class RefusesToDeleteNothing(Copy):
 
 @wrong(2, "read(1) raised IndexError, and Kafka's log gives [(1, 20, 'b'), (2, 40,")
 class SegmentsByOffset(Copy):
-    """A record's segment is its offset // segment_size, also after everything was deleted."""
+    """A record's segment is its offset // segment_size, also after everything was
+    deleted.
+    """
 
     def append(self, timestamp, value):
         if self.segments[-1] and self.next_offset % self.segment_size == 0:

@@ -13,7 +13,11 @@ LOT = random.Random(7)
 
 @right(1)
 def by_remainder(key, all_partitions, available):
-    return LOT.choice(available) if key is None else all_partitions[(murmur2(key) % 2**31) % len(all_partitions)]
+    return (
+        LOT.choice(available)
+        if key is None
+        else all_partitions[(murmur2(key) % 2**31) % len(all_partitions)]
+    )
 
 
 @right(1)
@@ -28,7 +32,11 @@ def by_number(key, all_partitions, available):
 
 @wrong(1, "key b'bob' goes to partition 2, and Kafka's own client sends it to 0.")
 def without_the_mask(key, all_partitions, available):
-    return available[0] if key is None else all_partitions[murmur2(key) % len(all_partitions)]
+    return (
+        available[0]
+        if key is None
+        else all_partitions[murmur2(key) % len(all_partitions)]
+    )
 
 
 @wrong(1, "key b'bob' goes to partition 2, and Kafka's own client sends it to 0.")
@@ -36,7 +44,9 @@ def absolute(key, all_partitions, available):
     if key is None:
         return available[0]
     number = murmur2(key)
-    return all_partitions[abs(number - 2**32 if number >= 2**31 else number) % len(all_partitions)]
+    return all_partitions[
+        abs(number - 2**32 if number >= 2**31 else number) % len(all_partitions)
+    ]
 
 
 @wrong(1, "key b'bob' goes to partition 1, and Kafka's own client sends it to 0.")
@@ -49,7 +59,11 @@ def signed(key, all_partitions, available):
 
 @wrong(1, "key b'dave' goes to partition 0, and Kafka's own client sends it to 1.")
 def of_the_available(key, all_partitions, available):
-    return available[0] if key is None else available[(murmur2(key) & 0x7FFFFFFF) % len(available)]
+    return (
+        available[0]
+        if key is None
+        else available[(murmur2(key) & 0x7FFFFFFF) % len(available)]
+    )
 
 
 @wrong(1, "key b'dave' goes to partition 2, and Kafka's own client sends it to 1.")
@@ -62,12 +76,20 @@ def the_next_available_one(key, all_partitions, available):
 
 @wrong(1, "which has no leader")
 def no_key_anywhere(key, all_partitions, available):
-    return LOT.choice(all_partitions) if key is None else all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
+    return (
+        LOT.choice(all_partitions)
+        if key is None
+        else all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
+    )
 
 
 @wrong(1, "it returned None. A partition is a whole number.")
 def no_key_nowhere(key, all_partitions, available):
-    return None if key is None else all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
+    return (
+        None
+        if key is None
+        else all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
+    )
 
 
 @wrong(1, "which has no leader")
@@ -77,12 +99,20 @@ def no_key_hashed(key, all_partitions, available):
 
 @wrong(1, "the same key went to")
 def an_empty_key_is_none(key, all_partitions, available):
-    return all_partitions[murmur2(key) % 2**31 % len(all_partitions)] if key else LOT.choice(available)
+    return (
+        all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
+        if key
+        else LOT.choice(available)
+    )
 
 
 @wrong(1, "key b'alice' goes to partition 2, and Kafka's own client sends it to 0.")
 def crc(key, all_partitions, available):
-    return available[0] if key is None else all_partitions[zlib.crc32(key) % len(all_partitions)]
+    return (
+        available[0]
+        if key is None
+        else all_partitions[zlib.crc32(key) % len(all_partitions)]
+    )
 
 
 @wrong(1, "the same key went to")
@@ -101,22 +131,34 @@ def partition_zero(key, all_partitions, available):
 
 @wrong(1, "it returned '0'. A partition is a whole number.")
 def as_text(key, all_partitions, available):
-    return available[0] if key is None else str(murmur2(key) % 2**31 % len(all_partitions))
+    return (
+        available[0] if key is None else str(murmur2(key) % 2**31 % len(all_partitions))
+    )
 
 
 @wrong(1, "it returned [0]. A partition is a whole number.")
 def a_list_of_one(key, all_partitions, available):
-    return available[:1] if key is None else [murmur2(key) % 2**31 % len(all_partitions)]
+    return (
+        available[:1] if key is None else [murmur2(key) % 2**31 % len(all_partitions)]
+    )
 
 
 @wrong(1, "it returned 0.0. A partition is a whole number.")
 def a_float(key, all_partitions, available):
-    return available[0] if key is None else float(murmur2(key) % 2**31 % len(all_partitions))
+    return (
+        available[0]
+        if key is None
+        else float(murmur2(key) % 2**31 % len(all_partitions))
+    )
 
 
 @wrong(1, "key b'alice' goes to partition 0, and Kafka's own client sends it to 1.")
 def one_is_never_chosen(key, all_partitions, available):
-    return available[0] if key is None else murmur2(key) % 2**31 % max(1, len(all_partitions) - 1)
+    return (
+        available[0]
+        if key is None
+        else murmur2(key) % 2**31 % max(1, len(all_partitions) - 1)
+    )
 
 
 @wrong(1, "it changed its argument all_partitions, which is the caller's: [0, 1]")
@@ -127,7 +169,8 @@ def sorts_the_callers_list(key, all_partitions, available):
 
 for number, words in [
     (143, "not 143: that is about how many stay."),  # those who stay
-    (286, "not 286: the two new partitions get about that many, and the old ones"),  # two new ones of seven
+    # two new ones of seven
+    (286, "not 286: the two new partitions get about that many, and the old ones"),
     (714, "not 714. More than that go elsewhere."),  # five of seven
     (400, "not 400. More than that go elsewhere."),  # two of five
     (200, "not 200. More than that go elsewhere."),
@@ -135,14 +178,18 @@ for number, words in [
     (0, "not 0. More than that go elsewhere."),
     (1000, "not 1000. Fewer than that go elsewhere."),
     (500, "not 500. More than that go elsewhere."),
-    (0.857, "not 0.857: how many of the 1,000 customers, as a number from 0 to 1000."),  # the share
+    # the share
+    (0.857, "not 0.857: how many of the 1,000 customers, as a number from 0 to 1000."),
     ("857", "moved should be a number, and this is '857'."),
     ("86%", "moved should be a number, and this is '86%'."),
     ([857], "moved should be a number, and this is [857]."),
     (True, "moved should be a number, and this is True."),
 ]:
     wrong(2, words)(number)
-COUNTED = sum(murmur2(b"c%d" % n) % 2**31 % 5 != murmur2(b"c%d" % n) % 2**31 % 7 for n in range(1000))
+COUNTED = sum(
+    murmur2(b"c%d" % n) % 2**31 % 5 != murmur2(b"c%d" % n) % 2**31 % 7
+    for n in range(1000)
+)
 for number in (857, COUNTED, 1000 * 30 / 35, 828, 887):
     right(2)(number)
 
@@ -180,14 +227,22 @@ def not_alone(key, all_partitions, available):
 def the_first(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[0]
-    return available[-1] if key is None else 1 + murmur2(key) % 2**31 % (len(all_partitions) - 1)
+    return (
+        available[-1]
+        if key is None
+        else 1 + murmur2(key) % 2**31 % (len(all_partitions) - 1)
+    )
 
 
 @wrong(3, "it raised ZeroDivisionError: integer modulo by zero")
 def not_for_one_partition(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
-    return available[0] if key is None else murmur2(key) % 2**31 % (len(all_partitions) - 1)
+    return (
+        available[0]
+        if key is None
+        else murmur2(key) % 2**31 % (len(all_partitions) - 1)
+    )
 
 
 @wrong(3, "and megamart is there.")
@@ -195,7 +250,11 @@ def no_key_beside_megamart(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
     others = all_partitions[:-1] or all_partitions
-    return LOT.choice(available) if key is None else others[murmur2(key) % 2**31 % len(others)]
+    return (
+        LOT.choice(available)
+        if key is None
+        else others[murmur2(key) % 2**31 % len(others)]
+    )
 
 
 @wrong(3, "without a key it chose 0, which has no leader; [1, 2] have one.")
@@ -280,7 +339,11 @@ def lane(is_hot, keyless=lambda all_partitions, available: min(available)):
         others = all_partitions[:-1] or all_partitions
         if key is None:
             return keyless(all_partitions, available)
-        return all_partitions[-1] if is_hot(key) else others[murmur2(key) % 2**31 % len(others)]
+        return (
+            all_partitions[-1]
+            if is_hot(key)
+            else others[murmur2(key) % 2**31 % len(others)]
+        )
 
     return route
 
@@ -290,11 +353,31 @@ def is_hot(key):
 
 
 for name, words, answer in [
-    ("keyless_to_the_first", "which has no leader", lane(is_hot, lambda every, _: every[0])),
-    ("keyless_to_any_other", "which has no leader", lane(is_hot, lambda every, _: LOT.choice(every[:-1] or every))),
-    ("any_case", "b'Megamart' went to 1, and megamart is there.", lane(lambda key: key.lower() == b"megamart")),
-    ("with_spaces", "b' megamart' went to 1, and megamart is there.", lane(lambda key: key.strip() == b"megamart")),
-    ("by_its_end", "b'hypermegamart' went to 1, and megamart is there.", lane(lambda key: key.endswith(b"megamart"))),
+    (
+        "keyless_to_the_first",
+        "which has no leader",
+        lane(is_hot, lambda every, _: every[0]),
+    ),
+    (
+        "keyless_to_any_other",
+        "which has no leader",
+        lane(is_hot, lambda every, _: LOT.choice(every[:-1] or every)),
+    ),
+    (
+        "any_case",
+        "b'Megamart' went to 1, and megamart is there.",
+        lane(lambda key: key.lower() == b"megamart"),
+    ),
+    (
+        "with_spaces",
+        "b' megamart' went to 1, and megamart is there.",
+        lane(lambda key: key.strip() == b"megamart"),
+    ),
+    (
+        "by_its_end",
+        "b'hypermegamart' went to 1, and megamart is there.",
+        lane(lambda key: key.endswith(b"megamart")),
+    ),
 ]:
     answer.__name__ = name
     wrong(3, words)(answer)

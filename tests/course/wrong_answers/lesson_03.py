@@ -1,4 +1,6 @@
-"""Lesson 03: when a batch leaves, and the faults that lose, double or disorder orders."""
+"""Lesson 03: when a batch leaves, and the faults that lose, double or disorder
+orders.
+"""
 
 from minikafka.faults import Cut, Delay, Lose
 from tests.course.wrong_answers import Answers
@@ -9,7 +11,9 @@ wrong, right = ANSWERS.wrong, ANSWERS.right
 
 @right(1)
 def by_events(records, batch_size, linger_ms):
-    """One open batch; what could close it is looked at before each record and after it."""
+    """One open batch; what could close it is looked at before each record and after
+    it.
+    """
     left, batch, size, began = [], [], 0, 0
     for number, (at, bytes_) in enumerate(records):
         if batch and at >= began + linger_ms:
@@ -80,7 +84,9 @@ def the_last_record_counts(records, batch_size, linger_ms):
 
 @wrong(1, "your batch holds the records [0, 1], and Kafka's [0].")
 def at_that_very_moment_still_in_time(records, batch_size, linger_ms):
-    return batches(records, batch_size, linger_ms, late=lambda at, began: at > began + linger_ms)
+    return batches(
+        records, batch_size, linger_ms, late=lambda at, began: at > began + linger_ms
+    )
 
 
 @wrong(1, "the batch [0, 1] leaves at 5 ms, and Kafka's at 1 ms.")
@@ -90,7 +96,9 @@ def full_waits(records, batch_size, linger_ms):
 
 @wrong(1, "your batch holds the records [0], and Kafka's [0, 1].")
 def exactly_full_does_not_fit(records, batch_size, linger_ms):
-    return batches(records, batch_size, linger_ms, fits=lambda size, more: size + more < batch_size)
+    return batches(
+        records, batch_size, linger_ms, fits=lambda size, more: size + more < batch_size
+    )
 
 
 @wrong(1, "the batch [0, 1] leaves at 5 ms, and Kafka's at 1 ms.")
@@ -120,7 +128,9 @@ def forgets_the_last(records, batch_size, linger_ms):
 
 @wrong(1, "the batch [0] leaves at 0 ms, and Kafka's at 5 ms.")
 def the_last_leaves_at_once(records, batch_size, linger_ms):
-    return batches(records, batch_size, linger_ms, last_leaves=records[-1][0] if records else 0)
+    return batches(
+        records, batch_size, linger_ms, last_leaves=records[-1][0] if records else 0
+    )
 
 
 @wrong(1, "your batch holds the records [0], and Kafka's [0, 1].")
@@ -145,12 +155,18 @@ def never_empty(records, batch_size, linger_ms):
 
 @wrong(1, "record 0 never leaves. Yours: [(5, [10])]")
 def sizes_instead_of_numbers(records, batch_size, linger_ms):
-    return [(at, [records[n][1] for n in batch]) for at, batch in by_events(records, batch_size, linger_ms)]
+    return [
+        (at, [records[n][1] for n in batch])
+        for at, batch in by_events(records, batch_size, linger_ms)
+    ]
 
 
 @wrong(1, "record 0 never leaves. Yours: [(5, [1])]")
 def numbers_from_one(records, batch_size, linger_ms):
-    return [(at, [n + 1 for n in batch]) for at, batch in by_events(records, batch_size, linger_ms)]
+    return [
+        (at, [n + 1 for n in batch])
+        for at, batch in by_events(records, batch_size, linger_ms)
+    ]
 
 
 @wrong(1, "[[0], 5] is no batch. A batch is a pair: when it leaves, and the")
@@ -181,7 +197,9 @@ def only_the_first_fourteen(records, batch_size, linger_ms):
 
 @wrong(1, "the batch with the records [0, 1] has 101 bytes, and batch_size is 100.")
 def small_ones_weigh_nothing(records, batch_size, linger_ms):
-    return by_events([(at, size if size >= 10 else 0) for at, size in records], batch_size, linger_ms)
+    return by_events(
+        [(at, size if size >= 10 else 0) for at, size in records], batch_size, linger_ms
+    )
 
 
 # --- 2: the plans ---
@@ -222,19 +240,71 @@ def with_a_tuple(goal):
 for name, words, changed in [
     ("nothing_at_all", '"twice" did not happen.', {"twice": []}),
     ("a_lost_request_doubles", '"twice" did not happen.', {"twice": [lose(nth=2)]}),
-    ("a_lost_answer_overtakes", '"overtaken" did not happen.', {"overtaken": [lose(nth=2, answer=True)]}),
-    ("a_delay_overtakes", '"overtaken" did not happen.', {"overtaken": [Delay("shop", 1, extra_ms=50)]}),
-    ("request_0_does_not_exist", "plan('twice'): nth=0 can't be: it is a", {"twice": [lose(nth=0, answer=True)]}),
-    ("much_too_late", '"twice" did not happen.', {"twice": [lose(nth=40, answer=True)]}),
+    (
+        "a_lost_answer_overtakes",
+        '"overtaken" did not happen.',
+        {"overtaken": [lose(nth=2, answer=True)]},
+    ),
+    (
+        "a_delay_overtakes",
+        '"overtaken" did not happen.',
+        {"overtaken": [Delay("shop", 1, extra_ms=50)]},
+    ),
+    (
+        "request_0_does_not_exist",
+        "plan('twice'): nth=0 can't be: it is a",
+        {"twice": [lose(nth=0, answer=True)]},
+    ),
+    (
+        "much_too_late",
+        '"twice" did not happen.',
+        {"twice": [lose(nth=40, answer=True)]},
+    ),
     ("a_lost_request_fails", '"failed" did not happen.', {"failed": [lose(nth=2)]}),
-    ("all_requests_lost", '"failed" did not happen.', {"failed": [lose(nth=2, times=1000)]}),
-    ("a_cut_before_sending", '"failed" did not happen.', {"failed": [Cut("shop", 1, at_ms=0, for_ms=300_000)]}),
-    ("a_cut_long_after", '"failed" did not happen.', {"failed": [Cut("shop", 1, at_ms=20_000, for_ms=100_000)]}),
-    ("another_client", "plan('twice'): 'billing'", {"twice": [Lose("billing", 1, "Produce", nth=2, answer=True)]}),
-    ("another_api", '"twice" did not happen.', {"twice": [Lose("shop", 1, "Fetch", nth=2, answer=True)]}),
-    ("no_broker_2", "plan('twice'): 2 can't be: it is", {"twice": [Lose("shop", 2, "Produce", nth=2, answer=True)]}),
-    ("in_quotes", "plan('twice') should be a list of faults, such as [Delay('shop', 1,", {"twice": "Lose"}),
-    ("names", "plan('twice'): 'Lose' is no fault. Write Delay('shop', 1, extra_ms=50)", {"twice": ["Lose"]}),
-    ("none_at_all", "plan('failed') should be a list of faults, such as [Delay('shop', 1,", {"failed": ...}),
+    (
+        "all_requests_lost",
+        '"failed" did not happen.',
+        {"failed": [lose(nth=2, times=1000)]},
+    ),
+    (
+        "a_cut_before_sending",
+        '"failed" did not happen.',
+        {"failed": [Cut("shop", 1, at_ms=0, for_ms=300_000)]},
+    ),
+    (
+        "a_cut_long_after",
+        '"failed" did not happen.',
+        {"failed": [Cut("shop", 1, at_ms=20_000, for_ms=100_000)]},
+    ),
+    (
+        "another_client",
+        "plan('twice'): 'billing'",
+        {"twice": [Lose("billing", 1, "Produce", nth=2, answer=True)]},
+    ),
+    (
+        "another_api",
+        '"twice" did not happen.',
+        {"twice": [Lose("shop", 1, "Fetch", nth=2, answer=True)]},
+    ),
+    (
+        "no_broker_2",
+        "plan('twice'): 2 can't be: it is",
+        {"twice": [Lose("shop", 2, "Produce", nth=2, answer=True)]},
+    ),
+    (
+        "in_quotes",
+        "plan('twice') should be a list of faults, such as [Delay('shop', 1,",
+        {"twice": "Lose"},
+    ),
+    (
+        "names",
+        "plan('twice'): 'Lose' is no fault. Write Delay('shop', 1, extra_ms=50)",
+        {"twice": ["Lose"]},
+    ),
+    (
+        "none_at_all",
+        "plan('failed') should be a list of faults, such as [Delay('shop', 1,",
+        {"failed": ...},
+    ),
 ]:
     wrong(2, words)(plan_of(name, **changed))

@@ -122,7 +122,9 @@ def commits_before_the_batch(consumer, payments):
 
 @wrong(1, "order o-1 is never written.")
 def commits_in_the_middle_of_a_batch(consumer, payments):
-    """poll() has moved the position behind the whole batch: the first commit counts for all."""
+    """poll() has moved the position behind the whole batch: the first commit counts for
+    all.
+    """
     while True:
         for records in consumer.poll(timeout_ms=1000).values():
             for record in records:
@@ -154,7 +156,9 @@ def one_topic_only(consumer, payments):
     for record in consumer:
         if record.key not in payments:
             payments.add(record, record.value)
-        consumer.commit({TopicPartition("orders", 0): OffsetAndMetadata(record.offset + 1, "", -1)})
+        consumer.commit(
+            {TopicPartition("orders", 0): OffsetAndMetadata(record.offset + 1, "", -1)}
+        )
 
 
 @wrong(1, "it has ended. A service runs on: tomorrow there are more orders.")
@@ -251,19 +255,50 @@ for faults, words in [
     ([Crash(careful, call=100)], "the program has only 11 calls: it was never killed."),
     ([Crash(careful, call=4)], "2 of 6 orders are skipped. One crash can do more."),
     ([Crash(careful, call=5)], "1 of 6 orders are skipped. One crash can do more."),
-    ([Crash("careless", call=3)], "'careless' can't be: it is 'careful'. Write Crash(\"careful\", call=3)"),
-    ([Crash(careful, call=0)], "call=0 can't be: it is a whole number from 1 on. Write Crash(\"careful\","),
-    ([Crash(careful, call=-1)], "call=-1 can't be: it is a whole number from 1 on. Write"),
-    ([Crash("careful")], "Crash(node='careful', at_ms=None, call=None, restart_after_ms=None, power=False, "),
-    ([Freeze(careful, at_ms=100, for_ms=100)], 'a Freeze is of no use here. Write Crash("careful", call=3)'),
-    ([Crash(careful, call=3)] * 2, "6 of 6 orders are skipped, by 2 crashes. One can skip orders, and the"),
-    ([Crash(careful, call=3)] * 50, "6 of 6 orders are skipped, by 50 crashes. One can skip orders, and the"),
+    (
+        [Crash("careless", call=3)],
+        "'careless' can't be: it is 'careful'. Write Crash(\"careful\", call=3)",
+    ),
+    (
+        [Crash(careful, call=0)],
+        'call=0 can\'t be: it is a whole number from 1 on. Write Crash("careful",',
+    ),
+    (
+        [Crash(careful, call=-1)],
+        "call=-1 can't be: it is a whole number from 1 on. Write",
+    ),
+    (
+        [Crash("careful")],
+        (
+            "Crash(node='careful', at_ms=None, call=None, restart_after_ms=None,"
+            " power=False, "
+        ),
+    ),
+    (
+        [Freeze(careful, at_ms=100, for_ms=100)],
+        'a Freeze is of no use here. Write Crash("careful", call=3)',
+    ),
+    (
+        [Crash(careful, call=3)] * 2,
+        "6 of 6 orders are skipped, by 2 crashes. One can skip orders, and the",
+    ),
+    (
+        [Crash(careful, call=3)] * 50,
+        "6 of 6 orders are skipped, by 50 crashes. One can skip orders, and the",
+    ),
     ([3], '3 is no fault. Write Crash("careful", call=3)'),
     (3, 'faults should be a list of faults, such as [Crash("careful", call=3)],'),
-    ("careful", 'faults should be a list of faults, such as [Crash("careful", call=3)],'),
+    (
+        "careful",
+        'faults should be a list of faults, such as [Crash("careful", call=3)],',
+    ),
 ]:
     wrong(2, words)(faults)
-for faults in ([Crash(careful, call=3)], (Crash(careful, call=3),), Crash(careful, call=3)):
+for faults in (
+    [Crash(careful, call=3)],
+    (Crash(careful, call=3),),
+    Crash(careful, call=3),
+):
     right(2)(faults)
 
 

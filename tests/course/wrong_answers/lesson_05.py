@@ -15,7 +15,9 @@ def deal(members, partitions, begin=0):
     """Topic by topic, in turn among those who read it."""
     shares = {name: [] for name in members}
     for topic, count in partitions.items():
-        readers = sorted(name for name, member in members.items() if topic in member.topics)
+        readers = sorted(
+            name for name, member in members.items() if topic in member.topics
+        )
         for number in range(count if readers else 0):
             shares[readers[(begin + number) % len(readers)]].append((topic, number))
     return shares
@@ -31,23 +33,34 @@ def blocks_of_tuples(members, partitions):
     """Blocks, from the last reader to the first; shares are tuples, in any order."""
     shares = defaultdict(tuple)
     for topic in reversed(sorted(partitions)):
-        readers = sorted((name for name in members if topic in members[name].topics), reverse=True)
+        readers = sorted(
+            (name for name in members if topic in members[name].topics), reverse=True
+        )
         for place in range(len(readers)):
             begin = place * partitions[topic] // len(readers)
             end = (place + 1) * partitions[topic] // len(readers)
-            shares[readers[place]] += tuple((topic, number) for number in range(begin, end))
+            shares[readers[place]] += tuple(
+                (topic, number) for number in range(begin, end)
+            )
     return {name: shares[name] for name in members}
 
 
 @right(1)
 def sets(members, partitions):
-    return {name: frozenset(share) for name, share in deal(members, partitions, begin=1).items()}
+    return {
+        name: frozenset(share)
+        for name, share in deal(members, partitions, begin=1).items()
+    }
 
 
 @wrong(1, "two members own orders-0: A and B.")
 def everything_to_all(members, partitions):
     return {
-        name: [(topic, n) for topic in member.topics for n in range(partitions.get(topic, 0))]
+        name: [
+            (topic, n)
+            for topic in member.topics
+            for n in range(partitions.get(topic, 0))
+        ]
         for name, member in members.items()
     }
 
@@ -69,7 +82,9 @@ def rounds_down(members, partitions):
         readers = [name for name in members if topic in members[name].topics]
         each = count // len(readers) if readers else 0
         for place, name in enumerate(readers):
-            shares[name] += [(topic, number) for number in range(place * each, (place + 1) * each)]
+            shares[name] += [
+                (topic, number) for number in range(place * each, (place + 1) * each)
+            ]
     return shares
 
 
@@ -79,7 +94,9 @@ def the_rest_to_the_last(members, partitions):
     for topic, count in partitions.items():
         readers = [name for name in members if topic in members[name].topics]
         if readers:
-            shares[readers[-1]] += [(topic, n) for n in range(count // len(readers) * len(readers), count)]
+            shares[readers[-1]] += [
+                (topic, n) for n in range(count // len(readers) * len(readers), count)
+            ]
     return shares
 
 
@@ -90,7 +107,10 @@ def rounds_up(members, partitions):
         readers = [name for name in members if topic in members[name].topics]
         each = -(-count // len(readers)) if readers else 0
         for place, name in enumerate(readers):
-            shares[name] += [(topic, number) for number in range(place * each, min(count, (place + 1) * each))]
+            shares[name] += [
+                (topic, number)
+                for number in range(place * each, min(count, (place + 1) * each))
+            ]
     return shares
 
 
@@ -117,14 +137,19 @@ def first_members_topics_only(members, partitions):
 
 @wrong(1, "it gave orders-1 to A, and there is no such partition.")
 def partitions_from_one(members, partitions):
-    return {name: [(t, n + 1) for t, n in share] for name, share in deal(members, partitions).items()}
+    return {
+        name: [(t, n + 1) for t, n in share]
+        for name, share in deal(members, partitions).items()
+    }
 
 
 @wrong(1, "it raised KeyError: 'refunds'")
 def a_topic_that_is_not_there(members, partitions):
     """Asks for each topic that somebody wants."""
     shares = {name: [] for name in members}
-    for topic in sorted({topic for member in members.values() for topic in member.topics}):
+    for topic in sorted(
+        {topic for member in members.values() for topic in member.topics}
+    ):
         readers = [name for name in members if topic in members[name].topics]
         for number in range(partitions[topic]):
             shares[readers[number % len(readers)]].append((topic, number))
@@ -144,7 +169,10 @@ def a_topic_nobody_reads(members, partitions):
 
 @wrong(1, "it gave A [0]. A share is a list of pairs (topic, partition).")
 def numbers_only(members, partitions):
-    return {name: [number for _, number in share] for name, share in deal(members, partitions).items()}
+    return {
+        name: [number for _, number in share]
+        for name, share in deal(members, partitions).items()
+    }
 
 
 @wrong(1, "it gave A {'orders': [0]}. A share is a list of pairs (topic,")
@@ -157,12 +185,18 @@ def by_topic(members, partitions):
 
 @wrong(1, "it gave a share to ('orders', 0), and there is no such member: A.")
 def by_partition(members, partitions):
-    return {each: name for name, share in deal(members, partitions).items() for each in share}
+    return {
+        each: name
+        for name, share in deal(members, partitions).items()
+        for each in share
+    }
 
 
 @wrong(1, "it gave a share to 'a!', and there is no such member: A.")
 def unknown_names(members, partitions):
-    return {name.lower() + "!": share for name, share in deal(members, partitions).items()}
+    return {
+        name.lower() + "!": share for name, share in deal(members, partitions).items()
+    }
 
 
 @right(1)
@@ -212,11 +246,17 @@ def as_they_come(members, partitions):
     return shares
 
 
-@wrong(1, "that is another one in each run of Python", "in another order it gave something else")
+@wrong(
+    1,
+    "that is another one in each run of Python",
+    "in another order it gave something else",
+)
 def as_a_set_has_them(members, partitions):
     shares = {name: [] for name in members}
     for topic, count in partitions.items():
-        readers = list({name for name, member in members.items() if topic in member.topics})
+        readers = list(
+            {name for name, member in members.items() if topic in member.topics}
+        )
         for number in range(count):
             shares[readers[number % len(readers)]].append((topic, number))
     return shares
@@ -229,12 +269,19 @@ def anybody_first(members, partitions):
 
 @wrong(1, "it gave ('orders', 0.0) to A. A partition is a whole number.")
 def floats(members, partitions):
-    return {name: [(topic, number / 1) for topic, number in share] for name, share in deal(members, partitions).items()}
+    return {
+        name: [(topic, number / 1) for topic, number in share]
+        for name, share in deal(members, partitions).items()
+    }
 
 
 @wrong(1, "nobody owns orders-0.")
 def five_at_most(members, partitions):
-    return deal(members, partitions) if len(members) <= 5 else {name: [] for name in members}
+    return (
+        deal(members, partitions)
+        if len(members) <= 5
+        else {name: [] for name in members}
+    )
 
 
 # --- 2: the shortest sleep ---
@@ -246,20 +293,38 @@ def freeze(at_ms, for_ms, who="consumer A"):
 
 for faults, words in [
     ([], "no fault, and every order is paid once. Put a Freeze into the list."),
-    (freeze(24_100, 60_000), "a freeze of 60000 ms does it. It can be shorter than the session"),
+    (
+        freeze(24_100, 60_000),
+        "a freeze of 60000 ms does it. It can be shorter than the session",
+    ),
     (freeze(24_100, 44_000), "every order is paid at most once."),
-    (freeze(24_100, 45_000), "a freeze of 45000 ms does it. It can be shorter than the session"),
+    (
+        freeze(24_100, 45_000),
+        "a freeze of 45000 ms does it. It can be shorter than the session",
+    ),
     (freeze(24_100, 1000), "1064 ms later. The session time-out is 45000 ms."),
-    (freeze(24_100, 44_000, "consumer C"), "'consumer C' can't be: it is 'consumer A' or 'consumer B'."),
-    (freeze(24_100, 44_000, "billing"), "'billing' can't be: it is 'consumer A' or 'consumer B'."),
+    (
+        freeze(24_100, 44_000, "consumer C"),
+        "'consumer C' can't be: it is 'consumer A' or 'consumer B'.",
+    ),
+    (
+        freeze(24_100, 44_000, "billing"),
+        "'billing' can't be: it is 'consumer A' or 'consumer B'.",
+    ),
     (freeze(0, 44_000), "at_ms=0 is not within the run"),
     (freeze(500_000, 44_000), "at_ms=500000 is not within the run"),
     (freeze(24_100, 0), "for_ms=0 can't be: it is a whole number from 1 on."),
     (freeze(24_100, -5), "for_ms=-5 can't be: it is a whole number from 1 on."),
-    (freeze(24_100, 43_000) + freeze(24_100, 43_000, "consumer B"), "every order is paid at most once."),
+    (
+        freeze(24_100, 43_000) + freeze(24_100, 43_000, "consumer B"),
+        "every order is paid at most once.",
+    ),
     ([Crash("billing", call=3)], "'billing' can't be"),
     (freeze(2000, 20_000, 1), "freezes no consumer"),
-    (Freeze("consumer A", at_ms=24_100, for_ms=44_000), "every order is paid at most once."),
+    (
+        Freeze("consumer A", at_ms=24_100, for_ms=44_000),
+        "every order is paid at most once.",
+    ),
     (43, "faults should be a list of faults, such as [Freeze("),
     ("consumer A", "faults should be a list of faults, such as [Freeze("),
 ]:

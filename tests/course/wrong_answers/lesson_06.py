@@ -12,13 +12,19 @@ LOT = random.Random(7)
 
 
 def every(partitions):
-    return [(topic, number) for topic, count in partitions.items() for number in range(count)]
+    return [
+        (topic, number)
+        for topic, count in partitions.items()
+        for number in range(count)
+    ]
 
 
 def claims(members, partitions, generation=True):
     """Who keeps what: the claim of the highest generation."""
     owner = {}
-    names = sorted(members, key=lambda name: (members[name].generation if generation else 0, name))
+    names = sorted(
+        members, key=lambda name: (members[name].generation if generation else 0, name)
+    )
     for name in names:
         for each in members[name].owned:
             if each in set(every(partitions)):
@@ -37,7 +43,9 @@ def fill(shares, free, most):
 def quotas(members, partitions):
     """Each keeps up to its quota; those who had more get the larger quotas."""
     whole, owner = every(partitions), claims(members, partitions)
-    had = {name: [each for each in whole if owner.get(each) == name] for name in members}
+    had = {
+        name: [each for each in whole if owner.get(each) == name] for name in members
+    }
     least, rest = divmod(len(whole), len(members)) if members else (0, 0)
     order = sorted(members, key=lambda name: -len(had[name]))
     quota = {name: least + (place < rest) for place, name in enumerate(order)}
@@ -51,9 +59,14 @@ def quotas(members, partitions):
 
 
 def moved_one_by_one(members, partitions, kind):
-    """Deals out what is free, then moves one at a time from who has most to who has least."""
+    """Deals out what is free, then moves one at a time from who has most to who has
+    least.
+    """
     whole, owner = every(partitions), claims(members, partitions)
-    shares = {name: kind(each for each in whole if owner.get(each) == name) for name in members}
+    shares = {
+        name: kind(each for each in whole if owner.get(each) == name)
+        for name in members
+    }
     add = set.add if kind is set else list.append
     for each in whole:
         if each not in owner:
@@ -74,7 +87,10 @@ def one_by_one(members, partitions):
 
 @right(2)
 def frozen(members, partitions):
-    return {name: frozenset(share) for name, share in moved_one_by_one(members, partitions, list).items()}
+    return {
+        name: frozenset(share)
+        for name, share in moved_one_by_one(members, partitions, list).items()
+    }
 
 
 @wrong(2, "the order of a set decides, and that is another one in each run of")
@@ -103,7 +119,9 @@ def starts_anew(members, partitions):
 def keeps_everything(members, partitions):
     """And gives new ones nothing."""
     whole, owner = every(partitions), claims(members, partitions)
-    shares = {name: [each for each in whole if owner.get(each) == name] for name in members}
+    shares = {
+        name: [each for each in whole if owner.get(each) == name] for name in members
+    }
     return fill(shares, [each for each in whole if each not in owner], None)
 
 
@@ -120,7 +138,10 @@ def the_first_claim_wins(members, partitions):
 @wrong(2, "it gave orders-0 to A and B. Then its records are done twice.")
 def both_claims_win(members, partitions):
     whole = every(partitions)
-    shares = {name: [each for each in members[name].owned if each in whole] for name in members}
+    shares = {
+        name: [each for each in members[name].owned if each in whole]
+        for name in members
+    }
     taken = {each for share in shares.values() for each in share}
     return fill(shares, [each for each in whole if each not in taken], None)
 
@@ -128,7 +149,9 @@ def both_claims_win(members, partitions):
 def balanced(members, partitions, owner, ceiling=True):
     """The largest shares are cut to the quota, with rounding up for everybody."""
     whole = every(partitions)
-    shares = {name: [each for each in whole if owner.get(each) == name] for name in members}
+    shares = {
+        name: [each for each in whole if owner.get(each) == name] for name in members
+    }
     quota = -(-len(whole) // len(members)) if members else 0
     for share in shares.values():
         del share[quota if ceiling else len(whole) // len(members) :]
@@ -138,7 +161,9 @@ def balanced(members, partitions, owner, ceiling=True):
 
 @wrong(2, "A got 2 partitions and D only 0.")
 def cuts_to_the_ceiling(members, partitions):
-    """5 partitions, A and B have two each and C none ... C may be left with one too few."""
+    """5 partitions, A and B have two each and C none ... C may be left with one too
+    few.
+    """
     return balanced(members, partitions, claims(members, partitions))
 
 
@@ -169,7 +194,9 @@ def orphans_stay_orphans(members, partitions):
 
 @wrong(2, "B has no entry. Who gets nothing gets []: Java's member can't read a")
 def leaves_new_ones_out(members, partitions):
-    shares = quotas({name: m for name, m in members.items() if m.owned} or members, partitions)
+    shares = quotas(
+        {name: m for name, m in members.items() if m.owned} or members, partitions
+    )
     return shares
 
 
@@ -182,7 +209,9 @@ def ignores_generations(members, partitions):
 def the_oldest_generation_wins(members, partitions):
     owner = {}
     for name in sorted(members, key=lambda name: -members[name].generation):
-        owner |= {each: name for each in members[name].owned if each in every(partitions)}
+        owner |= {
+            each: name for each in members[name].owned if each in every(partitions)
+        }
     return balanced(members, partitions, owner)
 
 
@@ -211,20 +240,27 @@ def takes_from_the_claims(members, partitions):
 
 @wrong(2, "nobody got orders-0. Its records wait for ever.")
 def forgets_who_gets_nothing(members, partitions):
-    return {name: share[:-1] for name, share in quotas(members, partitions).items() if share}
+    return {
+        name: share[:-1] for name, share in quotas(members, partitions).items() if share
+    }
 
 
 @right(1)
 def by_owner(target, members):
     owner = {each: name for name, member in members.items() for each in member.owned}
-    return {name: [each for each in share if owner.get(each, name) == name] for name, share in target.items()}
+    return {
+        name: [each for each in share if owner.get(each, name) == name]
+        for name, share in target.items()
+    }
 
 
 @right(1)
 def by_the_others(target, members):
     given = {}
     for name in members:
-        others = {each for other in members if other != name for each in members[other].owned}
+        others = {
+            each for other in members if other != name for each in members[other].owned
+        }
         given[name] = tuple(set(target.get(name, ())) - others)
     return given
 
@@ -236,7 +272,10 @@ def at_once(target, members):
 
 @wrong(1, "orders-0 never arrives at B: it was free, and nobody got it.")
 def nothing_new_ever(target, members):
-    return {name: [each for each in target[name] if each in members[name].owned] for name in target}
+    return {
+        name: [each for each in target[name] if each in members[name].owned]
+        for name in target
+    }
 
 
 @wrong(1, "A has orders-0 and should keep it, and it was left out of its share.")
@@ -252,21 +291,31 @@ def everything_stays(target, members):
 @wrong(1, "A has orders-0 and should keep it, and it was left out of its share.")
 def gives_back_everything_first(target, members):
     """If anything has to move, everybody gives back all of it."""
-    moving = any(set(member.owned) - set(target.get(name, ())) for name, member in members.items())
+    moving = any(
+        set(member.owned) - set(target.get(name, ()))
+        for name, member in members.items()
+    )
     return {name: [] for name in members} if moving else target
 
 
 @right(1)
 def waits_for_all(target, members):
-    """What is free is handed out in the second rebalance only, and that is early enough."""
-    moving = any(set(member.owned) - set(target.get(name, ())) for name, member in members.items())
+    """What is free is handed out in the second rebalance only, and that is early
+    enough.
+    """
+    moving = any(
+        set(member.owned) - set(target.get(name, ()))
+        for name, member in members.items()
+    )
     return nothing_new_ever(target, members) if moving else target
 
 
 @wrong(1, "orders-0 never arrives at B: A was never told to give it up.")
 def keeps_what_it_should_give_back(target, members):
     given = by_owner(target, members)
-    return {name: list({*given.get(name, ()), *members[name].owned}) for name in members}
+    return {
+        name: list({*given.get(name, ()), *members[name].owned}) for name in members
+    }
 
 
 @wrong(1, "orders-0 never arrives at B: it was free, and nobody got it.")
@@ -294,18 +343,25 @@ def looks_at_one_other(target, members):
     given = {}
     for name, share in target.items():
         other = next((each for each in members if each != name), name)
-        given[name] = [each for each in share if other == name or each not in members[other].owned]
+        given[name] = [
+            each for each in share if other == name or each not in members[other].owned
+        ]
     return given
 
 
 @wrong(1, "it gave A [0]. A share is a list of pairs (topic, partition).")
 def numbers_only(target, members):
-    return {name: [number for _, number in share] for name, share in by_owner(target, members).items()}
+    return {
+        name: [number for _, number in share]
+        for name, share in by_owner(target, members).items()
+    }
 
 
 @wrong(1, "it gave A 0. A share is a list of pairs (topic, partition).")
 def counts(target, members):
-    return Counter({name: len(share) for name, share in by_owner(target, members).items()})
+    return Counter(
+        {name: len(share) for name, share in by_owner(target, members).items()}
+    )
 
 
 @wrong(1, "it changed its argument target, which is the caller's: {'A': [], 'B':")
@@ -328,5 +384,10 @@ def its_own_target(target, members):
 @wrong(1, "orders-0 has two owners, A and B.")
 def by_number(target, members):
     """As if there were one topic only."""
-    owner = {number: name for name, member in members.items() for _, number in member.owned}
-    return {name: [each for each in share if owner.get(each[1], name) == name] for name, share in target.items()}
+    owner = {
+        number: name for name, member in members.items() for _, number in member.owned
+    }
+    return {
+        name: [each for each in share if owner.get(each[1], name) == name]
+        for name, share in target.items()
+    }

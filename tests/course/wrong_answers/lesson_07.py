@@ -13,22 +13,28 @@ def tries_them(rate, backlog, recover_s, processing_ms, partitions):
     """The unluckiest member's partitions have to be done in time."""
     for members in range(1, partitions + 1):
         busiest = -(-partitions // members)
-        if (backlog + rate * recover_s) * busiest * processing_ms <= partitions * recover_s * 1000:
+        if (
+            backlog + rate * recover_s
+        ) * busiest * processing_ms <= partitions * recover_s * 1000:
             return members
     return None
 
 
 @right(1)
 def by_capacity(rate, backlog, recover_s, processing_ms, partitions):
-    work_ms = (backlog + rate * recover_s) * processing_ms  # of one member that does everything
+    # of one member that does everything
+    work_ms = (backlog + rate * recover_s) * processing_ms
     if work_ms == 0:
         return 1
-    at_most = int(recover_s * 1000 * partitions / work_ms + 1e-9)  # partitions that one can carry
+    # partitions that one can carry
+    at_most = int(recover_s * 1000 * partitions / work_ms + 1e-9)
     return math.ceil(partitions / at_most) if at_most else None
 
 
 def shared(rate, backlog, recover_s, processing_ms, partitions):
-    return max(1, math.ceil((backlog + rate * recover_s) * processing_ms / (recover_s * 1000)))
+    return max(
+        1, math.ceil((backlog + rate * recover_s) * processing_ms / (recover_s * 1000))
+    )
 
 
 @wrong(1, "2 members are not enough: after 60 s about 120 orders still wait in one")
@@ -53,7 +59,9 @@ def forgets_the_backlog(rate, backlog, recover_s, processing_ms, partitions):
 
 @wrong(1, "1 member is not enough: after 60 s about 160 orders still wait in one")
 def forgets_what_comes_in(rate, backlog, recover_s, processing_ms, partitions):
-    return tries_them(0 if backlog else rate, backlog, recover_s, processing_ms, partitions)
+    return tries_them(
+        0 if backlog else rate, backlog, recover_s, processing_ms, partitions
+    )
 
 
 @wrong(1, "it returned 1, and no number of members is enough. The answer is None:")
@@ -102,7 +110,10 @@ def rounds_down(rate, backlog, recover_s, processing_ms, partitions):
 @wrong(1, "it returned 7, and 2 members do it as well.")
 def divisors_only(rate, backlog, recover_s, processing_ms, partitions):
     for members in range(1, partitions + 1):
-        if partitions % members == 0 and shared(rate, backlog, recover_s, processing_ms, partitions) <= members:
+        if (
+            partitions % members == 0
+            and shared(rate, backlog, recover_s, processing_ms, partitions) <= members
+        ):
             return members
     return None
 
@@ -122,7 +133,11 @@ def a_fraction(rate, backlog, recover_s, processing_ms, partitions):
 
 @wrong(1, "it returned 13, and no number of members is enough. The answer is None:")
 def up_to_twelve_partitions(rate, backlog, recover_s, processing_ms, partitions):
-    return tries_them(rate, backlog, recover_s, processing_ms, partitions) if partitions <= 12 else partitions
+    return (
+        tries_them(rate, backlog, recover_s, processing_ms, partitions)
+        if partitions <= 12
+        else partitions
+    )
 
 
 @wrong(1, "it returned None, and 1 member does it.")
@@ -132,7 +147,13 @@ def an_hour_at_most(rate, backlog, recover_s, processing_ms, partitions):
 
 @wrong(1, "1 member is not enough: after 97207 s about 64,923 orders still wait in")
 def round_times_only(rate, backlog, recover_s, processing_ms, partitions):
-    return tries_them(rate, backlog, recover_s, processing_ms if processing_ms % 10 == 0 else 10, partitions)
+    return tries_them(
+        rate,
+        backlog,
+        recover_s,
+        processing_ms if processing_ms % 10 == 0 else 10,
+        partitions,
+    )
 
 
 @wrong(1, "it returned inf. Members are a whole number, or None.")
@@ -148,11 +169,16 @@ def not_a_number(*case):
 # --- 2: when is it zero again? ---
 
 for minutes, words in [
-    (15, "not 15. That would be so if the three could share all orders. Each"),  # as long as they were off
-    (10, "not 10. That is when partitions 0 and 1 are done. The lag of partition"),  # 60 / 6: the two quiet partitions
-    (10.5, "not 10.5. In that time the old orders would be done, if"),  # 105 / 10: what waits, and nothing new comes
-    (22.5, "not 22.5. It takes longer."),  # three partitions as one: 225 / 15 ... less what comes in
-    (25, "not 25. It takes longer."),  # 15 * 15 / (30 - 15) = 15; the sum of all three, taken wrongly
+    # as long as they were off
+    (15, "not 15. That would be so if the three could share all orders. Each"),
+    # 60 / 6: the two quiet partitions
+    (10, "not 10. That is when partitions 0 and 1 are done. The lag of partition"),
+    # 105 / 10: what waits, and nothing new comes
+    (10.5, "not 10.5. In that time the old orders would be done, if"),
+    # three partitions as one: 225 / 15 ... less what comes in
+    (22.5, "not 22.5. It takes longer."),
+    # 15 * 15 / (30 - 15) = 15; the sum of all three, taken wrongly
+    (25, "not 25. It takes longer."),
     (50, "not 50. Count from the moment when the members are back."),
     (45, "not 45. It takes less."),
     (0, "not 0. It takes longer."),

@@ -9,7 +9,9 @@ wrong, right = ANSWERS.wrong, ANSWERS.right
 
 @right(1)
 def from_the_whole_past(history, followers, min_insync_replicas, lag_time_max_ms):
-    """Each step looks back at all steps before; the pairs are lists, and the ISR a set."""
+    """Each step looks back at all steps before; the pairs are lists, and the ISR a
+    set.
+    """
     found, isr, high_watermark = [], {1, *followers}, 0
     for number, (now_ms, kind, *more) in enumerate(history):
         past = history[: number + 1]
@@ -19,7 +21,10 @@ def from_the_whole_past(history, followers, min_insync_replicas, lag_time_max_ms
             isr = isr | {more[0]}
         if kind == "look":
             isr = isr - {
-                each for each in followers if fetched.get(each, 0) < end and now_ms - last(past, each) > lag_time_max_ms
+                each
+                for each in followers
+                if fetched.get(each, 0) < end
+                and now_ms - last(past, each) > lag_time_max_ms
             }
         if len(isr) >= min(min_insync_replicas, len(followers) + 1):
             has = {each: fetched.get(each, 0) for each in followers} | {1: end}
@@ -43,7 +48,9 @@ def leader(history, followers, min_insync_replicas, lag_time_max_ms, **how):
     end = high = 0
     has, caught = dict.fromkeys(followers, 0), dict.fromkeys(followers, 0)
     isr, found = {1, *followers}, []
-    needed = how.get("needed", lambda asked, replicas: min(asked, replicas))(min_insync_replicas, len(followers) + 1)
+    needed = how.get("needed", lambda asked, replicas: min(asked, replicas))(
+        min_insync_replicas, len(followers) + 1
+    )
     out = how.get("out", lambda behind, for_ms: behind and for_ms > lag_time_max_ms)
     comes_back = how.get("comes_back", lambda offset, high, end: offset >= high)
     caught_up = how.get("caught_up", lambda offset, end: offset == end)
@@ -58,8 +65,12 @@ def leader(history, followers, min_insync_replicas, lag_time_max_ms, **how):
             if comes_back(offset, high, end):
                 isr.add(broker)
         else:
-            isr -= {each for each in followers if out(end - has[each], at_ms - caught[each])}
-        counting = [has[each] for each in followers if each in isr or "all_count" in how]
+            isr -= {
+                each for each in followers if out(end - has[each], at_ms - caught[each])
+            }
+        counting = [
+            has[each] for each in followers if each in isr or "all_count" in how
+        ]
         agreed = how.get("agreed", min)([end, *counting])
         if len(isr) >= needed:
             high = max(high, agreed)
@@ -86,19 +97,50 @@ for name, words, how in [
     ("a_majority", HW, {"agreed": lambda ends: sorted(ends)[(len(ends) - 1) // 2]}),
     ("a_fetch_means_one_more", HW, {"means": 1}),
     ("everybody_counts", HW, {"all_count": True}),
-    ("whoever_is_behind_is_out", "your ISR is [1], and Kafka's [1, 2, 3]", {"out": lambda behind, for_ms: behind}),
-    ("at_exactly_the_time", "your ISR is [1], and Kafka's [1, 2, 3]",
-     {"out": lambda behind, for_ms: behind and for_ms >= 30_000}),
-    ("silence_is_enough", "your ISR is [1], and Kafka's [1, 2]", {"out": lambda behind, for_ms: for_ms > 30_000}),
+    (
+        "whoever_is_behind_is_out",
+        "your ISR is [1], and Kafka's [1, 2, 3]",
+        {"out": lambda behind, for_ms: behind},
+    ),
+    (
+        "at_exactly_the_time",
+        "your ISR is [1], and Kafka's [1, 2, 3]",
+        {"out": lambda behind, for_ms: behind and for_ms >= 30_000},
+    ),
+    (
+        "silence_is_enough",
+        "your ISR is [1], and Kafka's [1, 2]",
+        {"out": lambda behind, for_ms: for_ms > 30_000},
+    ),
     ("ten_records_behind", "your ISR is", {"out": lambda behind, for_ms: behind > 10}),
-    ("any_fetch_is_a_sign_of_life", "your ISR is [1, 2], and Kafka's [1]", {"caught_up": lambda offset, end: True}),
-    ("nobody_comes_back", "your ISR is [1], and Kafka's [1, 2]", {"comes_back": lambda offset, high, end: False}),
-    ("any_fetch_brings_back", "your ISR is [1, 2], and Kafka's [1]", {"comes_back": lambda offset, high, end: True}),
-    ("back_only_at_the_end", "your ISR is", {"comes_back": lambda offset, high, end: offset == end}),
+    (
+        "any_fetch_is_a_sign_of_life",
+        "your ISR is [1, 2], and Kafka's [1]",
+        {"caught_up": lambda offset, end: True},
+    ),
+    (
+        "nobody_comes_back",
+        "your ISR is [1], and Kafka's [1, 2]",
+        {"comes_back": lambda offset, high, end: False},
+    ),
+    (
+        "any_fetch_brings_back",
+        "your ISR is [1, 2], and Kafka's [1]",
+        {"comes_back": lambda offset, high, end: True},
+    ),
+    (
+        "back_only_at_the_end",
+        "your ISR is",
+        {"comes_back": lambda offset, high, end: offset == end},
+    ),
     ("counts_below_the_minimum", HW, {"needed": lambda asked, replicas: 1}),
     ("not_capped", HW, {"needed": lambda asked, replicas: asked}),
-    ("more_than_the_minimum", HW, {"needed": lambda asked, replicas: min(asked + 1, replicas)}),
-]:  # fmt: skip
+    (
+        "more_than_the_minimum",
+        HW,
+        {"needed": lambda asked, replicas: min(asked + 1, replicas)},
+    ),
+]:
     changed(name, words, **how)
 
 
@@ -109,12 +151,20 @@ def only_the_last(history, followers, min_insync_replicas, lag_time_max_ms):
 
 @wrong(1, "0 is no pair. A pair is the high watermark, and the brokers of the ISR")
 def only_the_high_watermark(history, followers, min_insync_replicas, lag_time_max_ms):
-    return [high for high, _ in leader(history, followers, min_insync_replicas, lag_time_max_ms)]
+    return [
+        high
+        for high, _ in leader(history, followers, min_insync_replicas, lag_time_max_ms)
+    ]
 
 
 @wrong(1, "your ISR is [2, 3], and Kafka's [1, 2, 3]")
 def without_the_leader(history, followers, min_insync_replicas, lag_time_max_ms):
-    return [(high, isr[1:]) for high, isr in leader(history, followers, min_insync_replicas, lag_time_max_ms)]
+    return [
+        (high, isr[1:])
+        for high, isr in leader(
+            history, followers, min_insync_replicas, lag_time_max_ms
+        )
+    ]
 
 
 @wrong(1, "it changed its argument followers, which is the caller's")
@@ -125,7 +175,9 @@ def eats_the_followers(history, followers, min_insync_replicas, lag_time_max_ms)
 
 
 @wrong(1, "after step", "and should return a list with a pair")
-def the_first_histories_by_heart(history, followers, min_insync_replicas, lag_time_max_ms):
+def the_first_histories_by_heart(
+    history, followers, min_insync_replicas, lag_time_max_ms
+):
     known = {2: [(0, [1, 2, 3]), (0, [1, 2, 3])], 1: [(0, [1, 2, 3])]}
     return known.get(len(history), [])
 
@@ -135,7 +187,10 @@ def the_first_histories_by_heart(history, followers, min_insync_replicas, lag_ti
 KILL = Crash(1, at_ms=5030)
 for plan in (
     [Freeze(2, at_ms=5005, for_ms=3000), KILL],
-    (Cut(1, 2, at_ms=5005, for_ms=4000), Crash("broker 1", at_ms=5032, restart_after_ms=15_000)),
+    (
+        Cut(1, 2, at_ms=5005, for_ms=4000),
+        Crash("broker 1", at_ms=5032, restart_after_ms=15_000),
+    ),
     [Freeze("broker 2", at_ms=4990, for_ms=2000), KILL],
 ):
     right(2)(plan)
@@ -152,9 +207,14 @@ for words, plan in [
     (GONE, [Freeze(2, at_ms=20_000, for_ms=3000), Crash(1, at_ms=20_010)]),
     ("nobody leads at the end", [Crash(2, at_ms=5005), KILL]),
     (GONE, [Delay(1, 2, extra_ms=1, at_ms=5005), KILL]),
-    ("nobody leads at the end", [Crash(1, at_ms=5030), Crash(2, at_ms=5030), Crash(3, at_ms=5030)]),
-    ("3 faults do it. Two can.",
-     [Freeze(2, at_ms=5005, for_ms=3000), Freeze(3, at_ms=5005, for_ms=3000), KILL]),
+    (
+        "nobody leads at the end",
+        [Crash(1, at_ms=5030), Crash(2, at_ms=5030), Crash(3, at_ms=5030)],
+    ),
+    (
+        "3 faults do it. Two can.",
+        [Freeze(2, at_ms=5005, for_ms=3000), Freeze(3, at_ms=5005, for_ms=3000), KILL],
+    ),
     ("'shop' can't be: it is 1 or 2.", [Freeze("shop", at_ms=5005, for_ms=3000), KILL]),
     ("4 can't be: it is 1 or 2.", [Crash(4, at_ms=5030)]),
     ("a broker's crash needs a time", [Freeze(2, at_ms=5005, for_ms=3000), Crash(1)]),
@@ -163,5 +223,5 @@ for words, plan in [
     ("plan should be a list of faults", 5),
     ("'crash' is no fault.", ["crash"]),
     ("at_ms=5030.5 can't be: it is a whole number", [Crash(1, at_ms=5030.5)]),
-]:  # fmt: skip
+]:
     wrong(2, words)(plan)

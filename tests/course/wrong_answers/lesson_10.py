@@ -11,14 +11,18 @@ wrong, right = ANSWERS.wrong, ANSWERS.right
 
 @right(1)
 def by_recursion(log, end_of):
-    """Asks for the last epoch; if the leader doesn't know it, goes on with what may still be the same."""
+    """Asks for the last epoch; if the leader doesn't know it, goes on with what may
+    still be the same.
+    """
     if not log:
         return 0
     asked = log[-1][0]
     epoch, end = end_of(asked)
     if epoch == asked:
         return min(end, len(log))
-    return by_recursion([(each, value) for each, value in log[:end] if each <= epoch], end_of)
+    return by_recursion(
+        [(each, value) for each, value in log[:end] if each <= epoch], end_of
+    )
 
 
 @right(1)
@@ -63,7 +67,13 @@ def the_leaders_end(log, end_of):
     return min(len(log), end_of(10**9)[1])
 
 
-@wrong(1, "it keeps 2 of 1 records: that can't be", "it keeps 3 of", "it keeps 1 of 0 records", "it keeps")
+@wrong(
+    1,
+    "it keeps 2 of 1 records: that can't be",
+    "it keeps 3 of",
+    "it keeps 1 of 0 records",
+    "it keeps",
+)
 def what_the_leader_says(log, end_of):
     return end_of(log[-1][0])[1] if log else 0
 
@@ -131,7 +141,9 @@ def asks_with_a_record(log, end_of):
 
 @wrong(1, "it keeps")
 def until_an_older_epoch_is_named(log, end_of):
-    """After an answer with a smaller epoch it stops asking, and keeps what is before the leader's end."""
+    """After an answer with a smaller epoch it stops asking, and keeps what is before
+    the leader's end.
+    """
     if not log:
         return 0
     epoch, end = end_of(log[-1][0])
@@ -142,7 +154,11 @@ def until_an_older_epoch_is_named(log, end_of):
 
 
 def one_by_one(order, between=(("in sync",),)):
-    return [step for broker in order for step in (("stop", broker), ("start", broker), *between)]
+    return [
+        step
+        for broker in order
+        for step in (("stop", broker), ("start", broker), *between)
+    ]
 
 
 def controller_last(brokers, controller):
@@ -156,7 +172,9 @@ def as_lists(brokers, controller):
 
 @right(2)
 def with_a_pause_and_backwards(brokers, controller):
-    return one_by_one(controller_last(brokers[::-1], controller), [("in sync",), ("wait", 3)])
+    return one_by_one(
+        controller_last(brokers[::-1], controller), [("in sync",), ("wait", 3)]
+    )
 
 
 @wrong(2, "broker 1 gets 0 times a stop, and should get one.")
@@ -176,7 +194,11 @@ def controller_first(brokers, controller):
 
 @wrong(2, "an order waits longer than 2 s.")
 def all_at_once(brokers, controller):
-    return [*(("stop", each) for each in brokers), *(("start", each) for each in brokers), ("in sync",)]
+    return [
+        *(("stop", each) for each in brokers),
+        *(("start", each) for each in brokers),
+        ("in sync",),
+    ]
 
 
 @wrong(2, "an order waits longer than 2 s.")
@@ -186,7 +208,10 @@ def no_waiting(brokers, controller):
 
 @wrong(2, "an order waits longer than 2 s.")
 def ten_seconds_will_do(brokers, controller):
-    return [*one_by_one(controller_last(brokers, controller), [("wait", 10)]), ("in sync",)]
+    return [
+        *one_by_one(controller_last(brokers, controller), [("wait", 10)]),
+        ("in sync",),
+    ]
 
 
 @wrong(2, "the plan ends while a broker is not in sync.")
@@ -196,7 +221,11 @@ def does_not_wait_for_the_last(brokers, controller):
 
 @wrong(2, "it waits until all are in sync, while broker 1 is down")
 def in_sync_before_the_start(brokers, controller):
-    return [step for each in (1, 2, 3) for step in (("stop", each), ("in sync",), ("start", each))]
+    return [
+        step
+        for each in (1, 2, 3)
+        for step in (("stop", each), ("in sync",), ("start", each))
+    ]
 
 
 @wrong(2, "broker 2 gets 2 times a stop, and should get one.", "gets 2 times a stop")
@@ -206,7 +235,11 @@ def one_of_them_twice(brokers, controller):
 
 @wrong(2, "broker 1 is started while it runs")
 def the_other_way_round(brokers, controller):
-    return [step for each in (1, 2, 3) for step in (("start", each), ("stop", each), ("in sync",))]
+    return [
+        step
+        for each in (1, 2, 3)
+        for step in (("start", each), ("stop", each), ("in sync",))
+    ]
 
 
 @wrong(2, "('restart', 1) is no step")

@@ -38,14 +38,19 @@ class Known:
     def PartitionChangeRecord(self, topic_id, partition_id, **changed):
         state = self.topics[topic_id][1][partition_id]
         self.topics[topic_id][1][partition_id] = {
-            **state, **changed, "leader_epoch": state["leader_epoch"] + ("leader" in changed)
-        }  # fmt: skip
+            **state,
+            **changed,
+            "leader_epoch": state["leader_epoch"] + ("leader" in changed),
+        }
 
 
 @right(1)
 def method_by_method(snapshot, log, high_watermark):
     known = Known()
-    for name, fields in [*snapshot, *(each[1:] for each in log if each[0] < high_watermark)]:
+    for name, fields in [
+        *snapshot,
+        *(each[1:] for each in log if each[0] < high_watermark),
+    ]:
         getattr(known, name, lambda **_: None)(**fields)
     partitions = {}
     for name, found in known.topics.values():
@@ -53,11 +58,22 @@ def method_by_method(snapshot, log, high_watermark):
     return {"brokers": known.brokers, "partitions": partitions}
 
 
-def folded(snapshot, log, high_watermark, *, skip=(), epoch=lambda state, fields: "leader" in fields):
-    """The state after all records but those of the types in `skip`; epoch: by how much a change makes it larger."""
+def folded(
+    snapshot,
+    log,
+    high_watermark,
+    *,
+    skip=(),
+    epoch=lambda state, fields: "leader" in fields,
+):
+    """The state after all records but those of the types in `skip`; epoch: by how much
+    a change makes it larger.
+    """
     image = {"brokers": {}, "partitions": {}}
     ids = {}
-    committed = [(name, fields) for offset, name, fields in log if offset < high_watermark]
+    committed = [
+        (name, fields) for offset, name, fields in log if offset < high_watermark
+    ]
     for name, fields in copy.deepcopy([*snapshot, *committed]):
         brokers, partitions = image["brokers"], image["partitions"]
         place = (ids.get(fields.get("topic_id")), fields.get("partition_id"))
@@ -74,13 +90,21 @@ def folded(snapshot, log, high_watermark, *, skip=(), epoch=lambda state, fields
                 ids[fields["topic_id"]] = fields["name"]
             case "RemoveTopicRecord":
                 gone = ids.pop(fields["topic_id"])
-                image["partitions"] = {place: each for place, each in partitions.items() if place[0] != gone}
+                image["partitions"] = {
+                    place: each
+                    for place, each in partitions.items()
+                    if place[0] != gone
+                }
             case "PartitionRecord":
-                partitions[place] = {key: fields[key] for key in ("leader", "leader_epoch", "isr")}
+                partitions[place] = {
+                    key: fields[key] for key in ("leader", "leader_epoch", "isr")
+                }
             case "PartitionChangeRecord":
                 state = partitions[place]
                 state["leader_epoch"] += epoch(state, fields)
-                state |= {key: fields[key] for key in ("leader", "isr") if key in fields}
+                state |= {
+                    key: fields[key] for key in ("leader", "isr") if key in fields
+                }
     return image
 
 
@@ -97,15 +121,24 @@ def nothing(snapshot, log, high_watermark):
 
 @wrong(1, "broker 1 is unfenced, and your image says 'fenced'")
 def registrations_only(snapshot, log, high_watermark):
-    return folded(snapshot, log, high_watermark, skip={"BrokerRegistrationChangeRecord"})
+    return folded(
+        snapshot, log, high_watermark, skip={"BrokerRegistrationChangeRecord"}
+    )
 
 
-@wrong(1, "broker 1 is fenced, and your image says 'unfenced'", "broker 1 is unfenced, and your image says 'fenced'")
+@wrong(
+    1,
+    "broker 1 is fenced, and your image says 'unfenced'",
+    "broker 1 is unfenced, and your image says 'fenced'",
+)
 def upside_down(snapshot, log, high_watermark):
     """Takes -1 for fenced, since it is true in Python."""
     found = folded(snapshot, log, high_watermark)
     other = {"fenced": "unfenced", "unfenced": "fenced"}
-    return {**found, "brokers": {broker: other[state] for broker, state in found["brokers"].items()}}
+    return {
+        **found,
+        "brokers": {broker: other[state] for broker, state in found["brokers"].items()},
+    }
 
 
 @wrong(1, "it raised KeyError: 'fenced'")
@@ -131,10 +164,19 @@ def only_another_leader_is_an_epoch(snapshot, log, high_watermark):
 
 @wrong(1, "has leader_epoch 1, and your image says 0")
 def nobody_has_no_epoch(snapshot, log, high_watermark):
-    return folded(snapshot, log, high_watermark, epoch=lambda state, fields: fields.get("leader", -1) != -1)
+    return folded(
+        snapshot,
+        log,
+        high_watermark,
+        epoch=lambda state, fields: fields.get("leader", -1) != -1,
+    )
 
 
-@wrong(1, "broker 1 is in your image, and shouldn't be.", "is in your image, and shouldn't be.")
+@wrong(
+    1,
+    "broker 1 is in your image, and shouldn't be.",
+    "is in your image, and shouldn't be.",
+)
 def everything_counts(snapshot, log, high_watermark):
     return folded(snapshot, log, 10**9)
 
@@ -144,12 +186,21 @@ def up_to_and_with_the_high_watermark(snapshot, log, high_watermark):
     return folded(snapshot, log, high_watermark + 1)
 
 
-@wrong(1, "broker 1 is missing in your image.", "is missing in your image.", "it raised KeyError")
+@wrong(
+    1,
+    "broker 1 is missing in your image.",
+    "is missing in your image.",
+    "it raised KeyError",
+)
 def no_snapshot(snapshot, log, high_watermark):
     return folded([], log, high_watermark)
 
 
-@wrong(1, "partition ('orders', 0) is in your image, and shouldn't be.", "is in your image, and shouldn't be.")
+@wrong(
+    1,
+    "partition ('orders', 0) is in your image, and shouldn't be.",
+    "is in your image, and shouldn't be.",
+)
 def topics_stay(snapshot, log, high_watermark):
     return folded(snapshot, log, high_watermark, skip={"RemoveTopicRecord"})
 
@@ -162,7 +213,13 @@ def brokers_stay(snapshot, log, high_watermark):
 @wrong(1, "is missing in your image.")
 def keyed_by_the_id(snapshot, log, high_watermark):
     found = folded(snapshot, log, high_watermark)
-    return {**found, "partitions": {f"{name}-{number}": state for (name, number), state in found["partitions"].items()}}
+    return {
+        **found,
+        "partitions": {
+            f"{name}-{number}": state
+            for (name, number), state in found["partitions"].items()
+        },
+    }
 
 
 @wrong(1, "is in your image, and shouldn't be.", "and your image says")
@@ -176,7 +233,7 @@ def forgets_to_return(snapshot, log, high_watermark):
     folded(snapshot, log, high_watermark)
 
 
-@wrong(1, "and should return {\"brokers\"")
+@wrong(1, 'and should return {"brokers"')
 def a_pair(snapshot, log, high_watermark):
     found = folded(snapshot, log, high_watermark)
     return found["brokers"], found["partitions"]

@@ -22,7 +22,10 @@ def give(batch, receipts, till):
 
 
 def behind(batch, by=1):
-    return {partition: OffsetAndMetadata(records[-1].offset + by, "") for partition, records in batch.items()}
+    return {
+        partition: OffsetAndMetadata(records[-1].offset + by, "")
+        for partition, records in batch.items()
+    }
 
 
 def rewind(batch, orders):
@@ -58,7 +61,9 @@ def a_transaction_an_order(orders, receipts, till):
             for record in records:
                 receipts.begin_transaction()
                 try:
-                    receipts.send("receipts", key=record.key, value=till.receipt(record.value))
+                    receipts.send(
+                        "receipts", key=record.key, value=till.receipt(record.value)
+                    )
                 except TillBusy:
                     receipts.abort_transaction()
                     orders.seek(partition, record.offset)
@@ -93,7 +98,9 @@ def begins_before_it_polls(orders, receipts, till):
         try:
             give(batch, receipts, till)
             if batch:
-                receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+                receipts.send_offsets_to_transaction(
+                    behind(batch), orders.group_metadata()
+                )
             receipts.commit_transaction()
         except TillBusy:
             receipts.abort_transaction()
@@ -109,7 +116,9 @@ def keeps_the_batch_and_tries_again(orders, receipts, till):
             receipts.begin_transaction()
             try:
                 give(batch, receipts, till)
-                receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+                receipts.send_offsets_to_transaction(
+                    behind(batch), orders.group_metadata()
+                )
                 receipts.commit_transaction()
                 done = True
             except TillBusy:
@@ -118,7 +127,9 @@ def keeps_the_batch_and_tries_again(orders, receipts, till):
 
 @right(1)
 def commits_what_has_a_receipt_already(orders, receipts, till):
-    """A busy till: what comes before it in its partition counts, and the rest comes again."""
+    """A busy till: what comes before it in its partition counts, and the rest comes
+    again.
+    """
     receipts.init_transactions()
     for batch in batches(orders):
         receipts.begin_transaction()
@@ -146,7 +157,19 @@ def goes_back_to_what_is_committed(orders, receipts, till):
     looped(orders, receipts, till, back=back)
 
 
-def looped(orders, receipts, till, *, init=True, offsets=True, commit=True, abort=True, back=rewind, by=1, after=None):
+def looped(
+    orders,
+    receipts,
+    till,
+    *,
+    init=True,
+    offsets=True,
+    commit=True,
+    abort=True,
+    back=rewind,
+    by=1,
+    after=None,
+):
     """The loop, with a step left out or another one instead."""
     if init:
         receipts.init_transactions()
@@ -155,7 +178,9 @@ def looped(orders, receipts, till, *, init=True, offsets=True, commit=True, abor
         try:
             give(batch, receipts, till)
             if offsets:
-                receipts.send_offsets_to_transaction(behind(batch, by), orders.group_metadata())
+                receipts.send_offsets_to_transaction(
+                    behind(batch, by), orders.group_metadata()
+                )
             if commit:
                 receipts.commit_transaction()
         except TillBusy:
@@ -198,7 +223,13 @@ def the_last_offset_and_not_the_next(orders, receipts, till):
 
 @wrong(1, "finds no receipts of order", "finds 2 receipts of order")
 def the_consumer_commits_after_the_transaction(orders, receipts, till):
-    looped(orders, receipts, till, offsets=False, after=lambda batch: orders.commit(behind(batch)))
+    looped(
+        orders,
+        receipts,
+        till,
+        offsets=False,
+        after=lambda batch: orders.commit(behind(batch)),
+    )
 
 
 @wrong(1, "finds no receipts of order")
@@ -258,7 +289,9 @@ def leaves_out_what_the_till_refuses(orders, receipts, till):
         receipts.begin_transaction()
         for record in [record for records in batch.values() for record in records]:
             try:
-                receipts.send("receipts", key=record.key, value=till.receipt(record.value))
+                receipts.send(
+                    "receipts", key=record.key, value=till.receipt(record.value)
+                )
             except TillBusy:
                 continue
         receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
@@ -313,10 +346,19 @@ def sending(orders, receipts, till, send, done=behind):
 
 @wrong(1, "has the key None, and the order had the key")
 def forgets_the_key(orders, receipts, till):
-    sending(orders, receipts, till, lambda record: receipts.send("receipts", value=till.receipt(record.value)))
+    sending(
+        orders,
+        receipts,
+        till,
+        lambda record: receipts.send("receipts", value=till.receipt(record.value)),
+    )
 
 
-@wrong(1, "has the key alice 1, and the order had the key alice", "has the key bob 1, and the order had the key bob")
+@wrong(
+    1,
+    "has the key alice 1, and the order had the key alice",
+    "has the key bob 1, and the order had the key bob",
+)
 def takes_the_order_for_the_key(orders, receipts, till):
     def send(record):
         receipts.send("receipts", key=record.value, value=till.receipt(record.value))
@@ -327,7 +369,9 @@ def takes_the_order_for_the_key(orders, receipts, till):
 @wrong(1, "there is a receipt that the till never gave")
 def writes_receipts_of_its_own(orders, receipts, till):
     def send(record):
-        receipts.send("receipts", key=record.key, value=f"receipt of {record.value.decode()}")
+        receipts.send(
+            "receipts", key=record.key, value=f"receipt of {record.value.decode()}"
+        )
 
     sending(orders, receipts, till, send)
 
@@ -335,7 +379,10 @@ def writes_receipts_of_its_own(orders, receipts, till):
 @wrong(1, "and the group has a lag of")
 def counts_instead_of_taking_the_offset(orders, receipts, till):
     def done(batch):
-        return {partition: OffsetAndMetadata(len(records), "") for partition, records in batch.items()}
+        return {
+            partition: OffsetAndMetadata(len(records), "")
+            for partition, records in batch.items()
+        }
 
     def send(record):
         receipts.send("receipts", key=record.key, value=till.receipt(record.value))

@@ -1,4 +1,6 @@
-"""Lesson 14: a sink that neither loses nor repeats, with one note a partition; and settings that keep a promise."""
+"""Lesson 14: a sink that neither loses nor repeats, with one note a partition; and
+settings that keep a promise.
+"""
 
 import json
 
@@ -54,7 +56,9 @@ def one_note_with_all_offsets(consumer, database):
             ends = json.loads(database.noted("ends") or "{}")
             if record.offset >= ends.get(place(record), 0):
                 database.add(record.key, record.value)
-                database.note("ends", json.dumps(ends | {place(record): record.offset + 1}))
+                database.note(
+                    "ends", json.dumps(ends | {place(record): record.offset + 1})
+                )
         consumer.commit()
 
 
@@ -150,7 +154,9 @@ def all_ids_in_one_note(consumer, database):
             seen = (database.noted("seen") or "").split()
             if f"{place(record)}/{record.offset}" not in seen:
                 database.add(record.key, record.value)
-                database.note("seen", " ".join([*seen, f"{place(record)}/{record.offset}"]))
+                database.note(
+                    "seen", " ".join([*seen, f"{place(record)}/{record.offset}"])
+                )
         consumer.commit()
 
 
@@ -319,40 +325,106 @@ def the_commit_is_inside(consumer, database):
             consumer.commit()
 
 
-PRODUCER, TOPIC = {"linger_ms": 20, "delivery_timeout_ms": 40_000}, {"min.insync.replicas": 2}
+PRODUCER, TOPIC = (
+    {"linger_ms": 20, "delivery_timeout_ms": 40_000},
+    {"min.insync.replicas": 2},
+)
 
 for answer in (
     ({"linger_ms": 30, "delivery_timeout_ms": 45_000}, {"min.insync.replicas": "2"}),
-    [PRODUCER | {"acks": -1, "enable_idempotence": True, "max_in_flight_requests_per_connection": 1}, TOPIC],
-    (PRODUCER | {"request_timeout_ms": 5_000, "retries": 1_000_000}, TOPIC | {"unclean.leader.election.enable": False}),
+    [
+        PRODUCER
+        | {
+            "acks": -1,
+            "enable_idempotence": True,
+            "max_in_flight_requests_per_connection": 1,
+        },
+        TOPIC,
+    ],
+    (
+        PRODUCER | {"request_timeout_ms": 5_000, "retries": 1_000_000},
+        TOPIC | {"unclean.leader.election.enable": False},
+    ),
 ):
     right(2)(answer)
 
 for producer, topic, words in (
     ({}, {}, "requests a second, and 60 are allowed"),  # all defaults
-    ({"delivery_timeout_ms": 40_000, "linger_ms": 0}, TOPIC, "requests a second, and 60 are allowed"),
+    (
+        {"delivery_timeout_ms": 40_000, "linger_ms": 0},
+        TOPIC,
+        "requests a second, and 60 are allowed",
+    ),
     (PRODUCER | {"linger_ms": 100}, TOPIC, "and should have it after 60 ms"),
-    (PRODUCER | {"batch_size": 100}, TOPIC, "requests a second, and 60 are allowed"),  # one payment each
+    # one payment each
+    (PRODUCER | {"batch_size": 100}, TOPIC, "requests a second, and 60 are allowed"),
     (PRODUCER | {"acks": 1}, TOPIC, "is there twice"),
-    (PRODUCER | {"acks": 1, "retries": 0}, TOPIC, "payments were acknowledged and are gone"),
+    (
+        PRODUCER | {"acks": 1, "retries": 0},
+        TOPIC,
+        "payments were acknowledged and are gone",
+    ),
     (PRODUCER | {"acks": 0}, TOPIC, "payments were acknowledged and are gone"),
-    (PRODUCER, {}, "payments were acknowledged and are gone"),  # acks=all, and all may be one
-    (PRODUCER, TOPIC | {"unclean.leader.election.enable": True}, "payments were acknowledged and are gone"),
+    # acks=all, and all may be one
+    (PRODUCER, {}, "payments were acknowledged and are gone"),
+    (
+        PRODUCER,
+        TOPIC | {"unclean.leader.election.enable": True},
+        "payments were acknowledged and are gone",
+    ),
     (PRODUCER | {"enable_idempotence": False}, TOPIC, "is there twice"),
     (PRODUCER | {"max_in_flight_requests_per_connection": 10}, TOPIC, "is there twice"),
-    (PRODUCER | {"enable_idempotence": False, "max_in_flight_requests_per_connection": 1}, TOPIC, "is there twice"),
+    (
+        PRODUCER
+        | {
+            "enable_idempotence": False,
+            "max_in_flight_requests_per_connection": 1,
+        },
+        TOPIC,
+        "is there twice",
+    ),
     (PRODUCER | {"retries": 0}, TOPIC, "payments fail, the first is"),
     (PRODUCER | {"retries": 3}, TOPIC, "payments fail, the first is"),
     (PRODUCER, {"min.insync.replicas": 3}, "payments fail, the first is"),
-    # It gives batches up that are on their way, and counts anew (KIP-360): what arrived behind them comes again.
-    (PRODUCER | {"request_timeout_ms": 3_000, "delivery_timeout_ms": 8_000}, TOPIC, "is there twice"),
-    (PRODUCER | {"request_timeout_ms": 9_000, "delivery_timeout_ms": 10_000}, TOPIC, "payments fail, the first is"),
-    ({"linger_ms": 20}, TOPIC, "word on a payment came after"),  # the default gives up after two minutes
-    ({"linger_ms": 20, "delivery_timeout_ms": 60_000}, TOPIC, "word on a payment came after 60.0 s"),
-    (PRODUCER | {"delivery_timeout_ms": 20_000}, TOPIC, "there would be no time for one try"),
-    (PRODUCER | {"enable_idempotence": True, "acks": 1}, TOPIC, "enable_idempotence needs acks"),
-    (PRODUCER | {"linger.ms": 20}, TOPIC, "'linger.ms' is no setting of the producer here"),
-    (PRODUCER | {"min.insync.replicas": 2}, {}, "'min.insync.replicas' is no setting of the producer here"),
+    # It gives batches up that are on their way, and counts anew (KIP-360): what arrived
+    # behind them comes again.
+    (
+        PRODUCER | {"request_timeout_ms": 3_000, "delivery_timeout_ms": 8_000},
+        TOPIC,
+        "is there twice",
+    ),
+    (
+        PRODUCER | {"request_timeout_ms": 9_000, "delivery_timeout_ms": 10_000},
+        TOPIC,
+        "payments fail, the first is",
+    ),
+    # the default gives up after two minutes
+    ({"linger_ms": 20}, TOPIC, "word on a payment came after"),
+    (
+        {"linger_ms": 20, "delivery_timeout_ms": 60_000},
+        TOPIC,
+        "word on a payment came after 60.0 s",
+    ),
+    (
+        PRODUCER | {"delivery_timeout_ms": 20_000},
+        TOPIC,
+        "there would be no time for one try",
+    ),
+    (
+        PRODUCER | {"enable_idempotence": True, "acks": 1},
+        TOPIC,
+        "enable_idempotence needs acks",
+    ),
+    (
+        PRODUCER | {"linger.ms": 20},
+        TOPIC,
+        "'linger.ms' is no setting of the producer here",
+    ),
+    (
+        PRODUCER | {"min.insync.replicas": 2},
+        {},
+        "'min.insync.replicas' is no setting of the producer here",
+    ),
     (PRODUCER, {"min.insync.replicas": 0}, "Value must be at least 1"),
 ):
     wrong(2, words)((producer, topic))

@@ -25,7 +25,11 @@ def word(row, min_isr):
         return "no leader"
     if len(brokers(row["Isr"])) < min_isr:
         return "refuses acks=all"
-    return "copies missing" if len(brokers(row["Isr"])) < len(brokers(row["Replicas"])) else "fine"
+    return (
+        "copies missing"
+        if len(brokers(row["Isr"])) < len(brokers(row["Replicas"]))
+        else "fine"
+    )
 
 
 def of_all(lines, decide):
@@ -43,7 +47,8 @@ def by_expression(lines, min_isr):
     found = {}
     for line in lines[1:]:
         number, leader, replicas, isr = re.search(
-            r"Partition: (\d+)\tLeader: (\w+)\tReplicas: ([\d,]*)\tIsr: ([\d,]*)\t", line
+            r"Partition: (\d+)\tLeader: (\w+)\tReplicas: ([\d,]*)\tIsr: ([\d,]*)\t",
+            line,
         ).groups()
         row = {"Leader": leader, "Replicas": replicas, "Isr": isr}
         found[int(number)] = word(row, min_isr)
@@ -52,7 +57,9 @@ def by_expression(lines, min_isr):
 
 @wrong(1, "it raised KeyError: 'Partition'")
 def takes_the_first_line_too(lines, min_isr):
-    return {int(columns(line)["Partition"]): word(columns(line), min_isr) for line in lines}
+    return {
+        int(columns(line)["Partition"]): word(columns(line), min_isr) for line in lines
+    }
 
 
 @wrong(1, "the words are right, and the partitions are text")
@@ -67,15 +74,35 @@ def a_list(lines, min_isr):
 
 @wrong(1, "partition 0 is 'fine', and it says 'copies missing'.")
 def the_same_order(lines, min_isr):
-    return of_all(lines, lambda row: "fine" if row["Isr"] == row["Replicas"] else word(row | {"Isr": "1,2"}, min_isr))
+    return of_all(
+        lines,
+        lambda row: (
+            "fine"
+            if row["Isr"] == row["Replicas"]
+            else word(row | {"Isr": "1,2"}, min_isr)
+        ),
+    )
 
 
-@wrong(1, "partition 0 is 'fine', and it says 'copies missing'.", "and it says 'copies missing'")
+@wrong(
+    1,
+    "partition 0 is 'fine', and it says 'copies missing'.",
+    "and it says 'copies missing'",
+)
 def three_are_wanted(lines, min_isr):
-    return of_all(lines, lambda row: "copies missing" if len(brokers(row["Isr"])) != 3 else word(row, min_isr))
+    return of_all(
+        lines,
+        lambda row: (
+            "copies missing" if len(brokers(row["Isr"])) != 3 else word(row, min_isr)
+        ),
+    )
 
 
-@wrong(1, "partition 0 is 'copies missing', and it says 'refuses acks=all'.", "and it says 'refuses acks=all'")
+@wrong(
+    1,
+    "partition 0 is 'copies missing', and it says 'refuses acks=all'.",
+    "and it says 'refuses acks=all'",
+)
 def one_too_strict(lines, min_isr):
     return of_all(lines, lambda row: word(row, min_isr + 1))
 
@@ -85,7 +112,11 @@ def min_isr_is_forgotten(lines, min_isr):
     return of_all(lines, lambda row: word(row, 0))
 
 
-@wrong(1, "partition 0 is 'no leader', and it says 'fine'.", "partition 0 is 'no leader', and it says")
+@wrong(
+    1,
+    "partition 0 is 'no leader', and it says 'fine'.",
+    "partition 0 is 'no leader', and it says",
+)
 def the_leader_is_not_looked_at(lines, min_isr):
     return of_all(lines, lambda row: word(row | {"Leader": "1"}, min_isr))
 
@@ -93,7 +124,12 @@ def the_leader_is_not_looked_at(lines, min_isr):
 @wrong(1, "partition 0 is 'no leader', and it says 'refuses acks=all'.")
 def refuses_comes_first(lines, min_isr):
     return of_all(
-        lines, lambda row: "refuses acks=all" if len(brokers(row["Isr"])) < min_isr else word(row, min_isr)
+        lines,
+        lambda row: (
+            "refuses acks=all"
+            if len(brokers(row["Isr"])) < min_isr
+            else word(row, min_isr)
+        ),
     )
 
 
@@ -107,7 +143,10 @@ def letters_are_counted(lines, min_isr):
 
 @wrong(1, "partition 0 is 'copies missing', and it says 'fine'.")
 def the_eligible_count(lines, min_isr):
-    return of_all(lines, lambda row: word({**row, "Isr": f"{row['Isr']},{row.get('Elr', '')}"}, min_isr))
+    return of_all(
+        lines,
+        lambda row: word({**row, "Isr": f"{row['Isr']},{row.get('Elr', '')}"}, min_isr),
+    )
 
 
 @wrong(1, "it has the partitions")
@@ -127,7 +166,9 @@ def a_set_of_numbers(records):
         if value:
             seen[change["lsn"]] = change["op"]
     kinds = list(seen.values())
-    return {name: row for name, row in table.items() if row}, {op: kinds.count(op) for op in set(kinds)}
+    return {name: row for name, row in table.items() if row}, {
+        op: kinds.count(op) for op in set(kinds)
+    }
 
 
 @right(2)
@@ -170,7 +211,9 @@ def the_table_alone(records):
 
 @wrong(2, "the rows are right, and their names are bytes")
 def names_are_bytes(records):
-    return {name.encode(): row for name, row in table_of(records).items()}, counts_of(records)
+    return {name.encode(): row for name, row in table_of(records).items()}, counts_of(
+        records
+    )
 
 
 @wrong(2, "it raised KeyError: 'alice'")
@@ -187,7 +230,9 @@ def taken_away_twice(records):
 
 @wrong(2, "alice is not in the database any more, and the table has")
 def tombstones_are_skipped(records):
-    return table_of([(key, value) for key, value in records if value is not None]), counts_of(records)
+    return table_of(
+        [(key, value) for key, value in records if value is not None]
+    ), counts_of(records)
 
 
 @wrong(2, "alice is not in the database any more, and the table has None.")
@@ -219,7 +264,9 @@ def the_whole_change(records):
     return table, counts_of(records)
 
 
-@wrong(2, "alice is in the database (Cork), and not in the table.", "is in the database")
+@wrong(
+    2, "alice is in the database (Cork), and not in the table.", "is in the database"
+)
 def old_numbers_are_skipped_and_tombstones_are_not(records):
     table, latest = {}, {}
     for key, value in records:

@@ -14,7 +14,9 @@ def read_up_to(progress, topic):
     for source in progress["sources"]:
         for name, offsets in ast.literal_eval(source["endOffset"]).items():
             if name == topic:
-                found |= {int(partition): offset for partition, offset in offsets.items()}
+                found |= {
+                    int(partition): offset for partition, offset in offsets.items()
+                }
     return found
 
 
@@ -46,7 +48,10 @@ def partitions_as_text(progress, topic, ends):
 
 @wrong(2, "the numbers are right, and the partitions are text: they should be")
 def keys_are_text(progress, topic, ends):
-    return {str(partition): left for partition, left in all_sources(progress, topic, ends).items()}
+    return {
+        str(partition): left
+        for partition, left in all_sources(progress, topic, ends).items()
+    }
 
 
 @wrong(2, "it raised KeyError: '1'")
@@ -64,7 +69,9 @@ def a_new_partition_is_left_out(progress, topic, ends):
 @wrong(2, "it says {0: 0, 1: 0}, and {0: 0, 1: 7} is true.")
 def a_new_partition_has_no_lag(progress, topic, ends):
     found = read_up_to(progress, topic)
-    return {partition: end - found.get(partition, end) for partition, end in ends.items()}
+    return {
+        partition: end - found.get(partition, end) for partition, end in ends.items()
+    }
 
 
 @wrong(2, "it says {0: 1}, and {0: 0} is true.")
@@ -74,7 +81,9 @@ def one_too_many(progress, topic, ends):
 
 @wrong(2, "it says {0: 0}, and {0: 1} is true.")
 def the_offset_is_the_last_one_read(progress, topic, ends):
-    return {p: max(0, left - 1) for p, left in all_sources(progress, topic, ends).items()}
+    return {
+        p: max(0, left - 1) for p, left in all_sources(progress, topic, ends).items()
+    }
 
 
 @wrong(2, "it returned 0, and should return a dict: partition -> offsets.")
@@ -87,23 +96,34 @@ def all_topics(progress, topic, ends):
     found = {}
     for offsets in the_first_source(progress).values():
         found |= offsets
-    return {partition: end - found.get(str(partition), 0) for partition, end in ends.items()}
+    return {
+        partition: end - found.get(str(partition), 0) for partition, end in ends.items()
+    }
 
 
 @wrong(2, "it says {0: -4}, and {0: 1} is true.")
 def the_first_topic(progress, topic, ends):
     found = next(iter(the_first_source(progress).values()))
-    return {partition: end - found.get(str(partition), 0) for partition, end in ends.items()}
+    return {
+        partition: end - found.get(str(partition), 0) for partition, end in ends.items()
+    }
 
 
 @wrong(2, "it says {}, and {0: 0} is true.")
 def no_lag_is_left_out(progress, topic, ends):
-    return {partition: left for partition, left in all_sources(progress, topic, ends).items() if left}
+    return {
+        partition: left
+        for partition, left in all_sources(progress, topic, ends).items()
+        if left
+    }
 
 
 @wrong(2, "it says {0: -1}, and {0: 1} is true.")
 def the_other_way_round(progress, topic, ends):
-    return {partition: -left for partition, left in all_sources(progress, topic, ends).items()}
+    return {
+        partition: -left
+        for partition, left in all_sources(progress, topic, ends).items()
+    }
 
 
 @wrong(2, "it says {0: 0}, and {0: 1} is true.")
@@ -121,7 +141,9 @@ def changes_ends(progress, topic, ends):
 
 # --- parse: these need Spark ---
 
-NEW = "order_id string, customer_id string, amount_cents long, amount struct<cents: long>"
+NEW = (
+    "order_id string, customer_id string, amount_cents long, amount struct<cents: long>"
+)
 
 
 def columns(rows, schema=NEW):
@@ -130,14 +152,21 @@ def columns(rows, schema=NEW):
     order = F.from_json(F.col("value").cast("string"), schema)
     cents = F.coalesce(order["amount_cents"], order["amount"]["cents"])
     return rows.withColumn("o", order).select(
-        *rows.columns, order["order_id"].alias("a"), order["customer_id"].alias("b"), cents.alias("c")
+        *rows.columns,
+        order["order_id"].alias("a"),
+        order["customer_id"].alias("b"),
+        cents.alias("c"),
     )
 
 
 def picked(parsed):
     from pyspark.sql import functions as F
 
-    return parsed.select(F.col("a").alias("order_id"), F.col("b").alias("customer_id"), F.col("c").alias("cents"))
+    return parsed.select(
+        F.col("a").alias("order_id"),
+        F.col("b").alias("customer_id"),
+        F.col("c").alias("cents"),
+    )
 
 
 GOOD = "a is not null and b is not null and c is not null"
@@ -160,19 +189,32 @@ def get_json(rows):
 
     cents = F.coalesce(at("$.amount_cents"), at("$.amount.cents")).try_cast("long")
     orders = rows.select(
-        "*", at("$.order_id").alias("order_id"), at("$.customer_id").alias("customer_id"), cents.alias("cents")
+        "*",
+        at("$.order_id").alias("order_id"),
+        at("$.customer_id").alias("customer_id"),
+        cents.alias("cents"),
     )
-    whole = F.col("order_id").isNotNull() & F.col("customer_id").isNotNull() & F.col("cents").isNotNull()
-    return orders.where(whole).select("order_id", "customer_id", "cents"), orders.where(~whole).select(*rows.columns)
+    whole = (
+        F.col("order_id").isNotNull()
+        & F.col("customer_id").isNotNull()
+        & F.col("cents").isNotNull()
+    )
+    return orders.where(whole).select("order_id", "customer_id", "cents"), orders.where(
+        ~whole
+    ).select(*rows.columns)
 
 
 @wrong(1, "the order ('o-2', 'nils', 2450) is not among the orders.")
 def the_old_format_only(rows):
     from pyspark.sql import functions as F
 
-    cents = F.get_json_object(F.col("value").cast("string"), "$.amount_cents").cast("long")
+    cents = F.get_json_object(F.col("value").cast("string"), "$.amount_cents").cast(
+        "long"
+    )
     parsed = columns(rows).withColumn("c", cents)
-    return picked(parsed.where(GOOD)), parsed.where(f"not ({GOOD})").select(*rows.columns)
+    return picked(parsed.where(GOOD)), parsed.where(f"not ({GOOD})").select(
+        *rows.columns
+    )
 
 
 @wrong(1, "the orders have (None, None, None), and no value says that.")
@@ -190,14 +232,18 @@ def drops_the_poison(rows):
 @wrong(1, "the orders have ('o-5', None, None), and no value says that.")
 def only_unreadable_ones_are_other(rows):
     parsed = columns(rows)
-    return picked(parsed.where("a is not null")), parsed.where("a is null").select(*rows.columns)
+    return picked(parsed.where("a is not null")), parsed.where("a is null").select(
+        *rows.columns
+    )
 
 
 @wrong(1, "the orders have ('o-7', None, 5), and no value says that.")
 def without_customers(rows):
     parsed = columns(rows)
     good = "a is not null and c is not null"
-    return picked(parsed.where(good)), parsed.where(f"not ({good})").select(*rows.columns)
+    return picked(parsed.where(good)), parsed.where(f"not ({good})").select(
+        *rows.columns
+    )
 
 
 @wrong(1, "this is no order, and the others don't have it: it is lost.")
@@ -205,20 +251,26 @@ def any_null_is_lost(rows):
     """Neither `> 0` nor its opposite is true of a null."""
     parsed = columns(rows)
     good = "a <> '' and b <> '' and c >= 0"
-    return picked(parsed.where(good)), parsed.where(f"not ({good})").select(*rows.columns)
+    return picked(parsed.where(good)), parsed.where(f"not ({good})").select(
+        *rows.columns
+    )
 
 
 @wrong(1, "the value came back as")
 def others_as_text(rows):
     parsed = columns(rows)
     others = parsed.where(f"not ({GOOD})").select(*rows.columns)
-    return picked(parsed.where(GOOD)), others.withColumn("value", others["value"].cast("string"))
+    return picked(parsed.where(GOOD)), others.withColumn(
+        "value", others["value"].cast("string")
+    )
 
 
 @wrong(1, "the others have the columns key, value, and rows came with")
 def others_without_offsets(rows):
     parsed = columns(rows)
-    return picked(parsed.where(GOOD)), parsed.where(f"not ({GOOD})").select("key", "value")
+    return picked(parsed.where(GOOD)), parsed.where(f"not ({GOOD})").select(
+        "key", "value"
+    )
 
 
 @wrong(1, "the others have the columns key, value, topic, partition, offset, a, b, c")

@@ -9,24 +9,47 @@ wrong, right = ANSWERS.wrong, ANSWERS.right
 # --- micro_batches ---
 
 
-def played(batches, delay, size, *, late="before", writes="now", latest="earlier", end=0, back=False, lost=True):
+def played(
+    batches,
+    delay,
+    size,
+    *,
+    late="before",
+    writes="now",
+    latest="earlier",
+    end=0,
+    back=False,
+    lost=True,
+):
     """An answer with some of its decisions made otherwise."""
     found, counts, seen, mark = [], {}, [], 0
     for rows in batches:
         before = mark
         if latest == "also this one":
             seen += rows
-        new = max(seen, default=0) - delay if latest != "the last one" or not seen else seen[-1] - delay
+        new = (
+            max(seen, default=0) - delay
+            if latest != "the last one" or not seen
+            else seen[-1] - delay
+        )
         mark = new if back else max(mark, new)
         closed = before if late == "before" else mark
-        gone = [row for row in rows if row - row % size + size + end <= closed] if late != "row" else []
+        gone = (
+            [row for row in rows if row - row % size + size + end <= closed]
+            if late != "row"
+            else []
+        )
         if late == "row":
             gone = [row for row in rows if row < before]
         for row in rows:
             if row not in gone or not lost:
                 counts[row - row % size] = counts.get(row - row % size, 0) + 1
         limit = mark if writes == "now" else before
-        written = [(begin, counts.pop(begin)) for begin in sorted(counts) if begin + size + end <= limit]
+        written = [
+            (begin, counts.pop(begin))
+            for begin in sorted(counts)
+            if begin + size + end <= limit
+        ]
         if latest == "earlier" or latest == "the last one":
             seen += rows
         found.append((mark, gone if lost else [], written))
@@ -40,7 +63,10 @@ def with_a_class_of_its_own(batches, delay, size):
         so_far = [row for rows in batches[:number] for row in rows]
         marks.append(max(marks[-1], max(so_far, default=0) - delay))
     closed = [0, *marks]
-    kept = [[row for row in rows if (row // size + 1) * size > closed[n]] for n, rows in enumerate(batches)]
+    kept = [
+        [row for row in rows if (row // size + 1) * size > closed[n]]
+        for n, rows in enumerate(batches)
+    ]
     found, done = [], set()
     for number, rows in enumerate(batches):
         held = [row // size * size for each in kept[: number + 1] for row in each]
@@ -121,13 +147,18 @@ def writes_again_and_again(batches, delay, size):
 
 @wrong(1, "writes")
 def windows_without_counts(batches, delay, size):
-    return [(mark, gone, [begin for begin, _ in written]) for mark, gone, written in played(batches, delay, size)]
+    return [
+        (mark, gone, [begin for begin, _ in written])
+        for mark, gone, written in played(batches, delay, size)
+    ]
 
 
 @wrong(1, "writes")
 def ends_instead_of_begins(batches, delay, size):
-    return [(mark, gone, [(begin + size, count) for begin, count in written])
-            for mark, gone, written in played(batches, delay, size)]  # fmt: skip
+    return [
+        (mark, gone, [(begin + size, count) for begin, count in written])
+        for mark, gone, written in played(batches, delay, size)
+    ]
 
 
 @wrong(1, "an entry is 0, and should be (watermark, dropped, written).")
@@ -135,7 +166,9 @@ def watermarks_only(batches, delay, size):
     return [mark for mark, _, _ in played(batches, delay, size)]
 
 
-@wrong(1, "it returned None, and should return a list with one entry for each micro-batch.")
+@wrong(
+    1, "it returned None, and should return a list with one entry for each micro-batch."
+)
 def it_prints(batches, delay, size):
     print(played(batches, delay, size))
 
@@ -146,12 +179,16 @@ def it_prints(batches, delay, size):
 def hours(rows, size="1 hour", column="event_time"):
     from pyspark.sql import functions as F
 
-    made = rows.groupBy(F.window(column, size)).agg(F.count("*").alias("orders"), F.sum("cents").alias("cents"))
+    made = rows.groupBy(F.window(column, size)).agg(
+        F.count("*").alias("orders"), F.sum("cents").alias("cents")
+    )
     return made.select(F.col("window.start").alias("hour"), "orders", "cents")
 
 
 def once(orders, delay="2 hours"):
-    return orders.withWatermark("event_time", delay).dropDuplicatesWithinWatermark(["event_id"])
+    return orders.withWatermark("event_time", delay).dropDuplicatesWithinWatermark(
+        ["event_id"]
+    )
 
 
 @right(2)
@@ -161,7 +198,11 @@ def within_the_watermark(orders):
 
 @right(2)
 def by_id_and_event_time(orders):
-    return hours(orders.withWatermark("event_time", "120 minutes").dropDuplicates(["event_id", "event_time"]))
+    return hours(
+        orders.withWatermark("event_time", "120 minutes").dropDuplicates(
+            ["event_id", "event_time"]
+        )
+    )
 
 
 @wrong(2, "Spark refuses:")
@@ -169,14 +210,20 @@ def without_a_watermark(orders):
     return hours(orders)
 
 
-@wrong(2, "the hour of 08:00 has 5 orders and 6900 cents, and 3 orders and 3900 cents are true.")
+@wrong(
+    2,
+    "the hour of 08:00 has 5 orders and 6900 cents, and 3 orders and 3900 cents are"
+    " true.",
+)
 def with_duplicates(orders):
     return hours(orders.withWatermark("event_time", "2 hours"))
 
 
 @wrong(2, "all 9 ids are still in state at the end: it grows for ever.")
 def remembers_every_id(orders):
-    return hours(orders.withWatermark("event_time", "2 hours").dropDuplicates(["event_id"]))
+    return hours(
+        orders.withWatermark("event_time", "2 hours").dropDuplicates(["event_id"])
+    )
 
 
 @wrong(2, "the hour of 08:00 has 5 orders")
@@ -189,14 +236,22 @@ def ten_minutes(orders):
     return hours(once(orders, "10 minutes"))
 
 
-@wrong(2, "the hour of 10:00 is not written, and the latest order was placed 2 hours after its end.")
+@wrong(
+    2,
+    "the hour of 10:00 is not written, and the latest order was placed 2 hours after"
+    " its end.",
+)
 def three_hours(orders):
     return hours(once(orders, "3 hours"))
 
 
 @wrong(2, "Spark refuses:")
 def a_watermark_on_another_column(orders):
-    return hours(orders.withWatermark("arrived", "2 hours").dropDuplicatesWithinWatermark(["event_id"]))
+    return hours(
+        orders.withWatermark("arrived", "2 hours").dropDuplicatesWithinWatermark(
+            ["event_id"]
+        )
+    )
 
 
 @wrong(2, "the hour of 08:00 has", "the hour of 08:00 is not written")
@@ -204,7 +259,11 @@ def windows_of_ten_minutes(orders):
     return hours(once(orders), size="10 minutes")
 
 
-@wrong(2, "the columns are window struct<start:timestamp,end:timestamp>, orders bigint, cents bigint")
+@wrong(
+    2,
+    "the columns are window struct<start:timestamp,end:timestamp>, orders bigint, cents"
+    " bigint",
+)
 def the_window_itself(orders):
     from pyspark.sql import functions as F
 

@@ -14,9 +14,15 @@ def step_by_step(offsets, commits):
     found = {}
     done = {}
     for number in sorted(offsets):
-        found = {} if number in commits else {
-            p: (done.get(p, 0), offsets[number][p]) for p in offsets[number] if offsets[number][p] > done.get(p, 0)
-        }  # fmt: skip
+        found = (
+            {}
+            if number in commits
+            else {
+                p: (done.get(p, 0), offsets[number][p])
+                for p in offsets[number]
+                if offsets[number][p] > done.get(p, 0)
+            }
+        )
         done = offsets[number]
     return found
 
@@ -28,7 +34,11 @@ def with_lists(offsets, commits):
         return {}
     numbers = sorted(offsets)
     before = offsets[numbers[-2]] if len(numbers) > 1 else {}
-    return {p: [before.get(p, 0), end] for p, end in offsets[numbers[-1]].items() if end != before.get(p, 0)}
+    return {
+        p: [before.get(p, 0), end]
+        for p, end in offsets[numbers[-1]].items()
+        if end != before.get(p, 0)
+    }
 
 
 @wrong(1, "it says {0: (0, 5)}, and {} is true.")
@@ -45,17 +55,27 @@ def there_is_always_a_plan(offsets, commits):
 @wrong(1, "it says {0: (0, 9)}, and {0: (5, 9)} is true.")
 def from_the_beginning(offsets, commits):
     newest = max(offsets, default=0)
-    return {} if newest in commits or not offsets else {p: (0, end) for p, end in offsets[newest].items()}
+    return (
+        {}
+        if newest in commits or not offsets
+        else {p: (0, end) for p, end in offsets[newest].items()}
+    )
 
 
 @wrong(1, "it says {0: (5, 8)}, and {0: (5, 9)} is true.")
 def the_end_is_the_last_offset(offsets, commits):
-    return {p: (start, end - 1) for p, (start, end) in step_by_step(offsets, commits).items()}
+    return {
+        p: (start, end - 1)
+        for p, (start, end) in step_by_step(offsets, commits).items()
+    }
 
 
 @wrong(1, "it says {0: (6, 9)}, and {0: (5, 9)} is true.")
 def after_the_last_one(offsets, commits):
-    return {p: (start + 1, end) for p, (start, end) in step_by_step(offsets, commits).items()}
+    return {
+        p: (start + 1, end)
+        for p, (start, end) in step_by_step(offsets, commits).items()
+    }
 
 
 @wrong(1, "it returned 4, and should return a dict")
@@ -83,7 +103,9 @@ def partitions_never_change(offsets, commits):
     if not offsets or newest in commits:
         return {}
     before = offsets.get(newest - 1, dict.fromkeys(offsets[newest], 0))
-    return {p: (before[p], end) for p, end in offsets[newest].items() if before[p] < end}
+    return {
+        p: (before[p], end) for p, end in offsets[newest].items() if before[p] < end
+    }
 
 
 @wrong(1, "it says {1: (20, 20)}, and {} is true.")
@@ -101,7 +123,11 @@ def as_the_folder_lists_them(offsets, commits):
     if not listed or listed[-1] in commits:
         return {}
     before = offsets[listed[-2]] if len(listed) > 1 else {}
-    return {p: (before.get(p, 0), end) for p, end in offsets[listed[-1]].items() if end > before.get(p, 0)}
+    return {
+        p: (before.get(p, 0), end)
+        for p, end in offsets[listed[-1]].items()
+        if end > before.get(p, 0)
+    }
 
 
 @wrong(1, "and {0: (80, 88)} is true.", "and {0: (70, 90)} is true.")
@@ -109,7 +135,11 @@ def commits_are_counted(offsets, commits):
     if len(offsets) == len(commits):
         return {}
     before = offsets.get(len(commits) - 1, {})
-    return {p: (before.get(p, 0), end) for p, end in offsets[max(offsets)].items() if end > before.get(p, 0)}
+    return {
+        p: (before.get(p, 0), end)
+        for p, end in offsets[max(offsets)].items()
+        if end > before.get(p, 0)
+    }
 
 
 # --- write ---

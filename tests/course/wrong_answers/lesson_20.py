@@ -44,11 +44,16 @@ class Base:
         return iter([])
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
-        watermark, found = timerValues.getCurrentWatermarkInMs(), self.cut([ms for (ms,) in self.times.get()])
+        watermark, found = (
+            timerValues.getCurrentWatermarkInMs(),
+            self.cut([ms for (ms,) in self.times.get()]),
+        )
         over = [piece for piece in found if piece[-1] + GAP <= watermark]
         self.keep([(ms,) for piece in found if piece not in over for ms in piece])
         if over:
-            yield from self.told(frame([(key[0], piece[0], piece[-1], len(piece)) for piece in over]))
+            yield from self.told(
+                frame([(key[0], piece[0], piece[-1], len(piece)) for piece in over])
+            )
 
     def cut(self, times):
         return pieces(sorted(times))
@@ -65,10 +70,15 @@ class Base:
 
 @right(1)
 class InAMap(Base):
-    """Times and how often each came; a piece is told by the timer of its own last time."""
+    """Times and how often each came; a piece is told by the timer of its own last
+    time.
+    """
 
     def init(self, handle):
-        self.handle, self.counts = handle, handle.getMapState("counts", "ms long", "n long")
+        self.handle, self.counts = (
+            handle,
+            handle.getMapState("counts", "ms long", "n long"),
+        )
 
     def handleInputRows(self, key, rows, timerValues):
         for each in rows:
@@ -99,11 +109,15 @@ class InOneText(Base):
         return json.loads((self.kept.get() or ("[]",))[0])
 
     def handleInputRows(self, key, rows, timerValues):
-        times = self.times_now() + [ms for each in rows for ms in each["event_time_ms"].tolist()]
+        times = self.times_now() + [
+            ms for each in rows for ms in each["event_time_ms"].tolist()
+        ]
         self.kept.update((json.dumps(sorted(times)),))
         for at in list(self.handle.listTimers()):
             self.handle.deleteTimer(at)
-        self.handle.registerTimer(min(piece[-1] for piece in pieces(sorted(times))) + GAP)
+        self.handle.registerTimer(
+            min(piece[-1] for piece in pieces(sorted(times))) + GAP
+        )
         return iter(())
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
@@ -120,7 +134,11 @@ class InOneText(Base):
         return iter([frame(rows)])
 
 
-@wrong(1, "in the end it told (wanda, 10:00, 10:31, 2); the sessions are (wanda, 10:00, 10:00, 1) (wanda,")
+@wrong(
+    1,
+    "in the end it told (wanda, 10:00, 10:31, 2); the sessions are (wanda, 10:00,"
+    " 10:00, 1) (wanda,",
+)
 class TheFirstTimerEndsIt(Base):
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
         times = sorted(ms for (ms,) in self.times.get())
@@ -158,13 +176,21 @@ class AllIsDeleted(Base):
         self.times.clear()
 
 
-@wrong(1, "in the end it told (wanda, 10:05, 10:00, 2); the sessions are (wanda, 10:00, 10:05, 2).")
+@wrong(
+    1,
+    "in the end it told (wanda, 10:05, 10:00, 2); the sessions are (wanda, 10:00,"
+    " 10:05, 2).",
+)
 class NotSorted(Base):
     def cut(self, times):
         return pieces(times)
 
 
-@wrong(1, "in the end it told (wanda, 10:00, 10:00, 1); the sessions are (wanda, 10:00, 10:30, 2).")
+@wrong(
+    1,
+    "in the end it told (wanda, 10:00, 10:00, 1); the sessions are (wanda, 10:00,"
+    " 10:30, 2).",
+)
 class HalfAnHourIsAGap(Base):
     def cut(self, times):
         return pieces(sorted(times), gap=GAP - 1)
@@ -175,10 +201,15 @@ class OnlyAtTheNextClick(Base):
     """A session is told when the next one begins: the last never."""
 
     def handleInputRows(self, key, rows, timerValues):
-        times = sorted([ms for (ms,) in self.times.get()] + [ms for f in rows for ms in f["event_time_ms"].tolist()])
+        times = sorted(
+            [ms for (ms,) in self.times.get()]
+            + [ms for f in rows for ms in f["event_time_ms"].tolist()]
+        )
         *over, last = pieces(times)
         self.times.put([(ms,) for ms in last])
-        return iter([frame([(key[0], piece[0], piece[-1], len(piece)) for piece in over])])
+        return iter(
+            [frame([(key[0], piece[0], piece[-1], len(piece)) for piece in over])]
+        )
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
         return iter([])
@@ -189,12 +220,19 @@ class AMinuteTooLate(Base):
     wait = GAP + 60_000
 
 
-@wrong(1, "after micro-batch 2 it told (wanda, 10:00, 10:00, 1), and an event in time could still change")
+@wrong(
+    1,
+    "after micro-batch 2 it told (wanda, 10:00, 10:00, 1), and an event in time could"
+    " still change",
+)
 class OnlyForwards(Base):
     """Start, end and count in a value: an event that comes late can't join."""
 
     def init(self, handle):
-        self.handle, self.kept = handle, handle.getValueState("kept", "start long, end long, n long")
+        self.handle, self.kept = (
+            handle,
+            handle.getValueState("kept", "start long, end long, n long"),
+        )
 
     def handleInputRows(self, key, rows, timerValues):
         for ms in sorted(ms for each in rows for ms in each["event_time_ms"].tolist()):
@@ -222,32 +260,49 @@ class NoTuple(Base):
         return iter([])
 
 
-@wrong(1, "in the end it told (wanda, 36000 ms, 36000 ms, 1); the sessions are (wanda, 10:00, 10:00, 1).")
+@wrong(
+    1,
+    "in the end it told (wanda, 36000 ms, 36000 ms, 1); the sessions are (wanda, 10:00,"
+    " 10:00, 1).",
+)
 class InSeconds(Base):
     def told(self, found):
         yield found.assign(start_ms=found.start_ms // 1000, end_ms=found.end_ms // 1000)
 
 
-@wrong(1, "the columns are user_id, start_ms, end_ms, count; they should be user_id, start_ms, end_ms,")
+@wrong(
+    1,
+    "the columns are user_id, start_ms, end_ms, count; they should be user_id,"
+    " start_ms, end_ms,",
+)
 class OtherColumns(Base):
     def told(self, found):
         yield found.rename(columns={"events": "count"})
 
 
-@wrong(1, "a processor yields DataFrames, and this is ('wanda', 36000000, 36000000, 1).")
+@wrong(
+    1, "a processor yields DataFrames, and this is ('wanda', 36000000, 36000000, 1)."
+)
 class Tuples(Base):
     def told(self, found):
         yield from found.itertuples(index=False, name=None)
 
 
-@wrong(1, "it raised ValueError: a TTL goes with timeMode ProcessingTime, and this is EventTime")
+@wrong(
+    1,
+    "it raised ValueError: a TTL goes with timeMode ProcessingTime, and this is"
+    " EventTime",
+)
 class WithATimeToLive(Base):
     def init(self, handle):
         self.handle = handle
         self.times = handle.getListState("times", "ms long", GAP)
 
 
-@wrong(1, "all of wanda's sessions were told, and the state times still holds [(36000000,)].")
+@wrong(
+    1,
+    "all of wanda's sessions were told, and the state times still holds [(36000000,)].",
+)
 class NothingIsCleared(Base):
     """Told sessions are noted, and stay."""
 
@@ -274,23 +329,39 @@ def lost(what):
     raise DataLoss(what)
 
 
-def planned(start, end, first, new=None, check=lambda begin, stop, oldest: oldest <= begin <= stop):
-    """(topic, partition as text, from, up to), also where nothing is new; start has no partition that end lacks."""
+def planned(
+    start,
+    end,
+    first,
+    new=None,
+    check=lambda begin, stop, oldest: oldest <= begin <= stop,
+):
+    """(topic, partition as text, from, up to), also where nothing is new; start has no
+    partition that end lacks.
+    """
     for topic, numbers in end.items():
         for number, stop in numbers.items():
-            begin = start.get(topic, {}).get(number, first[topic][number] if new is None else new)
+            begin = start.get(topic, {}).get(
+                number, first[topic][number] if new is None else new
+            )
             if not check(begin, stop, first[topic][number]):
                 lost(topic)
             yield topic, number, begin, stop
 
 
 def all_there(start, end):
-    if any(number not in end.get(topic, {}) for topic in start for number in start[topic]):
+    if any(
+        number not in end.get(topic, {}) for topic in start for number in start[topic]
+    ):
         lost("a partition")
 
 
 def ranges(found):
-    return [(topic, int(number), begin, stop) for topic, number, begin, stop in found if begin < stop]
+    return [
+        (topic, int(number), begin, stop)
+        for topic, number, begin, stop in found
+        if begin < stop
+    ]
 
 
 @right(2)
@@ -302,32 +373,60 @@ def in_steps(start, end, first):
 @right(2)
 def as_a_table(start, end, first):
     def flat(offsets):
-        return {(topic, int(number)): at for topic, numbers in offsets.items() for number, at in numbers.items()}
+        return {
+            (topic, int(number)): at
+            for topic, numbers in offsets.items()
+            for number, at in numbers.items()
+        }
 
     begins = flat(first) | flat(start)
     stops, oldest = flat(end), flat(first)
-    if not begins.keys() <= stops.keys() or any(not oldest[at] <= begins[at] <= stops[at] for at in stops):
+    if not begins.keys() <= stops.keys() or any(
+        not oldest[at] <= begins[at] <= stops[at] for at in stops
+    ):
         lost("something")
-    return tuple([*at, begins[at], stops[at]] for at in reversed(sorted(stops)) if begins[at] != stops[at])
+    return tuple(
+        [*at, begins[at], stops[at]]
+        for at in reversed(sorted(stops))
+        if begins[at] != stops[at]
+    )
 
 
 @wrong(2, "it returned [('orders', 0, 0, 10)], and [('orders', 0, 5, 10)] is right.")
 def all_of_it_again(start, end, first):
-    return ranges((topic, number, first[topic][number], end[topic][number]) for topic in end for number in end[topic])
+    return ranges(
+        (topic, number, first[topic][number], end[topic][number])
+        for topic in end
+        for number in end[topic]
+    )
 
 
 @wrong(2, "it returned [('orders', 0, 5, 5)], and [] is right.")
 def empty_ranges(start, end, first):
     all_there(start, end)
-    return [(topic, int(number), begin, stop) for topic, number, begin, stop in planned(start, end, first)]
+    return [
+        (topic, int(number), begin, stop)
+        for topic, number, begin, stop in planned(start, end, first)
+    ]
 
 
-@wrong(2, "the ranges are right, and ('orders', '0', 5, 10) should be ('orders', 0, 5, 10): numbers, not")
+@wrong(
+    2,
+    "the ranges are right, and ('orders', '0', 5, 10) should be ('orders', 0, 5, 10):"
+    " numbers, not",
+)
 def as_text(start, end, first):
-    return [(topic, str(number), begin, stop) for topic, number, begin, stop in in_steps(start, end, first)]
+    return [
+        (topic, str(number), begin, stop)
+        for topic, number, begin, stop in in_steps(start, end, first)
+    ]
 
 
-@wrong(2, "it returned [{'topic': 'orders', 'partition': 0, 'from': 5, 'up to': ..., and should return a")
+@wrong(
+    2,
+    "it returned [{'topic': 'orders', 'partition': 0, 'from': 5, 'up to': ..., and"
+    " should return a",
+)
 def as_dicts(start, end, first):
     keys = ("topic", "partition", "from", "up to")
     return [dict(zip(keys, each, strict=True)) for each in in_steps(start, end, first)]
@@ -336,36 +435,61 @@ def as_dicts(start, end, first):
 @wrong(2, "it returned [], and [('orders', 1, 0, 7)] is right.")
 def new_ones_are_left_out(start, end, first):
     all_there(start, end)
-    return [each for each in in_steps(start, end, first) if str(each[1]) in start.get(each[0], {})]
+    return [
+        each
+        for each in in_steps(start, end, first)
+        if str(each[1]) in start.get(each[0], {})
+    ]
 
 
 @wrong(2, "it returned [('orders', 1, 0, 7)], and [('orders', 1, 4, 7)] is right.")
 def new_ones_from_0(start, end, first):
     all_there(start, end)
-    return ranges(planned(start, end, first, new=0, check=lambda begin, stop, oldest: begin <= stop))
+    return ranges(
+        planned(
+            start, end, first, new=0, check=lambda begin, stop, oldest: begin <= stop
+        )
+    )
 
 
 @wrong(2, "it raised KeyError: '1'")
 def new_ones_are_an_error(start, end, first):
-    return ranges((topic, number, start[topic][number], end[topic][number]) for topic in end for number in end[topic])
+    return ranges(
+        (topic, number, start[topic][number], end[topic][number])
+        for topic in end
+        for number in end[topic]
+    )
 
 
-@wrong(2, "records are gone, and it returned [('orders', 0, 5, 10)]: it should raise DataLoss.")
+@wrong(
+    2,
+    "records are gone, and it returned [('orders', 0, 5, 10)]: it should raise"
+    " DataLoss.",
+)
 def nothing_is_ever_lost(start, end, first):
     return ranges(planned(start, end, first, check=lambda begin, stop, oldest: True))
 
 
-@wrong(2, "records are gone, and it returned [('orders', 0, 8, 10)]: it should raise DataLoss.")
+@wrong(
+    2,
+    "records are gone, and it returned [('orders', 0, 8, 10)]: it should raise"
+    " DataLoss.",
+)
 def what_is_gone_is_skipped(start, end, first):
     all_there(start, end)
     found = planned(start, end, first, check=lambda begin, stop, oldest: begin <= stop)
-    return ranges((topic, number, max(begin, first[topic][number]), stop) for topic, number, begin, stop in found)
+    return ranges(
+        (topic, number, max(begin, first[topic][number]), stop)
+        for topic, number, begin, stop in found
+    )
 
 
 @wrong(2, "records are gone, and it returned []: it should raise DataLoss.")
 def shorter_is_as_well(start, end, first):
     all_there(start, end)
-    return ranges(planned(start, end, first, check=lambda begin, stop, oldest: oldest <= begin))
+    return ranges(
+        planned(start, end, first, check=lambda begin, stop, oldest: oldest <= begin)
+    )
 
 
 @wrong(2, "records are gone, and it returned []: it should raise DataLoss.")
