@@ -243,13 +243,16 @@ class Broker:
             )
             self._refuse_version(connection, client, refused)
         else:
-            of = (
+            call = Call(
+                connection,
+                client,
                 request.api.name,
                 request.version,
                 request.correlation_id,
                 request.body,
+                handler,
+                client.asked,
             )
-            call = Call(connection, client, *of, handler, client.asked)
             self._on_behalf(call, self._serve, call, now)
         self._wake(now)
 
@@ -537,13 +540,11 @@ class Broker:
                 call.api, call.version, call.correlation_id, answer
             )
         if isinstance(call.connection, Itself):
-            of = call.api, call.version
-            said = (
-                None
-                if frame is None
-                else messages.decode_response(*of, bytearray().join(frame))[1]
-            )
-            call.connection.then(said, self.now)
+            reply = None
+            if frame is not None:
+                whole = bytearray().join(frame)
+                _, reply = messages.decode_response(call.api, call.version, whole)
+            call.connection.then(reply, self.now)
         elif frame is not None:
             self._answered_bytes += sum(map(len, frame))
             self._finish(call.client, call.number, Reply(call.connection, frame))

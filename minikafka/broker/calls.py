@@ -141,17 +141,19 @@ def by_topic(
     ]
 
 
-def refusal(of: Call, error: KafkaError) -> Answer:
+def refusal(call: Call, error: KafkaError) -> Answer:
     """The answer to a request that failed as a whole. If its version has no field for
     it, the connection is closed.
     """
     fields = {
         each.attribute
-        for each in messages.API[of.api].response.struct.fields
-        if of.version in each.versions
+        for each in messages.API[call.api].response.struct.fields
+        if call.version in each.versions
     }
     if "error_code" not in fields:
-        return {"close": f"sent {of.api} {of.version}, which failed: {error.message}"}
+        return {
+            "close": f"sent {call.api} {call.version}, which failed: {error.message}"
+        }
     return {"error_code": error.error} | (
         {"error_message": error.message} if "error_message" in fields else {}
     )

@@ -149,7 +149,7 @@ def _read(table: str) -> dict[str, Config]:
     """
     found = {}
     for (
-        of,
+        belongs_to,
         name,
         type_,
         default,
@@ -159,7 +159,7 @@ def _read(table: str) -> dict[str, Config]:
         choices,
         documentation,
     ) in csv.reader(_ROWS):
-        if of == table:
+        if belongs_to == table:
             least, most = (int(bound) if bound else None for bound in (lowest, highest))
             alternatives = tuple(choices.split())
             row = Config(

@@ -117,13 +117,13 @@ class ControlPlane:
             return
         own, broker = self.registration, self._broker
         if own is None or (own.in_controlled_shutdown and self._leave_by is None):
-            of = (
+            fields = controller.registration(
                 broker.node_id,
                 self._incarnation_id,
                 [self.directory_id],
                 broker.config.advertised,
+                broker.config["broker.rack"],
             )
-            fields = controller.registration(*of, broker.config["broker.rack"])
             fields |= {
                 "cluster_id": broker.cluster_id,
                 "previous_broker_epoch": self._previous_epoch,
@@ -146,7 +146,7 @@ class ControlPlane:
     ) -> None:
         self._contacting = leader
 
-        def answered(reply: Message | None, now: Now) -> None:
+        def heard(reply: Message | None, now: Now) -> None:
             if self._contacting != leader:
                 return
             self._contacting = -1
@@ -173,7 +173,7 @@ class ControlPlane:
                 )
                 self._contact_at = now.monotonic_ms + period_ms
 
-        self._broker.ask(leader, CONTROL, api, version, body, answered)
+        self._broker.ask(leader, CONTROL, api, version, body, heard)
 
     def go_on(self, now: Now) -> None:
         """More is committed: take the next step into the cluster."""
@@ -213,7 +213,7 @@ class ControlPlane:
             )
         wait = Wait((), until_ms)
 
-        def answered(reply: Message | None, now: Now) -> None:
+        def passed_back(reply: Message | None, now: Now) -> None:
             if (
                 reply is None
                 or reply.to_dict().get("error_code") == Error.NOT_CONTROLLER
@@ -229,7 +229,7 @@ class ControlPlane:
             call.api,
             call.version,
             call.body.to_dict(),
-            answered,
+            passed_back,
         )
         return wait
 
@@ -251,7 +251,7 @@ class ControlPlane:
         return wait
 
     def _ask_for_ids(self) -> None:
-        def answered(reply: Message | None, now: Now) -> None:
+        def allocated(reply: Message | None, now: Now) -> None:
             waiting, self._waiting_for_ids = self._waiting_for_ids, []
             if reply is not None and not reply.error_code:
                 self._producer_ids = range(
@@ -267,11 +267,16 @@ class ControlPlane:
 
         leader = self._broker.quorum.leader_id
         if leader == NO_LEADER:
-            answered(None, self._broker.now)
+            allocated(None, self._broker.now)
             return
         body = {"broker_id": self._broker.node_id, "broker_epoch": self.broker_epoch}
         self._broker.ask(
-            leader, CONTROL, "AllocateProducerIds", PRODUCER_IDS_VERSION, body, answered
+            leader,
+            CONTROL,
+            "AllocateProducerIds",
+            PRODUCER_IDS_VERSION,
+            body,
+            allocated,
         )
 
     def create(

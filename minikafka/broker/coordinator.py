@@ -178,12 +178,23 @@ class GroupCoordinator(Coordinator):
             internal_records.encode_coordinator_record,
             internal_records.decode_coordinator_record,
         )
-        of = broker.config, broker.image, self._new_member_id, broker.trace
         timeout_ms = broker.config["offsets.commit.timeout.ms"]
-        super().__init__(
-            broker, lambda partition: Groups(partition, *of), codec, timeout_ms
-        )
+
+        def groups_of(partition: int) -> Groups:
+            return Groups(
+                partition,
+                broker.config,
+                broker.image,
+                self._new_member_id,
+                broker.trace,
+            )
+
+        super().__init__(broker, groups_of, codec, timeout_ms)
         self._topics_went = False
+
+    def _forget(self, group_id: str, topic: str, now: Now) -> None:
+        """What a group committed for a topic that is gone."""
+        self.ask(group_id, lambda groups, *_: groups.forget_topic(group_id, topic), now)
 
     # -- life
 
@@ -207,18 +218,9 @@ class GroupCoordinator(Coordinator):
         ]
         for offsets in [groups.offsets for groups in loaded]:
             for group_id in offsets.groups():
-                for topic in {
-                    topic: None
-                    for topic, _ in offsets.places(group_id)
-                    if topic not in topics
-                }:
-                    self.ask(
-                        group_id,
-                        lambda groups, *_, of=(group_id, topic): groups.forget_topic(
-                            *of
-                        ),
-                        now,
-                    )
+                named = dict.fromkeys(topic for topic, _ in offsets.places(group_id))
+                for topic in [topic for topic in named if topic not in topics]:
+                    self._forget(group_id, topic, now)
 
     # -- for handlers
 
@@ -265,8 +267,13 @@ class GroupCoordinator(Coordinator):
                 or request.client.client_id
                 or ""
             )
-            of = {"group": request.body.group_id, "member": member, "api": request.api}
-            self._broker.trace.emit("MemberRefused", **of, error=Error(code).name)
+            self._broker.trace.emit(
+                "MemberRefused",
+                group=request.body.group_id,
+                member=member,
+                api=request.api,
+                error=Error(code).name,
+            )
 
     # -- inside
 

@@ -231,7 +231,7 @@ class DamagedReplicas:
             return
         self._is_asking = True
 
-        def answered(reply: Message | None, now: Now) -> None:
+        def told(reply: Message | None, now: Now) -> None:
             self._is_asking = False
             if reply is not None and not reply.error_code:
                 for replica in asked:
@@ -250,9 +250,7 @@ class DamagedReplicas:
             "broker_epoch": own.broker_epoch,
             "directories": [directory],
         }
-        broker.ask(
-            leader, CONTROL, "AssignReplicasToDirs", ASSIGN_VERSION, body, answered
-        )
+        broker.ask(leader, CONTROL, "AssignReplicasToDirs", ASSIGN_VERSION, body, told)
 
 
 def key_of(replica: Replica) -> Key:

@@ -101,7 +101,7 @@ class IsrChanges:
             key: replica.partition.partition_epoch for key, replica in wanted.items()
         }
 
-        def answered(reply: Message | None, now: Now) -> None:
+        def isr_decided(reply: Message | None, now: Now) -> None:
             self._is_asking = False
             if self._wanted:
                 self._ask_at = now.monotonic_ms
@@ -131,7 +131,12 @@ class IsrChanges:
             "topics": nested(rows, "topic_id"),
         }
         self._broker.ask(
-            leader, CONTROL, "AlterPartition", ALTER_PARTITION_VERSION, body, answered
+            leader,
+            CONTROL,
+            "AlterPartition",
+            ALTER_PARTITION_VERSION,
+            body,
+            isr_decided,
         )
 
     def _take_some(self) -> dict[Key, Replica]:

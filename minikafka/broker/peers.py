@@ -154,7 +154,7 @@ class Peers:
         return soonest(*self._greet_at.values(), *oldest)
 
     def _greet(self, node: int, now: Now) -> None:
-        def answered(reply: Message | None, now: Now) -> None:
+        def greeted(reply: Message | None, now: Now) -> None:
             if reply is None or reply.error_code:
                 self._greet_at[node] = now.monotonic_ms + RETRY_BACKOFF_MS
             else:
@@ -165,5 +165,5 @@ class Peers:
 
         software = {"client_software_name": "minikafka", "client_software_version": "1"}
         self.ask(
-            node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, answered, now
+            node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, greeted, now
         )

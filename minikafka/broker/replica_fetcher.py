@@ -92,11 +92,11 @@ class ReplicaFetcher:
             self._drop(key)
         if wanted != NO_LEADER:
             self._followed[key] = wanted
-            of = self._leaders.setdefault(wanted, Leader())
-            of.followed[key] = replica
-            of.look(key)
-            of.resting.pop(key, None)
-            of.ask_at = now_ms
+            followed = self._leaders.setdefault(wanted, Leader())
+            followed.followed[key] = replica
+            followed.look(key)
+            followed.resting.pop(key, None)
+            followed.ask_at = now_ms
 
     def follow(self, record: MetadataRecord) -> None:
         """A metadata record was committed: what a deleted topic had, or moved to other
@@ -166,7 +166,7 @@ class ReplicaFetcher:
         leader.is_whole = len(news) == len(untold)
         leader.is_asked = True
 
-        def answered(reply: Message | None, now: Now) -> None:
+        def fetched(reply: Message | None, now: Now) -> None:
             leader.is_asked = False
             leader.ask_at = now.monotonic_ms
             if reply is None or reply.error_code:
@@ -199,7 +199,7 @@ class ReplicaFetcher:
             "Fetch",
             FETCH_VERSION,
             self._body(leader, news, forgotten),
-            answered,
+            fetched,
         )
 
     def _body(
@@ -284,7 +284,7 @@ class ReplicaFetcher:
         """
         epoch = replica.leader_epoch
 
-        def answered(reply: Message | None, now: Now) -> None:
+        def start_found(reply: Message | None, now: Now) -> None:
             found = (
                 reply.topics[0].partitions[0]
                 if reply is not None and reply.topics
@@ -306,7 +306,7 @@ class ReplicaFetcher:
         topics = [{"name": replica.log.topic, "partitions": [asked]}]
         body = {"replica_id": self._broker.node_id, "topics": topics}
         self._broker.ask(
-            node, LANE, "ListOffsets", LIST_OFFSETS_VERSION, body, answered
+            node, LANE, "ListOffsets", LIST_OFFSETS_VERSION, body, start_found
         )
 
 

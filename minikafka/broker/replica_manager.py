@@ -341,8 +341,8 @@ class ReplicaManager:
     def _reconfigure(self, fields: dict[str, Any]) -> None:
         keys: Iterable[PartitionKey] = self.replicas
         if fields["resource_type"] == TOPIC_RESOURCE:
-            of = self._image.topics.get(fields["resource_name"])
-            keys = self._by_topic.get(of.topic_id, ()) if of else ()
+            topic = self._image.topics.get(fields["resource_name"])
+            keys = self._by_topic.get(topic.topic_id, ()) if topic else ()
         for key in keys:
             replica = self.replicas[key]
             replica.log.config = self._log_config(key[0])

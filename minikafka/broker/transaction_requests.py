@@ -120,7 +120,7 @@ class Gathering(Generic[Part]):
         parts = self._next(queue)
         is_crowded = bool(queue)
 
-        def answered(reply: Message | None, now: Now) -> None:
+        def gathered(reply: Message | None, now: Now) -> None:
             self._asked.discard(node)
             self._take(parts, reply, now)
             if is_crowded:  # a node that asks itself does other things first
@@ -129,7 +129,7 @@ class Gathering(Generic[Part]):
                 self._ask(node)
 
         self._broker.ask(
-            node, self._lane, self._api, self._version, self._body(parts), answered
+            node, self._lane, self._api, self._version, self._body(parts), gathered
         )
 
     def _next(self, queue: deque[Part]) -> list[Part]:
@@ -198,9 +198,14 @@ class Joins:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        of = broker, "joins", "AddPartitionsToTxn", JOIN_VERSION
         self.requests: Gathering[Join] = Gathering(
-            *of, lambda join: items(join.partitions), asked_joins, self._take
+            broker,
+            _lane="joins",
+            _api="AddPartitionsToTxn",
+            _version=JOIN_VERSION,
+            _items=lambda join: items(join.partitions),
+            _body=asked_joins,
+            _take=self._take,
         )
 
     def before_appending(
@@ -252,11 +257,16 @@ class Joins:
             wait.finish({})
 
         for piece in list(left):
-            of = body.transactional_id, *producer, frozenset(piece)
-            self._ask(
-                Join(*of, adds, knows_abortable, now.monotonic_ms + RETRY_MS, ended),
-                now,
+            join = Join(
+                body.transactional_id,
+                *producer,
+                frozenset(piece),
+                adds,
+                knows_abortable,
+                now.monotonic_ms + RETRY_MS,
+                ended,
             )
+            self._ask(join, now)
         return wait
 
     def check(
@@ -366,9 +376,14 @@ class Markers:
         self._broker = broker
         self._complete = complete
         self._pending: dict[str, Pending] = {}
-        of = broker, "markers", "WriteTxnMarkers", MARKER_VERSION
         self.requests: Gathering[Told] = Gathering(
-            *of, lambda told: items(told[1]), asked_markers, self._take
+            broker,
+            _lane="markers",
+            _api="WriteTxnMarkers",
+            _version=MARKER_VERSION,
+            _items=lambda told: items(told[1]),
+            _body=asked_markers,
+            _take=self._take,
         )
 
     def send(self, pending: Pending, now: Now) -> None:

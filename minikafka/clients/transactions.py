@@ -230,11 +230,11 @@ class Transactions:
 
     def _ids(self) -> dict[str, Any]:
         producer = self.producer
-        of = {
+        return {
+            "transactional_id": self.transactional_id,
             "producer_id": producer.producer_id,
             "producer_epoch": producer.producer_epoch,
         }
-        return {"transactional_id": self.transactional_id} | of
 
     def _step(
         self, api: str, body: Mapping[str, Any], errors: Callable[[Message], list[int]]

@@ -370,7 +370,7 @@ class Election:
         self._count(now)
 
     def _ask_for_vote(self, voter: int, asked: dict[str, Any], role: str) -> None:
-        def answered(reply: Message | None, now: Now) -> None:
+        def voted(reply: Message | None, now: Now) -> None:
             if reply is None or reply.error_code or not reply.topics:
                 return
             vote = reply.topics[0].partitions[0]
@@ -393,7 +393,7 @@ class Election:
             "Vote",
             VOTE_VERSION,
             self._body(asked) | {"voter_id": voter},
-            answered,
+            voted,
         )
 
     def _count(self, now: Now) -> None:
@@ -457,7 +457,7 @@ class Election:
             self._tell_epoch(voter)
 
     def _tell_epoch(self, voter: int) -> None:
-        def answered(reply: Message | None, now: Now) -> None:
+        def epoch_told(reply: Message | None, now: Now) -> None:
             if reply is not None and not reply.error_code and reply.topics:
                 other = reply.topics[0].partitions[0]
                 self.learn(other.leader_epoch, other.leader_id, now)
@@ -469,7 +469,7 @@ class Election:
             "BeginQuorumEpoch",
             BEGIN_VERSION,
             self._body(fields) | {"voter_id": voter},
-            answered,
+            epoch_told,
         )
 
     def _forget_leader(self, now: Now, timer_ms: int | None = None) -> None:

@@ -378,10 +378,9 @@ class Quorum:
         ):
             return
         log = self.replica.log
-        of = SnapshotId(
-            self.applied_offset, log.epochs.epoch_at(self.applied_offset - 1)
-        )
-        self.snapshots.keep(of, encode(of.epoch, self._image(), now.wall_ms))
+        epoch = log.epochs.epoch_at(self.applied_offset - 1)
+        snapshot = SnapshotId(self.applied_offset, epoch)
+        self.snapshots.keep(snapshot, encode(epoch, self._image(), now.wall_ms))
         self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
         if len(self.snapshots.ids) > 1:
             log.delete_records(self.snapshots.ids[0].end_offset, None)
@@ -396,13 +395,13 @@ class Quorum:
         node's log.
         """
         assert self._incoming is not None
-        of, data = self._incoming
+        snapshot, data = self._incoming
         epoch = self.epoch
         partition = {
             "partition": 0,
             "current_leader_epoch": epoch,
             "position": len(data),
-            "snapshot_id": {"end_offset": of.end_offset, "epoch": of.epoch},
+            "snapshot_id": snapshot._asdict(),
         }
         body = {
             "cluster_id": self.cluster_id,
@@ -410,7 +409,7 @@ class Quorum:
             "max_bytes": READ_SIZE,
         }
 
-        def answered(reply: Message | None, now: Now) -> None:
+        def piece_came(reply: Message | None, now: Now) -> None:
             self._fetching.discard(node)
             self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
             answer = (
@@ -430,7 +429,7 @@ class Quorum:
             data.extend(answer.unaligned_records)
             if len(data) >= answer.size:
                 self._incoming = self._reading = None
-                self._take_snapshot(of, bytes(data), now)
+                self._take_snapshot(snapshot, bytes(data), now)
             self._fetch_at = now.monotonic_ms
 
         self._fetching.add(node)
@@ -441,10 +440,10 @@ class Quorum:
             "FetchSnapshot",
             FETCH_SNAPSHOT_VERSION,
             {**body, "topics": topics},
-            answered,
+            piece_came,
         )
 
-    def _take_snapshot(self, of: SnapshotId, data: bytes, now: Now) -> None:
+    def _take_snapshot(self, snapshot: SnapshotId, data: bytes, now: Now) -> None:
         """Another node's snapshot, if it is one, comes in the place of this node's
         log.
         """
@@ -453,13 +452,13 @@ class Quorum:
             Image.of(records)
         except (KafkaError, LookupError, ValueError, AssertionError) as error:
             raise DecodeError(
-                f"{of.path} of the leader is no snapshot ({error!r})"
+                f"{snapshot.path} of the leader is no snapshot ({error!r})"
             ) from error
-        self.snapshots.keep(of, data)
-        self._begin_behind(self.replica.log, of)
-        self.replica.high_watermark = self.applied_offset = of.end_offset
+        self.snapshots.keep(snapshot, data)
+        self._begin_behind(self.replica.log, snapshot)
+        self.replica.high_watermark = self.applied_offset = snapshot.end_offset
         self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
-        self._replaced(of.end_offset, records)
+        self._replaced(snapshot.end_offset, records)
 
     # -- as follower
 
@@ -482,7 +481,7 @@ class Quorum:
         self._fetching.add(node)
         epoch = self.epoch
 
-        def answered(reply: Message | None, now: Now) -> None:
+        def fetched(reply: Message | None, now: Now) -> None:
             self._fetching.discard(node)
             if self.epoch == epoch and not self.is_leader:
                 try:
@@ -498,7 +497,7 @@ class Quorum:
                 now.monotonic_ms if self._fetch_at is None else self._fetch_at
             )
 
-        self._ask(node, LANE, "Fetch", FETCH_VERSION, self._asked(epoch), answered)
+        self._ask(node, LANE, "Fetch", FETCH_VERSION, self._asked(epoch), fetched)
 
     def _asked(self, epoch: int) -> Mapping[str, object]:
         last_epoch, end_offset = self._log_end()

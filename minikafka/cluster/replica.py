@@ -206,13 +206,14 @@ class Replica:
         if not self.enough_in_sync:
             raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
         self.log.producers.check_marker(marker)
-        of = (
+        encoded = encode_end_transaction(
             marker.committed,
             marker.producer_id,
             marker.producer_epoch,
             marker.coordinator_epoch,
+            now.wall_ms,
         )
-        batch = bytearray(encode_end_transaction(*of, now.wall_ms))
+        batch = bytearray(encoded)
         return self.append(batch, [read_header(batch)], now)
 
     def take(self, answer: Message, now: Now) -> None:

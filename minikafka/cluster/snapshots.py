@@ -63,38 +63,38 @@ class Snapshots:
     def newest(self) -> SnapshotId | None:
         return self.ids[-1] if self.ids else None
 
-    def keep(self, of: SnapshotId, data: bytes) -> None:
+    def keep(self, snapshot: SnapshotId, data: bytes) -> None:
         """A snapshot made here or by another node; the oldest go."""
-        with as_storage_errors(of.path):
-            self._disk.write_atomic(of.path, data)
-            self.ids = sorted({*self.ids, of})
+        with as_storage_errors(snapshot.path):
+            self._disk.write_atomic(snapshot.path, data)
+            self.ids = sorted({*self.ids, snapshot})
             for old in self.ids[:-KEPT]:
                 self._disk.remove(old.path)
             self.ids = self.ids[-KEPT:]
 
     def piece(
-        self, of: SnapshotId, position: int, max_bytes: int
+        self, snapshot: SnapshotId, position: int, max_bytes: int
     ) -> tuple[bytes, int] | None:
         """(bytes from a position on, size of the whole); None if that snapshot is not
         here.
         """
-        if of not in self.ids:
+        if snapshot not in self.ids:
             return None
-        with as_storage_errors(of.path):
-            file = self._disk.open(of.path, create=False)
+        with as_storage_errors(snapshot.path):
+            file = self._disk.open(snapshot.path, create=False)
             piece, size = file.pread(max_bytes, position), file.size
             file.close()
         return piece, size
 
-    def read(self, of: SnapshotId) -> list[MetadataRecord]:
+    def read(self, snapshot: SnapshotId) -> list[MetadataRecord]:
         """Errors: KAFKA_STORAGE_ERROR if it is not whole."""
-        with as_storage_errors(of.path):
-            data = self._disk.read(of.path)
+        with as_storage_errors(snapshot.path):
+            data = self._disk.read(snapshot.path)
         try:
             return decode(data)
         except (DecodeError, KafkaError, ValueError) as error:
             raise unusable(
-                of.path, f"is no whole snapshot ({error}). Put a good copy back"
+                snapshot.path, f"is no whole snapshot ({error}). Put a good copy back"
             ) from error
 
 

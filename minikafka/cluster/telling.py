@@ -81,7 +81,7 @@ def appended(replica: "Replica", kind: str, what: Appended, copied: Buffer) -> N
         "base_offset": what.base_offset,
         "last_offset": what.last_offset,
     }
-    of: dict[str, Any] = {
+    producer: dict[str, Any] = {
         "producer_id": header.producer_id,
         "producer_epoch": header.producer_epoch,
     }
@@ -93,7 +93,7 @@ def appended(replica: "Replica", kind: str, what: Appended, copied: Buffer) -> N
             OF_METADATA[kind], **offsets, **epochs, records=metadata_records(copied)
         )
     elif log.topic not in (*INTERNAL_TOPICS, METADATA_TOPIC):
-        whose = of if header.transactional else {}
+        whose = producer if header.transactional else {}
         log.tell(
             kind,
             **offsets,
@@ -109,7 +109,9 @@ def appended(replica: "Replica", kind: str, what: Appended, copied: Buffer) -> N
     )
     if marker is not None:
         outcome = "committed" if marker.committed else "aborted"
-        log.tell("MarkerWritten", **of, offset=header.base_offset, outcome=outcome)
+        log.tell(
+            "MarkerWritten", **producer, offset=header.base_offset, outcome=outcome
+        )
 
 
 def follower_fetched(replica: "Replica", follower: int, offset: int) -> None:

@@ -99,14 +99,14 @@ class Groups:
             producer_id, committed
         ):
             if self._live and self._trace:
-                of: dict[str, Any] = {
+                commit: dict[str, Any] = {
                     "group": group,
                     "topic": topic,
                     "partition": partition,
                     "offset": each.offset,
                 }
                 self._trace.emit(
-                    "PendingOffsetCommitted", **of, producer_id=producer_id
+                    "PendingOffsetCommitted", **commit, producer_id=producer_id
                 )
 
     def loaded(self, now: Now) -> Iterable[str]:

@@ -369,20 +369,18 @@ class Shard:
         producer: tuple[int, int] | None,
         now: Now,
     ) -> None:
-        of: dict[str, Any] = {}
+        transactional: dict[str, Any] = {}
         if producer is not None:
             self.replica.log.producers.check_epoch(*producer)
-            of = {
+            transactional = {
                 "producer_id": producer[0],
                 "producer_epoch": producer[1],
                 "base_sequence": 0,
                 "transactional": True,
             }
-        batch = bytearray(
-            encode_batch(
-                [(now.wall_ms, key, value, []) for key, value in encoded], **of
-            )
-        )
+        no_headers: list[Any] = []
+        records = [(now.wall_ms, key, value, no_headers) for key, value in encoded]
+        batch = bytearray(encode_batch(records, **transactional))
         limit = self.replica.log.config.max_message_bytes
         if len(batch) > limit:
             why = (

@@ -168,17 +168,18 @@ class Transactions(State):
 
     def add(
         self,
-        of: tuple[str, int, int],
+        producer: tuple[str, int, int],
         partitions: frozenset[TopicPartition],
         version: int,
         now: Now,
     ) -> Decision:
-        """AddPartitionsToTxn, AddOffsetsToTxn. of: transactional id, producer id,
-        epoch. version: of transactions. Errors: CONCURRENT_TRANSACTIONS until the last
-        transaction is over, as of _of.
+        """AddPartitionsToTxn, AddOffsetsToTxn. producer: transactional id, producer
+        id, epoch. version: of transactions. Errors: CONCURRENT_TRANSACTIONS until the
+        last transaction is over, those of _known.
         """
-        self._check_is_over(of[0])
-        known = self._of(*of)
+        transactional_id = producer[0]
+        self._check_is_over(transactional_id)
+        known = self._known(*producer)
         if known.status is Status.ONGOING and partitions <= known.partitions:
             return Decision(answer={"error_code": Error.NONE})
         start_ms = known.start_ms if known.status is Status.ONGOING else now.wall_ms
@@ -196,10 +197,10 @@ class Transactions(State):
         epoch: int,
         partition: TopicPartition,
     ) -> None:
-        """AddPartitionsToTxn, to verify (KIP-890). Errors: as of _of,
+        """AddPartitionsToTxn, to verify (KIP-890). Errors: those of _known,
         CONCURRENT_TRANSACTIONS, TRANSACTION_ABORTABLE if the partition has not joined.
         """
-        known = self._of(transactional_id, producer_id, epoch)
+        known = self._known(transactional_id, producer_id, epoch)
         if known.status in PREPARED:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         if partition not in known.partitions:
@@ -207,23 +208,28 @@ class Transactions(State):
 
     def end(
         self,
-        of: tuple[str, int, int],
+        producer: tuple[str, int, int],
         committed: bool,
         version: int,
         new_producer_id: int,
         now: Now,
     ) -> Decision:
-        """EndTxn; one that comes again hears the same. of: transactional id, producer
-        id, epoch. version: of transactions. Errors: CONCURRENT_TRANSACTIONS until the
-        last transaction is over, as of _of, INVALID_TXN_STATE.
+        """EndTxn; one that comes again hears the same. producer: transactional id,
+        producer id, epoch. version: of transactions. Errors: CONCURRENT_TRANSACTIONS
+        until the last transaction is over, those of _known, INVALID_TXN_STATE.
         """
+        transactional_id, producer_id, epoch = producer
         if version < V2:
-            self._of(*of)
-        self._check_is_over(of[0])
-        known = self.transactions.get(of[0])
-        again = version >= V2 and known is not None and known.is_end_again(*of[1:])
+            self._known(*producer)
+        self._check_is_over(transactional_id)
+        known = self.transactions.get(transactional_id)
+        again = (
+            version >= V2
+            and known is not None
+            and known.is_end_again(producer_id, epoch)
+        )
         if known is None or not again:
-            known = self._of(*of)
+            known = self._known(*producer)
         new = version >= V2 and not again
         if (
             known.status
@@ -318,7 +324,9 @@ class Transactions(State):
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         return known.fenced(version, new_producer_id)
 
-    def _of(self, transactional_id: str, producer_id: int, epoch: int) -> Transaction:
+    def _known(
+        self, transactional_id: str, producer_id: int, epoch: int
+    ) -> Transaction:
         """Errors: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED."""
         known = self.transactions.get(transactional_id)
         if known is None or known.producer_id != producer_id:

@@ -4,10 +4,11 @@ solved edition.
 
 from minikafka import lesson
 
-# %% exercise 1 Four records a segment (hours 0-18, 24-42, ...): record n is written at
-# hour 6n, segment k ends with record 4k+3. At hour 256 everything before hour 184 is
-# too old. Segment 6 ends with record 27, hour 162: gone. Segment 7 ends with record 31,
-# hour 186: stays, and with it 28, 29 and 30, which are older than three days.
+# %% exercise 1
+# Four records a segment (hours 0-18, 24-42, ...): record n is written at hour 6n,
+# segment k ends with record 4k+3. At hour 256 everything before hour 184 is too old.
+# Segment 6 ends with record 27, hour 162: gone. Segment 7 ends with record 31, hour
+# 186: stays, and with it 28, 29 and 30, which are older than three days.
 first_offset = 28
 
 

@@ -16,8 +16,9 @@ def pay(consumer, payments):
         consumer.commit()  # only now: what is committed is done
 
 
-# %% exercise 2 Calls: 1 poll, 2 commit, 3 add, 4 add, 5 add, ... On entering call 3
-# three orders are committed and none is written.
+# %% exercise 2
+# Calls: 1 poll, 2 commit, 3 add, 4 add, 5 add, ... On entering call 3 three orders are
+# committed and none is written.
 faults = [Crash("careful", call=3)]
 
 # %% exit ticket

@@ -23,9 +23,10 @@ def my_assignor(members, partitions):
     return shares
 
 
-# %% exercise 2 A's signs of life: a commit at 24.434 s, and the next one at 26.435 s.
-# Just before that one, at 26.400 s, the last is 1.966 s old. 45 s - 1.966 s are left,
-# and a little for the way.
+# %% exercise 2
+# A's signs of life: a commit at 24.434 s, and the next one at 26.435 s. Just before
+# that one, at 26.400 s, the last is 1.966 s old. 45 s - 1.966 s are left, and a little
+# for the way.
 faults = [Freeze("consumer A", at_ms=26_400, for_ms=43_100)]
 
 

@@ -21,9 +21,10 @@ def members_needed(rate, backlog, recover_s, processing_ms, partitions):
     return None  # more members than partitions would stand idle
 
 
-# %% exercise 2 Each partition has its own member. Fifteen minutes' orders wait, and a
-# minute brings new ones: 15 * 4 / (10 - 4) = 10 minutes for the first two, 15 * 7 / (10
-# - 7) = 35 for the third. The last one counts.
+# %% exercise 2
+# Each partition has its own member. Fifteen minutes' orders wait, and a minute brings
+# new ones: 15 * 4 / (10 - 4) = 10 minutes for the first two, 15 * 7 / (10 - 7) = 35 for
+# the third. The last one counts.
 minutes = 35
 
 

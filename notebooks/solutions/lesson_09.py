@@ -44,8 +44,9 @@ def my_leader(history, followers, min_insync_replicas, lag_time_max_ms):
     return after
 
 
-# %% exercise 2 Broker 2 leads next, because it is the second of Replicas. It must not
-# have fetched what broker 1 has acknowledged.
+# %% exercise 2
+# Broker 2 leads next, because it is the second of Replicas. It must not have fetched
+# what broker 1 has acknowledged.
 plan = [Freeze(2, at_ms=5005, for_ms=3000), Crash(1, at_ms=5030)]
 
 # %% exit ticket

@@ -111,17 +111,19 @@ def shared(broker: Broker, request: Call, kind: int) -> Plain:
     name.
     """
     body = request.body
-    of = (
+    key = (
         "described",
         request.version,
         body.include_synonyms,
         body.include_documentation,
         kind,
     )
-    found: Plain | None = broker.image.in_force.get(of)
+    found: Plain | None = broker.image.in_force.get(key)
     if found is None:
-        rows = {key: in_force(broker, request, kind, "", key) for key in TABLES[kind]}
-        found = broker.image.in_force[of] = Plain(
+        rows = {
+            name: in_force(broker, request, kind, "", name) for name in TABLES[kind]
+        }
+        found = broker.image.in_force[key] = Plain(
             rows, join(request, list(rows.values()))
         )
     return found

@@ -73,9 +73,13 @@ def commit_in_transaction(broker: Broker, request: Call, now: Now) -> Answer | W
     )
     number = broker.groups.partition(body.group_id)
     state = broker.groups.shard(number).replica.log.producers
-    of = body, producer, {(OFFSETS_TOPIC, number): state}
     joining = broker.joins.before_appending(
-        *of, request.version >= IMPLICIT_JOIN, request.version >= ABORTABLE, now
+        body,
+        producer,
+        {(OFFSETS_TOPIC, number): state},
+        adds=request.version >= IMPLICIT_JOIN,
+        knows_abortable=request.version >= ABORTABLE,
+        now=now,
     )
     if joining is not None:
         return joining

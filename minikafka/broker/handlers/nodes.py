@@ -98,13 +98,13 @@ def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
     """
     quorum, body = broker.quorum, request.body
 
-    def piece(asked: Message, of: SnapshotId) -> Answer:
+    def piece(asked: Message, snapshot: SnapshotId) -> Answer:
         check_follower(broker, body.replica_id)
         quorum.check_leader(asked.current_leader_epoch)
         if asked.position < 0 or body.max_bytes < 0:
             raise KafkaError(Error.POSITION_OUT_OF_RANGE)
         found = quorum.snapshots.piece(
-            of, asked.position, min(body.max_bytes, READ_SIZE)
+            snapshot, asked.position, min(body.max_bytes, READ_SIZE)
         )
         if found is None:
             raise KafkaError(Error.SNAPSHOT_NOT_FOUND)
@@ -114,10 +114,10 @@ def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
         return {"unaligned_records": found[0], "size": found[1]}
 
     def answer(asked: Message) -> Answer:
-        of = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
+        snapshot = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
         known: Answer = {
             "index": 0,
-            "snapshot_id": of._asdict(),
+            "snapshot_id": snapshot._asdict(),
             "size": 0,
             "position": asked.position,
         }
@@ -125,7 +125,9 @@ def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
             "leader_id": quorum.leader_id,
             "leader_epoch": quorum.epoch,
         }
-        return judged(known | {"unaligned_records": b""}, lambda: piece(asked, of))
+        return judged(
+            known | {"unaligned_records": b""}, lambda: piece(asked, snapshot)
+        )
 
     return of_quorum(broker, request, answer, "name", "partition")
 

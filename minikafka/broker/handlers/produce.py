@@ -297,9 +297,9 @@ def append(
         raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
     check_batch(replica.log, batch, partition.records, now, allowance)
     if batch.transactional:
-        of = batch.producer_id, batch.producer_epoch
+        producer = batch.producer_id, batch.producer_epoch
         broker.joins.check(
-            request.body, (topic, partition.index), of, replica.log.producers
+            request.body, (topic, partition.index), producer, replica.log.producers
         )
     duplicate = replica.log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:

@@ -237,10 +237,10 @@ def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         return {"name": topic.name, "topic_id": topic.topic_id}
 
     results: dict[bytes | tuple[str | None, bytes], Answer] = {}
-    for of, times in asked.items():
-        named = {"name": of[0], "topic_id": of[1], "error_message": None}
-        result = judged(named, partial(found, *of, times), say_why=True)
-        key = of if result["error_code"] else result["topic_id"]
+    for (name, topic_id), times in asked.items():
+        named = {"name": name, "topic_id": topic_id, "error_message": None}
+        result = judged(named, partial(found, name, topic_id, times), say_why=True)
+        key = (name, topic_id) if result["error_code"] else result["topic_id"]
         if key in results:
             what = "The provided topic name maps to an ID that was already supplied."
             result |= {"error_code": Error.INVALID_REQUEST, "error_message": what}

@@ -105,9 +105,12 @@ def init_producer_id(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     expected = (
         (body.producer_id, body.producer_epoch) if body.producer_id >= 0 else None
     )
-    of = body.transactional_id, body.transaction_timeout_ms, expected, producer_id
+    transactional_id = body.transactional_id
+    asked = transactional_id, body.transaction_timeout_ms, expected, producer_id
     return broker.transactions.ask(
-        of[0], lambda transactions, _, now: transactions.init(*of, now), now
+        transactional_id,
+        lambda transactions, _, now: transactions.init(*asked, now),
+        now,
     )
 
 
@@ -181,12 +184,14 @@ def asked_for(request: Call) -> list[Asked]:
     """The transactions of an AddPartitionsToTxn."""
     body = request.body
     if request.version < MANY:
-        of = (
+        only = Asked(
             body.v3_and_below_transactional_id,
             body.v3_and_below_producer_id,
             body.v3_and_below_producer_epoch,
+            False,
+            flat(body.v3_and_below_topics),
         )
-        return [Asked(*of, False, flat(body.v3_and_below_topics))]
+        return [only]
     return [
         Asked(
             each.transactional_id,
@@ -218,14 +223,18 @@ def verified(broker: Broker, asked: Asked, partition: TopicPartition) -> Error:
 
 def joining(
     broker: Broker,
-    of: tuple[str, int, int],
+    producer: tuple[str, int, int],
     partitions: frozenset[TopicPartition],
     version: int,
     now: Now,
 ) -> Wait:
-    how = of, partitions, version
+    transactional_id = producer[0]
     return broker.transactions.ask(
-        of[0], lambda transactions, _, now: transactions.add(*how, now), now
+        transactional_id,
+        lambda transactions, _, now: transactions.add(
+            producer, partitions, version, now
+        ),
+        now,
     )
 
 
@@ -250,14 +259,18 @@ def end(broker: Broker, request: Call, now: Now) -> Wait:
     (KIP-890).
     """
     body = request.body
-    of = body.transactional_id, body.producer_id, body.producer_epoch
+    producer = body.transactional_id, body.producer_id, body.producer_epoch
     version = V2 if request.version >= BUMPS else 0
-    producer_id = new_producer_id(broker, of[0], now) if version else NO_PRODUCER_ID
+    producer_id: int | Wait = NO_PRODUCER_ID
+    if version:
+        producer_id = new_producer_id(broker, body.transactional_id, now)
     if isinstance(producer_id, Wait):
         return producer_id
     how = body.committed, version, producer_id
     return broker.transactions.ask(
-        of[0], lambda transactions, _, now: transactions.end(of, *how, now), now
+        body.transactional_id,
+        lambda transactions, _, now: transactions.end(producer, *how, now),
+        now,
     )
 
 
@@ -299,8 +312,8 @@ def write_markers(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     def answer_all() -> Answer:
         return {
             "markers": [
-                {"producer_id": of, "topics": nested(results)}
-                for of, results in written
+                {"producer_id": producer_id, "topics": nested(results)}
+                for producer_id, results in written
             ]
         }
 
@@ -328,8 +341,13 @@ def promise(
         if of_groups
         else replica.append_marker(marker, now)
     )
-    of = replica, replica.leader_epoch, appended.last_offset + 1
-    return Promise(*of, answer, lambda error: {"error_code": error.error})
+    return Promise(
+        replica,
+        replica.leader_epoch,
+        appended.last_offset + 1,
+        answer,
+        lambda error: {"error_code": error.error},
+    )
 
 
 def check_coordinator_epoch(broker: Broker, replica: Replica, marker: Marker) -> None:

@@ -309,7 +309,7 @@ def knows_all(address: str, count: int) -> bool:
 def main(argv: list[str] | None = None) -> int:
     """Until Ctrl-C."""
     parser = argparse.ArgumentParser(
-        prog="make kafka", description=(__doc__ or "").partition("\n")[0]
+        prog="make kafka", description=(__doc__ or "").partition("\n\n")[0]
     )
     parser.epilog = (
         f"{_UNTIL} KAFKA_HOST=ADDRESS lets other machines reach them at that address of"
