@@ -11,7 +11,6 @@ wait for has a key:
     ("log_start", topic, partition)         a follower said where its log begins
     ("fetched_by", node)                    records were appended that this follower fetches
     ("metadata",)                           records of the metadata log were committed
-    another Wait                            it ended
 
 Waits are found by key, by connection and by deadline. Nothing looks at all of them to
 find one. `Deadlines` are for what has no answer: sessions, and whatever else time ends.

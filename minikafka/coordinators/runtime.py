@@ -83,7 +83,7 @@ class CoordinatorRecord(NamedTuple):
 class Decision(NamedTuple):
     """What a request means. answer: given at the end; None: whoever keeps the Wait ends
     it later (a JoinGroup waits for the other members). change(now): changes soft state
-    and tells the trace, after the records were applied. failed( error, now): what
+    and tells the trace, after the records were applied. failed(error, now): what
     happens instead, when the records can't be written or are not committed in time;
     without it nothing does. producer: id and epoch, if the records are part of a
     transaction.

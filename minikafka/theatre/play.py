@@ -84,7 +84,7 @@ class Story:
 
     A story may look at the whole trace when it is made, to choose who is shown and how
     much room they need; the picture's options are its keyword arguments. live: what the
-    levers of a live run need to know (course/levers.py).
+    levers of a live run need to know (course/levers/).
     """
 
     name = ""  # of the picture

@@ -1,9 +1,9 @@
 """`minikafka gallery DIR`: every lesson's pictures as a folder of static files, for any
 web host.
 
-The lessons' cells are run for it (shown.py). Each picture is a page of its own that
-plays by itself and asks what the lesson asks; `index.html` lists them all. Its stills
-show the moment of the question, so that nothing is told before.
+The lessons' cells are run for it (pictures_of_lessons.py). Each picture is a page of
+its own that plays by itself and asks what the lesson asks; `index.html` lists them all.
+Its stills show the moment of the question, so that nothing is told before.
 """
 
 import argparse

@@ -3,7 +3,7 @@ site (playground.js).
 
 Nothing is kept here between two questions: a question says which run, with which
 changes, and maybe one more; so a link can hold it. The answer is what the theatre's
-player plays, as in a notebook (course/live.py). No ipywidgets.
+player plays, as in a notebook (course/levers/controls.py). No ipywidgets.
 """
 
 import json

@@ -4,7 +4,7 @@ how many records wait there.
 Options: group, topic, partitions; since_ms: where the picture begins; beside: a second
 trace, on one seed eager beside cooperative, say: the lanes of both below each other on
 one time axis; names: what the two are called (their assignors, if not given). live:
-with levers (course/live_run.py).
+with levers (course/levers/on_stage.py).
 """
 
 import re

@@ -2,7 +2,8 @@
 picture a run, all on one page.
 
 Side by side are the calls of one round, below each other the rounds: what goes wrong at
-one call goes wrong in a column. It is told by course/delivery_runs.py, one event a run.
+one call goes wrong in a column. It is told by course/experiments/lesson_04_runs.py, one
+event a run.
 """
 
 from collections.abc import Sequence
