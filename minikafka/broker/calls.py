@@ -2,7 +2,8 @@
 handler knows no better.
 """
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -24,6 +25,7 @@ else:
 Named = TypeVar("Named")
 
 CONTROLLER_LISTENER = "CONTROLLER"  # where nodes talk to each other
+MOST_TIMES = 20  # that one request has one thing described
 
 
 @dataclass(slots=True)
@@ -110,11 +112,19 @@ def each_judged(
     return [judged(named(one), partial(verdict, one), say_why) for one in asked]
 
 
-def once_each(asked: Iterable[Named]) -> list[Named]:
-    """What a request names twice is described once, so that no short request has a long
-    answer. (Apache Kafka describes it twice; clients name each once.)
+def a_few_times(
+    asked: Iterable[Named], name: Callable[[Named], Hashable] = lambda one: one
+) -> list[Named]:
+    """What a request names again is described again, as in Apache Kafka, but not more
+    than MOST_TIMES: so no short request has a very long answer.
     """
-    return list(dict.fromkeys(asked))
+    times: Counter[Hashable] = Counter()
+    taken = []
+    for one in asked:
+        times[name(one)] += 1
+        if times[name(one)] <= MOST_TIMES:
+            taken.append(one)
+    return taken
 
 
 def by_topic(

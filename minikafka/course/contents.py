@@ -20,6 +20,7 @@ from minikafka.course.places import NOTEBOOKS
 WORDS_A_MINUTE = 100
 # five seconds: a line is read, not learnt by heart; a set-up cell's are only run
 CODE_LINE_MINUTES = 0.08
+LETTERS_A_LINE = 100
 RUN_MINUTES = 1.0  # to run a cell, and look at what it shows
 PICTURE_MINUTES = 2.0  # more, where a picture plays
 PREDICTION_MINUTES = 1.5  # to think, choose, and hear the verdict
@@ -173,8 +174,18 @@ def words(markdown: str) -> int:
 
 
 def lines(source: str) -> int:
-    """Lines that are read: an import that goes over several is one."""
-    return len(re.sub(r"import \([^)]*\)", "import", source).splitlines())
+    """Lines that are read. What brackets spread over several is as long as its text, and
+    an import is one.
+    """
+    count, depth, whole = 0, 0, ""
+    for line in source.splitlines():
+        whole += line.strip() + " "
+        depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+        if depth <= 0:
+            is_import = whole.startswith(("from ", "import "))
+            count += 1 if is_import else max(1, round(len(whole) / LETTERS_A_LINE))
+            depth, whole = 0, ""
+    return count + bool(whole)
 
 
 def plays(source: str) -> bool:

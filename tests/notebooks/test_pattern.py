@@ -204,7 +204,8 @@ def test_pictures_with_levers_are_played_wherever_their_levers_come_from(
 
 def test_an_import_over_several_lines_is_read_as_one():
     assert lines("from a import (\n    b,\n    c,\n)\n\nb(c)") == 3
-    assert lines("b(\n    c\n)") == 3
+    assert lines("b(\n    c\n)") == 1
+    assert lines("b(\n    '" + 180 * "c" + "',\n)\n# and\n\nd") == 5
 
 
 def test_stated_minutes_beside_the_models():

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.broker import config
-from minikafka.broker.calls import Broker, Call, each_judged
+from minikafka.broker.calls import MOST_TIMES, Broker, Call, each_judged
 from minikafka.broker.config import TABLES, Config, Source, Type, Value
 from minikafka.clock import Now
 from minikafka.cluster import controller
@@ -53,16 +53,17 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
 
     A topic's configs with their synonyms, strongest level first; a broker's by its id;
     the name "" shows what is set at run time for all brokers; a group's (KIP-848)
-    whether there is such a group or not. A resource that is named twice is refused, so
-    that no short request has a long answer (Apache Kafka answers twice). Versions: 1 to
-    4; 1 adds sources and synonyms, 3 types and documentation.
+    whether there is such a group or not. A resource that is named very often is
+    refused, so that no short request has a very long answer (Apache Kafka answers each
+    time). Versions: 1 to 4; 1 adds sources and synonyms, 3 types and documentation.
     """
 
     times_named = Counter(map(identity, request.body.resources))
 
     def shown(resource: Any) -> Answer:
-        if times_named[identity(resource)] > 1:
-            raise KafkaError(Error.INVALID_REQUEST, TWICE)
+        if times_named[identity(resource)] > MOST_TIMES:
+            why = f"Each resource must appear at most {MOST_TIMES} times."
+            raise KafkaError(Error.INVALID_REQUEST, why)
         return {"configs": configs(broker, resource, request)}
 
     return {"results": each_judged(request.body.resources, named, shown, say_why=True)}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, a_few_times
 from minikafka.clock import Now
 from minikafka.cluster.metadata import OFFSETS_TOPIC
 from minikafka.cluster.waiting import Answer, Wait
@@ -165,11 +165,8 @@ def fetch(broker: Broker, request: Call, now: Now) -> Answer:
     (KIP-848). (10 names topics by id.)
     """
     if request.version >= MANY_GROUPS:
-        # as in once_each
-        named = {group.group_id: group for group in request.body.groups}
-        return {
-            "groups": [of_group(broker, group, request) for group in named.values()]
-        }
+        groups = a_few_times(request.body.groups, lambda group: group.group_id)
+        return {"groups": [of_group(broker, group, request) for group in groups]}
     answer = of_group(broker, request.body, request)
     del answer["group_id"]
     if request.version < 2:

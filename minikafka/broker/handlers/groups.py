@@ -2,7 +2,7 @@
 what tools ask about groups.
 """
 
-from minikafka.broker.calls import Broker, Call, each_judged, once_each
+from minikafka.broker.calls import Broker, Call, a_few_times, each_judged
 from minikafka.broker.handlers import features
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait, all_of
@@ -198,7 +198,7 @@ def describe_classic(broker: Broker, request: Call, now: Now) -> Answer:
                 }
         return group | operations(request)
 
-    return {"groups": [one(group_id) for group_id in once_each(request.body.groups)]}
+    return {"groups": [one(group_id) for group_id in a_few_times(request.body.groups)]}
 
 
 def describe_consumer(broker: Broker, request: Call, now: Now) -> Answer:
@@ -214,7 +214,7 @@ def describe_consumer(broker: Broker, request: Call, now: Now) -> Answer:
             group_id, ConsumerGroup
         ) | operations(request)
 
-    asked = once_each(request.body.group_ids)
+    asked = a_few_times(request.body.group_ids)
     return {
         "groups": each_judged(
             asked, lambda name: {"group_id": name}, shown, say_why=True

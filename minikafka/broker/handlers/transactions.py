@@ -6,7 +6,7 @@ Old versions don't know PRODUCER_FENCED: they hear INVALID_PRODUCER_EPOCH (KIP-5
 
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call, by_topic, judged, once_each
+from minikafka.broker.calls import Broker, Call, a_few_times, by_topic, judged
 from minikafka.broker.handlers.produce import Promise, replicated
 from minikafka.clock import Now
 from minikafka.cluster import controller
@@ -24,6 +24,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import nested
 
 # from this version on
+MOST_UNHEARD_OF = 10  # elections of a coordinator that this node may have missed
 KNOWS_FENCED = {
     "InitProducerId": 4,
     "AddPartitionsToTxn": 2,
@@ -352,17 +353,17 @@ def promise(
 
 def check_coordinator_epoch(broker: Broker, replica: Replica, marker: Marker) -> None:
     """A coordinator's epoch is the leader epoch of a partition of
-    `__transaction_state`: one that none of them has come to is refused, until this node
-    hears of it. Were it kept, no coordinator could ever end that producer's
-    transactions again. (Apache Kafka believes it.) Errors: UNKNOWN_LEADER_EPOCH,
-    INVALID_REQUEST.
+    `__transaction_state`: one that is far from what any of them has come to is refused.
+    Were it kept, no coordinator could ever end that producer's transactions again.
+    (Apache Kafka believes it.) Errors: UNKNOWN_LEADER_EPOCH, INVALID_REQUEST.
     """
     if min(marker.producer_id, marker.producer_epoch, marker.coordinator_epoch + 1) < 0:
         raise KafkaError(Error.INVALID_REQUEST)
     topic = broker.transactions.topic
     # else there are no coordinators yet, and an administrator may say what he likes
     if topic is not None:
-        highest = max(partition.leader_epoch for partition in topic.partitions.values())
+        epochs = [partition.leader_epoch for partition in topic.partitions.values()]
+        highest = max(epochs) + MOST_UNHEARD_OF
         if marker.coordinator_epoch > highest:
             raise KafkaError(Error.UNKNOWN_LEADER_EPOCH)
         replica.log.producers.forget_coordinator(marker.producer_id, highest)
@@ -382,7 +383,7 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
 
     return {
         "transaction_states": [
-            one(each) for each in once_each(request.body.transactional_ids)
+            one(each) for each in a_few_times(request.body.transactional_ids)
         ]
     }
 
@@ -420,7 +421,7 @@ def describe_producers(broker: Broker, request: Call, now: Now) -> Answer:
         return {"partition_index": number}
 
     for topic in request.body.topics:
-        topic.partition_indexes = once_each(topic.partition_indexes)
+        topic.partition_indexes = a_few_times(topic.partition_indexes)
     topics = {topic.name: topic for topic in request.body.topics}.values()
     answers = by_topic(
         topics, "name", named, remembered, say_why=True, partitions="partition_indexes"
