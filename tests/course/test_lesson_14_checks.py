@@ -107,7 +107,7 @@ def test_a_stub_is_not_an_attempt():
             lambda consumer, database: [
                 database.add(each.key, None) for each in consumer
             ],
-            "it raised IntegrityError",
+            "it raised TypeError",
         ),
     ],
 )
