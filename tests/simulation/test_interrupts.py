@@ -4,6 +4,7 @@ kernel's does; `interrupt_main` is how it comes on Windows, too.
 """
 
 import signal
+import sys
 import threading
 from _thread import interrupt_main
 
@@ -18,10 +19,13 @@ def press():
     """Call it where the stop button is to be pressed: a thread then does it, a moment
     later.
     """
-    wanted = threading.Event()
+    wanted, main = threading.Event(), threading.get_ident()
 
     def wait():
         wanted.wait()
+        # the button is pressed in the program, not in the call that asks for it
+        while sys._current_frames()[main].f_code.co_filename == threading.__file__:
+            pass
         interrupt_main()
 
     presser = threading.Thread(target=wait, daemon=True)
