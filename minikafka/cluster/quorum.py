@@ -484,15 +484,7 @@ class Quorum:
         def fetched(reply: Message | None, now: Now) -> None:
             self._fetching.discard(node)
             if self.epoch == epoch and not self.is_leader:
-                try:
-                    self._take(reply, now)
-                except KafkaError as error:
-                    self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
-                    if error.error is Error.KAFKA_STORAGE_ERROR:
-                        raise
-                    raise DecodeError(
-                        f"records that can't be appended ({error.message})"
-                    ) from error
+                self._take(reply, now)
             self._fetch_at = (
                 now.monotonic_ms if self._fetch_at is None else self._fetch_at
             )
