@@ -289,6 +289,7 @@ def write_markers(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     version (KIP-1228).
     """
     written, pending = [], []
+    highest = highest_coordinator_epoch(broker)
     for each in request.body.markers:
         epochs = each.coordinator_epoch, each.transaction_version
         marker = Marker(
@@ -303,7 +304,7 @@ def write_markers(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             answer = {"partition_index": number, "error_code": Error.NONE}
             results.append((topic, answer))
             try:
-                pending.append(promise(broker, topic, marker, answer, now))
+                pending.append(promise(broker, topic, marker, highest, answer, now))
             except KafkaError as error:
                 answer["error_code"] = error.error
                 if error.error is Error.KAFKA_STORAGE_ERROR:
@@ -326,7 +327,12 @@ def write_markers(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
 
 def promise(
-    broker: Broker, topic: str, marker: Marker, answer: Answer, now: Now
+    broker: Broker,
+    topic: str,
+    marker: Marker,
+    highest_coordinator_epoch: int | None,
+    answer: Answer,
+    now: Now,
 ) -> Promise:
     """Write a marker into a partition. What was committed for groups is for their
     coordinator to know.
@@ -335,7 +341,7 @@ def promise(
     if broker.replicas.find(topic, number) is None:
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
     replica = broker.replicas.leader(topic, number)
-    check_coordinator_epoch(broker, replica, marker)
+    check_coordinator_epoch(replica, marker, highest_coordinator_epoch)
     of_groups = topic == OFFSETS_TOPIC
     appended = (
         broker.groups.end_transaction(number, marker, now)
@@ -351,19 +357,28 @@ def promise(
     )
 
 
-def check_coordinator_epoch(broker: Broker, replica: Replica, marker: Marker) -> None:
+def highest_coordinator_epoch(broker: Broker) -> int | None:
     """A coordinator's epoch is the leader epoch of a partition of
-    `__transaction_state`: one that is far from what any of them has come to is refused.
-    Were it kept, no coordinator could ever end that producer's transactions again.
-    (Apache Kafka believes it.) Errors: UNKNOWN_LEADER_EPOCH, INVALID_REQUEST.
+    `__transaction_state`: no higher one is believed. None: there are no coordinators
+    yet, and an administrator may say what he likes.
+    """
+    topic = broker.transactions.topic
+    if topic is None:
+        return None
+    epochs = [partition.leader_epoch for partition in topic.partitions.values()]
+    return max(epochs) + MOST_UNHEARD_OF
+
+
+def check_coordinator_epoch(
+    replica: Replica, marker: Marker, highest: int | None
+) -> None:
+    """A marker whose coordinator's epoch is far from what any of them has come to is
+    refused: were it kept, no coordinator could ever end that producer's transactions
+    again. (Apache Kafka believes it.) Errors: UNKNOWN_LEADER_EPOCH, INVALID_REQUEST.
     """
     if min(marker.producer_id, marker.producer_epoch, marker.coordinator_epoch + 1) < 0:
         raise KafkaError(Error.INVALID_REQUEST)
-    topic = broker.transactions.topic
-    # else there are no coordinators yet, and an administrator may say what he likes
-    if topic is not None:
-        epochs = [partition.leader_epoch for partition in topic.partitions.values()]
-        highest = max(epochs) + MOST_UNHEARD_OF
+    if highest is not None:
         if marker.coordinator_epoch > highest:
             raise KafkaError(Error.UNKNOWN_LEADER_EPOCH)
         replica.log.producers.forget_coordinator(marker.producer_id, highest)
@@ -422,7 +437,7 @@ def describe_producers(broker: Broker, request: Call, now: Now) -> Answer:
 
     for topic in request.body.topics:
         topic.partition_indexes = a_few_times(topic.partition_indexes)
-    topics = {topic.name: topic for topic in request.body.topics}.values()
+    topics = a_few_times(request.body.topics, lambda topic: topic.name)
     answers = by_topic(
         topics, "name", named, remembered, say_why=True, partitions="partition_indexes"
     )
