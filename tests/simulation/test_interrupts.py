@@ -14,6 +14,14 @@ from minikafka import Cluster
 from minikafka.simulation.interrupts import BROKEN, Interrupted
 
 
+@pytest.fixture(autouse=True)
+def the_signal_is_pythons():
+    """Whoever had a Spark session in this process has taken it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def press():
     """Call it where the stop button is to be pressed: a thread then does it, a moment

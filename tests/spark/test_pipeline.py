@@ -17,8 +17,8 @@ from kafka.errors import KafkaConnectionError
 
 from minikafka.__main__ import parser
 from minikafka.course.data import dataset
+from minikafka.course.pipeline import command as pipeline
 from minikafka.course.pipeline.command import Arrived, compared
-from minikafka.course.pipeline.command import command as pipeline
 from minikafka.course.pipeline.truth import NO_ACCOUNT, Truth, truth
 from minikafka.server.embedded import Served
 from tests.kafka import ApacheKafka, free_ports
@@ -204,7 +204,7 @@ def test_ctrl_c_ends_the_job_and_all_that_it_has_started(tmp_path):
         # who runs the tests may ignore it
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from minikafka.__main__ import main\n"
-        "from minikafka.course.pipeline.command import command as pipeline\n"
+        "from minikafka.course.pipeline import command as pipeline\n"
         "job = 'import os, sys; print(os.getpid(), flush=True); sys.stdin.read()'\n"
         "pipeline.Job.command = lambda self: [sys.executable, '-c', job]\n"
         "sys.exit(main(['pipeline', '--count', '20']))\n"
