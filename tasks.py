@@ -22,19 +22,15 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 CACHE = ROOT / ".cache"
 LOG = CACHE / "install.log"
-FIRST_LESSON = "my/00_start_here.ipynb"
 OLDEST, NEWEST = (3, 11), (3, 14)
 KAFKA_VERSION = "4.3.1"
 DEBIAN_PACKAGES = {
@@ -396,82 +392,27 @@ def wheels(args):
 
 
 def lab(args):
-    """Set up, then JupyterLab on lesson 00; arguments go to JupyterLab."""
+    """Set up, then `minikafka lab`, which gets the arguments."""
     with alone():
         setup([])
-        process = start_lab(free_port(), args)
-    process.wait()
-    return 0
+        process = start_lab(args)
+    for line in process.stdout:
+        say(line.rstrip())
+    return process.wait()
 
 
-def free_port():
-    for port in range(8888, 8988):
-        try:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", port))
-            return port
-        except OSError:
-            continue
-    raise Stop(
-        "The ports 8888 to 8987 are all in use on this machine: close a JupyterLab or"
-        " two."
-    )
-
-
-def start_lab(port, args):
-    """JupyterLab, which runs until Ctrl-C. Only this machine reaches it; the address
-    holds a token.
-    """
-    token = os.environ.get("JUPYTER_TOKEN") or os.urandom(16).hex()
-    address = f"http://localhost:{port}/lab/tree/{FIRST_LESSON}"
-    command = [
-        str(venv_python()),
-        "-m",
-        "jupyterlab",
-        "--ip=127.0.0.1",
-        f"--port={port}",
-        "--ServerApp.port_retries=0",
-    ]
-    command += [
-        f"--ServerApp.root_dir={ROOT}",
-        f"--LabApp.default_url=/lab/tree/{FIRST_LESSON}",
-    ]
-    command += [
-        "--log-level=ERROR",
-        "--LabApp.log_level=ERROR",
-        "--ServerApp.answer_yes=True",
-    ]
-    # as in a container
-    command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    command += [
-        *(["--no-browser"] if os.environ.get("MINIKAFKA_NO_BROWSER") else []),
-        *args,
-    ]
-    say("Starting JupyterLab ...")
+def start_lab(args):
+    """JupyterLab, until Ctrl-C; returns when it is ready, and has its port."""
+    command = [str(venv_python()), "-m", "minikafka", "lab", *args]
     # Ctrl-C is JupyterLab's to handle; we wait until it has stopped its kernels.
     signal.signal(signal.SIGINT, lambda *_: None)
-    process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "JUPYTER_TOKEN": token}
-    )
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    while not reachable(f"http://127.0.0.1:{port}/api"):
-        if process.poll() is not None:
-            raise Stop("JupyterLab did not start; what it said stands above.")
-        time.sleep(0.2)
-    say(f"Ready: {address}?token={token}")
-    say(
-        "Ctrl-C here stops it. Your work is in my/, and nothing there is ever"
-        " overwritten."
-    )
-    return process
-
-
-def reachable(url):
-    try:
-        with urllib.request.urlopen(url, timeout=5):
-            return True
-    except (urllib.error.URLError, OSError):
-        return False
+    for line in process.stdout:
+        say(line.rstrip())
+        if line.startswith("Ready: "):
+            return process
+    raise Stop("JupyterLab did not start; what it said stands above.")
 
 
 # --- kafka ----------------------------------------------------------------------------

@@ -3,6 +3,7 @@ wrong in plain words.
 """
 
 import ast
+import socket
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import tasks
+from minikafka.course.lab import free_port
 
 
 def test_it_needs_the_standard_library_alone():
@@ -99,14 +101,16 @@ def test_two_commands_at_once_install_and_start_one_after_the_other(
 def test_the_lab_is_ready_before_the_next_one_looks_for_a_port(monkeypatch, tmp_path):
     monkeypatch.setattr(tasks, "CACHE", tmp_path)
     monkeypatch.setattr(tasks, "setup", lambda args: None)
-    monkeypatch.setattr(tasks, "free_port", lambda: bool(tasks.held))
-    stopped = []
-    process = SimpleNamespace(wait=lambda: stopped.append(bool(tasks.held)))
-    monkeypatch.setattr(
-        tasks, "start_lab", lambda port, args: process if port and tasks.held else None
-    )
-    assert tasks.lab([]) == 0
-    assert stopped == [False]  # while the lab runs, others may start
+    started, stopped = [], []
+
+    def start(args):
+        started.append(bool(tasks.held))
+        return SimpleNamespace(stdout=[], wait=lambda: stopped.append(tasks.held[:]))
+
+    monkeypatch.setattr(tasks, "start_lab", start)
+    tasks.lab([])
+    assert started == [True]
+    assert stopped == [[]]  # while the lab runs, others may start
 
 
 def test_the_kernel_keeps_child_processes_out_of_cells(monkeypatch, tmp_path):
@@ -117,9 +121,7 @@ def test_the_kernel_keeps_child_processes_out_of_cells(monkeypatch, tmp_path):
 
 
 def test_a_second_jupyterlab_gets_another_port():
-    import socket
-
-    first = tasks.free_port()
+    first = free_port()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", first))
-        assert tasks.free_port() > first
+        assert free_port() > first
