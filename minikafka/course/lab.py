@@ -59,7 +59,7 @@ def furnish(home: Path) -> list[Path]:
     Returns the new copies.
     """
     new = editions.make_copies(home / "my")
-    if places.IS_INSTALLED:
+    if home != places.ROOT:
         beside = home / "notebooks"
         beside.mkdir(exist_ok=True)
         for name in LINKED:
