@@ -114,12 +114,13 @@ def who_may_end_a_transaction(side):
     send(side, "epoch 3", ONE, 0, epoch=3)
     send(side, "epoch 2", ONE, 1, epoch=2)
     end(side, "by epoch 2", ONE, True, epoch=2)
-    end(side, "by coordinator epoch 5", ONE, True, epoch=3, coordinator_epoch=5)
-    end(side, "by coordinator epoch 4", ONE, True, epoch=3, coordinator_epoch=4)
-    end(side, "by a newer epoch", ONE, False, epoch=4, coordinator_epoch=5)
+    # coordinators' epochs that there are: 0, and -1 of before the first
+    end(side, "by coordinator epoch 0", ONE, True, epoch=3, coordinator_epoch=0)
+    end(side, "by coordinator epoch -1", ONE, True, epoch=3, coordinator_epoch=-1)
+    end(side, "by a newer epoch", ONE, False, epoch=4)
     send(side, "epoch 3 goes on", ONE, 1, epoch=3)
     send(side, "epoch 4", ONE, 0, epoch=4)
-    v2 = {"coordinator_epoch": 5, "transaction_version": 2}
+    v2 = {"transaction_version": 2}
     end(side, "v2 with the same epoch", ONE, True, 2, epoch=4, **v2)
     end(side, "v2 with the next epoch", ONE, True, 2, epoch=5, **v2)
     end(side, "v2 once more", ONE, True, 2, epoch=5, **v2)
@@ -185,12 +186,12 @@ def offsets_in_a_transaction(side):
     pending(side, "a newer epoch", ONE, (0, 12), epoch=2)
     pending(side, "an older epoch", ONE, (0, 13), epoch=1)
     end(side, "by an older epoch", ONE, True, epoch=1, **of)
-    end(side, "by a newer epoch", ONE, True, epoch=3, coordinator_epoch=2, **of)
-    end(side, "by an older coordinator", ONE, True, epoch=3, coordinator_epoch=1, **of)
+    end(side, "by a newer epoch", ONE, True, epoch=3, **of)
+    end(side, "by an older coordinator", ONE, True, epoch=3, coordinator_epoch=-1, **of)
     see("at last")
     pending(side, "unknown partition", ONE, (9, 1), epoch=3)
     pending(side, "long note", ONE, (0, 1, "x" * 4097), (1, 2), epoch=3)
-    end(side, "without the note", ONE, True, epoch=3, coordinator_epoch=2, **of)
+    end(side, "without the note", ONE, True, epoch=3, **of)
     for what, who in {
         "a generation": {"generation_id": 1},
         "a member": {"member_id": "who"},
@@ -198,7 +199,7 @@ def offsets_in_a_transaction(side):
         "no group": {"group_id": ""},
     }.items():
         pending(side, what, ONE, (0, 1), epoch=3, versions=(3, 4), **who)
-        end(side, f"after {what}", ONE, True, epoch=3, coordinator_epoch=2, **of)
+        end(side, f"after {what}", ONE, True, epoch=3, **of)
     pending(side, "to be deleted", ONE, (0, 20), epoch=3)
     topics = [
         {
@@ -208,7 +209,7 @@ def offsets_in_a_transaction(side):
     ]
     side.ask("delete", "OffsetDelete", group_id=side.name, topics=topics)
     see("deleted")
-    end(side, "after the deletion", ONE, True, epoch=3, coordinator_epoch=2, **of)
+    end(side, "after the deletion", ONE, True, epoch=3, **of)
     see("after all")
 
 

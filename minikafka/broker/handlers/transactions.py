@@ -24,7 +24,6 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import nested
 
 # from this version on
-MOST_UNHEARD_OF = 10  # elections of a coordinator that this node may have missed
 KNOWS_FENCED = {
     "InitProducerId": 4,
     "AddPartitionsToTxn": 2,
@@ -359,22 +358,21 @@ def promise(
 
 def highest_coordinator_epoch(broker: Broker) -> int | None:
     """A coordinator's epoch is the leader epoch of a partition of
-    `__transaction_state`: no higher one is believed. None: there are no coordinators
-    yet, and an administrator may say what he likes.
+    `__transaction_state`: no higher one is believed, until this node hears of it.
+    None: there are no coordinators yet, and an administrator may say what he likes.
     """
     topic = broker.transactions.topic
     if topic is None:
         return None
-    epochs = [partition.leader_epoch for partition in topic.partitions.values()]
-    return max(epochs) + MOST_UNHEARD_OF
+    return max(partition.leader_epoch for partition in topic.partitions.values())
 
 
 def check_coordinator_epoch(
     replica: Replica, marker: Marker, highest: int | None
 ) -> None:
-    """A marker whose coordinator's epoch is far from what any of them has come to is
-    refused: were it kept, no coordinator could ever end that producer's transactions
-    again. (Apache Kafka believes it.) Errors: UNKNOWN_LEADER_EPOCH, INVALID_REQUEST.
+    """A marker whose coordinator's epoch none of them has come to is refused: were it
+    kept, no coordinator could ever end that producer's transactions again. (Apache
+    Kafka believes it.) Errors: UNKNOWN_LEADER_EPOCH, INVALID_REQUEST.
     """
     if min(marker.producer_id, marker.producer_epoch, marker.coordinator_epoch + 1) < 0:
         raise KafkaError(Error.INVALID_REQUEST)
