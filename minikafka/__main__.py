@@ -5,9 +5,10 @@ own.
 import argparse
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from minikafka.trace import printable
 
@@ -21,17 +22,6 @@ With --brokers 2 or more, so that a broker that is gone is noticed in two second
   broker.heartbeat.interval.ms 300, broker.session.timeout.ms 2000, replica.lag.time.max.ms 5000,
   replica.fetch.backoff.ms 100, controller.quorum.election.timeout.ms 50, controller.quorum.fetch.timeout.ms 900
 """
-COMMANDS = "serve | lab | demo | gallery | doctor | lesson | class | pipeline"
-NEEDS = {  # module -> package, of what a plain `pip install minikafka` does not bring
-    "lab": {
-        "jupyterlab": "jupyterlab",
-        "ipykernel": "ipykernel",
-        "nbformat": "jupyterlab",
-    },
-    "lesson": {"nbformat": "jupyterlab"},
-    "class": {"kafka": "kafka-python"},
-    "pipeline": {"kafka": "kafka-python", "yaml": "pyyaml"},
-}
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended, as shells count
 TYPED = 60  # characters of what was typed that an error repeats
 
@@ -61,94 +51,39 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
-    commands = Parser(
+    all_of_them = Parser(
         prog="minikafka",
         description="A small real Kafka, and a course that runs on it.",
     )
-    commands.add_argument("--version", action=Version, help="say which version this is")
-    chosen = commands.add_subparsers(dest="command", required=True, metavar=COMMANDS)
-    serve = chosen.add_parser(
-        "serve",
-        help="run a broker that any Kafka client can use",
-        description=(
-            "Run a broker that any Kafka client can use. It prints `ready HOST:PORT`;"
-            " Ctrl-C stops it."
-        ),
-        epilog=SERVER_PROPERTIES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    say_version = "say which version this is"
+    all_of_them.add_argument("--version", action=Version, help=say_version)
+    chosen = all_of_them.add_subparsers(
+        dest="command", required=True, metavar=" | ".join(COMMANDS)
     )
-    add_serve_options(serve)
-    lab = chosen.add_parser(
-        "lab",
-        help="open the course in JupyterLab",
-        description=(
-            "Open the course in JupyterLab, with your own copies of the lessons in"
-            " DIR/my. What is there already is never overwritten."
-        ),
-    )
-    add_lab_options(lab)
-    demo = chosen.add_parser(
-        "demo",
-        help="watch a consumer group rebalance, in the browser",
-        description=(
-            "Simulate a consumer group that rebalances, and open it as a page in the"
-            " browser. Or show the group of a trace that `minikafka serve --trace FILE`"
-            " wrote."
-        ),
-    )
-    add_demo_options(demo)
-    gallery = chosen.add_parser(
-        "gallery",
-        help="write the lessons' pictures as a folder for a web host",
-        description=(
-            "Run the lessons' cells, and write their pictures to a folder of static"
-            " files: one page a picture, and a list, index.html. Any web host can serve"
-            " it, or open it as files. It takes about a minute."
-        ),
-    )
-    gallery.add_argument(
-        "folder", metavar="DIR", help="a new folder, an empty one, or an older gallery"
-    )
-    chosen.add_parser(
-        "doctor", help="say what is missing on this machine, and the exact fix"
-    )
-    lesson = chosen.add_parser(
-        "lesson", help="write a copy of a lesson", description="Write a copy to my/."
-    )
-    add_lesson_options(lesson)
-    room = chosen.add_parser(
-        "class",
-        help="show how far the learners of a class are",
-        description=(
-            "Show how far the learners are who have set MINIKAFKA_CLASS to this broker,"
-            " and MINIKAFKA_NAME."
-        ),
-    )
-    room.add_argument(
-        "--bootstrap",
-        metavar="HOST:PORT",
-        default="127.0.0.1:9092",
-        help="default 127.0.0.1:9092",
-    )
-    room.add_argument(
-        "--once", action="store_true", help="show the table as it is now, and end"
-    )
-    pipeline = chosen.add_parser(
-        "pipeline",
-        help="run a shop's data through Kafka and Spark, with a crash in the middle",
-        description=(
-            "Send a shop's orders and the changes of its customers to Kafka; Spark"
-            " makes Parquet files of them and sends revenue by hour and city back to a"
-            " topic. Orders come late and twice, one can't be read, and Spark is killed"
-            " in the middle. The result is compared with what plain Python computes. It"
-            " needs Java and PySpark, takes a few minutes, and leaves nothing behind."
-        ),
-    )
-    add_pipeline_options(pipeline)
-    return commands
+    for name, command in COMMANDS.items():
+        one = chosen.add_parser(
+            name, help=command.help, description=command.description
+        )
+        command.add_options(one)
+    return all_of_them
 
 
 def add_serve_options(serve: argparse.ArgumentParser) -> None:
+    serve.epilog = SERVER_PROPERTIES
+    serve.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_node_options(serve)
+    add_address_options(serve)
+    add_broker_options(serve)
+    # for a process that another one of ours starts
+    add = serve.add_argument
+    add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
+    add("--kept-ports", action="store_true", help=argparse.SUPPRESS)
+    add("--trace-began-ms", type=int, help=argparse.SUPPRESS)
+    serve.set_defaults(handed_secret=None)
+
+
+def add_node_options(serve: argparse.ArgumentParser) -> None:
+    """How many nodes there are, and how they know each other."""
     add = serve.add_argument
     add(
         "--brokers",
@@ -213,6 +148,11 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="the cluster's id: 22 characters, the same for all its nodes",
     )
+
+
+def add_address_options(serve: argparse.ArgumentParser) -> None:
+    """Where clients reach the brokers."""
+    add = serve.add_argument
     add(
         "--host",
         type=host,
@@ -234,6 +174,11 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
         metavar="HOST",
         help="the name that clients connect to (default: --host)",
     )
+
+
+def add_broker_options(serve: argparse.ArgumentParser) -> None:
+    """What each broker keeps, tells, and is set to."""
+    add = serve.add_argument
     add(
         "--data",
         type=path,
@@ -255,10 +200,6 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a server property, by Kafka's name; may be given many times",
     )
-    add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
-    add("--kept-ports", action="store_true", help=argparse.SUPPRESS)
-    add("--trace-began-ms", type=int, help=argparse.SUPPRESS)
-    serve.set_defaults(handed_secret=None)
 
 
 def add_lab_options(lab: argparse.ArgumentParser) -> None:
@@ -267,6 +208,21 @@ def add_lab_options(lab: argparse.ArgumentParser) -> None:
     add("folder", metavar="DIR", nargs="?", help=where)
     add("--port", type=port, help="of JupyterLab (default: a free one from 8888 on)")
     add("--no-browser", action="store_true", help="open no browser")
+
+
+def add_gallery_options(gallery: argparse.ArgumentParser) -> None:
+    what = "a new folder, an empty one, or an older gallery"
+    gallery.add_argument("folder", metavar="DIR", help=what)
+
+
+def add_class_options(room: argparse.ArgumentParser) -> None:
+    add, usual = room.add_argument, "127.0.0.1:9092"
+    add("--bootstrap", metavar="HOST:PORT", default=usual, help=f"default {usual}")
+    add("--once", action="store_true", help="show the table as it is now, and end")
+
+
+def no_options(command: argparse.ArgumentParser) -> None:
+    pass
 
 
 def add_lesson_options(lesson: argparse.ArgumentParser) -> None:
@@ -468,7 +424,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser().parse_args(argv)
     missing = [
         package
-        for module, package in NEEDS.get(args.command, {}).items()
+        for module, package in COMMANDS[args.command].needs.items()
         if find_spec(module) is None
     ]
     if missing:
@@ -486,24 +442,91 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def program(command: str) -> Callable[[argparse.Namespace], int]:
-    """What runs a command."""
-    if command == "serve":
-        from minikafka.server.serve import main as run
-    elif command == "lab":
-        from minikafka.course.lab import main as run
-    elif command == "demo":
-        from minikafka.course.demo import main as run
-    elif command == "gallery":
-        from minikafka.course.publishing.gallery import main as run
-    elif command == "doctor":
-        from minikafka.course.doctor import main as run
-    elif command == "class":
-        from minikafka.course.classroom import main as run
-    elif command == "pipeline":
-        from minikafka.course.pipeline.command import main as run
-    else:
-        from minikafka.course.editions import main as run
+    """What runs a command: `main` of its module."""
+    run: Callable[[argparse.Namespace], int] = import_module(
+        f"minikafka.{COMMANDS[command].module}"
+    ).main
     return run
+
+
+class Command(NamedTuple):
+    """One command. module: whose `main(args)` runs it. needs: module -> package, of what
+    a plain `pip install minikafka` does not bring.
+    """
+
+    module: str
+    help: str
+    description: str | None = None
+    add_options: Callable[[argparse.ArgumentParser], None] = no_options
+    needs: Mapping[str, str] = {}
+
+
+COMMANDS = {
+    "serve": Command(
+        "server.serve",
+        "run a broker that any Kafka client can use",
+        "Run a broker that any Kafka client can use. It prints `ready HOST:PORT`;"
+        " Ctrl-C stops it.",
+        add_serve_options,
+    ),
+    "lab": Command(
+        "course.lab",
+        "open the course in JupyterLab",
+        "Open the course in JupyterLab, with your own copies of the lessons in DIR/my."
+        " What is there already is never overwritten.",
+        add_lab_options,
+        {
+            "jupyterlab": "jupyterlab",
+            "ipykernel": "ipykernel",
+            "nbformat": "jupyterlab",
+        },
+    ),
+    "demo": Command(
+        "course.demo",
+        "watch a consumer group rebalance, in the browser",
+        "Simulate a consumer group that rebalances, and open it as a page in the"
+        " browser. Or show the group of a trace that `minikafka serve --trace FILE`"
+        " wrote.",
+        add_demo_options,
+    ),
+    "gallery": Command(
+        "course.publishing.gallery",
+        "write the lessons' pictures as a folder for a web host",
+        "Run the lessons' cells, and write their pictures to a folder of static files:"
+        " one page a picture, and a list, index.html. Any web host can serve it, or"
+        " open it as files. It takes about a minute.",
+        add_gallery_options,
+    ),
+    "doctor": Command(
+        "course.doctor", "say what is missing on this machine, and the exact fix"
+    ),
+    "lesson": Command(
+        "course.editions",
+        "write a copy of a lesson",
+        "Write a copy to my/.",
+        add_lesson_options,
+        {"nbformat": "jupyterlab"},
+    ),
+    "class": Command(
+        "course.classroom",
+        "show how far the learners of a class are",
+        "Show how far the learners are who have set MINIKAFKA_CLASS to this broker, and"
+        " MINIKAFKA_NAME.",
+        add_class_options,
+        {"kafka": "kafka-python"},
+    ),
+    "pipeline": Command(
+        "course.pipeline.command",
+        "run a shop's data through Kafka and Spark, with a crash in the middle",
+        "Send a shop's orders and the changes of its customers to Kafka; Spark makes"
+        " Parquet files of them and sends revenue by hour and city back to a topic."
+        " Orders come late and twice, one can't be read, and Spark is killed in the"
+        " middle. The result is compared with what plain Python computes. It needs"
+        " Java and PySpark, takes a few minutes, and leaves nothing behind.",
+        add_pipeline_options,
+        {"kafka": "kafka-python", "yaml": "pyyaml"},
+    ),
+}
 
 
 if __name__ == "__main__":
