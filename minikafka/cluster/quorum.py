@@ -211,6 +211,11 @@ class Quorum:
                 TOPIC_ID, partition, log, self.node_id, self._hears, committed
             )
             if log.epochs.latest > vote.epoch:
+                if self._disk.exists(_STATE):
+                    # It is written before any record of its epoch. (A batch's epoch is
+                    # the one thing that its checksum doesn't cover.)
+                    why = f"names epoch {log.epochs.latest}, and this node has come to"
+                    raise unusable(METADATA_LOG, f"{why} {vote.epoch}. {_GOOD_COPY}")
                 vote = Vote(log.epochs.latest)
             if vote.epoch > HIGHEST_EPOCH:
                 named = _STATE if log.epochs.latest < vote.epoch else METADATA_LOG

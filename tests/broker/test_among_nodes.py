@@ -12,6 +12,8 @@ from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
 from minikafka.cluster.quorum import MOST_OBSERVERS, TOPIC_ID
 from minikafka.cluster.snapshots import encode
 from minikafka.simulation.processes import CONTROLLER_PORT
+from minikafka.storage.data_folder import METADATA_LOG
+from minikafka.storage.segment import LOG, file_name
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import (
     API,
@@ -22,6 +24,7 @@ from minikafka.wire.messages import (
 from minikafka.wire.primitives import DecodeError
 from tests.simulation.replication_schedules import QUICK
 
+AT_LEADER_EPOCH = 14  # of a batch, its third byte
 NOT_EPOCHS = (-(2**31), -1)
 NO_ELECTION_LEADS_TO = (HIGHEST_EPOCH, HIGHEST_EPOCH + 1, 2**31 - 2, 2**31 - 1)
 
@@ -378,6 +381,29 @@ def test_kip_595_a_stored_leader_that_is_no_voter_is_nobodys(stranger):
     stranger.cluster._brokers[node].disk.write_atomic(
         path, str(state).replace("'", '"').encode()
     )
+    stranger.cluster.restart(node)
+    stranger.cluster.run(seconds=10)
+    assert stranger.broker(node).ready
+
+
+def test_kip_595_no_record_of_the_metadata_is_of_an_epoch_that_the_node_has_not_come_to(
+    stranger,
+):
+    """A batch's epoch is not covered by its checksum: with a bit flipped in it this
+    node would ask for votes in an epoch that never was.
+    """
+    node = stranger.one
+    stranger.cluster.crash(node)
+    disk = stranger.cluster._brokers[node].disk
+    log = f"{METADATA_LOG}/{file_name(0, LOG)}"
+    written = bytes(disk.open(log).data)
+    flipped = bytearray(written)
+    flipped[AT_LEADER_EPOCH] ^= 1 << 4
+    disk.write_atomic(log, bytes(flipped))
+    stranger.cluster.restart(node)
+    told = stranger.broker(node).stopped
+    assert METADATA_LOG in told and "Put a good copy back" in told
+    disk.write_atomic(log, written)
     stranger.cluster.restart(node)
     stranger.cluster.run(seconds=10)
     assert stranger.broker(node).ready

@@ -70,8 +70,9 @@ def test_its_vote_outlives_a_crash(voter):
 
 
 def test_a_voter_that_forgets_would_be_noticed(voter, monkeypatch):
-    monkeypatch.setattr(Quorum, "_stored_vote", lambda self: Vote())
     assert voter.asked(voter.leader, 100)
+    voted = Vote(voter.quorum.epoch)
+    monkeypatch.setattr(Quorum, "_stored_vote", lambda self: voted)
     voter.restart()
     assert voter.asked(voter.other, 100), "two leaders of one epoch"
 

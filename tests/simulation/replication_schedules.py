@@ -307,9 +307,9 @@ class Brokers:
     record, with their partitions.
 
     To the controller kill -9 is a loss of power, after which records may be missing
-    (KIP-966). When one replica did lose its power and then all have ended before they
-    were in sync again, who led last leads, whatever it has: that is outside the
-    promise, so the last of them is spared, from a clean stop, too. (Played on Apache
+    (KIP-966). When one replica did lose its power, or a part of its disk, and then all
+    have ended before they were in sync again, who led last leads, whatever it has: that
+    is outside the promise, so the last of them is spared, from a clean stop, too. (Played on Apache
     Kafka 4.3.1: one of three replicas lost its power, one stopped cleanly, the leader
     died with the controller, and 19 of 20 acknowledged records were lost.)
     """
@@ -365,14 +365,12 @@ class Brokers:
         """
         if not self._are_whole():
             return
-        self._died, self._at_stake = (
-            set(),
-            [set(each.replicas) for each in self._all() if one in each.replicas],
-        )
+        at_stake = self._replicas_beside(one)
         if one in VOTERS:
-            self._at_stake.append(set(VOTERS))
+            at_stake.append(set(VOTERS))
         self._to_damage[one] = random
         self._end(random.choice(("stop", "crash", "silent")), one)
+        self._at_stake = at_stake
 
     def _let_lag(self, one: int, random: Random) -> None:
         """A follower dies, and its leader's disk will flip a bit in what it comes back
@@ -388,11 +386,8 @@ class Brokers:
             number, leader = random.choice(led)
             path = f"{TOPIC}-{number}/{file_name(0, LOG)}"
             size = self._cluster._brokers[leader].disk.open(path).size
-            self._died, self._at_stake = (
-                set(),
-                [set(each.replicas) for _, each in followed],
-            )
             self._end("crash", one)
+            self._at_stake = [set(each.replicas) for _, each in followed]
             self._lagging[one] = leader, path, size
 
     def _rot(self, one: int, random: Random) -> None:
@@ -447,9 +442,7 @@ class Brokers:
             self._cluster.stop(one)
         elif kind == "power" and whole:
             # records that no other replica has are outside the promise
-            self._at_stake = [
-                set(each.replicas) for each in self._all() if one in each.replicas
-            ]
+            self._at_stake = self._replicas_beside(one)
             self._cluster.crash(one, power=True, silent=True)
         else:
             self._cluster.crash(one, silent=kind == "silent")
@@ -464,6 +457,10 @@ class Brokers:
         ):
             return False
         return all(len(each.isr) == len(each.replicas) for each in self._all())
+
+    def _replicas_beside(self, one: int) -> list[set[int]]:
+        """Of each partition of which this broker has a replica."""
+        return [set(each.replicas) for each in self._all() if one in each.replicas]
 
     def _all(self) -> list[Any]:
         described = self._cluster._topics._described
