@@ -296,7 +296,7 @@ def compare_brokers(args):
 
 def compare_nodes(args):
     rounds, scale = (2, 0.25) if args.quick else (args.rounds, 1.0)
-    with three_each() as (results, clusters, started):
+    with three_each(args) as (results, clusters, started):
         nodes.measure_starts(results, clusters, min(rounds, 3))
         for name, cluster in clusters.items():
             started[name] = cluster().start()
@@ -334,21 +334,25 @@ def compare_nodes(args):
 
 def compare_transactions(args):
     rounds, scale = (2, 0.25) if args.quick else (args.rounds, 1.0)
-    with three_each() as (results, clusters, started):
+    with three_each(args) as (results, clusters, started):
         for name, cluster in clusters.items():
             started[name] = cluster().start()
         transactions.measure(results, started, rounds, scale, turns)
 
 
 @contextmanager
-def three_each():
+def three_each(args):
     """(results, how to make each cluster, those that run); they are stopped in the end
     and the table is printed.
     """
     missing = java_missing()
     if missing:
         sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
-    clusters = {MINIKAFKA: nodes.MiniNodes, THREE: nodes.Jvm}
+    if args.against:
+        other, new_other = OTHER, lambda: nodes.MiniNodes(checkout=args.against)
+    else:
+        other, new_other = THREE, nodes.Jvm
+    clusters = {MINIKAFKA: nodes.MiniNodes, other: new_other}
     results, started = Results(list(clusters)), {}
     try:
         yield results, clusters, started

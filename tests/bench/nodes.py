@@ -19,12 +19,15 @@ REPLICATED = {"replicas": 3, "min.insync.replicas": "2"}
 
 
 class MiniNodes:
-    """Three brokers of minikafka, each a process. options: more of `serve`."""
+    """Three brokers of minikafka, each a process. options: more of `serve`. checkout:
+    the folder that minikafka/ is in.
+    """
 
     formatting_s = 0.0
 
-    def __init__(self, *options):
+    def __init__(self, *options, checkout="."):
         self._options = options
+        self._checkout = checkout
 
     def start(self):
         self.data = tempfile.TemporaryDirectory(prefix="minikafka-nodes-")
@@ -39,7 +42,9 @@ class MiniNodes:
             self.data.name,
         ]
         command += ["--brokers", "3", "--processes", *self._options]
-        self._parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._parent = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, cwd=self._checkout
+        )
         self.bootstrap = self._parent.stdout.readline().removeprefix("ready ").strip()
         files = Path(self.data.name).glob("broker-*.pid")
         self.processes = {
