@@ -309,9 +309,10 @@ class Brokers:
     To the controller kill -9 is a loss of power, after which records may be missing
     (KIP-966). When one replica did lose its power, or a part of its disk, and then all
     have ended before they were in sync again, who led last leads, whatever it has: that
-    is outside the promise, so the last of them is spared, from a clean stop, too. (Played on Apache
-    Kafka 4.3.1: one of three replicas lost its power, one stopped cleanly, the leader
-    died with the controller, and 19 of 20 acknowledged records were lost.)
+    is outside the promise, so the last of them is spared, from a clean stop and from
+    damage, too. (Played on Apache Kafka 4.3.1: one of three replicas lost its power,
+    one stopped cleanly, the leader died with the controller, and 19 of 20 acknowledged
+    records were lost.)
     """
 
     def __init__(self, cluster: Cluster, topics: dict[str, int]) -> None:
@@ -392,7 +393,7 @@ class Brokers:
 
     def _rot(self, one: int, random: Random) -> None:
         leader, path, size = self._lagging.pop(one, (0, "", 0))
-        if leader:
+        if leader and not self._is_last(leader):
             data = self._cluster._brokers[leader].disk.open(path).data
             if len(data) > size:
                 data[random.randrange(size, len(data))] ^= 1 << random.randrange(8)
@@ -403,11 +404,8 @@ class Brokers:
     def end_rot(self, are_faults_over: bool) -> None:
         """What nobody has asked for yet is found at the next start."""
         for node in [*self._rotten]:
-            died = {*self._died, node}
-            if are_faults_over or not any(
-                replicas <= died for replicas in self._at_stake
-            ):
-                self._died = died
+            if are_faults_over or not self._is_last(node):
+                self._died.add(node)
                 self._cluster.crash(node)
                 self._cluster.restart(node)
                 self._rotten.discard(node)
@@ -434,10 +432,9 @@ class Brokers:
         whole = (kind == "power" or self._at_stake) and self._are_whole()
         if whole:
             self._died, self._at_stake = set(), []
-        died = {*self._died, one}
-        if any(replicas <= died for replicas in self._at_stake):
+        if self._is_last(one):
             return
-        self._died = died
+        self._died.add(one)
         if kind == "stop":
             self._cluster.stop(one)
         elif kind == "power" and whole:
@@ -446,6 +443,11 @@ class Brokers:
             self._cluster.crash(one, power=True, silent=True)
         else:
             self._cluster.crash(one, silent=kind == "silent")
+
+    def _is_last(self, one: int) -> bool:
+        """Whether all others that have a replica beside a damaged one have ended."""
+        died = {*self._died, one}
+        return any(replicas <= died for replicas in self._at_stake)
 
     def _are_whole(self) -> bool:
         """Whether all replicas are in sync, and all brokers there: one just restarted

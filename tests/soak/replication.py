@@ -16,6 +16,7 @@ from typing import Any
 from tests.simulation.replication_schedules import Run, Schedule
 
 TOLD_EVERY = 20  # schedules
+MOST_TOLD = 10  # problems of one schedule
 
 
 def soak(
@@ -37,8 +38,10 @@ def soak(
         # what a handle says to a learner
         with contextlib.redirect_stdout(io.StringIO()):
             problems = new_run(schedule).problems
-        for problem in problems:
-            print(f"{name}: {schedule}: {problem}", flush=True)
+        if problems:
+            print(f"{name}: {schedule}", flush=True)
+        for problem in problems[:MOST_TOLD]:
+            print(f"{name}: {schedule.seed}: {problem}", flush=True)
         failed += bool(problems)
         if done % TOLD_EVERY == 0 or done == args.schedules:
             a_minute = 60 * done / (time.monotonic() - began)
