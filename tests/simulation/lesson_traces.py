@@ -11,7 +11,22 @@ from minikafka.course.contents import contents
 from minikafka.course.publishing.pictures_of_lessons import shown
 from minikafka.simulation.cluster import Cluster
 
-LESSONS = ("00", "01", "02", "03", "04", "05", "06", "07", "09", "10", "11", "13", "14")
+LESSONS = (
+    "00",
+    "01",
+    "02",
+    "03",
+    "04",
+    "05",
+    "06",
+    "07",
+    "08",
+    "09",
+    "10",
+    "11",
+    "13",
+    "14",
+)
 
 
 def digests(number):

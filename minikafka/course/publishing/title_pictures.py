@@ -15,6 +15,7 @@ from minikafka import Cluster
 from minikafka.course import demo
 from minikafka.course.experiments import lesson_18_event_time, lesson_19_checkpoints
 from minikafka.course.experiments.lesson_07_runs import start
+from minikafka.course.experiments.lesson_08_picture import who_moves
 from minikafka.course.experiments.lesson_09_picture import three_copies
 from minikafka.course.experiments.lesson_10_picture import two_leaders
 from minikafka.course.experiments.lesson_11_picture import the_controller_is_dead
@@ -295,6 +296,7 @@ HOOKS = {
     "05": consumer_groups,
     "06": rebalancing,
     "07": lag_and_capacity,
+    "08": who_moves,
     "09": three_copies,
     "10": two_leaders,
     "11": the_controller_is_dead,

@@ -1,0 +1,497 @@
+"""Lesson 08, storage: what a right answer does."""
+
+import itertools
+import operator
+import struct
+from random import Random
+
+from minikafka.course.experiments.lesson_08_runs import (
+    Record,
+    crc32c,
+    log_file,
+)
+from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
+from minikafka.course.lessons import Question
+
+EXIT_TICKET = (
+    Question(
+        "a compacted topic in which nobody has written for a month",
+        right=2,
+        why=(
+            "2. A segment is closed when a record comes that begins the next one. The"
+            " active segment is never cleaned, whatever max.compaction.lag.ms says."
+        ),
+    ),
+    Question(
+        "offsets 4 and 5 were cleaned away, and a reader asks for 4",
+        right=3,
+        why=(
+            "3. The log start offset is below 4, so 4 isn't out of range. The broker"
+            " answers with the first record that is left from there on."
+        ),
+    ),
+    Question(
+        "how long a program that keeps a table may be away",
+        right=1,
+        why=(
+            "1. After that a tombstone may be gone together with what it deleted. Then"
+            " only reading from the start tells the truth."
+        ),
+    ),
+    Question(
+        "seven days' retention, and a record of eight days is there",
+        right=3,
+        why=(
+            "3. Retention deletes whole segments, by their newest record. Here a record"
+            " of its segment is younger."
+        ),
+        lesson="01",
+    ),
+    Question(
+        "auto-commit, and a crash in the middle of the work",
+        right=2,
+        why=(
+            "2. The offset that was committed last is where the next one begins: what"
+            " was done since then is done again."
+        ),
+        lesson="04",
+    ),
+)
+
+HOUR = 3_600_000
+NOW = 500 * HOUR
+# name: segments, now_ms, min_compaction_lag_ms, delete_retention_ms
+SEGMENTS, NOW_MS, LAG, RETENTION = range(4)
+NAMES = ("segments", "now_ms", "min_compaction_lag_ms", "delete_retention_ms")
+KEYS = ("alice", "Alice", "ali", "bob", "", "0", "Zoë", "bob ", "carol")
+VALUES = ("12 Elm Street", "", "0", "None", "Straße 7")
+
+
+# --- 1: write the cleaner ---
+
+
+def made(*segments, lag=0, retention=24 * HOUR, now=NOW):
+    """A case from segments that are written as (key, value, hours ago, horizon)."""
+    offsets = itertools.count(3)
+    records = [
+        [record_of(next(offsets), *fields) for fields in segment]
+        for segment in segments
+    ]
+    return records, now, lag, retention
+
+
+def record_of(offset, key, value, hours_ago=9, horizon=None):
+    return Record(offset, NOW - hours_ago * HOUR, key, value, horizon)
+
+
+LATEST = {
+    "the example": (
+        [
+            [Record(0, 0, "alice", "Elm"), Record(1, 10, "bob", "Oak")],
+            [Record(2, 20, "alice", "Fir")],
+            [Record(3, 30, "carol", "Ash")],
+        ],
+        1000,
+        0,
+        500,
+    ),
+    "twice in one segment": made(
+        [("alice", "a"), ("bob", "b"), ("alice", "c")], [("zoe", "z")]
+    ),
+    "the same value again": made([("alice", "a")], [("alice", "a")], [("zoe", "z")]),
+    "an older timestamp behind a newer one": made(
+        [("alice", "new", 1), ("alice", "late", 30)], [("zoe", "z")]
+    ),
+    "an empty value is a value": made([("alice", "a"), ("alice", "")], [("zoe", "z")]),
+    "an empty key is a key": made([("", "a"), ("bob", "b"), ("", "c")], [("zoe", "z")]),
+    "names that look alike": made(
+        [("alice", "a"), ("Alice", "b"), ("ali", "c")], [("zoe", "z")]
+    ),
+    "only the active segment": made([("alice", "a")]),
+}
+ACTIVE = {
+    "the example": (
+        [
+            [Record(0, 0, "alice", "Elm"), Record(1, 10, "bob", "Oak")],
+            [Record(2, 20, "alice", "Fir")],
+            [Record(3, 30, "alice", "Ash")],
+        ],
+        1000,
+        0,
+        500,
+    ),
+    "a key twice in the active one": made(
+        [("bob", "b")], [("alice", "a"), ("alice", "c")]
+    ),
+    "an empty active segment": made([("alice", "a"), ("alice", "b")], []),
+}
+YOUNG = {
+    "an hour, and a record of half an hour": made(
+        [("alice", "a", 3)],
+        [("alice", "b", 2), ("bob", "c", 0.5)],
+        [("bob", "d", 0)],
+        lag=HOUR,
+    ),
+    "exactly an hour is old enough": made(
+        [("alice", "a", 1)], [("alice", "b", 1)], [("zoe", "z", 0)], lag=HOUR
+    ),
+    "an old segment behind a young one": made(
+        [("alice", "a", 9)],
+        [("bob", "b", 0)],
+        [("alice", "c", 9)],
+        [("zoe", "z", 0)],
+        lag=HOUR,
+    ),
+    "young is the first of its segment": made(
+        [("alice", "a", 0), ("bob", "b", 9)],
+        [("bob", "c", 9)],
+        [("zoe", "z", 0)],
+        lag=HOUR,
+    ),
+    "a lag of 0": made([("alice", "a", 0)], [("alice", "b", 0)], [("zoe", "z", 0)]),
+}
+TOMBSTONES = {
+    "the example": (
+        [[Record(0, 0, "alice", "Elm"), Record(1, 10, "alice", None)], []],
+        1000,
+        0,
+        500,
+    ),
+    "its horizon is over": made(
+        [("alice", None, 99, NOW - 1), ("bob", "b")], [("zoe", "z")]
+    ),
+    "its horizon is now": made([("alice", None, 99, NOW)], [("zoe", "z")]),
+    "its horizon comes in a moment": made(
+        [("alice", None, 99, NOW + 1)], [("zoe", "z")]
+    ),
+    "alice comes back": made([("alice", None), ("alice", "a")], [("zoe", "z")]),
+    "an old tombstone, and she came back": made(
+        [("alice", None, 99, NOW + 1)], [("alice", "a")], [("zoe", "z")]
+    ),
+    "deleted twice": made(
+        [("alice", None, 99, NOW + 5), ("alice", None)], [("zoe", "z")]
+    ),
+    "in the active segment": made([("alice", "a")], [("alice", None)]),
+    "in a young segment": made(
+        [("alice", "a", 9)], [("alice", None, 0)], [("zoe", "z", 0)], lag=HOUR
+    ),
+    "retention of 0": made([("alice", "a"), ("alice", None)], [], retention=0),
+}
+
+
+def exercise_1():
+    """The cleaner in four rungs: the latest of each key; the active segment; what is
+    too young; tombstones.
+    """
+    common = {"smaller": smaller, "describe": as_call, "broken": another}
+    return Exercise(
+        name="clean",
+        right="your cleaner keeps what Kafka's keeps.",
+        hints=(
+            (
+                "Two passes over the same records. The first notes something for each"
+                " key. The second decides record by record. Over which segments do they"
+                " go?"
+            ),
+            (
+                "The first pass notes the last offset of each key in the segments that"
+                " may be cleaned. A record stays if nothing of its key comes after it"
+                " there. What may not be cleaned is added at the end, as it is."
+            ),
+            (
+                "For a tombstone that would stay: no horizon yet, then it stays with"
+                " record._replace(horizon_ms=now_ms + delete_retention_ms). A horizon"
+                " of now_ms or earlier: it goes. And which segments are young?"
+            ),
+        ),
+        rungs=(
+            Rung(
+                holds="of each key in closed segments the latest record stays",
+                cases=LATEST,
+                scenario=lambda source: drawn(source, lonely=True),
+                **common,
+            ),
+            Rung(
+                holds="the active segment stays as it is, and hides nothing",
+                cases=ACTIVE,
+                scenario=drawn,
+                **common,
+            ),
+            Rung(
+                holds="from the first segment with a young record on all stays",
+                cases=YOUNG,
+                scenario=lambda source: drawn(source, ages=True),
+                **common,
+            ),
+            Rung(
+                holds="a tombstone stays until its horizon, and then it goes",
+                cases=TOMBSTONES,
+                scenario=lambda source: drawn(source, ages=True, tombstones=True),
+                **common,
+            ),
+        ),
+    )
+
+
+def kept(segments, now_ms, lag_ms, retention_ms):
+    """The right answer, as Kafka's cleaner has it."""
+    end = len(segments) - 1
+    for number, segment in enumerate(segments[:-1]):
+        newest = max((record.timestamp_ms for record in segment), default=0)
+        if lag_ms > 0 and newest > now_ms - lag_ms:
+            end = number
+            break
+    cleanable = list(itertools.chain.from_iterable(segments[:end]))
+    latest = {record.key: record.offset for record in cleanable}
+    left = []
+    for record in cleanable:
+        is_over = record.horizon_ms is not None and record.horizon_ms <= now_ms
+        if record.offset < latest[record.key] or (record.value is None and is_over):
+            continue
+        if record.value is None and record.horizon_ms is None:
+            record = record._replace(horizon_ms=now_ms + retention_ms)
+        left.append(record)
+    return left + list(itertools.chain.from_iterable(segments[end:]))
+
+
+def drawn(source, *, lonely=False, ages=False, tombstones=False):
+    """A random log. lonely: the keys of the active segment are nowhere else."""
+    lag = source.choice((0, HOUR, 5 * HOUR)) if ages else 0
+    retention = source.choice((0, HOUR, 24 * HOUR))
+    keys = source.sample(KEYS, source.randint(1, len(KEYS)))
+    offset = source.choice((0, 7, 98, source.randrange(10**6)))
+    segments = []
+    for _ in range(source.randint(1, 5)):
+        segment = []
+        for _ in range(source.randint(1, 5)):
+            segment.append(drawn_record(source, offset, keys, tombstones))
+            offset += source.choice((1, 1, 1, source.randint(2, 9)))
+        segments.append(segment)
+    if lonely:
+        segments[-1] = [
+            record._replace(key=f"only here {record.offset}") for record in segments[-1]
+        ]
+    elif source.random() < 0.2:
+        segments.append([])
+    return segments, NOW, lag, retention
+
+
+def drawn_record(source, offset, keys, tombstones):
+    age_ms = source.choice((0, HOUR - 1, HOUR, 2 * HOUR, 9 * HOUR, 9 * HOUR, 99 * HOUR))
+    key, value, horizon = source.choice(keys), source.choice(VALUES), None
+    if tombstones and source.random() < 0.4:
+        value = None
+        horizon = source.choice((None, None, NOW - 1, NOW, NOW + 1, NOW + 5 * HOUR))
+    return Record(offset, NOW - age_ms, key, value, horizon)
+
+
+def smaller(case):
+    """Without a segment, then without a record."""
+    segments, *rest = case
+    for gone in range(len(segments) - 1):
+        yield segments[:gone] + segments[gone + 1 :], *rest
+    for number, segment in enumerate(segments):
+        for gone in range(len(segment)):
+            fewer = segment[:gone] + segment[gone + 1 :]
+            if fewer or number == len(segments) - 1:
+                before, after = segments[:number], segments[number + 1 :]
+                yield [*before, fewer, *after], *rest
+
+
+def as_call(case):
+    segments, now_ms, lag_ms, retention_ms = case
+    lines = [
+        f"now_ms={now_ms}, min_compaction_lag_ms={lag_ms},"
+        f" delete_retention_ms={retention_ms}"
+    ]
+    for number, segment in enumerate(segments, 1):
+        what = "active" if number == len(segments) else "closed"
+        told = ", ".join(map(as_record, segment)) or "no record"
+        lines.append(f"  segment {number}, {what}: {told}")
+    return "\n".join(lines)
+
+
+def as_record(record):
+    horizon = "" if record.horizon_ms is None else f", horizon {record.horizon_ms}"
+    return (
+        f"{record.offset} {record.key!r}={record.value!r} (of"
+        f" {record.timestamp_ms}{horizon})"
+    )
+
+
+def another(answer, case):
+    """What an answer keeps that it shouldn't, loses, or changes."""
+    found = answer(**dict(zip(NAMES, case, strict=True)))
+    if isinstance(found, str | bytes | dict) or not hasattr(found, "__iter__"):
+        raise WrongKind(f"clean should return a list of records, not {short(found)}.")
+    found = list(found)
+    for record in found:
+        if isinstance(record, list):
+            raise WrongKind(
+                "clean should return one list of records, without segments."
+            )
+        if not isinstance(record, tuple) or len(record) != len(Record._fields):
+            raise WrongKind(f"{short(record)} in the list is no Record.")
+    right = kept(*case)
+    if found == right:
+        return None
+    return first_difference(case, right, [Record(*record) for record in found])
+
+
+def first_difference(case, right, found):
+    by_offset = {record.offset: record for record in found}
+    untouched = set(untouched_offsets(case))
+    for record in right:
+        mine = by_offset.get(record.offset)
+        if mine is None:
+            why = (
+                "its segment is not cleaned"
+                if record.offset in untouched
+                else why_kept(record)
+            )
+            return f"offset {record.offset} is gone, and it stays: {why}."
+        if mine != record:
+            return f"offset {record.offset} is {as_record(mine)}, and should be {as_record(record)}."
+    wanted = {record.offset for record in right}
+    for record in found:
+        if record.offset not in wanted:
+            return f"offset {record.offset} is still there: {why_gone(case, record)}."
+    if len(found) > len(right):
+        return "a record is in the list twice."
+    offsets = list(map(operator.attrgetter("offset"), found))
+    return f"the records are in another order: {offsets}. Offsets go up."
+
+
+def untouched_offsets(case):
+    segments, now_ms, lag_ms, _ = case
+    end = len(segments) - 1
+    for number, segment in enumerate(segments[:-1]):
+        if lag_ms and any(now_ms - each.timestamp_ms < lag_ms for each in segment):
+            end = number
+            break
+    for segment in segments[end:]:
+        for record in segment:
+            yield record.offset
+
+
+def why_kept(record):
+    if record.value is None:
+        return f"it is the last of {record.key!r}, and its horizon is not over"
+    return f"it is the last of {record.key!r} in the segments that are cleaned"
+
+
+def why_gone(case, record):
+    horizon_ms = case[NOW_MS] + 1 if record.horizon_ms is None else record.horizon_ms
+    if record.value is None and horizon_ms <= case[NOW_MS]:
+        return "its horizon is over, or its key comes again"
+    return f"{record.key!r} comes again in the segments that are cleaned"
+
+
+# --- 2: the last good byte (stretch) ---
+
+
+def exercise_2():
+    """How much of a log file is whole, in three rungs: all of it; a torn end; damage."""
+    common = {"broken": not_so_many, "describe": as_file}
+    return Exercise(
+        name="whole_bytes",
+        right="your recovery cuts where Kafka's cuts.",
+        hints=(
+            (
+                "Go from batch to batch. The first 12 bytes of a batch say where the"
+                " next one begins. What if they aren't all there?"
+            ),
+            (
+                "A batch is whole if its end is not beyond the end of the file, and the"
+                " checksum of the bytes from 21 on is the one at 17 to 20. At the first"
+                " that isn't, stop: nothing after it counts."
+            ),
+            (
+                "int.from_bytes(data[at + 8:at + 12], 'big', signed=True) is the length"
+                " of what follows. A length that leaves no room for a checksum is"
+                " damage, too: a batch is never shorter than its checksum's end."
+            ),
+        ),
+        rungs=(
+            Rung(
+                holds="a whole file is whole",
+                cases={"no batch": b"", "the example": example(whole=True)},
+                scenario=lambda source: log_file(source, source.randint(0, 5)),
+                **common,
+            ),
+            Rung(
+                holds="a torn end doesn't count",
+                cases={
+                    "the example": example(whole=False),
+                    "a few bytes only": b"\0\0\0",
+                    "twelve bytes": struct.pack(">qi", 0, 60),
+                    "zeros": bytes(100),
+                },
+                scenario=torn,
+                **common,
+            ),
+            Rung(
+                holds="from a damaged batch on nothing counts",
+                cases={
+                    "a length of -1": struct.pack(">qi", 0, -1) + bytes(60),
+                    "a length of 2 GB": struct.pack(">qi", 0, 2**31 - 1) + bytes(60),
+                },
+                scenario=damaged,
+                **common,
+            ),
+        ),
+    )
+
+
+def example(*, whole):
+    """One batch of the notebook's example; the other one torn, or not there."""
+    first = log_file(Random(1), 1)
+    return first if whole else first + log_file(Random(2), 1)[:-1]
+
+
+def torn(source):
+    last = log_file(source, 1)
+    return log_file(source, source.randint(0, 4)) + last[: source.randrange(len(last))]
+
+
+def damaged(source):
+    """A bit flips in what the checksum covers, or in the checksum."""
+    data = bytearray(log_file(source, source.randint(1, 5)))
+    starts = [start for start, _ in whole_batches(bytes(data))]
+    start = source.choice(starts)
+    length = int.from_bytes(data[start + 8 : start + 12], "big")
+    at = source.randrange(start + 17, start + 12 + length)
+    data[at] ^= 1 << source.randrange(8)
+    return bytes(data)
+
+
+def whole_batches(data):
+    """(start, end) of each batch up to the first that isn't whole."""
+    at = 0
+    while len(data) - at >= 21:
+        length = struct.unpack_from(">i", data, at + 8)[0]
+        end = at + 12 + length
+        if length < 9 or end > len(data):
+            return
+        if struct.unpack_from(">I", data, at + 17)[0] != crc32c(data[at + 21 : end]):
+            return
+        yield at, end
+        at = end
+
+
+def not_so_many(answer, data):
+    found = answer(data)
+    if isinstance(found, bool) or not isinstance(found, int):
+        raise WrongKind(
+            f"whole_bytes should return a whole number, not {short(found)}."
+        )
+    batches = list(whole_batches(data))
+    right = batches[-1][1] if batches else 0
+    if found == right:
+        return None
+    where = f"{len(batches)} whole batches end at byte {right} of {len(data)}"
+    return f"it returned {found}: {where}."
+
+
+def as_file(data):
+    return f"{len(data)} bytes, {data[:24].hex(' ')}{' ...' if len(data) > 24 else ''}"
