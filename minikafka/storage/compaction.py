@@ -49,15 +49,9 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 from minikafka.storage.disk import as_storage_errors
+from minikafka.storage.file_names import FILES, LOG, file_name, files_in
 from minikafka.storage.index import Aborted
-from minikafka.storage.segment import (
-    FILES,
-    LOG,
-    Segment,
-    file_name,
-    files_in,
-    with_ends,
-)
+from minikafka.storage.segment import Segment, with_ends
 from minikafka.wire import records
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, RawRecord

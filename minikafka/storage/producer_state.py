@@ -35,8 +35,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from minikafka.storage.disk import Disk
+from minikafka.storage.file_names import file_name, files_in
 from minikafka.storage.index import Aborted
-from minikafka.storage.segment import Segment, file_name, files_in
+from minikafka.storage.segment import Segment
 from minikafka.wire.compression import crc32c
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import EndTransaction, decode_end_transaction

@@ -28,16 +28,15 @@ from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
 from minikafka.storage.checks import epochs_anew, epochs_fit
 from minikafka.storage.disk import unusable
-from minikafka.storage.segment import (
+from minikafka.storage.file_names import (
     INDEX,
     INDEXES,
     LOG,
     TIME_INDEX,
-    Segment,
     file_name,
     files_in,
-    with_ends,
 )
+from minikafka.storage.segment import Segment, with_ends
 from minikafka.trace import Reason
 from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.internal_records import decode_end_transaction
