@@ -7,7 +7,9 @@ its replicas (replica.py): a leader appends, followers fetch, and the high water
 says what is committed.
 
 Who decides is the active controller: controller.py reads the image and a wish and
-returns records; leadership.py has the rules by which a partition gets its leader.
+returns records; leadership.py has the rules by which a partition gets its leader,
+placer.py those by which it gets its replicas, registration.py those by which a broker
+joins.
 Nothing here writes to a network or waits: who must hear of something is told through
 small protocols, and a request that must wait is a Wait (waiting.py).
 """

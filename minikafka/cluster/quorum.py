@@ -208,7 +208,13 @@ class Quorum:
             log = self._recovered_log(newest, high_watermark)
             epoch = log.epochs.latest
             committed = max(high_watermark, newest.end_offset)
-            partition = Partition(self._voters, self._voters, NO_LEADER, epoch, 0)
+            partition = Partition(
+                replicas=self._voters,
+                isr=self._voters,
+                leader=NO_LEADER,
+                leader_epoch=epoch,
+                partition_epoch=0,
+            )
             self.replica = Voter(
                 TOPIC_ID, partition, log, self.node_id, self._hears, committed
             )

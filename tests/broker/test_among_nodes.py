@@ -6,7 +6,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.broker.replies import CHECKS, check_reply
-from minikafka.cluster import controller
+from minikafka.cluster import registration
 from minikafka.cluster.election import HIGHEST_EPOCH, MOST_AHEAD
 from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
 from minikafka.cluster.quorum import MOST_OBSERVERS, TOPIC_ID
@@ -106,7 +106,7 @@ class Stranger:
             fields["log_dirs"],
             self.broker(node).config.advertised,
         )
-        asked = controller.registration(*of) | {"cluster_id": self.active.cluster_id}
+        asked = registration.fields(*of) | {"cluster_id": self.active.cluster_id}
         return asked | {"previous_broker_epoch": -1}
 
     def registered(self, **changes):
