@@ -26,13 +26,9 @@ try:
 except ImportError:
     cramjam = None
 
-_DAMAGED = (
-    OSError,
-    ValueError,
-    zlib.error,
-    struct.error,
-    *((cramjam.DecompressionError,) if cramjam else ()),
-)
+_DAMAGED: tuple[type[Exception], ...] = (OSError, ValueError, zlib.error, struct.error)
+if cramjam:
+    _DAMAGED += (cramjam.DecompressionError,)
 
 # by their number in a batch's attributes
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
