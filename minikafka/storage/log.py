@@ -430,7 +430,7 @@ class Log:
 
     def drop_damaged(self) -> None:
         """Drop all from the damage on. Headers there can't be believed, so it is cut
-        behind what is whole before it.
+        after what is whole before it.
         """
         offset, self.damaged_from = self.damaged_from, None
         assert offset is not None

@@ -11,7 +11,7 @@ depend on each other, which is what cramjam would write, so the frame is written
 import gzip
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
@@ -85,6 +85,7 @@ def decompress(codec: str, data: Buffer, wanted: int) -> tuple[bytes, bool]:
 
 
 def _from_gzip(data: Buffer, wanted: int) -> tuple[bytes, bool]:
+    """So many bytes, and whether they are all."""
     reader = zlib.decompressobj(wbits=31)
     content = reader.decompress(data, wanted)
     if not reader.eof and len(content) < wanted:
@@ -107,6 +108,7 @@ def _into_room(jam: Any, codec: Any, data: Buffer, wanted: int) -> tuple[bytes, 
 
 
 def _cramjam(codec: str) -> Any:
+    """The package, without which only gzip is known."""
     if cramjam is None:
         raise KafkaError(
             Error.UNSUPPORTED_COMPRESSION_TYPE,
@@ -116,6 +118,7 @@ def _cramjam(codec: str) -> Any:
 
 
 def _to_xerial(jam: Any, data: Buffer) -> bytes:
+    """Blocks with their sizes before them, as Java's SnappyOutputStream writes them."""
     framed = bytearray(_XERIAL)
     for at in range(0, len(data), _XERIAL_BLOCK):
         block = bytes(jam.snappy.compress_raw(data[at : at + _XERIAL_BLOCK]))
@@ -124,8 +127,12 @@ def _to_xerial(jam: Any, data: Buffer) -> bytes:
 
 
 def _from_snappy(jam: Any, data: bytes, wanted: int) -> tuple[bytes, bool]:
+    """Of such blocks, or of one block alone, which other clients send."""
     content = bytearray()
-    for block in _xerial_blocks(data) if data.startswith(_XERIAL_MAGIC) else [data]:
+    blocks: Iterable[bytes] = [data]
+    if data.startswith(_XERIAL_MAGIC):
+        blocks = _xerial_blocks(data)
+    for block in blocks:
         size = jam.snappy.decompress_raw_len(block)
         if size > _SNAPPY_MOST * len(block):
             raise ValueError("a snappy block that announces more than it can hold")
@@ -146,6 +153,7 @@ def _xerial_blocks(data: bytes) -> Iterator[bytes]:
 
 
 def _to_lz4_frame(jam: Any, data: Buffer) -> bytes:
+    """A frame of blocks; one that compression would make longer stays as it is."""
     frame = bytearray(_LZ4_FRAME)
     for at in range(0, len(data), _LZ4_BLOCK):
         plain = data[at : at + _LZ4_BLOCK]

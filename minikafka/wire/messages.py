@@ -85,6 +85,7 @@ DATA: dict[str, Schema] = {}
 
 
 def _compile(declaration: Declaration) -> None:
+    """Put a paragraph of the schema text into the table of its kind."""
     name, attributes = declaration.name, declaration.attributes
     if "key" in attributes:
         key = int(attributes["key"])
@@ -155,7 +156,7 @@ def decode_request(frame: Buffer) -> Request:
     """A request from a frame without its size. Raises UnsupportedVersion, or
     DecodeError.
 
-    Bytes behind the last field are ignored, as Apache Kafka does.
+    Bytes after the last field are ignored, as Apache Kafka does.
     """
     buffer = memoryview(frame)
     if len(buffer) < _REQUEST_HEADER.size:
@@ -212,6 +213,7 @@ def _flexible_response_header(api: Api, version: int) -> bool:
 
 
 def _skip_tagged_fields(buffer: memoryview, at: int) -> int:
+    """Of a header: none are defined that we know. Returns the position after them."""
     try:
         if not buffer[at]:  # nearly always
             return at + 1
@@ -236,6 +238,7 @@ def encode_data(name: str, version: int, body: Body) -> bytes:
 
 
 def decode_data(name: str, version: int, data: Buffer) -> Message:
+    """The bare message. Raises DecodeError."""
     message, _ = DATA[name].decode(version, memoryview(data))
     return message
 

@@ -72,9 +72,11 @@ class ItemBudget:
     most = left = 0
 
     def begin(self, most: int) -> None:
+        """Another message is read."""
         self.most = self.left = most
 
     def take(self, count: int) -> None:
+        """It holds so many more items."""
         self.left -= count
         if self.left < 0:
             raise DecodeError(f"it holds more than {self.most} items")
@@ -122,6 +124,7 @@ def unsigned_varint(value: int) -> bytes:
 
 
 def _read_compact(buffer: memoryview, at: int) -> tuple[int, int]:
+    """A length in a flexible version: one is added to it, and 0 stands for null."""
     byte = buffer[at]
     if byte < 0x80:
         return byte - 1, at + 1
@@ -337,6 +340,9 @@ def nullable_struct(codec: Codec, tagged: bool) -> Codec:
 
 
 def append_varint(data: bytearray, value: int) -> None:
+    """The sign goes into the lowest bit, so that small numbers of both signs are
+    short.
+    """
     rest = value << 1 if value >= 0 else (-value << 1) - 1
     while rest > 0x7F:
         data.append(rest & 0x7F | 0x80)
@@ -374,6 +380,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def append_bytes(data: bytearray, content: bytes | None) -> None:
+    """A key, a value, or the name or value of a header."""
     if content is None:
         data.append(1)  # a length of -1
     else:
@@ -387,6 +394,9 @@ def bytes_size(content: bytes | None) -> int:
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    """(what append_bytes() wrote, position after it). Errors: CorruptRecord if less is
+    there; IndexError where the data ends within the length.
+    """
     length, at = read_varint(data, at)
     if length < 0:
         return None, at

@@ -87,14 +87,17 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
+        """Of the whole batch, header and records."""
         return LOG_OVERHEAD + self.batch_length
 
     @property
     def last_offset(self) -> int:
+        """Of the last record, even if compaction took it away."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def next_offset(self) -> int:
+        """After the last record: where the next batch may begin."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -119,14 +122,17 @@ class BatchHeader(NamedTuple):
 
     @property
     def log_append_time(self) -> bool:
+        """Whether all records have max_timestamp, which the broker set (KIP-32)."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
     def transactional(self) -> bool:
+        """Whether the batch is part of a transaction (KIP-98)."""
         return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def control(self) -> bool:
+        """Whether it holds a control record, which no consumer sees."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -314,6 +320,7 @@ def _append_record(
     key: bytes | None,
     rest: Buffer,
 ) -> None:
+    """rest: value and headers, encoded."""
     data = bytearray(1)  # attributes: none are defined
     append_varint(data, timestamp_delta)
     append_varint(data, offset_delta)
@@ -350,11 +357,13 @@ class RawRecord(NamedTuple):
 
     @property
     def tombstone(self) -> bool:
+        """Whether the value is null: in a compacted topic that deletes the key."""
         length, _ = read_varint(self.rest, 0)
         return length < 0
 
     @property
     def value(self) -> bytes | None:
+        """Decoded when it is asked for; null is None."""
         value, _ = read_bytes(self.rest, 0)
         return value
 

@@ -44,6 +44,7 @@ class Message:
         self.__dict__.update(fields)
 
     def __getattr__(self, name: str) -> Any:
+        """The default of a field that is not set; kept, since it can be changed."""
         if name.startswith("_") or self._struct is None:
             raise AttributeError(f"{self._name()} has no field {name}")
         field = self._struct.by_attribute.get(name)
@@ -88,6 +89,7 @@ Body = Message | Mapping[str, Any]
 
 
 def _plain(value: Any) -> Any:
+    """A value without messages in it, and none that points into a frame."""
     if isinstance(value, Message):
         return value.to_dict()
     if isinstance(value, list):
@@ -148,6 +150,9 @@ class Field:
         return self.default
 
     def is_default(self, value: Any) -> bool:
+        """Whether the value is what a reader would take for a field that isn't
+        there.
+        """
         if value is None or self.default is None:
             return value is self.default
         if self.array:
@@ -247,6 +252,7 @@ class Schema:
 
 
 def _message(struct: Struct, fields: dict[str, Any]) -> Message:
+    """A decoded message. The fields are not copied."""
     message = Message.__new__(Message)
     message.__dict__ = fields
     message._struct = struct
@@ -258,6 +264,11 @@ def _fields_of(body: Any) -> Mapping[str, Any]:
 
 
 # -- compiled for one version
+
+
+# The fields of a struct are read and written in steps: in the order of the schema text,
+# a step for each, but one for all numbers that stand side by side. Tagged fields come
+# last, by their tags, and only where they are set (KIP-482).
 
 
 class Run(NamedTuple):
@@ -279,12 +290,15 @@ class Single(NamedTuple):
         return self.field.tag or 0
 
 
+Steps = list[Run | Single]
+
+
 @cache
 def _compiled(struct: Struct, version: int, flexible: bool) -> Codec:
     """The functions that read and write one struct at a version."""
     present = [each for each in struct.fields if version in each.versions]
     plain = [each for each in present if each.tag is None]
-    steps: list[Run | Single] = []
+    steps: Steps = []
     for are_numbers, group in groupby(plain, _is_a_number):
         fields = list(group)
         if are_numbers:
@@ -292,11 +306,12 @@ def _compiled(struct: Struct, version: int, flexible: bool) -> Codec:
             steps.append(Run(fields, layouts.Struct(">" + codes)))
         else:
             steps += [_single(each, version, flexible) for each in fields]
-    tagged = [
-        _single(each, version, flexible) for each in present if each.tag is not None
-    ]
-    decode = _decoder(struct, flexible, steps, tagged)
-    return Codec(decode, _encoder(struct, version, flexible, steps, tagged))
+    with_tags = [each for each in present if each.tag is not None]
+    tagged = [_single(each, version, flexible) for each in with_tags]
+    return Codec(
+        decode=_decoder(struct, flexible, steps, tagged),
+        encode=_encoder(struct, version, flexible, steps, tagged),
+    )
 
 
 def _is_a_number(field: Field) -> bool:
@@ -304,10 +319,15 @@ def _is_a_number(field: Field) -> bool:
 
 
 def _single(field: Field, version: int, flexible: bool) -> Single:
-    return Single(field, _codec(field, version, flexible), version in field.nullable)
+    return Single(
+        field=field,
+        codec=_codec(field, version, flexible),
+        nullable=version in field.nullable,
+    )
 
 
 def _codec(field: Field, version: int, flexible: bool) -> Codec:
+    """How values of a field's type are read and written at a version."""
     if field.struct:
         codec = _compiled(field.struct, version, flexible)
         if version in field.nullable and not field.array:
@@ -324,7 +344,7 @@ def _codec(field: Field, version: int, flexible: bool) -> Codec:
 
 
 def _decoder(
-    struct: Struct, flexible: bool, steps: list[Run | Single], tagged: list[Single]
+    struct: Struct, flexible: bool, steps: Steps, tagged: list[Single]
 ) -> Reader:
     """A function that reads one struct. Here and in _encoder plain tuples go through
     the loop, since they are unpacked fastest.
@@ -365,6 +385,7 @@ def _decoder(
 def _tagged_reader(
     struct: Struct, tagged: list[Single]
 ) -> Callable[[memoryview, int, dict[str, Any]], int]:
+    """A function that reads one tagged field, and returns the position after it."""
     by_tag = {each.tag: each for each in tagged}
 
     def read(buffer: memoryview, at: int, fields: dict[str, Any]) -> int:
@@ -392,7 +413,7 @@ def _encoder(
     struct: Struct,
     version: int,
     flexible: bool,
-    steps: list[Run | Single],
+    steps: Steps,
     tagged: list[Single],
 ) -> Writer:
     """A function that writes one struct, given as a Message or a dict."""
@@ -454,6 +475,7 @@ def _encoder(
 def _tagged_writer(
     struct: Struct, version: int, tagged: list[Single]
 ) -> Callable[[list[Any], Mapping[str, Any]], None]:
+    """A function that writes the tagged fields of one struct that are set."""
     attributes = {each.field.attribute for each in tagged}
     in_order = sorted(tagged, key=lambda each: each.tag)
 

@@ -58,7 +58,7 @@ class Declaration(NamedTuple):
     structs: Sequence[Callable[[], Struct]]
 
     def schema(self, suffix: str = "", part: int = 0) -> Schema:
-        """Of one of the structs. suffix: what its name has behind the paragraph's."""
+        """Of one of the structs. suffix: what its name has after the paragraph's."""
         versions = version_range(self.attributes["versions"])
         flexible = range(0)
         if "flexible" in self.attributes:
@@ -87,6 +87,7 @@ def parse(text: str) -> Iterator[Declaration]:
 
 
 def _declaration(lines: list[str]) -> Declaration:
+    """A paragraph. Its fields are looked at when the message is used first."""
     first, *rows = lines
     name, *pairs = first.split()
     attributes = dict([pair.split("=", 1) for pair in pairs])
@@ -100,6 +101,7 @@ def _declaration(lines: list[str]) -> Declaration:
 
 
 def _struct(name: str, lines: list[str], versions: range) -> Struct:
+    """All fields of a request, a response or a record."""
     rows = []
     for line in lines:
         row = _FIELD.fullmatch(line)
@@ -131,6 +133,7 @@ def _fields(
 
 
 def _field(row: re.Match[str], versions: range, struct: Struct | None) -> Field:
+    """One line. versions: in which it exists."""
     name = row["name"]
     type_name = row["type"]
     if not struct and type_name not in FIXED and type_name not in _ZERO:
@@ -156,6 +159,7 @@ def _field(row: re.Match[str], versions: range, struct: Struct | None) -> Field:
 
 
 def _default(row: re.Match[str], struct: Struct | None) -> Any:
+    """What the field reads as where it isn't there."""
     text = row["default"]
     type_name = row["type"]
     if text == "null":
