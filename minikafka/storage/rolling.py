@@ -34,23 +34,25 @@ def reason_to_roll(
     if segment.size + size_bytes > config.segment_bytes:
         why = f"it would become larger than segment.bytes ({config.segment_bytes})"
         return Reason("segment_bytes", why)
-    if _age_ms(segment, headers, now_ms) > config.max_segment_ms:
+    first_ms = segment.first_timestamp
+    if first_ms >= 0:
+        age_ms = max([header.max_timestamp for header in headers]) - first_ms
+    else:
+        age_ms = (now_ms or 0) - (segment.appended_ms or now_ms or 0)
+    if age_ms > config.max_segment_ms:
         return _too_old(config)
     if headers[-1].last_offset > segment.max_offset:
         return LARGE_OFFSET
-    if _has_full_index(segment, config.segment_index_bytes):
-        why = f"its index is full (segment.index.bytes, {config.segment_index_bytes})"
+    most_bytes = config.segment_index_bytes
+    has_room = (
+        segment.index.size_bytes + OFFSET_ENTRY_BYTES <= most_bytes
+        # of which the last one is written when the segment is closed
+        and segment.time_index.size_bytes + 2 * TIME_ENTRY_BYTES <= most_bytes
+    )
+    if not has_room:
+        why = f"its index is full (segment.index.bytes, {most_bytes})"
         return Reason("index_full", why)
     return None
-
-
-def _age_ms(
-    segment: "Segment", headers: Sequence[BatchHeader], now_ms: int | None
-) -> int:
-    first_ms = segment.first_timestamp
-    if first_ms < 0:
-        return (now_ms or 0) - (segment.appended_ms or now_ms or 0)
-    return max([header.max_timestamp for header in headers]) - first_ms
 
 
 def _too_old(config: LogConfig) -> Reason:
@@ -58,12 +60,3 @@ def _too_old(config: LogConfig) -> Reason:
     name = "segment.ms" if limit_ms == config.segment_ms else "max.compaction.lag.ms"
     why = f"its first record is older than {name} ({limit_ms})"
     return Reason(name.replace(".", "_"), why)
-
-
-def _has_full_index(segment: "Segment", most_bytes: int) -> bool:
-    """Whether an index has no room for one more entry, and a time index for one more
-    and the one with which it is closed.
-    """
-    if segment.index.size_bytes + OFFSET_ENTRY_BYTES > most_bytes:
-        return True
-    return segment.time_index.size_bytes + 2 * TIME_ENTRY_BYTES > most_bytes

@@ -143,6 +143,7 @@ def _from_snappy(jam: Any, data: bytes, wanted: int) -> tuple[bytes, bool]:
 
 
 def _xerial_blocks(data: bytes) -> Iterator[bytes]:
+    """Without their sizes. Raises ValueError where they are wrong."""
     at = len(_XERIAL)
     while at < len(data):
         (size,) = struct.unpack_from(">i", data, at)
@@ -170,6 +171,7 @@ def _to_lz4_frame(jam: Any, data: Buffer) -> bytes:
 
 @cache
 def _crc_table() -> list[int]:
+    """What each byte does to a checksum."""
     table = list(range(256))
     for _ in range(8):
         table = [crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0) for crc in table]

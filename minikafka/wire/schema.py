@@ -449,8 +449,7 @@ def _encoder(
         try:
             for name, default, write, null in writes:
                 if type(name) is list:
-                    numbers = [fields.get(number, zero) for number, zero in name]
-                    parts[-1] += write(*numbers)
+                    parts[-1] += write(*[fields.get(key, zero) for key, zero in name])
                     continue
                 value = fields.get(name, default)
                 if value is not None:
@@ -465,7 +464,7 @@ def _encoder(
             raise
         except (layouts.error, TypeError, ValueError, AttributeError) as error:
             if type(name) is list:
-                name = " or ".join([number for number, _ in name])
+                name = " or ".join([key for key, _ in name])
             what = f"{struct.name}.{name} in version {version}"
             raise EncodeError(f"{what}: {error}") from error
 
