@@ -24,7 +24,8 @@ from minikafka.cluster.metadata import (
     Endpoint,
     Image,
 )
-from minikafka.cluster.quorum import QuorumConfig, SnapshotConfig
+from minikafka.cluster.quorum import QuorumConfig
+from minikafka.cluster.snapshots import SnapshotConfig
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 

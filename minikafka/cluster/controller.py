@@ -218,8 +218,8 @@ def lose_replica(
     partition = partition_of(image, topic.name, number)
     if broker_id not in partition.replicas:
         raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
-    have_all = {*partition.isr, *partition.eligible_leader_replicas}
     gone = {broker_id}
+    have_all = {*partition.isr, *partition.eligible_leader_replicas}
     if have_all <= gone:
         return None
     isr = [replica for replica in partition.isr if replica != broker_id]

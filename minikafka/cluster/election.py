@@ -31,7 +31,7 @@ where it is known to listen, is believed up to HIGHEST_EPOCH.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
@@ -73,6 +73,15 @@ class Timeouts:
     election_backoff_max_ms: int = 1000
 
 
+class LogEnd(NamedTuple):
+    """How far a log goes. Of two, the larger one is further: the later last epoch wins,
+    then the longer log.
+    """
+
+    last_epoch: int
+    end_offset: int
+
+
 @dataclass(slots=True)
 class Vote:
     """What must survive a restart. voted: whom this voter voted for in this epoch, or
@@ -85,9 +94,8 @@ class Vote:
 
 
 class Election:
-    """log_end(): (epoch of the last record, log end offset). keep(vote): on disk,
-    synced. changed(now): the role, the epoch or the leader is another one. random():
-    0 <= x < 1.
+    """log_end(): of this node's log. keep(vote): on disk, synced. changed(now): the
+    role, the epoch or the leader is another one. random(): 0 <= x < 1.
     """
 
     def __init__(
@@ -97,7 +105,7 @@ class Election:
         voters: Sequence[int],
         timeouts: Timeouts,
         cluster_id: Callable[[], str],
-        log_end: Callable[[], tuple[int, int]],
+        log_end: Callable[[], LogEnd],
         keep: Callable[[Vote], None],
         changed: Callable[[Now], None],
         ask: AskNode,
@@ -218,13 +226,18 @@ class Election:
         """Whether a candidate may have what it says it has: nobody has led the epoch
         that it wants to lead, and a pre-vote is about the one that it is in.
         """
-        latest = asked.replica_epoch if asked.pre_vote else asked.replica_epoch - 1
-        is_empty = (asked.last_offset_epoch, asked.last_offset) == (-1, 0)
-        is_whole = 0 <= asked.last_offset_epoch <= latest and asked.last_offset >= 0
-        return is_empty or is_whole
+        latest = asked.replica_epoch
+        if not asked.pre_vote:
+            latest -= 1
+        last_epoch = asked.last_offset_epoch
+        end_offset = asked.last_offset
+        if last_epoch == -1:
+            return bool(end_offset == 0)
+        return bool(0 <= last_epoch <= latest and end_offset >= 0)
 
     def _would_vote(self, asked: Message) -> bool:
-        if (asked.last_offset_epoch, asked.last_offset) < self._log_end():
+        candidates_end = LogEnd(asked.last_offset_epoch, asked.last_offset)
+        if candidates_end < self._log_end():
             return False
         if asked.pre_vote:
             has_leader = self.role == FOLLOWER and self.has_fetched
@@ -243,7 +256,9 @@ class Election:
         refused = self._believe(told, now)
         if not refused:
             order = [each.candidate_id for each in told.preferred_candidates]
-            place = order.index(self._node_id) if self._node_id in order else len(order)
+            place = len(order)
+            if self._node_id in order:
+                place = order.index(self._node_id)
             wait_ms = place * self._timeouts.election_timeout_ms // 2
             self._forget_leader(now, wait_ms)
         return self._answer(refused)
@@ -269,8 +284,8 @@ class Election:
             return Error.FENCED_LEADER_EPOCH
         if not self._is_voter or sender not in self._others:
             return Error.INCONSISTENT_VOTER_SET
-        last_epoch, _ = self._log_end()
-        believed = max(last_epoch + MOST_AHEAD, self.vote.epoch + 1)
+        ahead_of_log = self._log_end().last_epoch + MOST_AHEAD
+        believed = max(ahead_of_log, self.vote.epoch + 1)
         if epoch > min(believed, HIGHEST_EPOCH):
             return Error.INVALID_REQUEST
         return Error.NONE
@@ -286,11 +301,12 @@ class Election:
         if leader == self._node_id or leader not in self._voters:
             leader = NO_LEADER
         names_first = leader != NO_LEADER and self.vote.leader == NO_LEADER
-        if not self.vote.epoch <= epoch <= HIGHEST_EPOCH:
+        known_epoch = self.vote.epoch
+        if not known_epoch <= epoch <= HIGHEST_EPOCH:
             return
-        if epoch == self.vote.epoch and not names_first:
+        if epoch == known_epoch and not names_first:
             return
-        if epoch > self.vote.epoch:
+        if epoch > known_epoch:
             self.vote = Vote(epoch)
         self.vote.leader = leader
         self._keep(self.vote)

@@ -25,6 +25,7 @@ from minikafka.wire.errors import Error, KafkaError
 ANY, PREFERRED, UNCLEAN = "any", "preferred", "unclean"
 
 Brokers = Sequence[int]
+MayLead = Callable[[int], bool]
 
 
 class Elected(NamedTuple):
@@ -40,7 +41,7 @@ def partition_change(
     topic_id: bytes,
     number: int,
     was: Partition,
-    may_lead: Callable[[int], bool],
+    may_lead: MayLead,
     min_insync_replicas: int,
     *,
     unclean_shutdown: Collection[int] = (),
@@ -65,9 +66,9 @@ def partition_change(
     wanted = led(was, wanted, leader, is_clean)
     changed: dict[str, Any] = {}
     for name in LISTS:
-        value = getattr(wanted, name)
-        if value != getattr(was, name):
-            changed[name] = list(value)
+        before, after = getattr(was, name), getattr(wanted, name)
+        if after != before:
+            changed[name] = list(after)
     loses_replicas = not set(was.replicas) <= set(wanted.replicas)
     if leader != was.leader or loses_replicas:
         changed["leader"] = leader
@@ -93,10 +94,7 @@ def eligible(
 
 
 def elect(
-    was: Partition,
-    wanted: Partition,
-    may_lead: Callable[[int], bool],
-    election: str,
+    was: Partition, wanted: Partition, may_lead: MayLead, election: str
 ) -> Elected:
     """Who leads the partition as it is wanted."""
     up = [replica for replica in wanted.replicas if may_lead(replica)]
@@ -104,15 +102,16 @@ def elect(
     candidates = [replica for replica in up if replica in have_all]
     if candidates:
         first = candidates[0]
-        takes_preferred = election == PREFERRED and first == wanted.replicas[0]
-        stays = was.leader in candidates and not takes_preferred
-        return Elected(was.leader if stays else first, is_clean=True)
+        gives_back = election == PREFERRED and first == wanted.replicas[0]
+        if was.leader in candidates and not gives_back:
+            return Elected(was.leader, is_clean=True)
+        return Elected(first, is_clean=True)
     if not have_all and len(was.last_known_elr) == 1:
         [last_leader] = was.last_known_elr
         if may_lead(last_leader):
             return Elected(last_leader, is_clean=False)
-    if election == UNCLEAN:
-        return Elected(up[0] if up else NO_LEADER, is_clean=False)
+    if election == UNCLEAN and up:
+        return Elected(up[0], is_clean=False)
     return Elected(NO_LEADER, is_clean=True)
 
 
@@ -124,7 +123,7 @@ def led(was: Partition, wanted: Partition, leader: int, is_clean: bool) -> Parti
     elr = wanted.eligible_leader_replicas
     if leader not in (was.leader, NO_LEADER, *isr):
         isr = (leader,)
-        elr = tuple([each for each in elr if each != leader]) if is_clean else ()
+        elr = tuple(_without(elr, isr)) if is_clean else ()
     last_known = wanted.last_known_elr
     if leader != NO_LEADER:
         last_known = ()

@@ -15,10 +15,10 @@ log is synced before this node says how far it goes.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from minikafka.clock import Now, soonest
-from minikafka.cluster.election import LEADER, AskNode, Election, Timeouts
+from minikafka.cluster.election import LEADER, AskNode, Election, LogEnd, Timeouts
 from minikafka.cluster.metadata import (
     METADATA_TOPIC,
     NO_LEADER,
@@ -28,7 +28,13 @@ from minikafka.cluster.metadata import (
 )
 from minikafka.cluster.quorum_state import QuorumState
 from minikafka.cluster.replica import Follower, Hears, Replica
-from minikafka.cluster.snapshots import Incoming, SnapshotId, Snapshots, encode
+from minikafka.cluster.snapshots import (
+    Incoming,
+    SnapshotConfig,
+    SnapshotId,
+    Snapshots,
+    encode,
+)
 from minikafka.storage.data_folder import METADATA_LOG
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
@@ -54,16 +60,6 @@ FETCH_VERSION = 18
 FETCH_MAX_WAIT_MS, FETCH_BACKOFF_MS = 500, 20
 MOST_OBSERVERS = 1000  # that a leader remembers: whoever asks for records names itself
 RECORDS_AT_ONCE = 500  # decoded in one turn
-
-
-class SnapshotConfig(NamedTuple):
-    """When a snapshot is due: after so many bytes of records, or so much time.
-    segment_bytes: of the log.
-    """
-
-    record_bytes: int
-    interval_ms: int
-    segment_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,10 +358,8 @@ class Quorum:
 
     def _save_snapshot(self, now: Now) -> None:
         """If one is due. What the log has before the older of the two newest may go."""
-        config = self._config.snapshots
-        has_enough = self._unsaved_bytes >= config.record_bytes
-        is_overdue = 0 < config.interval_ms <= now.wall_ms - self._saved_ms
-        if not self._unsaved_bytes or not (has_enough or is_overdue):
+        age_ms = now.wall_ms - self._saved_ms
+        if not self._config.snapshots.is_due(self._unsaved_bytes, age_ms):
             return
         log = self.replica.log
         epoch = log.epochs.epoch_at(self.applied_offset - 1)
@@ -524,8 +518,8 @@ class Quorum:
 
     # -- the election's side
 
-    def _log_end(self) -> tuple[int, int]:
-        return self.replica.log.epochs.latest, self.end_offset
+    def _log_end(self) -> LogEnd:
+        return LogEnd(self.replica.log.epochs.latest, self.end_offset)
 
     def _follow_election(self, now: Now) -> None:
         partition = self.replica.partition

@@ -25,6 +25,8 @@ RESERVED_DIRECTORIES = 100
 METADATA_VERSION = 30  # 4.3-IV0
 OLDEST_METADATA_VERSION = 7  # 3.3-IV3, the first that KRaft clusters of 4.x may run
 
+Asked = Mapping[str, Any]  # fields of a request
+
 
 def feature_levels() -> list[MetadataRecord]:
     """What a new cluster starts with (KIP-584, KIP-778)."""
@@ -65,7 +67,7 @@ def fields(
     }
 
 
-def as_recorded(asked: Mapping[str, Any]) -> dict[str, Any]:
+def as_recorded(asked: Asked) -> dict[str, Any]:
     """What a run of a broker says of itself, by the names of the record's fields."""
     return {
         "broker_id": asked["broker_id"],
@@ -77,7 +79,7 @@ def as_recorded(asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def records(asked: Mapping[str, Any], broker_epoch: int) -> list[MetadataRecord]:
+def records(asked: Asked, broker_epoch: int) -> list[MetadataRecord]:
     """A broker comes, fenced at first. asked: its fields. broker_epoch: the offset that
     the record will get.
     """
@@ -90,7 +92,7 @@ def records(asked: Mapping[str, Any], broker_epoch: int) -> list[MetadataRecord]
 
 def check(
     image: Image,
-    asked: Mapping[str, Any],
+    asked: Asked,
     peers: Container[int] | None,
     needed: Collection[str],
 ) -> None:
@@ -101,25 +103,22 @@ def check(
     node = asked["broker_id"]
     if node < 0 or (peers is not None and node not in peers):
         raise _refused(f"Broker ID {node} is none of this cluster")
-    lists = (asked["listeners"], asked["features"], asked["log_dirs"])
-    if max([len(each) for each in lists]) > MAX_REGISTERED:
-        raise _refused(
-            f"More than {MAX_REGISTERED} listeners, features or directories in request"
-        )
+    for name in ("listeners", "features", "log_dirs"):
+        if len(asked[name]) > MAX_REGISTERED:
+            what = "listeners, features or directories"
+            raise _refused(f"More than {MAX_REGISTERED} {what} in request")
     _check_listeners(asked["listeners"], needed)
     _check_log_dirs(image, node, asked["log_dirs"])
     names = [feature["name"] for feature in asked["features"]]
-    names.append(asked["rack"] or "")
-    longest = max([len(name) for name in names])
-    if longest > MAX_HOST_LENGTH:
-        raise _refused(f"A name of more than {MAX_HOST_LENGTH} characters in request")
+    for name in (asked["rack"] or "", *names):
+        if len(name) > MAX_HOST_LENGTH:
+            what = f"A name of more than {MAX_HOST_LENGTH} characters"
+            raise _refused(f"{what} in request")
     for feature in asked["features"]:
         _check_feature(image, feature)
 
 
-def _check_listeners(
-    listeners: Sequence[Mapping[str, Any]], needed: Collection[str]
-) -> None:
+def _check_listeners(listeners: Sequence[Asked], needed: Collection[str]) -> None:
     names = [listener["name"] for listener in listeners]
     are_distinct = len(set(names)) == len(names)
     if not are_distinct or not set(needed) <= set(names):
@@ -130,7 +129,7 @@ def _check_listeners(
             raise _refused("A listener that nobody can reach in request")
 
 
-def _is_reachable(listener: Mapping[str, Any]) -> bool:
+def _is_reachable(listener: Asked) -> bool:
     has_name = LEGAL_LISTENER_NAME.fullmatch(listener["name"]) is not None
     has_host = LEGAL_HOST.fullmatch(listener["host"]) is not None
     has_port = listener["port"] > 0
@@ -157,7 +156,7 @@ def _check_log_dirs(image: Image, node: int, directories: Sequence[bytes]) -> No
             )
 
 
-def _check_feature(image: Image, feature: Mapping[str, Any]) -> None:
+def _check_feature(image: Image, feature: Asked) -> None:
     """KIP-584: who can't do what the cluster does stays out."""
     name = feature["name"]
     lowest = feature["min_supported_version"]

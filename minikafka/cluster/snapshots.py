@@ -33,6 +33,24 @@ RECORDS_PER_BATCH = 500
 KEPT = 2
 
 
+class SnapshotConfig(NamedTuple):
+    """When a snapshot is due: after so many bytes of records, or so much time.
+    segment_bytes: of the log.
+    """
+
+    record_bytes: int
+    interval_ms: int
+    segment_bytes: int
+
+    def is_due(self, unsaved_bytes: int, age_ms: int) -> bool:
+        """unsaved_bytes: of the records that no snapshot has. age_ms: of the newest
+        one. Without such records none is due.
+        """
+        if not unsaved_bytes:
+            return False
+        return unsaved_bytes >= self.record_bytes or 0 < self.interval_ms <= age_ms
+
+
 class SnapshotId(NamedTuple):
     """end_offset: all records below it are in the snapshot. epoch: of the last of
     them.
