@@ -73,7 +73,7 @@ class Incoming:
     data: bytearray = field(default_factory=bytearray)
 
     def records(self) -> list[MetadataRecord]:
-        """Once it is whole. Errors: as of decode()."""
+        """Once all of it has come. It raises what decode() raises."""
         return decode(bytes(self.data))
 
 

@@ -58,8 +58,8 @@ def write_offsets(
 
 
 def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
-    """(topic, partition) -> offset; nothing if the file is absent. Errors: ValueError,
-    as read_lines.
+    """(topic, partition) -> offset; nothing if the file is absent. Errors: ValueError
+    if it isn't a whole checkpoint.
     """
     offsets = {
         (topic, int(partition)): int(offset)

@@ -208,9 +208,9 @@ class Compaction:
 
     def run(self) -> Generator[int, None, None]:
         """Yields the work done, in bytes as reading alone would count them. At the end
-        the log is clean up to its first_dirty_offset. Errors: KAFKA_STORAGE_ERROR;
-        those of decode_batch for records that can't be read: their segment stays as it
-        is.
+        the log is clean up to its first_dirty_offset. Errors: KAFKA_STORAGE_ERROR; and
+        what decode_batch raises for records that can't be read: their segment stays as
+        it is.
         """
         with as_storage_errors(self.log.directory):
             try:

@@ -408,8 +408,8 @@ def raw_records(
     batch: Buffer, allowance: Allowance | None = None
 ) -> Iterator[RawRecord]:
     """The records of one whole batch, one after the other; little more is decompressed
-    than is asked for. Errors: those of decode_batch, when the wrong record is reached.
-    Headers are not looked at.
+    than is asked for. It raises what decode_batch raises, when the wrong record is
+    reached. Headers are not looked at.
     """
     for content, at, end, offset, timestamp in _walk(batch, allowance or Allowance()):
         try:
