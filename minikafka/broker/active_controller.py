@@ -13,7 +13,7 @@ from typing import Any
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker
 from minikafka.clock import Now, soonest
-from minikafka.cluster import controller
+from minikafka.cluster import controller, registration
 from minikafka.cluster.metadata import (
     TOPIC_RESOURCE,
     BrokerRegistration,
@@ -139,7 +139,7 @@ class ActiveController:
 
     def register(self, asked: Mapping[str, Any], now: Now) -> Answer | Wait:
         """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while
-        another run of it lives, those of check_registration. A run that says it again
+        another run of it lives, those of registration.check. A run that says it again
         stays as it is, where Apache Kafka takes what is new in it; one that somebody
         took for leaving comes anew.
         """
@@ -147,7 +147,7 @@ class ActiveController:
         if asked["cluster_id"] != broker.cluster_id:
             raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
         known = broker.image.brokers.get(node)
-        said = controller.said_of_itself(asked)
+        said = registration.as_recorded(asked)
         same = known is not None and said.items() <= known.fields.items()
         heard_ms = None if same else self._listened_to().get(node)
         is_this = node == broker.node_id and broker.control.registration is not None
@@ -157,7 +157,7 @@ class ActiveController:
         self._check_registration(asked)
         if known is not None and same and not known.in_controlled_shutdown:
             return {"error_code": Error.NONE, "broker_epoch": known.broker_epoch}
-        records = [] if broker.image.features else controller.feature_levels()
+        records = [] if broker.image.features else registration.feature_levels()
         if heard_ms is not None:
             # it is back before the clock was looked at
             self._tell_fenced(node, heard_ms, now)
@@ -166,7 +166,7 @@ class ActiveController:
                 broker.image, [node], self.topic_value, unclean=True
             )
         epoch = broker.quorum.end_offset + len(records)
-        records += controller.register_broker(asked, epoch)
+        records += registration.records(asked, epoch)
         return self.decide(
             records, now, lambda: {"error_code": Error.NONE, "broker_epoch": epoch}
         )
@@ -181,7 +181,7 @@ class ActiveController:
             {CONTROLLER_LISTENER} if asked["broker_id"] in config.peers else set()
         )
         peers = {self._broker.node_id, *config.peers}
-        controller.check_registration(
+        registration.check(
             self._broker.image, asked, None if others_may_come else peers, needed
         )
 

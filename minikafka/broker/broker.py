@@ -18,7 +18,7 @@ from typing import Any
 
 from minikafka.broker.active_controller import METADATA, ActiveController
 from minikafka.broker.calls import CONTROLLER_LISTENER, Call, Client, Itself, refusal
-from minikafka.broker.config import BrokerConfig, Random, snapshot_config
+from minikafka.broker.config import BrokerConfig, Random, quorum_config
 from minikafka.broker.control_plane import ControlPlane
 from minikafka.broker.coordinator import GroupCoordinator, TransactionCoordinator
 from minikafka.broker.damage import DamagedReplicas
@@ -32,7 +32,6 @@ from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.transaction_requests import Joins
 from minikafka.clock import Now, soonest
 from minikafka.cluster import election, quorum
-from minikafka.cluster.election import Timeouts
 from minikafka.cluster.metadata import (
     METADATA_TOPIC,
     OFFSETS_TOPIC,
@@ -40,7 +39,7 @@ from minikafka.cluster.metadata import (
     Image,
     MetadataRecord,
 )
-from minikafka.cluster.quorum import Quorum
+from minikafka.cluster.quorum import Listener, Quorum
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Parked, Wait, Waiting
 from minikafka.storage import checkpoints
@@ -100,25 +99,23 @@ class Broker:
         of_quorum_ms = dict.fromkeys(
             (election.LANE, quorum.LANE), config["controller.quorum.request.timeout.ms"]
         )
-        names = ("election.timeout.ms", "fetch.timeout.ms", "election.backoff.max.ms")
-        timeouts_ms = (config[f"controller.quorum.{name}"] for name in names)
         self.peers = Peers(node_id, config.peers, self.outbox.append, of_quorum_ms)
         self.control = ControlPlane(self)
         self.controller = ActiveController(self)
         self.quorum = Quorum(
-            disk,
-            node_id,
-            config.voters or tuple(sorted(config.peers)) or (node_id,),
-            self._committed,
-            trace,
-            self,
-            self.ask,
-            random.random,
-            Timeouts(*timeouts_ms),
-            self.control.leader_changed,
-            self.image.records,
-            self._replaced,
-            snapshot_config(config),
+            node_id=node_id,
+            config=quorum_config(node_id, config),
+            listener=Listener(
+                committed=self._committed,
+                replaced=self._replaced,
+                leader_changed=self.control.leader_changed,
+                image=self.image.records,
+            ),
+            hears=self,
+            ask=self.ask,
+            disk=disk,
+            random=random.random,
+            trace=trace,
         )
         others = (
             self.peers,
@@ -673,11 +670,12 @@ class Broker:
                 self.transactions.follow(record)
         self.descriptions.clear()
 
-    def _replaced(self, end_offset: int, records: Sequence[MetadataRecord]) -> None:
+    def _replaced(
+        self, end_offset: int, later: Image, records: Sequence[MetadataRecord]
+    ) -> None:
         """Too far behind to replay the log: the image becomes another node's, and what
         is gone there goes here.
         """
-        later = Image.of(records, end_offset)
         self._committed(end_offset, [*self.image.gone(later), *records])
 
     def _meet(self, record: MetadataRecord) -> None:

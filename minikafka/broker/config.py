@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from minikafka.cluster.election import Timeouts
 from minikafka.cluster.metadata import (
     BROKER_RESOURCE,
     GROUP_RESOURCE,
@@ -23,7 +24,8 @@ from minikafka.cluster.metadata import (
     Endpoint,
     Image,
 )
-from minikafka.cluster.quorum import SnapshotConfig
+from minikafka.cluster.quorum import QuorumConfig
+from minikafka.cluster.snapshots import SnapshotConfig
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 
@@ -412,15 +414,23 @@ def checked(
     return found
 
 
-def snapshot_config(config: BrokerConfig) -> SnapshotConfig:
-    """When the metadata log is replaced by a snapshot."""
-    segment_bytes = (
-        config["internal.metadata.log.segment.bytes"]
-        or config["metadata.log.segment.bytes"]
-    )
-    record_bytes = config["metadata.log.max.record.bytes.between.snapshots"]
-    return SnapshotConfig(
-        record_bytes, config["metadata.log.max.snapshot.interval.ms"], segment_bytes
+def quorum_config(node_id: int, config: BrokerConfig) -> QuorumConfig:
+    """Who votes, how patient they are, and when a snapshot of the metadata is due. A
+    node alone is the only voter.
+    """
+    return QuorumConfig(
+        voters=config.voters or tuple(sorted(config.peers)) or (node_id,),
+        timeouts=Timeouts(
+            election_timeout_ms=config["controller.quorum.election.timeout.ms"],
+            fetch_timeout_ms=config["controller.quorum.fetch.timeout.ms"],
+            election_backoff_max_ms=config["controller.quorum.election.backoff.max.ms"],
+        ),
+        snapshots=SnapshotConfig(
+            record_bytes=config["metadata.log.max.record.bytes.between.snapshots"],
+            interval_ms=config["metadata.log.max.snapshot.interval.ms"],
+            segment_bytes=config["internal.metadata.log.segment.bytes"]
+            or config["metadata.log.segment.bytes"],
+        ),
     )
 
 

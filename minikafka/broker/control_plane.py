@@ -18,7 +18,7 @@ from minikafka.broker.active_controller import METADATA, TIMEOUT_MS
 from minikafka.broker.calls import Broker, Call
 from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now, soonest
-from minikafka.cluster import controller
+from minikafka.cluster import registration
 from minikafka.cluster.metadata import NO_LEADER, BrokerRegistration
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
@@ -117,7 +117,7 @@ class ControlPlane:
             return
         own, broker = self.registration, self._broker
         if own is None or (own.in_controlled_shutdown and self._leave_by is None):
-            fields = controller.registration(
+            fields = registration.fields(
                 broker.node_id,
                 self._incarnation_id,
                 [self.directory_id],

@@ -23,7 +23,7 @@ from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
 from minikafka.cluster.replica import Replica
 from minikafka.storage.checks import Damage
 from minikafka.storage.disk import unusable
-from minikafka.storage.segment import LOG
+from minikafka.storage.file_names import LOG
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 

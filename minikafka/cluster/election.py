@@ -4,7 +4,7 @@ PreVote, KIP-996; the Raft paper, 5.2).
 The rules. A voter gives one vote an epoch, and writes it to disk before it says so. It
 gives it only to a candidate whose log is at least as far as its own: the later last
 epoch wins, then the longer log. Who has the votes of a majority leads that epoch, so
-there is one leader an epoch at most, and it has every record that counts.
+there is one leader an epoch at most, and it has every committed record.
 
 A follower that hears nothing from its leader first asks whether it would win (PreVote),
 without a new epoch: others who still hear the leader say no, so a voter with a bad
@@ -30,8 +30,8 @@ where it is known to listen, is believed up to HIGHEST_EPOCH.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
@@ -39,13 +39,8 @@ from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
-UNATTACHED, FOLLOWER, PROSPECTIVE, CANDIDATE, LEADER = (
-    "unattached",
-    "follower",
-    "prospective",
-    "candidate",
-    "leader",
-)
+UNATTACHED, FOLLOWER, LEADER = "unattached", "follower", "leader"
+PROSPECTIVE, CANDIDATE = "prospective", "candidate"
 LANE = "quorum"
 VOTE_VERSION, BEGIN_VERSION, END_VERSION = 2, 1, 1
 # 34 years of an election a second; as many again still fit into an int32
@@ -55,7 +50,7 @@ MOST_AHEAD = 1000  # of the log's last epoch
 Then = Callable[[Message | None, Now], None]
 
 
-class Ask(Protocol):
+class AskNode(Protocol):
     """Send a request to another node; then(reply or None, now) is called once."""
 
     def __call__(
@@ -78,6 +73,15 @@ class Timeouts:
     election_backoff_max_ms: int = 1000
 
 
+class LogEnd(NamedTuple):
+    """How far a log goes. Of two, the larger one is further: the later last epoch wins,
+    then the longer log.
+    """
+
+    last_epoch: int
+    end_offset: int
+
+
 @dataclass(slots=True)
 class Vote:
     """What must survive a restart. voted: whom this voter voted for in this epoch, or
@@ -89,37 +93,47 @@ class Vote:
     leader: int = NO_LEADER
 
 
-@dataclass(eq=False, repr=False)
 class Election:
-    """log_end(): (epoch of the last record, log end offset). save(vote): keep it on
-    disk, synced. changed(now): the role, the epoch or the leader is another one.
-    random(): 0 <= x < 1.
+    """log_end(): of this node's log. keep(vote): on disk, synced. changed(now): the
+    role, the epoch or the leader is another one. random(): 0 <= x < 1.
     """
 
-    _node_id: int
-    _voters: Sequence[int]
-    _cluster_id: Callable[[], str]
-    _log_end: Callable[[], tuple[int, int]]
-    _save: Callable[[Vote], None]
-    _changed: Callable[[Now], None]
-    _ask: Ask
-    _random: Callable[[], float]
-    _timeouts: Timeouts
-    _trace: Trace
-    role: str = UNATTACHED
-    vote: Vote = field(default_factory=Vote)
-    has_fetched: bool = False  # from the leader of this epoch
-    _timer_ms: int | None = None
-    _votes: dict[int, bool] = field(default_factory=dict)
-    _rounds: int = 0  # that this voter lost in a row
-    _tries: int = 0  # in a row, lost or not
-    # the leader's: when each voter fetched last
-    _heard_ms: dict[int, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._others = [voter for voter in self._voters if voter != self._node_id]
-        self._majority = len(self._voters) // 2 + 1
-        self._is_voter = self._node_id in self._voters
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        voters: Sequence[int],
+        timeouts: Timeouts,
+        cluster_id: Callable[[], str],
+        log_end: Callable[[], LogEnd],
+        keep: Callable[[Vote], None],
+        changed: Callable[[Now], None],
+        ask: AskNode,
+        random: Callable[[], float],
+        trace: Trace,
+    ) -> None:
+        self.role = UNATTACHED
+        self.vote = Vote()
+        self.has_fetched = False  # from the leader of this epoch
+        self._node_id = node_id
+        self._voters = voters
+        self._others = [voter for voter in voters if voter != node_id]
+        self._majority = len(voters) // 2 + 1
+        self._is_voter = node_id in voters
+        self._timeouts = timeouts
+        self._cluster_id = cluster_id
+        self._log_end = log_end
+        self._keep = keep
+        self._changed = changed
+        self._ask = ask
+        self._random = random
+        self._trace = trace
+        self._timer_at: int | None = None  # monotonic ms
+        self._votes: dict[int, bool] = {}
+        self._rounds = 0  # that this voter lost in a row
+        self._tries = 0  # in a row, lost or not
+        # the leader's: when each voter fetched last
+        self._heard_ms: dict[int, int] = {}
 
     # -- life
 
@@ -136,19 +150,19 @@ class Election:
 
     def tick(self, now: Now) -> None:
         """Do what is due."""
-        if self._timer_ms is None or now.monotonic_ms < self._timer_ms:
+        if self._timer_at is None or now.monotonic_ms < self._timer_at:
             return
         if self.role == LEADER:
             self._look_after_voters(now)
         elif self._is_voter:
             self._ask_for_votes(PROSPECTIVE, now)
         else:
-            self._timer_ms = now.monotonic_ms + self._timeouts.fetch_timeout_ms
+            self._timer_at = now.monotonic_ms + self._timeouts.fetch_timeout_ms
             self._forget_leader(now)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return self._timer_ms
+        return self._timer_at
 
     def resign(self, now: Now) -> None:
         """A clean stop: tell the voters, the one with the longest log first to
@@ -156,25 +170,27 @@ class Election:
         """
         if self.role != LEADER or not self._others:
             return
-        heard = sorted(self._others, key=lambda voter: -self._heard_ms.get(voter, 0))
+
+        def heard_ms(voter: int) -> int:
+            return self._heard_ms.get(voter, 0)
+
+        def heard_of_it(reply: Message | None, now: Now) -> None:
+            pass
+
+        last_heard_first = sorted(self._others, key=heard_ms, reverse=True)
         candidates = [
             {"candidate_id": voter, "candidate_directory_id": bytes(16)}
-            for voter in heard
+            for voter in last_heard_first
         ]
-        fields = {
-            "leader_id": self._node_id,
-            "leader_epoch": self.vote.epoch,
-            "preferred_candidates": candidates,
-        }
-        for voter in heard:
-            self._ask(
-                voter,
-                LANE,
-                "EndQuorumEpoch",
-                END_VERSION,
-                self._body(fields),
-                lambda *_: None,
-            )
+        body = self._body(
+            {
+                "leader_id": self._node_id,
+                "leader_epoch": self.vote.epoch,
+                "preferred_candidates": candidates,
+            }
+        )
+        for voter in last_heard_first:
+            self._ask(voter, LANE, "EndQuorumEpoch", END_VERSION, body, heard_of_it)
         self._forget_leader(now)
 
     # -- what others ask
@@ -185,51 +201,49 @@ class Election:
         if not refused and not self._is_possible_log(asked):
             refused = Error.INVALID_REQUEST
         if refused:
-            return self._answer(refused) | {"vote_granted": False}
+            return {**self._answer(refused), "vote_granted": False}
         if asked.replica_epoch > self.vote.epoch:
             self.learn(asked.replica_epoch, NO_LEADER, now)
         granted = self._would_vote(asked)
         if granted and not asked.pre_vote:
             self.vote.voted = asked.replica_id
-            self._save(self.vote)
+            self._keep(self.vote)
             self._become(UNATTACHED, now, self._patience_ms())
         if self._trace:
-            ends = {
-                "ends": [
-                    [asked.last_offset_epoch, asked.last_offset],
-                    [*self._log_end()],
-                ]
-            }
+            candidates_end = [asked.last_offset_epoch, asked.last_offset]
+            own_end = list(self._log_end())
             self._tell(
                 "VoteAnswered",
                 candidate=asked.replica_id,
                 granted=granted,
                 pre_vote=asked.pre_vote,
-                **ends,
+                ends=[candidates_end, own_end],
             )
-        return self._answer(Error.NONE) | {"vote_granted": granted}
+        return {**self._answer(Error.NONE), "vote_granted": granted}
 
     @staticmethod
     def _is_possible_log(asked: Message) -> bool:
         """Whether a candidate may have what it says it has: nobody has led the epoch
         that it wants to lead, and a pre-vote is about the one that it is in.
         """
-        latest = asked.replica_epoch if asked.pre_vote else asked.replica_epoch - 1
-        is_empty = (asked.last_offset_epoch, asked.last_offset) == (-1, 0)
-        is_whole = 0 <= asked.last_offset_epoch <= latest and asked.last_offset >= 0
-        return is_empty or is_whole
+        latest = asked.replica_epoch
+        if not asked.pre_vote:
+            latest -= 1
+        last_epoch = asked.last_offset_epoch
+        end_offset = asked.last_offset
+        if last_epoch == -1:
+            return bool(end_offset == 0)
+        return bool(0 <= last_epoch <= latest and end_offset >= 0)
 
     def _would_vote(self, asked: Message) -> bool:
-        if (asked.last_offset_epoch, asked.last_offset) < self._log_end():
+        candidates_end = LogEnd(asked.last_offset_epoch, asked.last_offset)
+        if candidates_end < self._log_end():
             return False
         if asked.pre_vote:
-            return self.role != LEADER and not (
-                self.role == FOLLOWER and self.has_fetched
-            )
-        return self.vote.leader == NO_LEADER and self.vote.voted in (
-            NO_LEADER,
-            asked.replica_id,
-        )
+            has_leader = self.role == FOLLOWER and self.has_fetched
+            return self.role != LEADER and not has_leader
+        knows_no_leader = self.vote.leader == NO_LEADER
+        return knows_no_leader and self.vote.voted in (NO_LEADER, asked.replica_id)
 
     def told_of_leader(self, told: Message, now: Now) -> dict[str, Any]:
         """BeginQuorumEpoch: one partition of the request; its answer's fields."""
@@ -242,8 +256,11 @@ class Election:
         refused = self._believe(told, now)
         if not refused:
             order = [each.candidate_id for each in told.preferred_candidates]
-            place = order.index(self._node_id) if self._node_id in order else len(order)
-            self._forget_leader(now, place * self._timeouts.election_timeout_ms // 2)
+            place = len(order)
+            if self._node_id in order:
+                place = order.index(self._node_id)
+            wait_ms = place * self._timeouts.election_timeout_ms // 2
+            self._forget_leader(now, wait_ms)
         return self._answer(refused)
 
     def _believe(self, told: Message, now: Now) -> Error:
@@ -267,13 +284,11 @@ class Election:
             return Error.FENCED_LEADER_EPOCH
         if not self._is_voter or sender not in self._others:
             return Error.INCONSISTENT_VOTER_SET
-        last_epoch, _ = self._log_end()
-        believed = max(last_epoch + MOST_AHEAD, self.vote.epoch + 1)
-        return (
-            Error.INVALID_REQUEST
-            if epoch > min(believed, HIGHEST_EPOCH)
-            else Error.NONE
-        )
+        ahead_of_log = self._log_end().last_epoch + MOST_AHEAD
+        believed = max(ahead_of_log, self.vote.epoch + 1)
+        if epoch > min(believed, HIGHEST_EPOCH):
+            return Error.INVALID_REQUEST
+        return Error.NONE
 
     # -- what is heard
 
@@ -285,29 +300,28 @@ class Election:
         """
         if leader == self._node_id or leader not in self._voters:
             leader = NO_LEADER
-        is_news = leader != NO_LEADER and self.vote.leader == NO_LEADER
-        if not self.vote.epoch <= epoch <= HIGHEST_EPOCH:
+        names_first = leader != NO_LEADER and self.vote.leader == NO_LEADER
+        known_epoch = self.vote.epoch
+        if not known_epoch <= epoch <= HIGHEST_EPOCH:
             return
-        if epoch == self.vote.epoch and not is_news:
+        if epoch == known_epoch and not names_first:
             return
-        if epoch > self.vote.epoch:
+        if epoch > known_epoch:
             self.vote = Vote(epoch)
         self.vote.leader = leader
-        self._save(self.vote)
-        known = leader != NO_LEADER
-        if self._trace and known:
+        self._keep(self.vote)
+        if leader == NO_LEADER:
+            self._become(UNATTACHED, now, None)
+            return
+        if self._trace:
             self._tell("ControllerFollowed", leader=leader)
-        self._become(
-            FOLLOWER if known else UNATTACHED,
-            now,
-            self._timeouts.fetch_timeout_ms if known else None,
-        )
+        self._become(FOLLOWER, now, self._timeouts.fetch_timeout_ms)
 
     def fetched(self, now: Now) -> None:
         """The leader of this epoch has answered a fetch."""
         self.has_fetched = True
         self._rounds = self._tries = 0
-        self._timer_ms = now.monotonic_ms + self._timeouts.fetch_timeout_ms
+        self._timer_at = now.monotonic_ms + self._timeouts.fetch_timeout_ms
 
     def lost_leader(self, now: Now) -> None:
         """Whom this node took for the leader of this epoch says that it isn't."""
@@ -315,21 +329,22 @@ class Election:
             self._forget_leader(now)
 
     def heard_from(self, node: int, now: Now) -> None:
-        """A node has fetched from this leader: what voters do counts."""
+        """A node has fetched from this leader; only of voters it is kept when."""
         if node in self._others:
             self._heard_ms[node] = now.monotonic_ms
 
     # -- roles
 
-    def _become(self, role: str, now: Now, timer_ms: int | None) -> None:
-        """timer_ms: how long to wait in this role; None: no longer than in the last
+    def _become(self, role: str, now: Now, wait_ms: int | None) -> None:
+        """wait_ms: how long to wait in this role; None: no longer than in the last
         one.
         """
-        self.role, self.has_fetched = role, False
-        if timer_ms is not None or self._timer_ms is None:
-            self._timer_ms = now.monotonic_ms + (
-                self._patience_ms() if timer_ms is None else timer_ms
-            )
+        self.role = role
+        self.has_fetched = False
+        if wait_ms is None and self._timer_at is None:
+            wait_ms = self._patience_ms()
+        if wait_ms is not None:
+            self._timer_at = now.monotonic_ms + wait_ms
         self._changed(now)
 
     def _patience_ms(self) -> int:
@@ -337,34 +352,30 @@ class Election:
         time. After tries that came to nothing twice as long each time: others may be
         slower than a short timeout takes them to be.
         """
-        timeout_ms, longest_ms = (
-            self._timeouts.election_timeout_ms,
-            self._timeouts.election_backoff_max_ms,
-        )
-        return round(
-            max(timeout_ms, min(timeout_ms << min(self._tries, 10), longest_ms))
-            * (1 + self._random())
-        )
+        timeout_ms = self._timeouts.election_timeout_ms
+        doubled_ms = timeout_ms << min(self._tries, 10)
+        longest_ms = self._timeouts.election_backoff_max_ms
+        shortest_ms = max(timeout_ms, min(doubled_ms, longest_ms))
+        return round(shortest_ms * (1 + self._random()))
 
     def _ask_for_votes(self, role: str, now: Now) -> None:
-        if role == PROSPECTIVE:
+        pre_vote = role == PROSPECTIVE
+        if pre_vote:
             self.vote.leader = NO_LEADER
         self._votes = {}
         self._become(role, now, self._patience_ms())
-        self._tries += role == PROSPECTIVE
-        epoch, (last_epoch, end_offset) = self.vote.epoch, self._log_end()
+        if pre_vote:
+            self._tries += 1
+        last_epoch, end_offset = self._log_end()
         asked = {
-            "replica_epoch": epoch,
+            "replica_epoch": self.vote.epoch,
             "replica_id": self._node_id,
-            "pre_vote": role == PROSPECTIVE,
+            "pre_vote": pre_vote,
+            "last_offset_epoch": last_epoch,
+            "last_offset": end_offset,
         }
-        asked |= {"last_offset_epoch": last_epoch, "last_offset": end_offset}
         if self._trace:
-            self._tell(
-                "VotesRequested",
-                pre_vote=role == PROSPECTIVE,
-                log_end_offset=end_offset,
-            )
+            self._tell("VotesRequested", pre_vote=pre_vote, log_end_offset=end_offset)
         for voter in self._others:
             self._ask_for_vote(voter, asked, role)
         self._count(now)
@@ -375,86 +386,75 @@ class Election:
                 return
             vote = reply.topics[0].partitions[0]
             # who would vote for another has no faith in the leader that he names
-            self.learn(
-                vote.leader_epoch,
-                NO_LEADER if vote.vote_granted else vote.leader_id,
-                now,
-            )
-            if (self.role, self.vote.epoch) == (
-                role,
-                asked["replica_epoch"],
-            ) and vote.error_code == Error.NONE:
+            leader = NO_LEADER if vote.vote_granted else vote.leader_id
+            self.learn(vote.leader_epoch, leader, now)
+            same_epoch = self.vote.epoch == asked["replica_epoch"]
+            still_wanted = same_epoch and self.role == role
+            if still_wanted and vote.error_code == Error.NONE:
                 self._votes[voter] = vote.vote_granted
                 self._count(now)
 
-        self._ask(
-            voter,
-            LANE,
-            "Vote",
-            VOTE_VERSION,
-            self._body(asked) | {"voter_id": voter},
-            voted,
-        )
+        body = self._body(asked) | {"voter_id": voter}
+        self._ask(voter, LANE, "Vote", VOTE_VERSION, body, voted)
 
     def _count(self, now: Now) -> None:
-        given = 1 + sum(self._votes.values())
-        if given >= self._majority:
+        granted = 1 + sum(self._votes.values())  # its own, too
+        refused = len(self._votes) + 1 - granted
+        most_refused = len(self._others) + 1 - self._majority
+        if granted >= self._majority:
             if self.role == PROSPECTIVE:
                 self._stand(now)
             else:
                 self._lead(now)
-        elif len(self._votes) - (given - 1) > len(self._others) + 1 - self._majority:
-            # enough against it
+        elif refused > most_refused:
             self._rounds += 1
-            longest_ms = min(
-                self._timeouts.election_backoff_max_ms, 50 << min(self._rounds, 10)
-            )
-            self._timer_ms = now.monotonic_ms + max(
-                1, round(longest_ms * self._random())
-            )
+            doubled_ms = 50 << min(self._rounds, 10)
+            longest_ms = min(self._timeouts.election_backoff_max_ms, doubled_ms)
+            wait_ms = max(1, round(longest_ms * self._random()))
+            self._timer_at = now.monotonic_ms + wait_ms
 
     def _stand(self, now: Now) -> None:
         self.vote = Vote(self.vote.epoch + 1, self._node_id)
         if not self._others:
             self._lead(now)
             return
-        self._save(self.vote)
+        self._keep(self.vote)
         self._ask_for_votes(CANDIDATE, now)
 
     def _lead(self, now: Now) -> None:
         self.vote.leader = self._node_id
-        self._save(self.vote)
+        self._keep(self.vote)
         self._rounds = self._tries = 0
         self._heard_ms = dict.fromkeys(self._others, now.monotonic_ms)
         self._become(LEADER, now, None)
-        self._timer_ms = (
-            now.monotonic_ms + self._timeouts.fetch_timeout_ms // 2
-            if self._others
-            else None
-        )
-        if self._trace and self._others:
+        if not self._others:
+            self._timer_at = None
+            return
+        self._look_again_later(now)
+        if self._trace:
             self._tell("ControllerElected", votes=1 + sum(self._votes.values()))
         for voter in self._others:
             self._tell_epoch(voter)
 
     def _look_after_voters(self, now: Now) -> None:
         patience_ms = self._timeouts.fetch_timeout_ms * 3 // 2
-        late = [
-            voter
-            for voter in self._others
-            if self._heard_ms[voter] + patience_ms // 3 <= now.monotonic_ms
-        ]
-        gone = [
-            voter
-            for voter in late
-            if self._heard_ms[voter] + patience_ms <= now.monotonic_ms
-        ]
-        if len(self._others) + 1 - len(gone) < self._majority:
+        late, gone = [], []
+        for voter in self._others:
+            silent_ms = now.monotonic_ms - self._heard_ms[voter]
+            if silent_ms >= patience_ms // 3:
+                late.append(voter)
+            if silent_ms >= patience_ms:
+                gone.append(voter)
+        reached = len(self._others) + 1 - len(gone)
+        if reached < self._majority:
             self._forget_leader(now)
             return
-        self._timer_ms = now.monotonic_ms + self._timeouts.fetch_timeout_ms // 2
+        self._look_again_later(now)
         for voter in late:
             self._tell_epoch(voter)
+
+    def _look_again_later(self, now: Now) -> None:
+        self._timer_at = now.monotonic_ms + self._timeouts.fetch_timeout_ms // 2
 
     def _tell_epoch(self, voter: int) -> None:
         def epoch_told(reply: Message | None, now: Now) -> None:
@@ -463,23 +463,17 @@ class Election:
                 self.learn(other.leader_epoch, other.leader_id, now)
 
         fields = {"leader_id": self._node_id, "leader_epoch": self.vote.epoch}
-        self._ask(
-            voter,
-            LANE,
-            "BeginQuorumEpoch",
-            BEGIN_VERSION,
-            self._body(fields) | {"voter_id": voter},
-            epoch_told,
-        )
+        body = self._body(fields) | {"voter_id": voter}
+        self._ask(voter, LANE, "BeginQuorumEpoch", BEGIN_VERSION, body, epoch_told)
 
-    def _forget_leader(self, now: Now, timer_ms: int | None = None) -> None:
+    def _forget_leader(self, now: Now, wait_ms: int | None = None) -> None:
         """Within this epoch: it has resigned, or is not heard of."""
         if self._trace and self.role == LEADER:
             self._tell("ControllerResigned")
         self.vote.leader = NO_LEADER
-        self._become(
-            UNATTACHED, now, self._patience_ms() if timer_ms is None else timer_ms
-        )
+        if wait_ms is None:
+            wait_ms = self._patience_ms()
+        self._become(UNATTACHED, now, wait_ms)
 
     # -- words
 
@@ -489,8 +483,12 @@ class Election:
         return {"cluster_id": self._cluster_id(), "topics": topics}
 
     def _answer(self, error: Error) -> dict[str, Any]:
-        known = {"leader_id": self.vote.leader, "leader_epoch": self.vote.epoch}
-        return {"partition_index": 0, "error_code": error, **known}
+        return {
+            "partition_index": 0,
+            "error_code": error,
+            "leader_id": self.vote.leader,
+            "leader_epoch": self.vote.epoch,
+        }
 
     def _tell(self, kind: str, **detail: Any) -> None:
         self._trace.emit(kind, epoch=self.vote.epoch, **detail)

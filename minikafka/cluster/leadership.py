@@ -1,9 +1,9 @@
 """Who leads a partition, and who might: every change of a partition's replicas goes
 through `partition_change`.
 
-The rules. Only who surely has all that counts may lead. While the ISR has members,
-those are they. When it shrinks below min.insync.replicas nothing new counts, so who
-leaves it from then on still has everything: it becomes an eligible leader replica (ELR,
+The rules. Only who surely has all that is committed may lead. While the ISR has
+members, those are they. When it shrinks below min.insync.replicas nothing new is
+committed, so who leaves it from then on still has everything: it becomes an eligible leader replica (ELR,
 KIP-966), as does its last member, and leads if nobody of the ISR is left. A broker that
 comes back from an unclean shutdown may have lost what was not on disk yet, and is
 neither. When ISR and ELR are both empty the last leader is taken, if it comes back: if
@@ -16,7 +16,8 @@ go, in the same change.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from minikafka.cluster.metadata import LISTS, NO_LEADER, MetadataRecord, Partition
 from minikafka.wire.errors import Error, KafkaError
@@ -24,13 +25,23 @@ from minikafka.wire.errors import Error, KafkaError
 ANY, PREFERRED, UNCLEAN = "any", "preferred", "unclean"
 
 Brokers = Sequence[int]
+MayLead = Callable[[int], bool]
+
+
+class Elected(NamedTuple):
+    """leader: a broker id, or NO_LEADER. is_clean: whether it surely has all that is
+    committed.
+    """
+
+    leader: int
+    is_clean: bool
 
 
 def partition_change(
     topic_id: bytes,
     number: int,
     was: Partition,
-    may_lead: Callable[[int], bool],
+    may_lead: MayLead,
     min_insync_replicas: int,
     *,
     unclean_shutdown: Collection[int] = (),
@@ -47,90 +58,84 @@ def partition_change(
     isr, replicas, adding_replicas, removing_replicas, if they are to change.
     """
     assert lists.keys() <= set(LISTS), lists
-    wanted = {name: tuple(lists.get(name, getattr(was, name))) for name in LISTS}
-    complete_reassignment(wanted)
-    wanted["eligible_leader_replicas"] = eligible(
-        was, wanted, min_insync_replicas, unclean_shutdown
-    )
+    in_lists: dict[str, Any] = {name: tuple(lists[name]) for name in lists}
+    wanted = complete_reassignment(replace(was, **in_lists))
+    elr = eligible(was, wanted, min_insync_replicas, unclean_shutdown)
+    wanted = replace(wanted, eligible_leader_replicas=elr)
     leader, is_clean = elect(was, wanted, may_lead, election)
-    if leader != was.leader and leader != NO_LEADER and leader not in wanted["isr"]:
-        wanted["isr"] = (leader,)
-        others = tuple(
-            each for each in wanted["eligible_leader_replicas"] if each != leader
-        )
-        wanted["eligible_leader_replicas"] = others if is_clean else ()
-    if leader != NO_LEADER:
-        wanted["last_known_elr"] = ()
-    elif was.leader != NO_LEADER:
-        wanted["last_known_elr"] = (was.leader,)
-    changed: dict[str, Any] = {
-        name: list(value)
-        for name, value in wanted.items()
-        if value != getattr(was, name)
-    }
-    if leader != was.leader or not set(was.replicas) <= set(wanted["replicas"]):
+    wanted = led(was, wanted, leader, is_clean)
+    changed: dict[str, Any] = {}
+    for name in LISTS:
+        before, after = getattr(was, name), getattr(wanted, name)
+        if after != before:
+            changed[name] = list(after)
+    loses_replicas = not set(was.replicas) <= set(wanted.replicas)
+    if leader != was.leader or loses_replicas:
         changed["leader"] = leader
     if not changed:
         return None
-    return MetadataRecord(
-        "PartitionChangeRecord",
-        2,
-        {"partition_id": number, "topic_id": topic_id, **changed},
-    )
+    fields = {"partition_id": number, "topic_id": topic_id, **changed}
+    return MetadataRecord("PartitionChangeRecord", 2, fields)
 
 
 def eligible(
     was: Partition,
-    wanted: dict[str, tuple[int, ...]],
+    wanted: Partition,
     min_insync_replicas: int,
     unclean_shutdown: Collection[int],
 ) -> tuple[int, ...]:
     """The ELR: who left an ISR that is too small, or was eligible before."""
-    isr = wanted["isr"]
-    if len(isr) >= min(min_insync_replicas, len(wanted["replicas"])):
+    needed = min(min_insync_replicas, len(wanted.replicas))
+    if len(wanted.isr) >= needed:
         return ()
-    return tuple(
-        sorted(
-            {*was.eligible_leader_replicas, *was.isr} - {*isr, *unclean_shutdown}
-            & {*wanted["replicas"]}
-        )
-    )
+    had_all = {*was.eligible_leader_replicas, *was.isr}
+    outside_isr = had_all - {*wanted.isr, *unclean_shutdown}
+    return tuple(sorted(outside_isr.intersection(wanted.replicas)))
 
 
 def elect(
-    was: Partition,
-    wanted: dict[str, tuple[int, ...]],
-    may_lead: Callable[[int], bool],
-    election: str,
-) -> tuple[int, bool]:
-    """(who leads, whether it surely has all that counts)."""
-    isr, elr, replicas = (
-        wanted["isr"],
-        wanted["eligible_leader_replicas"],
-        wanted["replicas"],
-    )
-    candidates = [
-        replica for replica in replicas if replica in (isr or elr) and may_lead(replica)
-    ]
-    if was.leader in candidates and (
-        election != PREFERRED or candidates[0] != replicas[0]
-    ):
-        return was.leader, True
+    was: Partition, wanted: Partition, may_lead: MayLead, election: str
+) -> Elected:
+    """Who leads the partition as it is wanted."""
+    up = [replica for replica in wanted.replicas if may_lead(replica)]
+    have_all = wanted.isr or wanted.eligible_leader_replicas
+    candidates = [replica for replica in up if replica in have_all]
     if candidates:
-        return candidates[0], True
-    if (
-        not isr
-        and not elr
-        and len(was.last_known_elr) == 1
-        and may_lead(was.last_known_elr[0])
-    ):
-        return was.last_known_elr[0], False
-    if election == UNCLEAN:
-        return (
-            next((replica for replica in replicas if may_lead(replica)), NO_LEADER),
-            False,
-        )
-    return NO_LEADER, True
+        first = candidates[0]
+        gives_back = election == PREFERRED and first == wanted.replicas[0]
+        if was.leader in candidates and not gives_back:
+            return Elected(was.leader, is_clean=True)
+        return Elected(first, is_clean=True)
+    if not have_all and len(was.last_known_elr) == 1:
+        [last_leader] = was.last_known_elr
+        if may_lead(last_leader):
+            return Elected(last_leader, is_clean=False)
+    if election == UNCLEAN and up:
+        return Elected(up[0], is_clean=False)
+    return Elected(NO_LEADER, is_clean=True)
+
+
+def led(was: Partition, wanted: Partition, leader: int, is_clean: bool) -> Partition:
+    """The partition with its leader. One that was not in the ISR is its only member;
+    then others stay eligible only if it is clean, since they have no more than it has.
+    """
+    isr = wanted.isr
+    elr = wanted.eligible_leader_replicas
+    if leader not in (was.leader, NO_LEADER, *isr):
+        isr = (leader,)
+        elr = tuple(_without(elr, isr)) if is_clean else ()
+    last_known = wanted.last_known_elr
+    if leader != NO_LEADER:
+        last_known = ()
+    elif was.leader != NO_LEADER:
+        last_known = (was.leader,)
+    return replace(
+        wanted,
+        leader=leader,
+        isr=isr,
+        eligible_leader_replicas=elr,
+        last_known_elr=last_known,
+    )
 
 
 # -- reassignment
@@ -140,9 +145,9 @@ def reassign(was: Partition, target: Brokers) -> dict[str, Brokers]:
     """What a partition that is to move to these replicas has meanwhile: all of both,
     who comes and who goes. A reassignment that is under way gives way to this one.
     """
-    stay = [replica for replica in was.replicas if replica not in was.adding_replicas]
-    adding = [replica for replica in target if replica not in stay]
-    removing = [replica for replica in stay if replica not in target]
+    stay = _without(was.replicas, was.adding_replicas)
+    adding = _without(target, stay)
+    removing = _without(stay, target)
     return {
         "replicas": [*target, *removing],
         "adding_replicas": adding,
@@ -156,33 +161,36 @@ def cancel_reassignment(was: Partition) -> dict[str, Brokers]:
     """
     if not was.is_reassigning:
         raise KafkaError(Error.NO_REASSIGNMENT_IN_PROGRESS)
-    isr = [replica for replica in was.isr if replica not in was.adding_replicas]
+    isr = _without(was.isr, was.adding_replicas)
     if not isr:
         why = (
             "The partition can't be reverted: it would require an unclean leader"
             " election."
         )
         raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
-    replicas = [
-        replica for replica in was.replicas if replica not in was.adding_replicas
-    ]
     return {
         "isr": isr,
-        "replicas": replicas,
+        "replicas": _without(was.replicas, was.adding_replicas),
         "adding_replicas": (),
         "removing_replicas": (),
     }
 
 
-def complete_reassignment(wanted: dict[str, tuple[int, ...]]) -> None:
+def complete_reassignment(wanted: Partition) -> Partition:
     """When all that stay are in sync, the others go."""
-    removing = wanted["removing_replicas"]
-    stay = [replica for replica in wanted["replicas"] if replica not in removing]
-    isr = [replica for replica in wanted["isr"] if replica not in removing]
-    if (removing or wanted["adding_replicas"]) and stay and set(stay) <= set(isr):
-        wanted |= {
-            "replicas": tuple(stay),
-            "isr": tuple(isr),
-            "adding_replicas": (),
-            "removing_replicas": (),
-        }
+    stay = _without(wanted.replicas, wanted.removing_replicas)
+    isr = _without(wanted.isr, wanted.removing_replicas)
+    all_in_sync = bool(stay) and set(stay) <= set(isr)
+    if not wanted.is_reassigning or not all_in_sync:
+        return wanted
+    return replace(
+        wanted,
+        replicas=tuple(stay),
+        isr=tuple(isr),
+        adding_replicas=(),
+        removing_replicas=(),
+    )
+
+
+def _without(replicas: Brokers, gone: Brokers) -> list[int]:
+    return [replica for replica in replicas if replica not in gone]

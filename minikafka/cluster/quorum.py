@@ -1,37 +1,24 @@
 """The metadata quorum: a log that a majority agrees on (KIP-595, KIP-631).
 
 The metadata log is a replica like any other, with leader epochs and followers that
-fetch. What differs is who must have a record before it counts: of a topic's replicas
-those in sync, of the voters a majority; and who leads it is not told by an image, but
-elected (election.py). The active controller appends; the others fetch, and where their
-log parted from the leader's they truncate. A record reaches the image once the high
-watermark has passed it, and not before, on a leader as on a follower, live as in a
-replay.
+fetch. What differs is who must have a record before it is committed: of a topic's
+replicas those in sync, of the voters a majority; and who leads it is not told by an
+image, but elected (election.py). The active controller appends; the others fetch, and
+where their log parted from the leader's they truncate. A record reaches the image once
+the high watermark has passed it, and not before, on a leader as on a follower, live as
+in a replay.
 
 Now and then each node writes a snapshot of the image (snapshots.py); a restart reads
-the newest and replays the rest.
-
-`quorum-state` keeps the epoch and the vote across restarts; both are synced before
-anything depends on them, and the log before this node's own word counts. The high
-watermark is kept too, in Kafka's `replication-offset-checkpoint` beside the log: it
-isn't synced, so a power loss may take it back, but below it the log must be whole
-(recovery.py says how a torn end is told from damage).
+the newest and replays the rest. What else outlives a restart is in quorum_state.py; the
+log is synced before this node says how far it goes.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from minikafka.clock import Now, soonest
-from minikafka.cluster.election import (
-    HIGHEST_EPOCH,
-    LEADER,
-    Ask,
-    Election,
-    Timeouts,
-    Vote,
-)
+from minikafka.cluster.election import LEADER, AskNode, Election, LogEnd, Timeouts
 from minikafka.cluster.metadata import (
     METADATA_TOPIC,
     NO_LEADER,
@@ -39,13 +26,18 @@ from minikafka.cluster.metadata import (
     MetadataRecord,
     Partition,
 )
+from minikafka.cluster.quorum_state import QuorumState
 from minikafka.cluster.replica import Follower, Hears, Replica
-from minikafka.cluster.snapshots import SnapshotId, Snapshots, decode, encode
-from minikafka.storage.checkpoints import HIGH_WATERMARKS, read_offsets, write_offsets
-from minikafka.storage.data_folder import META_PROPERTIES, METADATA_LOG, contents
+from minikafka.cluster.snapshots import (
+    Incoming,
+    SnapshotConfig,
+    SnapshotId,
+    Snapshots,
+    encode,
+)
+from minikafka.storage.data_folder import METADATA_LOG
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
-from minikafka.storage.segment import LOG
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import encode_leader_change
@@ -63,32 +55,43 @@ TOPIC_ID = bytes(15) + b"\1"  # Uuid.METADATA_TOPIC_ID
 READ_SIZE = 1 << 20
 LANE = "metadata"
 FETCH_SNAPSHOT_VERSION = 1
-# the first in which a follower says how much it knows to count (KIP-1166)
+# the first in which a follower says what it knows to be committed (KIP-1166)
 FETCH_VERSION = 18
 FETCH_MAX_WAIT_MS, FETCH_BACKOFF_MS = 500, 20
 MOST_OBSERVERS = 1000  # that a leader remembers: whoever asks for records names itself
 RECORDS_AT_ONCE = 500  # decoded in one turn
 
-_STATE = f"{METADATA_LOG}/quorum-state"
-_HIGH_WATERMARK = f"{METADATA_LOG}/{HIGH_WATERMARKS}"
-_ANOTHER = "Name a new or empty data folder"
-_GOOD_COPY = "Put a good copy back, or remove it"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumConfig:
+    """voters: the ids of all of them; another node follows only."""
+
+    voters: tuple[int, ...]
+    timeouts: Timeouts
+    snapshots: SnapshotConfig
 
 
-class SnapshotConfig(NamedTuple):
-    """When a snapshot is due: after so many bytes of records, or so much time.
-    segment_bytes: of the log.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Who follows the metadata log on this node, as Kafka's RaftClient.Listener.
+
+    committed(first offset, records): called with committed records, in order and
+    without a gap, replay included. replaced(end offset, image, records): another node's
+    snapshot takes the place of all before; the image is what its records say.
+    leader_changed(now): who leads, or in which epoch, is new. image(): all that was
+    handed on, as records.
     """
 
-    record_bytes: int
-    interval_ms: int
-    segment_bytes: int
+    committed: Callable[[int, Sequence[MetadataRecord]], None]
+    replaced: Callable[[int, Image, Sequence[MetadataRecord]], None]
+    leader_changed: Callable[[Now], None]
+    image: Callable[[], list[MetadataRecord]]
 
 
 class Voter(Replica):
-    """The replica of the metadata log. A record counts when a majority of the voters
-    has it on disk, and a leader finds a majority for its own epoch only: what earlier
-    leaders left counts with it (the Raft paper, section 5.4.2).
+    """The replica of the metadata log. A record is committed when a majority of the
+    voters has it on disk, and a leader finds a majority for its own epoch only: what
+    earlier leaders left is committed with it (the Raft paper, section 5.4.2).
     """
 
     def _agreed_offset(self) -> int:
@@ -96,54 +99,59 @@ class Voter(Replica):
             voter: follower.log_end_offset for voter, follower in self.followers.items()
         }
         known[self._node_id] = self.log.recovery_point
-        ends = sorted(
-            (known.get(voter, 0) for voter in self.partition.replicas), reverse=True
-        )
+        ends = [known.get(voter, 0) for voter in self.partition.replicas]
+        ends.sort(reverse=True)
         agreed = ends[len(ends) // 2]
-        return agreed if agreed > self.log.epochs.entries[-1][1] else 0
+        own_epoch = self.log.epochs.entries[-1]
+        return agreed if agreed > own_epoch.start_offset else 0
 
 
-@dataclass(eq=False, repr=False)
 class Quorum:
     """The metadata log and who leads it.
 
-    node_id: this node. voters: all of them, by node id; a node that is none of them
-    follows only. committed(first offset, records): called with committed records, in
-    order and without a gap, replay included. applied_offset: behind the last one that
-    was handed on. ask: sends a request to another node. leader_changed(now): who leads,
-    or in which epoch, is new. image(): all that was handed on, as records.
-    replaced(records): another node's snapshot comes in the place of the log.
+    ask: sends a request to another node. hears: of the log's offsets, as of any
+    replica's. applied_offset: after the last record that was handed on. observers: the
+    nodes that are no voters, and follow this leader.
     """
 
-    _disk: Disk
-    node_id: int
-    _voters: tuple[int, ...]
-    _committed: Callable[[int, Sequence[MetadataRecord]], None]
-    _trace: Trace
-    _hears: Hears
-    _ask: Ask
-    _random: Callable[[], float]
-    _timeouts: Timeouts
-    _leader_changed: Callable[[Now], None]
-    _image: Callable[[], list[MetadataRecord]]
-    _replaced: Callable[[int, Sequence[MetadataRecord]], None]
-    _snapshot_config: SnapshotConfig
-    applied_offset: int = 0
-    cluster_id: str = ""
-    # nodes that are no voters, and follow this leader
-    observers: dict[int, Follower] = field(default_factory=dict)
-    replica: Voter = field(init=False)
-    _tell: Callable[[str], object] = field(init=False)
-    election: Election = field(init=False)
-    _unsaved_bytes: int = 0  # of records behind the newest snapshot
-    _saved_ms: int = 0  # wall clock of the newest snapshot, or of the start
-    # what is there of the leader's snapshot
-    _incoming: tuple[SnapshotId, bytearray] | None = None
-    _fetching: set[int] = field(default_factory=set)  # nodes that have a fetch of ours
-    _fetch_at: int | None = None  # monotonic ms, after one that failed
-    _next_voter: int = 0  # that a node without a leader asks
-    # of what is committed and was not handed on yet
-    _reading: Iterator[None] | None = None
+    election: Election  # from start() on, as are the others
+    replica: Voter
+    snapshots: Snapshots
+    _tell: Callable[[str], object]
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        config: QuorumConfig,
+        listener: Listener,
+        hears: Hears,
+        ask: AskNode,
+        disk: Disk,
+        random: Callable[[], float],
+        trace: Trace,
+    ) -> None:
+        self.node_id = node_id
+        self.cluster_id = ""
+        self.applied_offset = 0
+        self.observers: dict[int, Follower] = {}
+        self._config = config
+        self._voters = config.voters
+        self._listener = listener
+        self._hears = hears
+        self._ask = ask
+        self._disk = disk
+        self._random = random
+        self._trace = trace
+        self._state = QuorumState(disk, config.voters)
+        self._unsaved_bytes = 0  # of records after the newest snapshot
+        self._saved_ms = 0  # wall clock of the newest snapshot, or of the start
+        self._incoming: Incoming | None = None  # the leader's snapshot, on its way
+        self._fetching: set[int] = set()  # nodes that have a fetch of ours
+        self._fetch_at: int | None = None  # monotonic ms: the next fetch
+        self._next_voter = 0  # that a node without a leader asks
+        # hands on what is committed and was not handed on yet, a piece at a time
+        self._reading: Iterator[None] | None = None
 
     @property
     def leader_id(self) -> int:
@@ -164,7 +172,7 @@ class Quorum:
 
     @property
     def high_watermark(self) -> int:
-        """Behind the last committed record."""
+        """After the last committed record."""
         return self.replica.high_watermark
 
     @property
@@ -187,87 +195,60 @@ class Quorum:
         """
         self._tell = tell
         with as_storage_errors(METADATA_LOG):
-            self._check_folder()
+            self._state.check_folder()
             self.snapshots = Snapshots(self._disk)
             self._saved_ms = now.wall_ms
             newest = self.snapshots.newest or SnapshotId(0, 0)
-            committed = self._stored_high_watermark()
-            vote = self._stored_vote()
-            config = LogConfig(segment_bytes=self._snapshot_config.segment_bytes)
-            log = Log(self._disk, METADATA_LOG, config, self._trace, METADATA_TOPIC, 0)
-            for _ in log.recover(
-                READ_SIZE, tell, committed=range(newest.end_offset, committed)
-            ):
-                pass
-            # the snapshot had come, and the log was not replaced yet
-            if log.log_end_offset < newest.end_offset:
-                self._begin_behind(log, newest)
-            committed = max(committed, newest.end_offset)
-            log.flush()
+            high_watermark = self._state.high_watermark()
+            vote = self._state.vote()
+            log = self._recovered_log(newest, high_watermark)
+            epoch = log.epochs.latest
+            committed = max(high_watermark, newest.end_offset)
             partition = Partition(
-                self._voters, self._voters, NO_LEADER, log.epochs.latest, 0
+                replicas=self._voters,
+                isr=self._voters,
+                leader=NO_LEADER,
+                leader_epoch=epoch,
+                partition_epoch=0,
             )
             self.replica = Voter(
                 TOPIC_ID, partition, log, self.node_id, self._hears, committed
             )
-            if log.epochs.latest > vote.epoch:
-                if self._disk.exists(_STATE):
-                    # It is written before any record of its epoch. (A batch's epoch is
-                    # the one thing that its checksum doesn't cover.)
-                    why = f"names epoch {log.epochs.latest}, and this node has come to"
-                    raise unusable(METADATA_LOG, f"{why} {vote.epoch}. {_GOOD_COPY}")
-                vote = Vote(log.epochs.latest)
-            if vote.epoch > HIGHEST_EPOCH:
-                named = _STATE if log.epochs.latest < vote.epoch else METADATA_LOG
-                raise unusable(
-                    named,
-                    f"names epoch {vote.epoch}, which no election leads to."
-                    f" {_GOOD_COPY}",
-                )
+            vote = self._state.checked(vote, epoch)
             self.election = Election(
-                self.node_id,
-                self._voters,
-                lambda: self.cluster_id,
-                self._log_end,
-                self._save,
-                self._follow_election,
-                self._ask,
-                self._random,
-                self._timeouts,
-                self._trace,
+                node_id=self.node_id,
+                voters=self._voters,
+                timeouts=self._config.timeouts,
+                cluster_id=lambda: self.cluster_id,
+                log_end=self._log_end,
+                keep=self._state.keep_vote,
+                changed=self._follow_election,
+                ask=self._ask,
+                random=self._random,
+                trace=self._trace,
             )
             self.election.start(vote, now)
 
-    def _check_folder(self) -> None:
-        """Refuse a folder whose metadata can't be read, or has gone: its logs would
-        look like nobody's.
-        """
-        names = (
-            self._disk.listdir(METADATA_LOG) if self._disk.exists(METADATA_LOG) else []
-        )
-        others = [
-            name
-            for name in contents(self._disk)
-            if name not in (META_PROPERTIES, METADATA_LOG)
-        ]
-        logs = [name for name in names if name.endswith(LOG)]
-        empty = not any(self._disk.open(f"{METADATA_LOG}/{name}").size for name in logs)
-        if others and empty and not Snapshots(self._disk).ids:
-            raise unusable(
-                METADATA_LOG,
-                f"holds no metadata, and beside it is {others[0]}. Put a good copy"
-                " back",
-            )
+    def _recovered_log(self, newest: SnapshotId, high_watermark: int) -> Log:
+        config = LogConfig(segment_bytes=self._config.snapshots.segment_bytes)
+        log = Log(self._disk, METADATA_LOG, config, self._trace, METADATA_TOPIC, 0)
+        committed = range(newest.end_offset, high_watermark)
+        for _ in log.recover(READ_SIZE, self._tell, committed=committed):
+            pass
+        # the snapshot had come, and the log was not replaced yet
+        if log.log_end_offset < newest.end_offset:
+            self._begin_after(log, newest)
+        log.flush()
+        return log
 
     def append(self, records: Sequence[MetadataRecord], now: Now) -> int:
-        """Append records as one atomic batch; returns the offset that the high
-        watermark must reach for it to count. Only while this node leads.
+        """Append records as one atomic batch; it is committed when the high watermark
+        has reached the offset that is returned. Only while this node leads.
         """
         assert records, "an empty batch says nothing"
         assert self.is_leader, "only the active controller appends"
-        return self._append(
-            encode_batch([record.encoded(now.wall_ms) for record in records]), now
-        )
+        encoded = [record.encoded(now.wall_ms) for record in records]
+        return self._append(encode_batch(encoded), now)
 
     def tick(self, now: Now) -> None:
         """Elections, and the next fetch."""
@@ -287,15 +268,16 @@ class Quorum:
         newest = self.snapshots.newest
         try:
             if newest is not None:
-                self._committed(newest.end_offset, self.snapshots.read(newest))
+                records = self.snapshots.read(newest)
+                self._listener.committed(newest.end_offset, records)
                 self.applied_offset = newest.end_offset
             while not self.hand_on():
                 pass
         except (DecodeError, LookupError, AssertionError) as error:
-            behind = self.applied_offset - 1
+            last_offset = self.applied_offset - 1
             why = (
                 "holds metadata that minikafka does not understand, behind offset"
-                f" {behind} ({error!r}). {_ANOTHER}"
+                f" {last_offset} ({error!r}). Name a new or empty data folder"
             )
             raise unusable(METADATA_LOG, why) from error
 
@@ -314,17 +296,13 @@ class Quorum:
         if next(self._reading, True) is None:
             return False
         self._reading = None
-        with as_storage_errors(_HIGH_WATERMARK):
-            write_offsets(
-                self._disk,
-                _HIGH_WATERMARK,
-                {(METADATA_TOPIC, 0): self.high_watermark},
-                sync=False,
-            )
+        self._state.keep_high_watermark(self.high_watermark)
         return True
 
     def _read_on(self) -> Iterator[None]:
-        """Yields after so many records."""
+        """Yields after RECORDS_AT_ONCE records, and where they fill no batch hands
+        nothing on yet.
+        """
         decoded = 0
         while self.applied_offset < self.high_watermark:
             for header, batch in self._batches(self.applied_offset):
@@ -335,7 +313,7 @@ class Quorum:
                     if decoded % RECORDS_AT_ONCE == 0:
                         yield
                 if records:
-                    self._committed(header.base_offset, records)
+                    self._listener.committed(header.base_offset, records)
                 self.applied_offset = header.next_offset
                 self._unsaved_bytes += header.size_bytes
 
@@ -367,31 +345,33 @@ class Quorum:
             observer = self.observers.setdefault(node, Follower(now.monotonic_ms))
             observer.fetched(offset, self.end_offset, -1, now.monotonic_ms)
             if len(self.observers) > MOST_OBSERVERS:
-                silent = min(
-                    self.observers, key=lambda each: self.observers[each].fetched_ms
-                )
-                del self.observers[silent]
+                self._forget_an_observer()
+
+    def _forget_an_observer(self) -> None:
+        def fetched_ms(node: int) -> int:
+            return self.observers[node].fetched_ms
+
+        longest_silent = min(self.observers, key=fetched_ms)
+        del self.observers[longest_silent]
 
     # -- snapshots
 
     def _save_snapshot(self, now: Now) -> None:
         """If one is due. What the log has before the older of the two newest may go."""
-        config = self._snapshot_config
-        overdue = 0 < config.interval_ms <= now.wall_ms - self._saved_ms
-        if not self._unsaved_bytes or (
-            self._unsaved_bytes < config.record_bytes and not overdue
-        ):
+        age_ms = now.wall_ms - self._saved_ms
+        if not self._config.snapshots.is_due(self._unsaved_bytes, age_ms):
             return
         log = self.replica.log
         epoch = log.epochs.epoch_at(self.applied_offset - 1)
         snapshot = SnapshotId(self.applied_offset, epoch)
-        self.snapshots.keep(snapshot, encode(epoch, self._image(), now.wall_ms))
+        records = self._listener.image()
+        self.snapshots.keep(snapshot, encode(epoch, records, now.wall_ms))
         self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
         if len(self.snapshots.ids) > 1:
             log.delete_records(self.snapshots.ids[0].end_offset, None)
 
     @staticmethod
-    def _begin_behind(log: Log, snapshot: SnapshotId) -> None:
+    def _begin_after(log: Log, snapshot: SnapshotId) -> None:
         log.truncate_fully_and_start_at(snapshot.end_offset)
         log.epochs.assign(snapshot.epoch, snapshot.end_offset)
 
@@ -399,71 +379,56 @@ class Quorum:
         """The next piece of the leader's snapshot; the last one takes the place of this
         node's log.
         """
-        assert self._incoming is not None
-        snapshot, data = self._incoming
+        incoming = self._incoming
+        assert incoming is not None
         epoch = self.epoch
+
+        def piece_came(reply: Message | None, now: Now) -> None:
+            self._fetching.discard(node)
+            self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
+            answer = None
+            if reply is not None and reply.topics:
+                answer = reply.topics[0].partitions[0]
+            is_outdated = self.epoch != epoch or self.is_leader
+            if is_outdated or answer is None or answer.error_code:
+                self._incoming = None
+                return
+            self.election.fetched(now)
+            incoming.data.extend(answer.unaligned_records)
+            if len(incoming.data) >= answer.size:
+                self._incoming = self._reading = None
+                self._install_snapshot(incoming, now)
+            self._fetch_at = now.monotonic_ms
+
+        self._fetching.add(node)
         partition = {
             "partition": 0,
             "current_leader_epoch": epoch,
-            "position": len(data),
-            "snapshot_id": snapshot._asdict(),
+            "position": len(incoming.data),
+            "snapshot_id": incoming.snapshot._asdict(),
         }
         body = {
             "cluster_id": self.cluster_id,
             "replica_id": self.node_id,
             "max_bytes": READ_SIZE,
+            "topics": [{"name": METADATA_TOPIC, "partitions": [partition]}],
         }
+        self._ask(node, LANE, "FetchSnapshot", FETCH_SNAPSHOT_VERSION, body, piece_came)
 
-        def piece_came(reply: Message | None, now: Now) -> None:
-            self._fetching.discard(node)
-            self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
-            answer = (
-                reply.topics[0].partitions[0]
-                if reply is not None and reply.topics
-                else None
-            )
-            if (
-                self.epoch != epoch
-                or self.is_leader
-                or answer is None
-                or answer.error_code
-            ):
-                self._incoming = None
-                return
-            self.election.fetched(now)
-            data.extend(answer.unaligned_records)
-            if len(data) >= answer.size:
-                self._incoming = self._reading = None
-                self._take_snapshot(snapshot, bytes(data), now)
-            self._fetch_at = now.monotonic_ms
-
-        self._fetching.add(node)
-        topics = [{"name": METADATA_TOPIC, "partitions": [partition]}]
-        self._ask(
-            node,
-            LANE,
-            "FetchSnapshot",
-            FETCH_SNAPSHOT_VERSION,
-            {**body, "topics": topics},
-            piece_came,
-        )
-
-    def _take_snapshot(self, snapshot: SnapshotId, data: bytes, now: Now) -> None:
-        """Another node's snapshot, if it is one, comes in the place of this node's
-        log.
-        """
+    def _install_snapshot(self, incoming: Incoming, now: Now) -> None:
+        """The leader's snapshot, if it is one, takes the place of this node's log."""
+        snapshot = incoming.snapshot
         try:
-            records = decode(data)
-            Image.of(records)
+            records = incoming.records()
+            image = Image.of(records, snapshot.end_offset)
         except (KafkaError, LookupError, ValueError, AssertionError) as error:
-            raise DecodeError(
-                f"{snapshot.path} of the leader is no snapshot ({error!r})"
-            ) from error
-        self.snapshots.keep(snapshot, data)
-        self._begin_behind(self.replica.log, snapshot)
+            why = f"{snapshot.path} of the leader is no snapshot ({error!r})"
+            raise DecodeError(why) from error
+        self.snapshots.keep(snapshot, bytes(incoming.data))
+        self._begin_after(self.replica.log, snapshot)
         self.replica.high_watermark = self.applied_offset = snapshot.end_offset
         self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
-        self._replaced(snapshot.end_offset, records)
+        self._listener.replaced(snapshot.end_offset, image, records)
 
     # -- as follower
 
@@ -474,10 +439,7 @@ class Quorum:
         self._fetch_at = None
         node = self.leader_id
         if node == NO_LEADER and self.node_id not in self._voters:
-            free = [voter for voter in self._voters if voter not in self._fetching] or [
-                NO_LEADER
-            ]
-            node = free[self._next_voter % len(free)]
+            node = self._any_voter()
         if node in (NO_LEADER, self.node_id) or node in self._fetching:
             return
         if self._incoming is not None:
@@ -490,13 +452,18 @@ class Quorum:
             self._fetching.discard(node)
             if self.epoch == epoch and not self.is_leader:
                 self._take(reply, now)
-            self._fetch_at = (
-                now.monotonic_ms if self._fetch_at is None else self._fetch_at
-            )
+            if self._fetch_at is None:
+                self._fetch_at = now.monotonic_ms
 
-        self._ask(node, LANE, "Fetch", FETCH_VERSION, self._asked(epoch), fetched)
+        self._ask(node, LANE, "Fetch", FETCH_VERSION, self._wanted(epoch), fetched)
 
-    def _asked(self, epoch: int) -> Mapping[str, object]:
+    def _any_voter(self) -> int:
+        """The next one that has no fetch of ours; NO_LEADER if all have."""
+        free = [voter for voter in self._voters if voter not in self._fetching]
+        return free[self._next_voter % len(free)] if free else NO_LEADER
+
+    def _wanted(self, epoch: int) -> Mapping[str, Any]:
+        """The body of a Fetch from the end of this node's log on."""
         last_epoch, end_offset = self._log_end()
         partition = {
             "partition": 0,
@@ -533,43 +500,30 @@ class Quorum:
         # a node without a leader has found one
         self.election.learn(leader.leader_epoch, leader.leader_id, now)
         self.election.fetched(now)
-        if answer.snapshot_id.end_offset >= 0:
-            self._incoming = (
-                SnapshotId(answer.snapshot_id.end_offset, answer.snapshot_id.epoch),
-                bytearray(),
-            )
+        newest = answer.snapshot_id
+        if newest.end_offset >= 0:
+            self._incoming = Incoming(SnapshotId(newest.end_offset, newest.epoch))
             return
         try:
             self.replica.take(answer, now)
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
-            why = f"{error.message}. It is asked for again"
+            what = f"damaged metadata came for offset {self.end_offset}"
             self._tell(
-                f"{METADATA_LOG}: damaged metadata came for offset {self.end_offset}:"
-                f" {why}"
+                f"{METADATA_LOG}: {what}: {error.message}. It is asked for again"
             )
             self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
         self.replica.log.flush()
 
     # -- the election's side
 
-    def _log_end(self) -> tuple[int, int]:
-        return self.replica.log.epochs.latest, self.end_offset
-
-    def _save(self, vote: Vote) -> None:
-        state = {
-            "leaderId": vote.leader,
-            "leaderEpoch": vote.epoch,
-            "votedId": vote.voted,
-            "votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA",
-            "data_version": 1,
-        }
-        with as_storage_errors(_STATE):
-            self._disk.write_atomic(_STATE, json.dumps(state).encode())
+    def _log_end(self) -> LogEnd:
+        return LogEnd(self.replica.log.epochs.latest, self.end_offset)
 
     def _follow_election(self, now: Now) -> None:
-        partition, vote = self.replica.partition, self.election.vote
+        partition = self.replica.partition
+        vote = self.election.vote
         self.observers.clear()
         # another leader's snapshot of that name may be other bytes
         self._incoming = None
@@ -577,34 +531,10 @@ class Quorum:
             replace(partition, leader=vote.leader, leader_epoch=vote.epoch)
         )
         if self.is_leader:
-            self._append(
-                encode_leader_change(self.node_id, list(self._voters), now.wall_ms), now
-            )
+            voters = list(self._voters)
+            self._append(encode_leader_change(self.node_id, voters, now.wall_ms), now)
         self._fetch_at = None if self.is_leader else now.monotonic_ms
-        self._leader_changed(now)
-
-    # -- on disk
-
-    def _stored_vote(self) -> Vote:
-        if not self._disk.exists(_STATE):
-            return Vote()
-        try:
-            state = json.loads(self._disk.read(_STATE))
-            epoch, leader = int(state["leaderEpoch"]), int(state["leaderId"])
-            voted = int(state.get("votedId", NO_LEADER))
-            if epoch < 0:
-                raise ValueError("an epoch that can't be")
-        except (ValueError, KeyError, TypeError, OverflowError, AttributeError):
-            raise unusable(
-                _STATE, f"is not what was written there. {_GOOD_COPY}"
-            ) from None
-        return Vote(epoch, voted, leader if leader in self._voters else NO_LEADER)
-
-    def _stored_high_watermark(self) -> int:
-        try:
-            return read_offsets(self._disk, _HIGH_WATERMARK).get((METADATA_TOPIC, 0), 0)
-        except ValueError:  # torn when the power went
-            return 0
+        self._listener.leader_changed(now)
 
     def _batches(self, offset: int) -> list[tuple[BatchHeader, memoryview]]:
         """Committed batches from an offset on, with their headers."""

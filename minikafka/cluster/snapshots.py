@@ -11,6 +11,7 @@ older of the two newest ends; a node that needs what was before fetches the newe
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minikafka.cluster.metadata import MetadataRecord
@@ -27,9 +28,27 @@ from minikafka.wire.messages import encode_data
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.records import batches, check_crc, decode_batch, encode_batch
 
-NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+SNAPSHOT_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 RECORDS_PER_BATCH = 500
 KEPT = 2
+
+
+class SnapshotConfig(NamedTuple):
+    """When a snapshot is due: after so many bytes of records, or so much time.
+    segment_bytes: of the log.
+    """
+
+    record_bytes: int
+    interval_ms: int
+    segment_bytes: int
+
+    def is_due(self, unsaved_bytes: int, age_ms: int) -> bool:
+        """unsaved_bytes: of the records that no snapshot has. age_ms: of the newest
+        one. Without such records none is due.
+        """
+        if not unsaved_bytes:
+            return False
+        return unsaved_bytes >= self.record_bytes or 0 < self.interval_ms <= age_ms
 
 
 class SnapshotId(NamedTuple):
@@ -46,6 +65,18 @@ class SnapshotId(NamedTuple):
         return f"{METADATA_LOG}/{self.end_offset:020d}-{self.epoch:010d}.checkpoint"
 
 
+@dataclass(slots=True)
+class Incoming:
+    """Another node's snapshot, as far as it has come."""
+
+    snapshot: SnapshotId
+    data: bytearray = field(default_factory=bytearray)
+
+    def records(self) -> list[MetadataRecord]:
+        """Once all of it has come. It raises what decode() raises."""
+        return decode(bytes(self.data))
+
+
 class Snapshots:
     """Those on one node's disk, oldest first. Errors of the disk come out as
     KAFKA_STORAGE_ERROR.
@@ -54,10 +85,9 @@ class Snapshots:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         names = disk.listdir(METADATA_LOG) if disk.exists(METADATA_LOG) else []
-        found = (NAME.fullmatch(name) for name in names)
-        self.ids = sorted(
-            SnapshotId(int(each[1]), int(each[2])) for each in found if each
-        )
+        found = [SNAPSHOT_NAME.fullmatch(name) for name in names]
+        self.ids = [SnapshotId(int(each[1]), int(each[2])) for each in found if each]
+        self.ids.sort()
 
     @property
     def newest(self) -> SnapshotId | None:
@@ -93,24 +123,18 @@ class Snapshots:
         try:
             return decode(data)
         except (DecodeError, KafkaError, ValueError) as error:
-            raise unusable(
-                snapshot.path, f"is no whole snapshot ({error}). Put a good copy back"
-            ) from error
+            why = f"is no whole snapshot ({error}). Put a good copy back"
+            raise unusable(snapshot.path, why) from error
 
 
 def encode(epoch: int, records: Sequence[MetadataRecord], now_ms: int) -> bytes:
     """A whole snapshot. now_ms: of the last record, for whoever looks at the file."""
-    header = encode_data(
-        "SnapshotHeaderRecord",
-        0,
-        {"version": 0, "last_contained_log_timestamp": now_ms},
-    )
+    fields = {"version": 0, "last_contained_log_timestamp": now_ms}
+    header = encode_data("SnapshotHeaderRecord", 0, fields)
     parts = [encode_control_batch(SNAPSHOT_HEADER, header, now_ms, leader_epoch=epoch)]
     for first in range(0, len(records), RECORDS_PER_BATCH):
-        some = [
-            record.encoded(now_ms)
-            for record in records[first : first + RECORDS_PER_BATCH]
-        ]
+        batch = records[first : first + RECORDS_PER_BATCH]
+        some = [record.encoded(now_ms) for record in batch]
         parts.append(encode_batch(some, base_offset=1 + first, leader_epoch=epoch))
     footer = encode_data("SnapshotFooterRecord", 0, {"version": 0})
     end = 1 + len(records)

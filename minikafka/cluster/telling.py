@@ -13,11 +13,17 @@ from minikafka.cluster.metadata import (
     MetadataRecord,
     Partition,
 )
-from minikafka.storage.log import Appended
+from minikafka.storage.log import Appended, Log
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.internal_records import decode_end_transaction
 from minikafka.wire.primitives import Buffer
-from minikafka.wire.records import batches, decode_batch, raw_records, read_header
+from minikafka.wire.records import (
+    BatchHeader,
+    batches,
+    decode_batch,
+    raw_records,
+    read_header,
+)
 
 if TYPE_CHECKING:
     from minikafka.cluster.replica import Replica
@@ -37,81 +43,78 @@ def is_followed(replica: "Replica") -> bool:
 
 def opened(replica: "Replica", partition: Partition) -> None:
     """The log is open: what it holds, and what the image says of it."""
-    if is_followed(replica):
-        log = replica.log
-        told = {
-            "replicas": list(partition.replicas),
-            "isr": list(partition.isr),
-            "leader": partition.leader,
-        }
-        told |= {
-            "leader_epoch": partition.leader_epoch,
-            "high_watermark": replica.high_watermark,
-        }
-        log.tell(
-            "ReplicaOpened",
-            log_start_offset=log.log_start_offset,
-            log_end_offset=log.log_end_offset,
-            **told,
-        )
+    if not is_followed(replica):
+        return
+    log = replica.log
+    log.tell(
+        "ReplicaOpened",
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        replicas=list(partition.replicas),
+        isr=list(partition.isr),
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        high_watermark=replica.high_watermark,
+    )
 
 
 def image_followed(replica: "Replica", was: Partition) -> None:
     """Another leads, or it leads in another epoch; as leader: another ISR."""
+    log = replica.log
     now = replica.partition
-    if replica.log.topic == METADATA_TOPIC or not is_followed(replica):
+    if log.topic == METADATA_TOPIC or not is_followed(replica):
         return
-    if (now.leader_epoch, now.leader) != (was.leader_epoch, was.leader):
-        who: dict[str, Any] = (
-            {"isr": list(now.isr)} if replica.is_leader else {"leader": now.leader}
-        )
-        kind = "LeaderElected" if replica.is_leader else "LeaderFollowed"
-        replica.log.tell(kind, leader_epoch=now.leader_epoch, **who)
+    epoch = now.leader_epoch
+    if (epoch, now.leader) != (was.leader_epoch, was.leader):
+        if replica.is_leader:
+            log.tell("LeaderElected", leader_epoch=epoch, isr=list(now.isr))
+        else:
+            log.tell("LeaderFollowed", leader_epoch=epoch, leader=now.leader)
     elif replica.is_leader and set(now.isr) != set(was.isr):
         kind = "IsrShrunk" if len(now.isr) < len(was.isr) else "IsrExpanded"
-        replica.log.tell(kind, was=list(was.isr), isr=list(now.isr))
+        log.tell(kind, was=list(was.isr), isr=list(now.isr))
 
 
 def appended(replica: "Replica", kind: str, what: Appended, copied: Buffer) -> None:
     """Records are in the log: its leader's (RecordsAppended) or a follower's
     (RecordsReplicated).
     """
-    log, header = replica.log, read_header(copied)
-    offsets: dict[str, Any] = {
+    log = replica.log
+    header = read_header(copied)
+    told: dict[str, Any] = {
         "base_offset": what.base_offset,
         "last_offset": what.last_offset,
     }
-    producer: dict[str, Any] = {
+    if log.topic == METADATA_TOPIC:
+        if is_followed(replica):
+            told["epochs"] = epochs_of(copied)
+            told["records"] = metadata_records(copied)
+            log.trace.emit(OF_METADATA[kind], **told)
+    elif log.topic not in INTERNAL_TOPICS:
+        told["size_bytes"] = what.size_bytes
+        told |= shown(copied)
+        if header.transactional:
+            told |= _producer(header)
+        if is_followed(replica):
+            told["epochs"] = epochs_of(copied)
+        log.tell(kind, **told)
+    if header.control and kind == "RecordsAppended":
+        _marker_written(log, header, copied)
+
+
+def _producer(header: BatchHeader) -> dict[str, Any]:
+    return {
         "producer_id": header.producer_id,
         "producer_epoch": header.producer_epoch,
     }
-    epochs: dict[str, Any] = (
-        {"epochs": epochs_of(copied)} if is_followed(replica) else {}
-    )
-    if log.topic == METADATA_TOPIC and epochs:
-        log.trace.emit(
-            OF_METADATA[kind], **offsets, **epochs, records=metadata_records(copied)
-        )
-    elif log.topic not in (*INTERNAL_TOPICS, METADATA_TOPIC):
-        whose = producer if header.transactional else {}
-        log.tell(
-            kind,
-            **offsets,
-            size_bytes=what.size_bytes,
-            **shown(copied),
-            **whose,
-            **epochs,
-        )
-    marker = (
-        decode_end_transaction(copied)
-        if header.control and kind == "RecordsAppended"
-        else None
-    )
+
+
+def _marker_written(log: Log, header: BatchHeader, copied: Buffer) -> None:
+    marker = decode_end_transaction(copied)
     if marker is not None:
         outcome = "committed" if marker.committed else "aborted"
-        log.tell(
-            "MarkerWritten", **producer, offset=header.base_offset, outcome=outcome
-        )
+        offset = header.base_offset
+        log.tell("MarkerWritten", **_producer(header), offset=offset, outcome=outcome)
 
 
 def follower_fetched(replica: "Replica", follower: int, offset: int) -> None:
@@ -121,20 +124,20 @@ def follower_fetched(replica: "Replica", follower: int, offset: int) -> None:
 
 
 def high_watermark_advanced(replica: "Replica", was: int, was_stable: int) -> None:
-    """More counts now. Of the last stable offset there is nothing to say while it goes
-    with the high watermark.
+    """More is committed now. Of the last stable offset there is nothing to say while it
+    goes with the high watermark.
     """
+    log = replica.log
+    now = replica.high_watermark
+    if log.topic == METADATA_TOPIC:
+        if is_followed(replica):
+            log.trace.emit("MetadataCommitted", high_watermark=now)
+        return
     stable = replica.last_stable_offset
-    if replica.log.topic != METADATA_TOPIC:
-        replica.log.tell("HighWatermarkAdvanced", high_watermark=replica.high_watermark)
-        if stable > was_stable and (
-            was_stable < was or stable < replica.high_watermark
-        ):
-            replica.log.tell("LastStableOffsetAdvanced", last_stable_offset=stable)
-    elif is_followed(replica):
-        replica.log.trace.emit(
-            "MetadataCommitted", high_watermark=replica.high_watermark
-        )
+    log.tell("HighWatermarkAdvanced", high_watermark=now)
+    goes_alone = was_stable < was or stable < now
+    if stable > was_stable and goes_alone:
+        log.tell("LastStableOffsetAdvanced", last_stable_offset=stable)
 
 
 def epochs_of(copied: Buffer) -> list[list[int]]:
@@ -164,11 +167,9 @@ def _plain(value: Any) -> Any:
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_plain(each) for each in value]
-    return (
-        bytes(value).hex()
-        if isinstance(value, (bytes, bytearray, memoryview))
-        else value
-    )
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).hex()
+    return value
 
 
 def shown(copied: Buffer) -> dict[str, Any]:
@@ -178,9 +179,8 @@ def shown(copied: Buffer) -> dict[str, Any]:
     records: list[list[Any]] = []
     try:
         for record in islice(raw_records(copied), TRACED_RECORDS):
-            records.append(
-                [record.offset, text(record.key), text(record.value), record.timestamp]
-            )
+            key, value = text(record.key), text(record.value)
+            records.append([record.offset, key, value, record.timestamp])
     except KafkaError as error:
         return {"records": records, "unreadable": error.message}
     return {"records": records}
@@ -188,4 +188,6 @@ def shown(copied: Buffer) -> dict[str, Any]:
 
 def text(value: Buffer | None) -> str | None:
     """Keys and values as pictures show them: at most 40 characters."""
-    return None if value is None else bytes(value[:160]).decode("utf-8", "replace")[:40]
+    if value is None:
+        return None
+    return bytes(value[:160]).decode("utf-8", "replace")[:40]

@@ -32,22 +32,16 @@ def check_batch(
         raise KafkaError(Error.INVALID_RECORD, why)
     check_size(log, batch)
     if not crc_matches(records, batch):
-        raise KafkaError(
-            Error.CORRUPT_MESSAGE,
-            "Record is corrupt: the stored CRC does not match the batch",
-        )
-    if (
-        batch.last_offset_delta < 0
-        or batch.records_count != batch.last_offset_delta + 1
-    ):
-        why = f"Inconsistent batch offset range: {batch.records_count} records,"
-        raise KafkaError(
-            Error.INVALID_RECORD, f"{why} last offset delta {batch.last_offset_delta}"
-        )
+        why = "Record is corrupt: the stored CRC does not match the batch"
+        raise KafkaError(Error.CORRUPT_MESSAGE, why)
+    count, delta = batch.records_count, batch.last_offset_delta
+    if delta < 0 or count != delta + 1:
+        what = f"{count} records, last offset delta {delta}"
+        why = f"Inconsistent batch offset range: {what}"
+        raise KafkaError(Error.INVALID_RECORD, why)
     if batch.control:
-        raise KafkaError(
-            Error.INVALID_RECORD, "Clients are not allowed to write control records"
-        )
+        why = "Clients are not allowed to write control records"
+        raise KafkaError(Error.INVALID_RECORD, why)
     if batch.producer_id >= 0 and batch.base_sequence < 0:
         why = (
             f"Invalid sequence number {batch.base_sequence} in record batch with"
@@ -62,11 +56,8 @@ def check_batch(
         )
         raise KafkaError(Error.INVALID_TIMESTAMP, why)
     earliest, latest = time_bounds(log, now)
-    if (
-        config.compacts
-        or batch.base_timestamp < earliest
-        or batch.max_timestamp > latest
-    ):
+    is_timely = batch.base_timestamp >= earliest and batch.max_timestamp <= latest
+    if config.compacts or not is_timely:
         check_records(log, batch, records, now, allowance)
 
 
@@ -111,10 +102,8 @@ def check_records(
     try:
         for index, record in enumerate(raw_records(records, allowance)):
             if record.offset != index:
-                raise KafkaError(
-                    Error.INVALID_RECORD,
-                    f"Record {index} of the batch has offset {record.offset}",
-                )
+                why = f"Record {index} of the batch has offset {record.offset}"
+                raise KafkaError(Error.INVALID_RECORD, why)
             if record.key is None and log.config.compacts:
                 why = (
                     "Compacted topic cannot accept message without key in topic"
@@ -141,19 +130,16 @@ def check_records(
         why = "One or more records have been rejected due to invalid timestamp"
         raise RefusedRecords(Error.INVALID_TIMESTAMP, why, blamed)
     if count:
-        shown = ", ".join(
+        shown = [
             f"RecordError(batchIndex={at}, message='{why}')"
             for at, why in list(blamed.items())[:3]
-        )
+        ]
         why = (
             f"One or more records have been rejected due to {count} record errors in"
-            " total, and only showing "
+            " total, and only showing the first three errors at most:"
+            f" [{', '.join(shown)}]"
         )
-        raise RefusedRecords(
-            Error.INVALID_RECORD,
-            f"{why}the first three errors at most: [{shown}]",
-            blamed,
-        )
+        raise RefusedRecords(Error.INVALID_RECORD, why, blamed)
 
 
 class RefusedRecords(KafkaError):

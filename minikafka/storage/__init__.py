@@ -2,7 +2,8 @@
 read our files and we read its own.
 
 Begin with log.py. A log is made of segments (segment.py), each with its indexes
-(index.py). A log also keeps what it knows of its producers (producer_state.py) and of
+(index.py) and in files whose names say where it begins (file_names.py); when the newest
+one is full it is rolled (rolling.py). A log also keeps what it knows of its producers (producer_state.py) and of
 its leaders (epochs.py). Old segments are deleted (retention.py); the segments of a
 compacted topic are written anew (compaction.py), when they are worth it (cleaner.py). A
 log that is there at a start is checked and repaired (recovery.py). A data folder holds

@@ -50,16 +50,16 @@ def write_offsets(
     disk: Disk, path: str, offsets: Mapping[tuple[str, int], int], sync: bool = True
 ) -> None:
     """One offset a partition, (topic, partition) -> offset."""
-    lines = (
+    lines = [
         f"{topic} {partition} {offset}"
         for (topic, partition), offset in sorted(offsets.items())
-    )
+    ]
     write_lines(disk, path, lines, sync)
 
 
 def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
-    """(topic, partition) -> offset; nothing if the file is absent. Errors: ValueError,
-    as read_lines.
+    """(topic, partition) -> offset; nothing if the file is absent. Errors: ValueError
+    if it isn't a whole checkpoint.
     """
     offsets = {
         (topic, int(partition)): int(offset)
@@ -72,9 +72,8 @@ def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
 
 def write_clean_shutdown(disk: Disk, broker_epoch: int = -1) -> None:
     """Say that the stop was clean. It is written last, when all logs are closed."""
-    disk.write_atomic(
-        CLEAN_SHUTDOWN, json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()
-    )
+    state = {"version": 0, "brokerEpoch": broker_epoch}
+    disk.write_atomic(CLEAN_SHUTDOWN, json.dumps(state).encode())
 
 
 def clean_shutdown_epoch(disk: Disk) -> int | None:
@@ -84,7 +83,8 @@ def clean_shutdown_epoch(disk: Disk) -> int | None:
     if not disk.exists(CLEAN_SHUTDOWN):
         return None
     try:
-        return int(json.loads(disk.read(CLEAN_SHUTDOWN))["brokerEpoch"])
+        state = json.loads(disk.read(CLEAN_SHUTDOWN))
+        return int(state["brokerEpoch"])
     except (ValueError, KeyError, TypeError):
         return -1
 
@@ -109,16 +109,13 @@ def write_partition_metadata(disk: Disk, directory: str, topic_id: bytes) -> Non
 
 def read_partition_metadata(disk: Disk, directory: str) -> bytes | None:
     """The topic's id, 16 bytes; None if the file isn't there, or not whole."""
+    fields = {}
     try:
-        pairs = (
-            line.partition(":")
-            for line in (
-                disk.read(f"{directory}/{PARTITION_METADATA}").decode().splitlines()
-            )
-        )
-        return uuid_bytes(
-            {name.strip(): value.strip() for name, _, value in pairs}["topic_id"]
-        )
+        text = disk.read(f"{directory}/{PARTITION_METADATA}").decode()
+        for line in text.splitlines():
+            name, _, value = line.partition(":")
+            fields[name.strip()] = value.strip()
+        return uuid_bytes(fields["topic_id"])
     except (FileNotFoundError, ValueError, KeyError):
         return None
 

@@ -52,9 +52,8 @@ def look_at(log: "Log", offset: int, max_bytes: int) -> Looked:
     """Look at about max_bytes of one segment, from the batch on that holds this offset,
     or the next one.
     """
-    for segment, end in with_ends(
-        log.segments[log.segment_of(offset) :], log.log_end_offset
-    ):
+    later = log.segments[log.segment_of(offset) :]
+    for segment, end in with_ends(later, log.log_end_offset):
         try:
             found = segment.read(offset, max_bytes, MAX_OFFSET, True)
         except KafkaError as error:
@@ -75,11 +74,8 @@ def _look(log: "Log", data: memoryview, offset: int, end: int) -> Looked:
             first = header.base_offset
             # one of the two is wrong
             if first < offset and (at or header.last_offset < offset):
-                return Looked(
-                    before,
-                    at,
-                    Damage(before, f"behind it comes a batch of offset {first}"),
-                )
+                why = f"behind it comes a batch of offset {first}"
+                return Looked(before, at, Damage(before, why))
             before = offset
             if gapless and first > offset:
                 raise CorruptRecord(f"a batch of offset {first} comes next")
@@ -100,26 +96,31 @@ def epochs_fit(log: "Log") -> bool:
     """Whether the list of leader epochs says of the batches around each of its
     beginnings what they say themselves.
     """
-    offsets = [
-        offset for _, start in log.epochs.entries for offset in (start - 1, start)
-    ]
+    offsets = []
+    for entry in log.epochs.entries:
+        offsets += [entry.start_offset - 1, entry.start_offset]
     try:
-        found = (_batch_at(log, offset) for offset in offsets or [log.log_start_offset])
-        return all(
-            log.epochs.epoch_at(each.last_offset) == each.partition_leader_epoch
-            for each in found
-            if each
-        )
+        for offset in offsets or [log.log_start_offset]:
+            batch = _batch_at(log, offset)
+            if batch is None:
+                continue
+            listed = log.epochs.epoch_at(batch.last_offset)
+            if listed != batch.partition_leader_epoch:
+                return False
     except KafkaError:  # the log is damaged, and says nothing of the list
         return True
+    return True
 
 
 def _batch_at(log: "Log", offset: int) -> BatchHeader | None:
     begins = max(log.segments[0].base_offset, log.log_start_offset)
     if not begins <= offset < log.log_end_offset:
         return None
-    found = log.segments[log.segment_of(offset)].locate(offset)
-    return found and found[1]
+    located = log.segments[log.segment_of(offset)].locate(offset)
+    if located is None:
+        return None
+    _, header = located
+    return header
 
 
 def epochs_anew(log: "Log") -> None:

@@ -36,15 +36,15 @@ class Dirt(NamedTuple):
 
     @property
     def worth_a_pass(self) -> bool:
-        return self.dirty_bytes > 0 and (
-            self.overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio
-        )
+        if not self.dirty_bytes:
+            return False
+        return self.overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio
 
 
 def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
     """How dirty a log is below up_to_offset, its last stable offset.
 
-    Whole segments count, and not the active one. A pass has to stop before the first
+    It is told in whole segments, without the active one. A pass has to stop before the first
     segment that holds a record younger than min.compaction.lag.ms.
     """
     config = log.config
@@ -67,11 +67,11 @@ def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
         if segment.first_timestamp > 0:
             oldest_ms = min(oldest_ms, segment.first_timestamp)
     return Dirt(
-        log,
-        end,
-        clean_bytes,
-        dirty_bytes,
-        oldest_ms < now_ms - config.max_compaction_lag_ms,
+        log=log,
+        end_offset=end,
+        clean_bytes=clean_bytes,
+        dirty_bytes=dirty_bytes,
+        overdue=oldest_ms < now_ms - config.max_compaction_lag_ms,
     )
 
 
@@ -102,18 +102,16 @@ class Cleaner:
         assert not self.busy, "one log at a time"
         found = []
         for log, up_to_offset in logs:
-            if (
-                log.config.compacts
-                and log.active.base_offset > log.first_dirty_offset
-                and log not in self._uncleanable
-            ):
+            is_dirty = log.active.base_offset > log.first_dirty_offset
+            if log.config.compacts and is_dirty and log not in self._uncleanable:
                 with self._failures_of(log), as_storage_errors(log.directory):
                     found.append(find_dirt(log, up_to_offset, now_ms))
         worthy = [dirt for dirt in found if dirt.worth_a_pass]
         if worthy:
-            self.log, end_offset = max(worthy, key=lambda dirt: dirt.ratio)[:2]
+            dirtiest = max(worthy, key=lambda dirt: dirt.ratio)
+            self.log = dirtiest.log
             self._compaction = Compaction(
-                self.log, end_offset, now_ms, self._buffer_bytes
+                dirtiest.log, dirtiest.end_offset, now_ms, self._buffer_bytes
             )
             self._work = self._compaction.run()
         return bool(found)
@@ -144,27 +142,17 @@ class Cleaner:
         try:
             yield
         except Exception as error:
-            if (
-                isinstance(error, KafkaError)
-                and error.error is Error.KAFKA_STORAGE_ERROR
-            ):
-                raise
+            name = type(error).__name__
+            message = f"{name}: {error}"
+            if isinstance(error, KafkaError):
+                if error.error is Error.KAFKA_STORAGE_ERROR:
+                    raise
+                name = error.error.name
+                message = error.message
             self._uncleanable.append(log)
-            message = (
-                error.message
-                if isinstance(error, KafkaError)
-                else f"{type(error).__name__}: {error}"
-            )
-            self._notice(
-                f"{log.topic}-{log.partition} is not compacted any more: {message}",
-                error,
-            )
+            partition = f"{log.topic}-{log.partition}"
+            self._notice(f"{partition} is not compacted any more: {message}", error)
             if log.trace:
-                name = (
-                    error.error.name
-                    if isinstance(error, KafkaError)
-                    else type(error).__name__
-                )
                 log.tell("CompactionFailed", error=name, message=message)
 
     def stop(self) -> None:

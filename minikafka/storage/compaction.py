@@ -17,11 +17,11 @@ numbers, even if only its header is left. An empty batch stays if it holds a pro
 last sequence number, or the last offset of the pass.
 
 Tombstones. A reader that has seen a key's value must see its tombstone too, or it would
-never hear that the key is gone. So the first pass that hides values behind a tombstone
+never hear that the key is gone. So the first pass that drops values for a tombstone
 keeps it, and writes into its batch when it may go: in delete.retention.ms from now, the
 delete horizon (KIP-534). The first pass after that time drops it.
 
-Transactions. Records count if their transaction was committed, and go if it was
+Transactions. Records stay if their transaction was committed, and go if it was
 aborted, as the index of aborted transactions says. So a pass ends before the first
 transaction that is open. The first pass that finds no records of a transaction any more
 before its marker writes a delete horizon into the marker, too: a reader that has read
@@ -35,7 +35,7 @@ renaming, one group of neighbours at a time, with Apache Kafka's file names:
     3  the old segments are removed                             .swap, all of it: steps 3 and 4 are done at restart
     4  .swap loses its suffix, the log first                    an index with .swap: step 4 is done at restart
 
-If the new segment ends earlier than the old ones, step 3 may leave old segments behind
+If the new segment ends earlier than the old ones, step 3 may leave old segments after
 it at a restart. They do no harm: they are the end of what was to be replaced, so what
 hides a value in them comes later still. The next pass begins where this one began, and
 finds them.
@@ -49,15 +49,9 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 from minikafka.storage.disk import as_storage_errors
+from minikafka.storage.file_names import FILES, LOG, file_name, files_in
 from minikafka.storage.index import Aborted
-from minikafka.storage.segment import (
-    FILES,
-    LOG,
-    Segment,
-    file_name,
-    files_in,
-    with_ends,
-)
+from minikafka.storage.segment import Segment, with_ends
 from minikafka.wire import records
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, RawRecord
@@ -90,7 +84,7 @@ class Transactions:
     def __init__(self, aborted: list[Aborted]) -> None:
         self._by_producer: dict[int, list[Aborted]] = {}
         self._by_marker = {each.last_offset: each for each in aborted}
-        self._seen: set[int] = set()  # producers with records behind their last marker
+        self._seen: set[int] = set()  # producers with records after their last marker
         for each in aborted:
             self._by_producer.setdefault(each.producer_id, []).append(each)
 
@@ -99,28 +93,27 @@ class Transactions:
         if not header.transactional or header.control:
             return False
         known = self._by_producer.get(header.producer_id, ())
-        at = (
-            bisect_right(known, header.base_offset, key=lambda each: each.first_offset)
-            - 1
-        )
-        return at >= 0 and header.base_offset < known[at].last_offset
+        number = bisect_right(known, header.base_offset, key=_first_offset)
+        return number > 0 and header.base_offset < known[number - 1].last_offset
 
     def pass_by(self, header: BatchHeader) -> tuple[bool, Aborted | None]:
         """For each batch of the log in order: whether it is a marker without records;
         else what it aborts.
         """
-        if header.control and header.transactional:
-            gone = header.producer_id not in self._seen
-            self._seen.discard(header.producer_id)
-            return gone, None if gone else self._by_marker.get(header.base_offset)
-        if header.transactional:
+        if not header.transactional:
+            return False, None
+        if not header.control:
             self._seen.add(header.producer_id)
-        return False, None
+            return False, None
+        if header.producer_id not in self._seen:
+            return True, None
+        self._seen.discard(header.producer_id)
+        return False, self._by_marker.get(header.base_offset)
 
 
 class LatestOffsets:
-    """The last offset of each key in a part of a log. Keys of aborted transactions
-    don't count.
+    """The last offset of each key in a part of a log, without those of aborted
+    transactions.
 
     end_offset: where the part ends. It moves back to where room_bytes, the memory for
     keys, were used up.
@@ -142,11 +135,9 @@ class LatestOffsets:
 
     def wants(self, header: BatchHeader) -> bool:
         """Whether the next batch of the log is to be noted, record by record."""
-        if (
-            header.last_offset < self._first_offset
-            or header.control
-            or self._transactions.is_aborted(header)
-        ):
+        if header.control or header.last_offset < self._first_offset:
+            return False
+        if self._transactions.is_aborted(header):
             return False
         if self._room_bytes <= 0:
             self.end_offset = min(self.end_offset, header.base_offset)
@@ -202,9 +193,8 @@ class Compaction:
         self._now_ms = now_ms
         unstable = log.producers.first_unstable_offset(end_offset)
         stable = end_offset if unstable is None else min(end_offset, unstable)
-        self._transactions = Transactions(
-            log.aborted_transactions(log.log_start_offset, stable)
-        )
+        aborted = log.aborted_transactions(log.log_start_offset, stable)
+        self._transactions = Transactions(aborted)
         self._latest = LatestOffsets(
             self._first_dirty_offset, stable, buffer_bytes, self._transactions
         )
@@ -218,9 +208,9 @@ class Compaction:
 
     def run(self) -> Generator[int, None, None]:
         """Yields the work done, in bytes as reading alone would count them. At the end
-        the log is clean up to its first_dirty_offset. Errors: KAFKA_STORAGE_ERROR;
-        those of decode_batch for records that can't be read: their segment stays as it
-        is.
+        the log is clean up to its first_dirty_offset. Errors: KAFKA_STORAGE_ERROR; and
+        what decode_batch raises for records that can't be read: their segment stays as
+        it is.
         """
         with as_storage_errors(self.log.directory):
             try:
@@ -238,17 +228,17 @@ class Compaction:
 
     def _note_keys(self) -> Generator[int, None, None]:
         for segment, end in with_ends(self._segments, self._end_offset):
-            if end > self._first_dirty_offset:
-                for header, batch in segment.batches(
-                    segment.position_before(self._first_dirty_offset), _PIECE_BYTES
-                ):
-                    if self._latest.wants(header):
-                        for record in self._records(header, batch):
-                            self._latest.note(record)
-                            if self._work_bytes >= _SLICE_BYTES:
-                                yield from self._pause()
-                    elif self._latest.full:
-                        return
+            if end <= self._first_dirty_offset:
+                continue
+            start = segment.position_before(self._first_dirty_offset)
+            for header, batch in segment.batches(start, _PIECE_BYTES):
+                if self._latest.wants(header):
+                    for record in self._records(header, batch):
+                        self._latest.note(record)
+                        if self._work_bytes >= _SLICE_BYTES:
+                            yield from self._pause()
+                elif self._latest.full:
+                    return
 
     def _groups(self) -> list[list[Segment]]:
         """Neighbours that fit into one segment even if nothing goes, the log and the
@@ -265,33 +255,28 @@ class Compaction:
             )
             size_bytes += segment.size
             index_bytes += own_index_bytes
-            if (
-                not groups
-                or size_bytes > config.segment_bytes
-                or index_bytes > config.segment_index_bytes
-                or end - 1 > groups[-1][0].max_offset
-            ):
+            fits = (
+                size_bytes <= config.segment_bytes
+                and index_bytes <= config.segment_index_bytes
+            )
+            if not groups or not fits or end - 1 > groups[-1][0].max_offset:
                 groups.append([])
-                size_bytes, index_bytes = segment.size, own_index_bytes
+                size_bytes = segment.size
+                index_bytes = own_index_bytes
             groups[-1].append(segment)
         return groups
 
     def _rewrite(self, group: list[Segment]) -> Generator[int, None, None]:
         """Write a group anew, as one segment, and put it in place."""
-        self._cleaned = cleaned = self.log.open_segment(group[0].base_offset, CLEANED)
-        known = self.log.producers.producers.values()
-        last_offsets = {
-            producer.batches[-1].last_offset for producer in known if producer.batches
-        }
+        cleaned = self.log.open_segment(group[0].base_offset, CLEANED)
+        self._cleaned = cleaned
+        last_offsets = self._needed_last_offsets()
         records_before = records_after = 0
         for segment in group:
             for header, batch in segment.batches(0, _PIECE_BYTES):
-                last = (
-                    header.last_offset in last_offsets
-                    or header.next_offset == self._end_offset
-                )
+                needed = header.last_offset in last_offsets
                 gone, aborts = self._transactions.pass_by(header)
-                rest = yield from self._clean(header, batch, last, gone)
+                rest = yield from self._clean(header, batch, needed, gone)
                 records_before += header.records_count
                 if rest:
                     kept = records.read_header(rest)
@@ -299,7 +284,8 @@ class Compaction:
                     records_after += kept.records_count
                 if aborts is not None:
                     cleaned.aborted.append(aborts)
-        sizes = sum(segment.size for segment in group), cleaned.size
+        size_bytes_before = sum([segment.size for segment in group])
+        size_bytes_after = cleaned.size
         next_offset = self._swap(group, cleaned)
         self._cleaned = None
         if self.log.trace:
@@ -309,9 +295,19 @@ class Compaction:
                 next_offset=next_offset,
                 records_before=records_before,
                 records_after=records_after,
-                size_bytes_before=sizes[0],
-                size_bytes_after=sizes[1],
+                size_bytes_before=size_bytes_before,
+                size_bytes_after=size_bytes_after,
             )
+
+    def _needed_last_offsets(self) -> set[int]:
+        """Of batches that stay even if they are empty: the last one of each producer,
+        and the last one of the pass.
+        """
+        needed = {self._end_offset - 1}
+        for producer in self.log.producers.producers.values():
+            if producer.batches:
+                needed.add(producer.batches[-1].last_offset)
+        return needed
 
     def _clean(
         self, header: BatchHeader, batch: memoryview, needed: bool, gone: bool
@@ -323,27 +319,18 @@ class Compaction:
         The records are read once to see what stays, and again to write it, so that they
         are never in memory at once.
         """
-        count, first, newest, horizon = (
-            0,
-            _NO_TIMESTAMP,
-            _NO_TIMESTAMP,
-            header.delete_horizon,
-        )
+        count = 0
+        first = newest = _NO_TIMESTAMP
+        horizon = header.delete_horizon
         for record in self._records(header, batch):
             if self._keeps(header, record, gone):
-                first = first if count else record.timestamp
-                newest = max(newest, record.timestamp) if count else record.timestamp
+                if not count:
+                    first = newest = record.timestamp
+                newest = max(newest, record.timestamp)
                 count += 1
-                known = record.offset < self._latest.end_offset
-                if (
-                    horizon is None
-                    and known
-                    and (gone or (record.tombstone and not header.control))
-                ):
-                    horizon = min(
-                        self._now_ms + self.log.config.delete_retention_ms,
-                        _LAST_TIMESTAMP,
-                    )
+                if horizon is None and self._may_go_later(header, record, gone):
+                    wanted = self._now_ms + self.log.config.delete_retention_ms
+                    horizon = min(wanted, _LAST_TIMESTAMP)
             if self._work_bytes >= _SLICE_BYTES:
                 yield from self._pause()
         if not count:
@@ -351,13 +338,13 @@ class Compaction:
         if count == header.records_count and horizon == header.delete_horizon:
             return batch
         shorter = header._replace(
-            attributes=header.attributes
-            | (0 if horizon is None else records.DELETE_HORIZON),
-            # and timestamps are counted from it
-            base_timestamp=first if horizon is None else horizon,
-            max_timestamp=newest,
-            records_count=count,
+            base_timestamp=first, max_timestamp=newest, records_count=count
         )
+        if horizon is not None:  # timestamps are counted from it
+            shorter = shorter._replace(
+                base_timestamp=horizon,
+                attributes=header.attributes | records.DELETE_HORIZON,
+            )
         content = bytearray()
         for record in self._records(header, batch):
             if self._keeps(header, record, gone):
@@ -367,10 +354,16 @@ class Compaction:
         return records.assemble(shorter, content)
 
     def _keeps(self, header: BatchHeader, record: RawRecord, gone: bool) -> bool:
-        over = (
-            header.delete_horizon is not None and header.delete_horizon <= self._now_ms
-        )
-        return not (gone and over) and self._latest.keeps(header, record, self._now_ms)
+        horizon = header.delete_horizon
+        if gone and horizon is not None and horizon <= self._now_ms:
+            return False
+        return self._latest.keeps(header, record, self._now_ms)
+
+    def _may_go_later(self, header: BatchHeader, record: RawRecord, gone: bool) -> bool:
+        """Whether a record that stays is to go after delete.retention.ms."""
+        if record.offset >= self._latest.end_offset:
+            return False
+        return gone or (record.tombstone and not header.control)
 
     def _records(self, header: BatchHeader, batch: memoryview) -> Iterator[RawRecord]:
         """A batch's records; their cost is added up. Errors: CorruptRecord, also where
@@ -384,7 +377,7 @@ class Compaction:
 
     def _swap(self, group: list[Segment], cleaned: Segment) -> int:
         """Put a segment in the place of those that it was made of. Returns the offset
-        behind them.
+        after them.
         """
         log = self.log
         cleaned.seal()
@@ -407,34 +400,35 @@ class Compaction:
         work_bytes, self._work_bytes = self._work_bytes, 0
         yield work_bytes * DECODING_COST
         found = self.log.segments[: len(self._segments)]
-        if (
-            found != self._segments
-            or [segment.size for segment in found] != self._sizes
-        ):
+        sizes = [segment.size for segment in found]
+        if found != self._segments or sizes != self._sizes:
             raise LogChanged
 
     def discard(self) -> None:
         """Remove the segment that was not put in place. It is gone if the log was
         deleted meanwhile.
         """
-        if self._cleaned is not None:
-            self._cleaned.close()
-            for kind in FILES:
-                name = file_name(self._cleaned.base_offset, kind)
-                path = f"{self.log.directory}/{name}{CLEANED}"
-                if self.log.disk.exists(path):
-                    self.log.disk.remove(path)
+        if self._cleaned is None:
+            return
+        self._cleaned.close()
+        for kind in FILES:
+            name = file_name(self._cleaned.base_offset, kind)
+            path = f"{self.log.directory}/{name}{CLEANED}"
+            if self.log.disk.exists(path):
+                self.log.disk.remove(path)
+
+
+def _first_offset(aborted: Aborted) -> int:
+    return aborted.first_offset
 
 
 def empty(header: BatchHeader) -> bytes:
     """A batch of which only the header is left."""
     attributes = header.attributes & ~records.DELETE_HORIZON & ~records.COMPRESSION
-    return records.assemble(
-        header._replace(
-            attributes=attributes, base_timestamp=_NO_TIMESTAMP, records_count=0
-        ),
-        b"",
+    emptied = header._replace(
+        attributes=attributes, base_timestamp=_NO_TIMESTAMP, records_count=0
     )
+    return records.assemble(emptied, b"")
 
 
 # -- restart
@@ -446,11 +440,11 @@ def finish_swap(log: "Log") -> None:
     """
     disk, directory = log.disk, log.directory
     unfinished = files_in(disk, directory, CLEANED)
-    for name, offset in (
-        files_in(disk, directory, CLEANED, SWAP).items() if unfinished else ()
-    ):
-        if offset >= min(unfinished.values()):
-            disk.remove(f"{directory}/{name}")
+    if unfinished:
+        first = min(unfinished.values())
+        for name, offset in files_in(disk, directory, CLEANED, SWAP).items():
+            if offset >= first:
+                disk.remove(f"{directory}/{name}")
     for base_offset in files_in(disk, directory, LOG + SWAP).values():
         segment = log.open_segment(base_offset, SWAP)
         end = segment.next_offset()

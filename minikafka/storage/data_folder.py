@@ -61,16 +61,13 @@ def identify(
     refuse_others(disk)
     properties = read_meta_properties(disk)
     if properties is None:
-        cluster_id, directory_id = (
-            cluster_id or uuid_text(new_id()),
-            uuid_text(new_id()),
-        )
+        cluster_id = cluster_id or uuid_text(new_id())
         properties = {
             "version": VERSION,
             "cluster.id": cluster_id,
             "node.id": str(node_id),
+            "directory.id": uuid_text(new_id()),
         }
-        properties["directory.id"] = directory_id
         write_meta_properties(disk, properties)
     return check_identity(properties, node_id, cluster_id)
 
@@ -83,46 +80,35 @@ def check_identity(
     """
     version = properties.get("version", VERSION)
     if version != VERSION:  # what is in the folder may mean other things there
-        raise unusable(
-            META_PROPERTIES,
-            f"has version {version}, and only {VERSION} is known here: serve it with"
-            " what wrote it",
-        )
-    missing = [
-        name
-        for name in ("cluster.id", "node.id", "directory.id")
-        if not properties.get(name)
-    ]
-    if missing:
-        raise unusable(META_PROPERTIES, f"has no {missing[0]}. Put the right file back")
-    if properties["node.id"] != str(node_id):
-        whose = f"belongs to node {properties['node.id']}, but this is node {node_id}"
+        why = f"has version {version}, and only {VERSION} is known here"
+        raise unusable(META_PROPERTIES, f"{why}: serve it with what wrote it")
+    for name in ("cluster.id", "node.id", "directory.id"):
+        if not properties.get(name):
+            why = f"has no {name}. Put the right file back"
+            raise unusable(META_PROPERTIES, why)
+    owner = properties["node.id"]
+    if owner != str(node_id):
+        whose = f"belongs to node {owner}, but this is node {node_id}"
         raise unusable(META_PROPERTIES, f"{whose}: give each node its own folder back")
-    if cluster_id not in (None, properties["cluster.id"]):
-        found = properties["cluster.id"]
+    found = properties["cluster.id"]
+    if cluster_id not in (None, found):
         whose = f"belongs to cluster {found}, but this node is to join {cluster_id}"
-        raise unusable(
-            META_PROPERTIES,
-            f"{whose}: name the cluster that it belongs to, or another folder",
-        )
+        how = "name the cluster that it belongs to, or another folder"
+        raise unusable(META_PROPERTIES, f"{whose}: {how}")
     try:
-        return Identity(
-            properties["cluster.id"], uuid_bytes(properties["directory.id"])
-        )
+        return Identity(found, uuid_bytes(properties["directory.id"]))
     except ValueError:
-        raise unusable(
-            META_PROPERTIES, "has a directory.id that is no id. Put the right file back"
-        ) from None
+        why = "has a directory.id that is no id. Put the right file back"
+        raise unusable(META_PROPERTIES, why) from None
 
 
 def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
     """Java properties, one a line: version, cluster.id, node.id, directory.id."""
-    escaped = {
-        name: re.sub(r"[\\:=#!]", r"\\\g<0>", value)
-        for name, value in properties.items()
-    }
-    lines = (f"{name}={value}\n" for name, value in sorted(escaped.items()))
-    disk.write_atomic(META_PROPERTIES, ("#\n" + "".join(lines)).encode())
+    text = "#\n"
+    for name, value in sorted(properties.items()):
+        escaped = re.sub(r"[\\:=#!]", r"\\\g<0>", value)
+        text += f"{name}={escaped}\n"
+    disk.write_atomic(META_PROPERTIES, text.encode())
 
 
 def read_meta_properties(disk: Disk) -> dict[str, str] | None:
@@ -131,13 +117,13 @@ def read_meta_properties(disk: Disk) -> dict[str, str] | None:
     """
     if not disk.exists(META_PROPERTIES):
         return None
-    lines = disk.read(META_PROPERTIES).decode(errors="replace").splitlines()
-    pairs = (
-        line.partition("=")
-        for line in lines
-        if "=" in line and not line.startswith(("#", "!"))
-    )
-    return {name.strip(): value.strip().replace("\\", "") for name, _, value in pairs}
+    properties = {}
+    for line in disk.read(META_PROPERTIES).decode(errors="replace").splitlines():
+        name, equals, value = line.partition("=")
+        is_comment = line.startswith(("#", "!"))
+        if equals and not is_comment:
+            properties[name.strip()] = value.strip().replace("\\", "")
+    return properties
 
 
 def refuse_others(disk: Disk) -> None:
@@ -146,17 +132,15 @@ def refuse_others(disk: Disk) -> None:
     """
     held = contents(disk)
     if held and not disk.exists(META_PROPERTIES):
-        names = ", ".join(held[:3]) + (
-            f" and {len(held) - 3} more" if len(held) > 3 else ""
-        )
+        names = ", ".join(held[:3])
+        if len(held) > 3:
+            names += f" and {len(held) - 3} more"
         why = (
             f"holds {names}, and no {META_PROPERTIES}: it is no data folder, or a"
-            " damaged one. "
+            " damaged one. Name a new or empty folder with --data, or put that file"
+            " back"
         )
-        raise unusable(
-            str(disk),
-            f"{why}Name a new or empty folder with --data, or put that file back",
-        )
+        raise unusable(str(disk), why)
 
 
 def contents(disk: Disk) -> list[str]:

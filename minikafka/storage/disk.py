@@ -33,7 +33,7 @@ class File(Protocol):
         """
 
     def truncate(self, size: int) -> None:
-        """Cut off what is behind `size`."""
+        """Cut off what is after `size`."""
 
     def flush(self) -> None:
         """Make the content survive a power loss."""

@@ -1,13 +1,14 @@
 """The leader epochs of a log: at which offset each of them begins (KIP-101, KIP-279).
 
 Two replicas compare their logs by asking "where does your epoch 5 end?": up to the
-smaller of the two ends they are the same, and behind it the follower truncates.
+smaller of the two ends they are the same, and after it the follower truncates.
 `leader-epoch-checkpoint` holds the list, one `epoch offset` a line; every batch also
 carries its epoch.
 """
 
 from bisect import bisect_right
-from operator import itemgetter
+from operator import attrgetter
+from typing import NamedTuple
 
 from minikafka.storage.checkpoints import read_lines, write_lines
 from minikafka.storage.disk import Disk
@@ -15,13 +16,21 @@ from minikafka.storage.disk import Disk
 CHECKPOINT = "leader-epoch-checkpoint"
 NONE = -1
 
-_epoch, _start = itemgetter(0), itemgetter(1)
+
+class EpochEntry(NamedTuple):
+    """An epoch, and the offset of its first record."""
+
+    epoch: int
+    start_offset: int
+
+
+_epoch, _start = attrgetter("epoch"), attrgetter("start_offset")
 
 
 class LeaderEpochs:
-    """The epochs of one log. entries: (epoch, its first offset), both ascending.
-    is_behind: what is on disk has entries that went with the log's end, which a
-    recovery takes away again, too; it is written before the next append.
+    """The epochs of one log. entries: ascending by epoch and by offset. is_behind: what
+    is on disk has entries that went with the log's end, which a recovery takes away
+    again, too; it is written before the next append.
     """
 
     def __init__(self, disk: Disk, directory: str) -> None:
@@ -30,28 +39,29 @@ class LeaderEpochs:
         self._synced = True
         self.is_behind = False
         self.damaged = False  # what was stored can't be read: the list begins anew
+        self.entries: list[EpochEntry] = []
         try:
+            lines = read_lines(disk, self._path)
             self.entries = [
-                (int(epoch), int(offset))
-                for epoch, offset in read_lines(disk, self._path)
+                EpochEntry(int(epoch), int(start)) for epoch, start in lines
             ]
         except ValueError:
-            self.entries, self.damaged = [], True
+            self.damaged = True
         self._stored = list(self.entries)
 
     @property
     def latest(self) -> int:
         """The newest epoch; -1 if there is none."""
-        return self.entries[-1][0] if self.entries else NONE
+        return self.entries[-1].epoch if self.entries else NONE
 
     def assign(self, epoch: int, offset: int) -> None:
         """A batch of this epoch begins at this offset. Not synced: the batches can tell
         it again until `flush`.
         """
         if epoch > self.latest:
-            while self.entries and self.entries[-1][1] >= offset:
+            while self.entries and self.entries[-1].start_offset >= offset:
                 self.entries.pop()
-            self.entries.append((epoch, offset))
+            self.entries.append(EpochEntry(epoch, offset))
             self.is_behind = True
         # a leader without a record takes an entry away at each start, and puts it back
         if self.is_behind:
@@ -62,10 +72,10 @@ class LeaderEpochs:
     def epoch_at(self, offset: int) -> int:
         """The epoch of the leader that wrote this offset, -1 if unknown."""
         number = bisect_right(self.entries, offset, key=_start)
-        return self.entries[number - 1][0] if number else NONE
+        return self.entries[number - 1].epoch if number else NONE
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(the largest epoch up to `epoch` that is here, the offset behind its last
+        """(the largest epoch up to `epoch` that is here, the offset after its last
         record); (-1, -1) for an epoch from the future.
 
         OffsetForLeaderEpoch's rule. An epoch before all we know ends where the first
@@ -76,12 +86,13 @@ class LeaderEpochs:
         if epoch == self.latest:
             return epoch, log_end_offset
         number = bisect_right(self.entries, epoch, key=_epoch)
-        return self.entries[number - 1][0] if number else epoch, self.entries[number][1]
+        known = self.entries[number - 1].epoch if number else epoch
+        return known, self.entries[number].start_offset
 
     def truncate_from_end(self, offset: int) -> None:
         """The log ends at `offset` now."""
-        if self.entries and self.entries[-1][1] >= offset:
-            self.entries = [entry for entry in self.entries if entry[1] < offset]
+        if self.entries and self.entries[-1].start_offset >= offset:
+            self.entries = [each for each in self.entries if each.start_offset < offset]
             self.is_behind = True
 
     def truncate_from_start(self, offset: int) -> None:
@@ -89,8 +100,11 @@ class LeaderEpochs:
         Synced, since recovery compares.
         """
         number = bisect_right(self.entries, offset, key=_start)
-        if number and self.entries[0] != (self.entries[number - 1][0], offset):
-            self.entries[:number] = [(self.entries[number - 1][0], offset)]
+        if not number:
+            return
+        first = EpochEntry(self.entries[number - 1].epoch, offset)
+        if self.entries[0] != first:
+            self.entries[:number] = [first]
             self._write(sync=True)
 
     def clear(self) -> None:
@@ -107,10 +121,8 @@ class LeaderEpochs:
 
     def _write(self, sync: bool) -> None:
         self._synced = False
-        write_lines(
-            self._disk,
-            self._path,
-            (f"{epoch} {offset}" for epoch, offset in self.entries),
-            sync,
-        )
-        self._synced, self._stored, self.is_behind = sync, list(self.entries), False
+        lines = [f"{epoch} {start}" for epoch, start in self.entries]
+        write_lines(self._disk, self._path, lines, sync)
+        self._synced = sync
+        self._stored = list(self.entries)
+        self.is_behind = False

@@ -16,7 +16,7 @@ crash may lose is rebuilt anyway.
 The third one has an entry for each marker in the segment that aborts a transaction, in
 the order of the markers. A transaction goes from its first record to its marker, its
 last offset; it may have begun in an earlier segment. The last stable offset is the one
-behind the marker, or the first offset of another transaction that was open then: what
+after the marker, or the first offset of another transaction that was open then: what
 comes in later entries has records from there on, at most. So a search ends with the
 first entry whose last stable offset lies beyond what is read. The file is made with the
 first entry; most segments have none.
@@ -35,6 +35,7 @@ from minikafka.storage.disk import Disk, File
 
 # relative offset and position; timestamp and relative offset
 OFFSET_ENTRY, TIME_ENTRY = ">ii", ">qi"
+OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES = 8, 12
 
 _ABORTED, _ABORTED_VERSION = struct.Struct(">hqqqq"), 0
 
@@ -98,13 +99,13 @@ class Index:
         if self._pending and self._pending[0].key <= key:
             return self._stored + bisect_right(self._pending, key, key=_key)
         blocks = range(0, self._stored, _BLOCK_ENTRIES)
-        number = bisect_right(
-            blocks, key, key=lambda first: self._read(first, 1)[0].key
-        )
+        number = bisect_right(blocks, key, key=self._key_of)
         first = blocks[number - 1] if number else 0
-        return first + bisect_right(
-            self._read(first, min(_BLOCK_ENTRIES, self._stored - first)), key, key=_key
-        )
+        count = min(_BLOCK_ENTRIES, self._stored - first)
+        return first + bisect_right(self._read(first, count), key, key=_key)
+
+    def _key_of(self, number: int) -> int:
+        return self._read(number, 1)[0].key
 
     def lookup(self, key: int) -> Entry | None:
         """The entry with the largest key of at most `key`."""
@@ -123,9 +124,8 @@ class Index:
     def write(self) -> None:
         """Write the entries that wait in memory. Errors: OSError; they then wait on."""
         if self._pending:
-            self._file.append(
-                [b"".join(self._entry.pack(*entry) for entry in self._pending)]
-            )
+            packed = [self._entry.pack(*entry) for entry in self._pending]
+            self._file.append([b"".join(packed)])
             self._stored, self._dirty = len(self), True
             self._pending.clear()
 
@@ -192,7 +192,7 @@ class TransactionIndex:
         self._file.append([_ABORTED.pack(_ABORTED_VERSION, *aborted)])
 
     def ending_from(self, offset: int) -> Iterator[Aborted]:
-        """Those whose markers lie at an offset or behind it."""
+        """Those whose markers lie at an offset or after it."""
         number = self._find(offset)
         while block := self._read(number, _BLOCK_ENTRIES):
             yield from block
@@ -213,17 +213,14 @@ class TransactionIndex:
 
     def _find(self, offset: int) -> int:
         """How many of them have their markers below an offset."""
-        return bisect_left(
-            range(len(self)),
-            offset,
-            key=lambda number: self._read(number, 1)[0].last_offset,
-        )
+        return bisect_left(range(len(self)), offset, key=self._last_offset_of)
+
+    def _last_offset_of(self, number: int) -> int:
+        return self._read(number, 1)[0].last_offset
 
     def _read(self, first: int, count: int) -> list[Aborted]:
+        if self._file is None:
+            return []
         count = min(count, len(self) - first)
-        data = (
-            self._file.pread(count * _ABORTED.size, first * _ABORTED.size)
-            if self._file
-            else b""
-        )
+        data = self._file.pread(count * _ABORTED.size, first * _ABORTED.size)
         return [Aborted(*fields) for _, *fields in _ABORTED.iter_unpack(data)]

@@ -4,7 +4,7 @@ segments.
     orders-0/                            log start offset          recovery point          log end offset
       00000000000000000000.log                |                          |                       |
       00000000000000004711.log                v                          v                       v
-      00000000000000009000.log       .........[ the records that count ..........................][ the next one
+      00000000000000009000.log       .........[ the records that are there ......................][ the next one
 
 Appending. Only the newest segment is written to, only at its end, and in one write. The
 leader stamps base offset and leader epoch into the batch and appends it as it came,
@@ -27,7 +27,7 @@ Compacting. In a compacted topic, closed segments are replaced by shorter ones t
 of each key only the latest record, at its offset (compaction.py).
 
 Restarting. Up to the recovery point all is synced to disk. After a crash only what lies
-behind it is read and checked, and the log ends with the last batch that is whole
+after it is read and checked, and the log ends with the last batch that is whole
 (recovery.py). A batch is there or not: if the disk is full, the log end offset stays
 and the torn bytes are cut off.
 """
@@ -49,6 +49,7 @@ from minikafka.storage.epochs import LeaderEpochs
 from minikafka.storage.index import Aborted, overlapping
 from minikafka.storage.producer_state import Appended as Appended
 from minikafka.storage.producer_state import ProducerState
+from minikafka.storage.rolling import reason_to_roll
 from minikafka.storage.segment import Segment
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
@@ -97,11 +98,8 @@ class Log:
         with as_storage_errors(self.directory):
             new = not self.disk.exists(self.directory)
             self.disk.mkdir(self.directory)
-            if (
-                topic_id is not None
-                and read_partition_metadata(self.disk, self.directory) is None
-            ):
-                write_partition_metadata(self.disk, self.directory, topic_id)
+            if topic_id is not None:
+                self._name_topic(topic_id)
             self.epochs = LeaderEpochs(self.disk, self.directory)
             self.producers = ProducerState(self.disk, self.directory)
             if new:
@@ -109,6 +107,10 @@ class Log:
                 self.first_dirty_offset = 0
                 self.producers.reset(self.log_start_offset)
                 self.segments.append(self.open_segment(self.log_start_offset))
+
+    def _name_topic(self, topic_id: bytes) -> None:
+        if read_partition_metadata(self.disk, self.directory) is None:
+            write_partition_metadata(self.disk, self.directory, topic_id)
 
     def recover(
         self,
@@ -125,9 +127,8 @@ class Log:
         ends.
         """
         with as_storage_errors(self.directory):
-            yield from recovery.Recovery(
-                self, budget_bytes, tell, clean, committed
-            ).run()
+            work = recovery.Recovery(self, budget_bytes, tell, clean, committed)
+            yield from work.run()
 
     @property
     def size_bytes(self) -> int:
@@ -174,12 +175,12 @@ class Log:
         """
         if headers is None:
             headers = [header for header, _ in whole_batches(batches)]
-        append_ms = (
-            now.wall_ms
-            if self.config.message_timestamp_type == "LogAppendTime"
-            else None
-        )
-        view, at, offset = memoryview(batches), 0, self.log_end_offset
+        append_ms = None
+        if self.config.message_timestamp_type == "LogAppendTime":
+            append_ms = now.wall_ms
+        view = memoryview(batches)
+        at = 0
+        offset = self.log_end_offset
         stamped = []
         for header in headers:
             end = at + header.size_bytes
@@ -191,7 +192,8 @@ class Log:
                 max_timestamp=newest_ms,
             )
             stamped.append(header)
-            offset, at = header.next_offset, end
+            offset = header.next_offset
+            at = end
         return self._write(view[:at], stamped, now.wall_ms)
 
     def append_as_follower(
@@ -213,9 +215,8 @@ class Log:
                     f"a batch of {what} where {epoch} to {leader_epoch} may come"
                 )
             epoch = header.partition_leader_epoch
-        return self._write(
-            view[: sum(header.size_bytes for header in headers)], headers, None
-        )
+        whole_bytes = sum([header.size_bytes for header in headers])
+        return self._write(view[:whole_bytes], headers, None)
 
     def _write(
         self, batches: memoryview, headers: Sequence[BatchHeader], now_ms: int | None
@@ -223,16 +224,11 @@ class Log:
         ends = list(markers(batches, headers))
         with as_storage_errors(self.directory):
             for header in headers:
-                if (
-                    header.partition_leader_epoch > self.epochs.latest
-                    or self.epochs.is_behind
-                ):
-                    self.epochs.assign(
-                        header.partition_leader_epoch, header.base_offset
-                    )
-            why = self.active.reason_to_close(
-                self.config, len(batches), headers, now_ms
-            )
+                epoch = header.partition_leader_epoch
+                if epoch > self.epochs.latest or self.epochs.is_behind:
+                    self.epochs.assign(epoch, header.base_offset)
+            size_bytes = len(batches)
+            why = reason_to_roll(self.active, self.config, size_bytes, headers, now_ms)
             if why:
                 self.roll(headers[0].base_offset, why)
             self.active.append(batches, headers, now_ms)
@@ -241,17 +237,15 @@ class Log:
             self.note_producer(self.active, header, marker)
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
-        newest = (
-            max(headers, key=lambda header: header.max_timestamp)
-            if len(headers) > 1
-            else headers[0]
-        )
+        newest = headers[0]
+        if len(headers) > 1:
+            newest = max(headers, key=lambda header: header.max_timestamp)
         return Appended(
-            headers[0].base_offset,
-            headers[-1].last_offset,
-            len(batches),
-            newest.max_timestamp,
-            newest.last_offset,
+            base_offset=headers[0].base_offset,
+            last_offset=headers[-1].last_offset,
+            size_bytes=size_bytes,
+            max_timestamp=newest.max_timestamp,
+            offset_of_max_timestamp=newest.last_offset,
         )
 
     def note_producer(
@@ -319,14 +313,10 @@ class Log:
 
     def has_aborted_from(self, offset: int) -> bool:
         """Whether a transaction may have been aborted whose marker lies at `offset` or
-        behind it.
+        after it.
         """
-        return any(
-            [
-                segment.aborted.exists
-                for segment in self.segments[self.segment_of(offset) :]
-            ]
-        )
+        later = self.segments[self.segment_of(offset) :]
+        return any([segment.aborted.exists for segment in later])
 
     def aborted_transactions(self, offset: int, up_to_offset: int) -> list[Aborted]:
         """The aborted transactions with records from `offset` on and below another
@@ -335,9 +325,8 @@ class Log:
         """
         with as_storage_errors(self.directory):
             later = self.segments[self.segment_of(offset) :]
-            return overlapping(
-                [segment.aborted for segment in later], offset, up_to_offset
-            )
+            indexes = [segment.aborted for segment in later]
+            return overlapping(indexes, offset, up_to_offset)
 
     def segment_of(self, offset: int) -> int:
         """The number of the segment with the largest base offset up to this one; the
@@ -355,15 +344,16 @@ class Log:
         `timestamp` or younger; None if there is none. An earlier offset if the search
         would take more than is allowed: see Segment.find_timestamp.
         """
+        start = self.log_start_offset
         with as_storage_errors(self.directory):
             allowance = allowance or Allowance()
             for segment in self.segments:
-                if segment.largest[0] >= timestamp:
-                    found = segment.find_timestamp(
-                        timestamp, self.log_start_offset, allowance
-                    )
-                    if found is not None:
-                        return found
+                largest, _ = segment.largest
+                if largest < timestamp:
+                    continue
+                found = segment.find_timestamp(timestamp, start, allowance)
+                if found is not None:
+                    return found
         return None
 
     def max_timestamp(
@@ -376,11 +366,10 @@ class Log:
         with as_storage_errors(self.directory):
             segment = max(self.segments, key=lambda segment: segment.largest[0])
             timestamp, last_offset = segment.largest
-            offset = (
-                segment.first_with(timestamp, last_offset, allowance or Allowance())
-                if timestamp >= 0
-                else None
-            )
+            if timestamp < 0:
+                return None
+            allowance = allowance or Allowance()
+            offset = segment.first_with(timestamp, last_offset, allowance)
             return None if offset is None else (timestamp, offset)
 
     # -- leader epochs
@@ -406,11 +395,9 @@ class Log:
                 Error.OFFSET_OUT_OF_RANGE,
                 f"the end of leader epoch {last_fetched_epoch} is not known",
             )
-        return (
-            (epoch, end_offset)
-            if epoch < last_fetched_epoch or end_offset < fetch_offset
-            else None
-        )
+        if epoch < last_fetched_epoch or end_offset < fetch_offset:
+            return epoch, end_offset
+        return None
 
     # -- cutting
 
@@ -438,13 +425,12 @@ class Log:
 
     def damaged_at(self, offset: int) -> None:
         """From this offset on the log isn't what it was."""
-        self.damaged_from = (
-            offset if self.damaged_from is None else min(offset, self.damaged_from)
-        )
+        if self.damaged_from is None or offset < self.damaged_from:
+            self.damaged_from = offset
 
     def drop_damaged(self) -> None:
         """Drop all from the damage on. Headers there can't be believed, so it is cut
-        behind what is whole before it.
+        after what is whole before it.
         """
         offset, self.damaged_from = self.damaged_from, None
         assert offset is not None
@@ -466,9 +452,8 @@ class Log:
             self.active.flush()
             self.epochs.truncate_from_end(0)
             self.producers.reset(offset)
-            self.log_start_offset = self.log_end_offset = self.recovery_point = (
-                self.first_dirty_offset
-            ) = offset
+            self.log_start_offset = self.log_end_offset = offset
+            self.recovery_point = self.first_dirty_offset = offset
         if self.trace:
             self.tell("LogTruncated", log_end_offset=offset)
 
@@ -480,7 +465,7 @@ class Log:
 
     def end_at(self, offset: int) -> None:
         """Set the log end offset, and forget what checkpoints, epochs and producers say
-        of records behind it.
+        of records after it.
         """
         self.log_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
@@ -495,7 +480,7 @@ class Log:
 
     def replay_producers(self, up_to_offset: int) -> Generator[int, None, None]:
         """The state of the producers before an offset: the newest snapshot, then the
-        headers behind it.
+        headers after it.
         """
         self.producers.load(up_to_offset, self.log_start_offset)
         for segment in self.segments[self.segment_of(self.producers.end_offset) :]:
@@ -562,10 +547,8 @@ class Log:
                 # Of an empty log there is nothing to read at the next start, and
                 # thousands of them would be thousands of syncs (Apache Kafka, too,
                 # writes none that says no more than the log's beginning).
-                if (
-                    self.producers.producers
-                    or self.log_end_offset > self.log_start_offset
-                ):
+                has_records = self.log_end_offset > self.log_start_offset
+                if has_records or self.producers.producers:
                     self.producers.take_snapshot()
             for segment in self.segments:
                 segment.close()
@@ -578,7 +561,5 @@ class Log:
             self.segments = []
             # Renamed first, so that a crash in between leaves no half of it under its
             # name.
-            yield from data_folder.remove(
-                self.disk,
-                data_folder.rename(self.disk, self.directory, data_folder.DELETE),
-            )
+            renamed = data_folder.rename(self.disk, self.directory, data_folder.DELETE)
+            yield from data_folder.remove(self.disk, renamed)

@@ -35,8 +35,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from minikafka.storage.disk import Disk
+from minikafka.storage.file_names import file_name, files_in
 from minikafka.storage.index import Aborted
-from minikafka.storage.segment import Segment, file_name, files_in
+from minikafka.storage.segment import Segment
 from minikafka.wire.compression import crc32c
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import EndTransaction, decode_end_transaction
@@ -150,26 +151,20 @@ class ProducerState:
         same_epoch = header.producer_epoch == producer.epoch
         for known in producer.batches if same_epoch else ():
             if known.last_sequence == last and known.first_sequence == first:
-                base_offset = known.last_offset - known.offset_delta
                 return Appended(
-                    base_offset,
-                    known.last_offset,
-                    header.size_bytes,
-                    known.timestamp,
-                    known.last_offset,
+                    base_offset=known.last_offset - known.offset_delta,
+                    last_offset=known.last_offset,
+                    size_bytes=header.size_bytes,
+                    max_timestamp=known.timestamp,
+                    offset_of_max_timestamp=known.last_offset,
                 )
         wanted = (producer.last_sequence + 1) & MAX_SEQUENCE if same_epoch else 0
         if first != wanted:
-            after = f"sent sequence number {first} after {producer.last_sequence}"
-            what = (
-                after
-                if same_epoch
-                else f"begins epoch {header.producer_epoch} with {first} instead of 0"
-            )
-            raise KafkaError(
-                Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {header.producer_id} {what}",
-            )
+            what = f"begins epoch {header.producer_epoch} with {first} instead of 0"
+            if same_epoch:
+                what = f"sent sequence number {first} after {producer.last_sequence}"
+            why = f"producer {header.producer_id} {what}"
+            raise KafkaError(Error.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
         if header.producer_id in self._ongoing and not header.transactional:
             what = (
                 f"producer {header.producer_id} sent a batch without a transaction, and"
@@ -204,31 +199,24 @@ class ProducerState:
 
         Errors: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
         """
-        again = (
-            marker.producer_id not in self._ongoing
-            or marker.producer_epoch == MAX_EPOCH
-        )
-        newer_by = 1 if marker.transaction_version >= 2 and not again else 0
-        self.check_epoch(marker.producer_id, marker.producer_epoch - newer_by)
+        epoch = marker.producer_epoch
+        is_open = marker.producer_id in self._ongoing
+        must_be_newer = marker.transaction_version >= 2 and is_open
+        oldest = epoch
+        if must_be_newer and epoch != MAX_EPOCH:
+            oldest -= 1
+        self.check_epoch(marker.producer_id, oldest)
         producer = self.producers.get(marker.producer_id)
-        if (
-            producer is not None
-            and marker.coordinator_epoch < producer.coordinator_epoch
-        ):
+        if producer is None:
+            return
+        if marker.coordinator_epoch < producer.coordinator_epoch:
             what = (
                 f"coordinator epoch {marker.coordinator_epoch} after"
                 f" {producer.coordinator_epoch}"
             )
             raise KafkaError(Error.TRANSACTION_COORDINATOR_FENCED, what)
-        if (
-            producer is not None
-            and marker.producer_id in self._ongoing
-            and marker.producer_epoch > producer.epoch + 1
-        ):
-            what = (
-                f"epoch {marker.producer_epoch} ends a transaction of epoch"
-                f" {producer.epoch}"
-            )
+        if is_open and epoch > producer.epoch + 1:
+            what = f"epoch {epoch} ends a transaction of epoch {producer.epoch}"
             raise KafkaError(Error.INVALID_PRODUCER_EPOCH, what)
 
     def forget_coordinator(self, producer_id: int, highest: int) -> None:
@@ -241,9 +229,9 @@ class ProducerState:
 
     def is_open(self, producer_id: int, epoch: int) -> bool:
         """Whether a producer has a transaction open here, with this epoch."""
-        return (
-            producer_id in self._ongoing and self.producers[producer_id].epoch == epoch
-        )
+        if producer_id not in self._ongoing:
+            return False
+        return self.producers[producer_id].epoch == epoch
 
     def guard(self, producer_id: int) -> Guard:
         """To be held until it is known whether a transaction may begin here."""
@@ -266,23 +254,21 @@ class ProducerState:
         producer = self.producers.get(header.producer_id)
         if producer is None:
             self._make_room()
-            producer = self.producers[header.producer_id] = Producer(
-                header.producer_epoch, header.max_timestamp
-            )
+            producer = Producer(header.producer_epoch, header.max_timestamp)
+            self.producers[header.producer_id] = producer
         if header.producer_epoch != producer.epoch:
             producer.epoch = header.producer_epoch
             producer.batches = ()
         producer.timestamp = header.max_timestamp
         if marker is not None:
             return self._end(producer, header, marker)
-        producer.remember(
-            Batch(
-                header.last_sequence,
-                header.last_offset,
-                header.last_offset_delta,
-                header.max_timestamp,
-            )
+        batch = Batch(
+            last_sequence=header.last_sequence,
+            last_offset=header.last_offset,
+            offset_delta=header.last_offset_delta,
+            timestamp=header.max_timestamp,
         )
+        producer.remember(batch)
         if header.transactional and producer.transaction_first_offset is None:
             producer.transaction_first_offset = header.base_offset
             self._ongoing[header.producer_id] = None
@@ -293,28 +279,26 @@ class ProducerState:
     ) -> Aborted | None:
         self._guards.pop(header.producer_id, None)
         producer.coordinator_epoch = marker.coordinator_epoch
-        first_offset, producer.transaction_first_offset = (
-            producer.transaction_first_offset,
-            None,
-        )
+        first_offset = producer.transaction_first_offset
+        producer.transaction_first_offset = None
         if first_offset is None:
             return None
         del self._ongoing[header.producer_id]
         self._decided.append((header.base_offset, first_offset))
+        if marker.committed:
+            return None
         next_open = self._first_open()
-        stable = header.next_offset if next_open is None else next_open
-        return (
-            None
-            if marker.committed
-            else Aborted(header.producer_id, first_offset, header.base_offset, stable)
+        return Aborted(
+            producer_id=header.producer_id,
+            first_offset=first_offset,
+            last_offset=header.base_offset,
+            last_stable_offset=header.next_offset if next_open is None else next_open,
         )
 
     def _first_open(self) -> int | None:
-        return (
-            self.producers[next(iter(self._ongoing))].transaction_first_offset
-            if self._ongoing
-            else None
-        )
+        for producer_id in self._ongoing:
+            return self.producers[producer_id].transaction_first_offset
+        return None
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
         """Where the first transaction begins that is open, or whose marker is not
@@ -324,40 +308,37 @@ class ProducerState:
             return None
         while self._decided and self._decided[0][0] < high_watermark:
             self._decided.popleft()
-        offsets = (
-            self._first_open(),
-            *(first_offset for _, first_offset in self._decided),
-        )
-        return min((offset for offset in offsets if offset is not None), default=None)
+        offsets = [first_offset for _, first_offset in self._decided]
+        first_open = self._first_open()
+        if first_open is not None:
+            offsets.append(first_open)
+        return min(offsets, default=None)
 
     def replay_segment(self, segment: Segment, up_to_offset: int) -> Iterator[int]:
         """Take a segment's batches below an offset into account, as far as they were
         not yet. Yields the bytes read.
         """
         start = self.end_offset
-        if start < up_to_offset:
-            for position, header in segment.headers(
-                segment.position_before(start), up_to_offset
-            ):
-                if header.last_offset >= start:
-                    marker = (
-                        decode_end_transaction(segment.batch(position, header))
-                        if header.control
-                        else None
-                    )
-                    self.replay(header, marker)
-                    yield BATCH_OVERHEAD
-            self.end_offset = max(self.end_offset, up_to_offset)
+        if start >= up_to_offset:
+            return
+        begin = segment.position_before(start)
+        for position, header in segment.headers(begin, up_to_offset):
+            if header.last_offset < start:
+                continue
+            marker = None
+            if header.control:
+                marker = decode_end_transaction(segment.batch(position, header))
+            self.replay(header, marker)
+            yield BATCH_OVERHEAD
+        self.end_offset = max(self.end_offset, up_to_offset)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that have been silent since producer.id.expiration.ms,
         unless a transaction is open.
         """
         for producer_id, producer in list(self.producers.items()):
-            if (
-                producer_id not in self._ongoing
-                and now_ms - producer.timestamp >= expiration_ms
-            ):
+            is_silent = now_ms - producer.timestamp >= expiration_ms
+            if is_silent and producer_id not in self._ongoing:
                 del self.producers[producer_id]
 
     def _make_room(self) -> None:
@@ -367,10 +348,12 @@ class ProducerState:
         """
         if len(self.producers) < MOST_PRODUCERS:
             return
-        idle = (each for each in self.producers if each not in self._ongoing)
-        by_silence = sorted(
-            idle, key=lambda producer_id: self.producers[producer_id].timestamp
-        )
+
+        def heard_ms(producer_id: int) -> int:
+            return self.producers[producer_id].timestamp
+
+        idle = [each for each in self.producers if each not in self._ongoing]
+        by_silence = sorted(idle, key=heard_ms)
         for producer_id in by_silence[: MOST_PRODUCERS // 10]:
             del self.producers[producer_id]
 
@@ -378,16 +361,14 @@ class ProducerState:
 
     def find_snapshots(self) -> None:
         """Take note of the snapshots in the log's folder."""
-        self._snapshots = sorted(
-            files_in(self._disk, self._directory, SNAPSHOT).values()
-        )
+        found = files_in(self._disk, self._directory, SNAPSHOT)
+        self._snapshots = sorted(found.values())
 
     def take_snapshot(self) -> None:
         """Write the state before end_offset, if that isn't on disk yet."""
         if self.end_offset not in self._snapshots:
-            self._disk.write_atomic(
-                self._path(self.end_offset), encode_snapshot(self.producers)
-            )
+            snapshot = encode_snapshot(self.producers)
+            self._disk.write_atomic(self._path(self.end_offset), snapshot)
             self._snapshots = sorted([*self._snapshots, self.end_offset])
 
     def load(self, up_to_offset: int, log_start_offset: int) -> None:
@@ -396,34 +377,25 @@ class ProducerState:
         """
         self._begin(log_start_offset)
         for offset in reversed(self._snapshots):
-            if offset <= up_to_offset:
-                try:
-                    self.producers = decode_snapshot(
-                        self._disk.read(self._path(offset))
-                    )
-                except (KafkaError, FileNotFoundError):
-                    self._remove(offset)
-                    continue
-                self.end_offset = max(offset, log_start_offset)
-                firsts = {
-                    each: producer.transaction_first_offset
-                    for each, producer in self.producers.items()
-                }
-                ongoing = sorted(
-                    (first, each) for each, first in firsts.items() if first is not None
-                )
-                self._ongoing = {producer_id: None for _, producer_id in ongoing}
-                return
+            if offset > up_to_offset:
+                continue
+            try:
+                snapshot = decode_snapshot(self._disk.read(self._path(offset)))
+            except (KafkaError, FileNotFoundError):
+                self._remove(offset)
+                continue
+            self.producers = snapshot
+            self.end_offset = max(offset, log_start_offset)
+            self._ongoing = _ongoing(snapshot)
+            return
 
     def keep_snapshots(self, base_offsets: set[int], log_end_offset: int) -> None:
-        """Delete those behind the log's end, and those of no segment except for the
+        """Delete those after the log's end, and those of no segment except for the
         newest, of a clean stop.
         """
         known = [offset for offset in self._snapshots if offset <= log_end_offset]
-        for offset in set(self._snapshots) - {
-            *known[-1:],
-            *(base_offsets & set(known)),
-        }:
+        needed = base_offsets.intersection(known).union(known[-1:])
+        for offset in set(self._snapshots) - needed:
             self._remove(offset)
 
     def reset(self, offset: int) -> None:
@@ -433,7 +405,8 @@ class ProducerState:
             self._remove(snapshot)
 
     def _begin(self, offset: int) -> None:
-        self.producers, self.end_offset = {}, offset
+        self.producers = {}
+        self.end_offset = offset
         self._ongoing.clear()
         self._decided.clear()
 
@@ -446,6 +419,16 @@ class ProducerState:
         return f"{self._directory}/{file_name(offset, SNAPSHOT)}"
 
 
+def _ongoing(producers: dict[int, Producer]) -> dict[int, None]:
+    """The producers with an open transaction, by its first offset."""
+    ongoing = []
+    for producer_id, producer in producers.items():
+        first_offset = producer.transaction_first_offset
+        if first_offset is not None:
+            ongoing.append((first_offset, producer_id))
+    return {producer_id: None for _, producer_id in sorted(ongoing)}
+
+
 def encode_snapshot(producers: dict[int, Producer]) -> bytes:
     """A snapshot file: a row for each remembered batch of a producer, the newest last.
     Apache Kafka writes the newest only, and of several rows takes the last one. The
@@ -453,11 +436,9 @@ def encode_snapshot(producers: dict[int, Producer]) -> bytes:
     """
     content = bytearray()
     for producer_id, producer in producers.items():
-        first_offset = (
-            -1
-            if producer.transaction_first_offset is None
-            else producer.transaction_first_offset
-        )
+        first_offset = producer.transaction_first_offset
+        if first_offset is None:
+            first_offset = -1
         for batch in producer.batches or [Batch(-1, -1, 0, -1)]:
             content += _ENTRY.pack(
                 producer_id,
@@ -475,17 +456,15 @@ def encode_snapshot(producers: dict[int, Producer]) -> bytes:
 
 def decode_snapshot(data: bytes) -> dict[int, Producer]:
     """What encode_snapshot wrote. Errors: CORRUPT_MESSAGE."""
+    why = "a producer snapshot that is not whole"
     if len(data) < _HEAD.size + _COUNT.size:
-        raise KafkaError(Error.CORRUPT_MESSAGE, "a producer snapshot that is not whole")
+        raise KafkaError(Error.CORRUPT_MESSAGE, why)
     version, crc = _HEAD.unpack_from(data)
     content = memoryview(data)[_HEAD.size :]
     (count,) = _COUNT.unpack_from(content)
-    if (
-        version != _VERSION
-        or crc != crc32c(content)
-        or len(content) != _COUNT.size + count * _ENTRY.size
-    ):
-        raise KafkaError(Error.CORRUPT_MESSAGE, "a producer snapshot that is not whole")
+    size = _COUNT.size + count * _ENTRY.size
+    if version != _VERSION or crc != crc32c(content) or len(content) != size:
+        raise KafkaError(Error.CORRUPT_MESSAGE, why)
     producers: dict[int, Producer] = {}
     for entry in _ENTRY.iter_unpack(content[_COUNT.size :]):
         (
@@ -498,16 +477,14 @@ def decode_snapshot(data: bytes) -> dict[int, Producer]:
             coordinator_epoch,
             first_offset,
         ) = entry
-        opened = first_offset if first_offset >= 0 else None
         new = Producer(
-            epoch,
-            timestamp,
+            epoch=epoch,
+            timestamp=timestamp,
             coordinator_epoch=coordinator_epoch,
-            transaction_first_offset=opened,
+            transaction_first_offset=first_offset if first_offset >= 0 else None,
         )
         producer = producers.setdefault(producer_id, new)
         if last_offset >= 0:
-            producer.remember(
-                Batch(last_sequence, last_offset, offset_delta, timestamp)
-            )
+            batch = Batch(last_sequence, last_offset, offset_delta, timestamp)
+            producer.remember(batch)
     return producers

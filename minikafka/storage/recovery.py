@@ -4,9 +4,9 @@ power loss.
 What lies below the recovery point was synced, and isn't read again. Recovery looks only
 at the end of each segment there: do log and indexes fit together (Kafka's sanity
 check)? If not, it reads the segment, checks every batch, and builds the indexes anew.
-It cuts the segment where a batch is wrong; the segments behind it stay.
+It cuts the segment where a batch is wrong; the segments after it stay.
 
-What lies behind the recovery point is read batch by batch. The first batch that is torn
+What lies after the recovery point is read batch by batch. The first batch that is torn
 or wrong ends the log: it was written last, or not synced before the power went. After a
 clean stop there is no such part.
 
@@ -16,11 +16,11 @@ right isn't cut: it may be another's file, and the log is refused.
 The metadata log is stricter, since nothing could tell what it has lost. It is read from
 its beginning, and up to `committed` everything must be there. Each of its batches is
 synced before the next one is written, so a crash tears the last one or none: a wrong
-batch below `committed`, or with a whole one behind it, is damage. Then the log is
+batch below `committed`, or with a whole one after it, is damage. Then the log is
 refused, and stays as it is.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,16 +28,15 @@ from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
 from minikafka.storage.checks import epochs_anew, epochs_fit
 from minikafka.storage.disk import unusable
-from minikafka.storage.segment import (
+from minikafka.storage.file_names import (
     INDEX,
     INDEXES,
     LOG,
     TIME_INDEX,
-    Segment,
     file_name,
     files_in,
-    with_ends,
 )
+from minikafka.storage.segment import Segment, with_ends
 from minikafka.trace import Reason
 from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.internal_records import decode_end_transaction
@@ -54,6 +53,7 @@ from minikafka.wire.records import (
 if TYPE_CHECKING:
     from minikafka.storage.log import Log
 
+WHOLE = Reason("whole", "every batch is whole")
 _LEFTOVERS = (".deleted", ".tmp")
 
 
@@ -64,7 +64,7 @@ class Part:
     end: where the next segment begins. synced: all of the segment lies below the
     recovery point. suspect: its end doesn't look right, so it is read from its
     beginning. misfit: what doesn't look right, if that is to be told. position,
-    next_offset: behind its last batch, as far as that is known.
+    next_offset: after its last batch, as far as that is known.
     """
 
     segment: Segment
@@ -93,50 +93,51 @@ class Recovery:
         """Make the log ready."""
         log = self._log
         if log.epochs.damaged:
-            self._tell(
-                f"{log.directory}: the list of leader epochs is damaged, and begins"
-                " anew"
-            )
+            what = "the list of leader epochs is damaged, and begins anew"
+            self._tell(f"{log.directory}: {what}")
         without_index = self._open_segments()
-        start, first = log.log_start_offset, log.segments[0].base_offset
         # as they were stored
-        epochs_begin = log.epochs.entries[0][1] if log.epochs.entries else start
-        log.log_start_offset = max(log.log_start_offset, first)
+        stored_start = log.log_start_offset
+        epochs_begin = stored_start
+        if log.epochs.entries:
+            epochs_begin = log.epochs.entries[0].start_offset
+        first = log.segments[0].base_offset
+        log.log_start_offset = max(stored_start, first)
         log.recovery_point = max(log.recovery_point, first)
-        for segment, end in with_ends(log.segments):
-            synced = self._clean or end <= log.recovery_point
-            self._parts.append(
-                Part(segment, end, synced, segment.base_offset in without_index)
-            )
-            self._look(self._parts[-1])
-        last = self._parts[-1]
-        known = (
-            last.next_offset or last.segment.base_offset
-            if self._clean
-            else log.recovery_point
-        )
+        self._look_at_parts(without_index)
+        known = log.recovery_point
+        if self._clean:
+            last = self._parts[-1]
+            known = last.next_offset or last.segment.base_offset
         log.producers.find_snapshots()
         log.producers.load(known, log.log_start_offset)
-        for part in self._parts:  # a part that ends the log removes those behind it
+        for part in self._parts:  # a part that ends the log removes those after it
             yield from self._recover(part, min(part.end, known))
         self._tell_of_gaps()
-        self._settle(start, epochs_begin)
-        if self._clean and self._committed is None:
-            log.unchecked = range(log.log_start_offset, log.log_end_offset)
-        elif self._committed is None:
-            log.unchecked = range(log.log_start_offset, known)
+        self._settle(stored_start, epochs_begin)
+        if self._committed is None:
+            checked_from = log.log_end_offset if self._clean else known
+            log.unchecked = range(log.log_start_offset, checked_from)
         if log.trace and not self._clean:
-            why = (
-                Reason("damaged", self._why)
-                if self._why
-                else Reason("whole", "every batch is whole")
-            )
+            why = Reason("damaged", self._why) if self._why else WHOLE
             log.tell(
                 "LogRecovered",
                 log_end_offset=log.log_end_offset,
                 dropped_bytes=self._dropped_bytes,
                 why=why,
             )
+
+    def _look_at_parts(self, without_index: set[int]) -> None:
+        log = self._log
+        for segment, end in with_ends(log.segments):
+            part = Part(
+                segment=segment,
+                end=end,
+                synced=self._clean or end <= log.recovery_point,
+                suspect=segment.base_offset in without_index,
+            )
+            self._parts.append(part)
+            self._look(part)
 
     def _open_segments(self) -> set[int]:
         """Open the segments and delete leftovers, nothing else. Returns base offsets of
@@ -145,15 +146,33 @@ class Recovery:
         log = self._log
         compaction.finish_swap(log)
         names = files_in(log.disk, log.directory, "")
-        found = sorted(
+        found = [
             offset for name, offset in names.items() if name == file_name(offset, LOG)
-        )
-        orphans = {
+        ]
+        found.sort()
+        self._tell_of_orphans(names, found)
+        for name, offset in names.items():
+            has_no_log = name.endswith(INDEXES) and offset not in found
+            if has_no_log or name.endswith(_LEFTOVERS):
+                log.disk.remove(f"{log.directory}/{name}")
+        base_offsets = found or [log.log_start_offset]
+        log.segments = [log.open_segment(offset) for offset in base_offsets]
+        without_index = set()
+        for offset in found:
+            indexes = {file_name(offset, INDEX), file_name(offset, TIME_INDEX)}
+            if not indexes <= names.keys():
+                without_index.add(offset)
+        return without_index
+
+    def _tell_of_orphans(self, names: Mapping[str, int], found: list[int]) -> None:
+        """Indexes whose log is gone."""
+        log = self._log
+        indexed = {
             offset
             for name, offset in names.items()
             if name.endswith((INDEX, TIME_INDEX))
-        } - set(found)
-        for orphan in sorted(orphans):
+        }
+        for orphan in sorted(indexed.difference(found)):
             what = (
                 "is missing, and its index is there: the records in it, if there were"
                 " any, are lost"
@@ -161,31 +180,17 @@ class Recovery:
             self._tell(f"{log.directory}/{file_name(orphan, LOG)} {what}")
             if orphan >= log.log_start_offset:
                 log.damaged_at(orphan)
-        for name, offset in names.items():
-            if (offset not in found and name.endswith(INDEXES)) or name.endswith(
-                _LEFTOVERS
-            ):
-                log.disk.remove(f"{log.directory}/{name}")
-        log.segments = [
-            log.open_segment(offset) for offset in found or [log.log_start_offset]
-        ]
-        return {
-            offset
-            for offset in found
-            for kind in (INDEX, TIME_INDEX)
-            if file_name(offset, kind) not in names
-        }
 
     def _look(self, part: Part) -> None:
         """Look at the end of a synced segment."""
-        if part.synced:
-            try:
-                part.next_offset = part.segment.next_offset()
-            except KafkaError as error:
-                part.misfit = error.message
-            part.suspect = (
-                part.suspect or bool(part.misfit) or part.next_offset > part.end
-            )
+        if not part.synced:
+            return
+        try:
+            part.next_offset = part.segment.next_offset()
+        except KafkaError as error:
+            part.misfit = error.message
+        if part.misfit or part.next_offset > part.end:
+            part.suspect = True
 
     def _recover(self, part: Part, known: int) -> Generator[int, None, None]:
         """Replay a segment's batches below `known` for the state of the producers, as
@@ -195,7 +200,8 @@ class Recovery:
             try:
                 yield from self._log.producers.replay_segment(part.segment, known)
             except KafkaError as error:  # somewhere before the end that was looked at
-                part.suspect, part.misfit = True, error.message
+                part.suspect = True
+                part.misfit = error.message
                 yield from self._log.replay_producers(part.segment.base_offset)
         if part.suspect or not part.synced:
             yield from self._read(part)
@@ -204,13 +210,15 @@ class Recovery:
         """Read a segment, from the recovery point on if it can be found, and cut it
         where it is wrong.
         """
-        log, segment = self._log, part.segment
+        log = self._log
+        segment = part.segment
+        base_offset = segment.base_offset
         where = None if part.suspect else _go_to(segment, log.recovery_point)
         if where is None:
-            segment.truncate_indexes(segment.base_offset)
-            if log.producers.end_offset > segment.base_offset:
-                yield from log.replay_producers(segment.base_offset)
-        part.position, part.next_offset = where or (0, segment.base_offset)
+            segment.truncate_indexes(base_offset)
+            if log.producers.end_offset > base_offset:
+                yield from log.replay_producers(base_offset)
+        part.position, part.next_offset = where or (0, base_offset)
         segment.aborted.truncate(part.next_offset)
         why = yield from self._note_batches(part)
         if why:
@@ -222,11 +230,13 @@ class Recovery:
             segment.seal()
 
     def _note_batches(self, part: Part) -> Generator[int, None, str]:
-        """Take the batches from part.position on into account, and move it behind them.
+        """Take the batches from part.position on into account, and move it after them.
         Returns what is wrong there; "" at the end of the file.
         """
-        log, segment, size = self._log, part.segment, part.segment.size
-        why, wanted = "", self._budget_bytes
+        segment = part.segment
+        size = segment.size
+        wanted = self._budget_bytes
+        why = ""
         while part.position < size and not why:
             piece = memoryview(segment.log.pread(wanted, part.position))
             at, wanted = 0, self._budget_bytes
@@ -244,22 +254,23 @@ class Recovery:
                 except KafkaError as error:
                     why = error.message
                     break
-                if header.base_offset > part.next_offset and not log.may_have_gaps:
-                    log.damaged_at(part.next_offset)
                 segment.note(part.position + at, header)
-                log.epochs.assign(header.partition_leader_epoch, header.base_offset)
-                if header.base_offset >= log.producers.end_offset:
-                    marker = (
-                        decode_end_transaction(piece[at : at + header.size_bytes])
-                        if header.control
-                        else None
-                    )
-                    log.note_producer(segment, header, marker)
-                at += header.size_bytes
-                part.next_offset = header.next_offset
+                end = at + header.size_bytes
+                self._note(part, header, piece[at:end])
+                at = end
             part.position += at
             yield len(piece)
         return why
+
+    def _note(self, part: Part, header: BatchHeader, batch: memoryview) -> None:
+        log = self._log
+        if header.base_offset > part.next_offset and not log.may_have_gaps:
+            log.damaged_at(part.next_offset)
+        log.epochs.assign(header.partition_leader_epoch, header.base_offset)
+        if header.base_offset >= log.producers.end_offset:
+            marker = decode_end_transaction(batch) if header.control else None
+            log.note_producer(part.segment, header, marker)
+        part.next_offset = header.next_offset
 
     def _check_header(self, part: Part, header: BatchHeader, left: int) -> None:
         """Raise CorruptRecord unless a batch with this header can come next. left:
@@ -269,9 +280,10 @@ class Recovery:
             raise CorruptRecord(
                 f"the last batch has only {left} of its {header.size_bytes} bytes"
             )
-        first, last, wanted = header.base_offset, header.last_offset, part.next_offset
-        gap = first > wanted and self._committed is not None
-        if first < wanted or last < first or last >= part.end or gap:
+        first, last = header.base_offset, header.last_offset
+        wanted = part.next_offset
+        is_next = first == wanted or (first > wanted and self._committed is None)
+        if not is_next or not first <= last < part.end:
             raise CorruptRecord(f"a batch of offset {first} where {wanted} comes next")
         if last > part.segment.max_offset:
             raise CorruptRecord(
@@ -283,49 +295,44 @@ class Recovery:
         """Cut a segment where its valid batches end; one that isn't synced ends the
         log.
         """
-        log, segment = self._log, part.segment
-        kept = len(self._parts) if part.synced else self._parts.index(part) + 1
-        lost_bytes = (
-            segment.size
-            - part.position
-            + sum(each.segment.size for each in self._parts[kept:])
-        )
+        log = self._log
+        segment = part.segment
+        kept = len(self._parts)
+        if not part.synced:
+            kept = self._parts.index(part) + 1
+        after = sum([each.segment.size for each in self._parts[kept:]])
+        lost_bytes = segment.size - part.position + after
         if self._committed is not None:
             self._refuse_damage(part, why)
         if part.synced and part.position == 0:
-            raise unusable(
-                segment.path(LOG),
-                f"is not what was written there: {why}. Put the right file back",
-            )
+            what = f"is not what was written there: {why}. Put the right file back"
+            raise unusable(segment.path(LOG), what)
         del self._parts[kept:]
         log.drop_segments(kept)
         segment.log.truncate(part.position)
-        last = (
-            f" to {part.end - 1}"
-            if part.synced and part is not self._parts[-1]
-            else " on"
-        )
+        offsets = f"{part.next_offset} on"
+        if part.synced and part is not self._parts[-1]:
+            offsets = f"{part.next_offset} to {part.end - 1}"
         self._tell(
-            f"{log.directory}: {lost_bytes} bytes are dropped, from offset"
-            f" {part.next_offset}{last}: {why}"
+            f"{log.directory}: {lost_bytes} bytes are dropped, from offset {offsets}:"
+            f" {why}"
         )
         if part.synced:
             log.damaged_at(part.next_offset)
         if segment is not log.active:
             part.next_offset = part.end  # the gap is told
-        self._dropped_bytes, self._why = self._dropped_bytes + lost_bytes, why
+        self._dropped_bytes += lost_bytes
+        self._why = why
 
     def _refuse_damage(self, part: Part, why: str) -> None:
         """Refuse the log, unless only its last batch is torn, and never was
         committed.
         """
         assert self._committed is not None
-        more = not part.synced and part is not self._parts[-1]
-        if (
-            more
-            or part.next_offset < self._committed.stop
-            or _whole_batch_in(part.segment, part.position)
-        ):
+        more_follows = not part.synced and part is not self._parts[-1]
+        was_committed = part.next_offset < self._committed.stop
+        is_damage = more_follows or was_committed
+        if is_damage or _whole_batch_in(part.segment, part.position):
             damage = f"is damaged at offset {part.next_offset}: {why}"
             raise unusable(part.segment.path(LOG), f"{damage}. Put a good copy back")
 
@@ -337,47 +344,41 @@ class Recovery:
         if self._committed is None and log.may_have_gaps:
             return
         for part in self._parts[:-1]:
-            if part.next_offset < part.end:
-                gap = (
-                    f"{log.directory}: offsets {part.next_offset} to {part.end - 1} are"
-                    " missing"
-                )
-                if self._committed is not None:
-                    raise unusable(
-                        part.segment.path(LOG),
-                        f"ends too early: {gap}. Put a good copy back",
-                    )
-                self._tell(gap)
-                log.damaged_at(part.next_offset)
+            if part.next_offset >= part.end:
+                continue
+            missing = f"offsets {part.next_offset} to {part.end - 1} are missing"
+            gap = f"{log.directory}: {missing}"
+            if self._committed is not None:
+                why = f"ends too early: {gap}. Put a good copy back"
+                raise unusable(part.segment.path(LOG), why)
+            self._tell(gap)
+            log.damaged_at(part.next_offset)
 
     def _settle(self, asked_start_offset: int, epochs_begin: int) -> None:
         """Set the offsets of the log. asked_start_offset: the log start offset of its
         checkpoint.
         """
         log = self._log
-        log.log_end_offset = end = self._parts[-1].next_offset
-        first = log.segments[0]
-        wanted = self._committed
-        if wanted is not None and (
-            end < wanted.stop or first.base_offset > wanted.start
-        ):
-            has = (
-                f"has offsets {first.base_offset} to {end} of {wanted.start} to"
-                f" {wanted.stop}"
-            )
-            raise unusable(first.path(LOG), f"{has}. Put a good copy back")
+        log.log_end_offset = self._parts[-1].next_offset
+        if self._committed is not None:
+            self._check_committed(self._committed)
         self._settle_start(asked_start_offset, epochs_begin)
         if not epochs_fit(log):
             if not log.epochs.damaged:  # that was told
-                self._tell(
-                    f"{log.directory}: the list of leader epochs is not the log's, and"
-                    " made anew from it"
-                )
+                what = "the list of leader epochs is not the log's, and made anew"
+                self._tell(f"{log.directory}: {what} from it")
             epochs_anew(log)
         if self._clean:
             log.recovery_point = log.log_end_offset
         log.end_at(log.log_end_offset)
         log.epochs.truncate_from_start(log.log_start_offset)
+
+    def _check_committed(self, wanted: range) -> None:
+        first = self._log.segments[0]
+        begins, ends = first.base_offset, self._log.log_end_offset
+        if begins > wanted.start or ends < wanted.stop:
+            has = f"has offsets {begins} to {ends} of {wanted.start} to {wanted.stop}"
+            raise unusable(first.path(LOG), f"{has}. Put a good copy back")
 
     def _settle_start(self, asked: int, begins: int) -> None:
         """Check the log start offset of the checkpoint. The leader epochs begin there
@@ -388,11 +389,9 @@ class Recovery:
         if begins < asked and asked > log.segments[0].base_offset:
             says = (
                 f"says that {log.directory} begins at offset {asked}, and its leader"
-                f" epochs begin at {begins}"
+                f" epochs begin at {begins}. Correct that line, or remove the file"
             )
-            raise unusable(
-                LOG_START_OFFSETS, f"{says}. Correct that line, or remove the file"
-            )
+            raise unusable(LOG_START_OFFSETS, says)
         if log.log_end_offset < log.log_start_offset:
             log.truncate_fully_and_start_at(log.log_start_offset)
 
@@ -407,21 +406,21 @@ def _go_to(segment: Segment, recovery_point: int) -> tuple[int, int] | None:
         position, next_offset = segment.reindex(recovery_point)
     except KafkaError:
         return None
-    return (
-        (position, next_offset)
-        if position <= segment.size and next_offset == recovery_point
-        else None
-    )
+    if position > segment.size or next_offset != recovery_point:
+        return None
+    return position, next_offset
 
 
 def _whole_batch_in(segment: Segment, position: int) -> bool:
-    """Whether a whole batch begins anywhere behind this position."""
+    """Whether a whole batch begins anywhere after this position."""
     data = segment.log.pread(segment.size - position, position)
     for at in range(1, len(data) - BATCH_OVERHEAD + 1):
-        if data[at + MAGIC_AT] == MAGIC:
-            try:
-                if crc_matches(data, read_header(data, at), at):
-                    return True
-            except KafkaError:
-                continue
+        if data[at + MAGIC_AT] != MAGIC:
+            continue
+        try:
+            header = read_header(data, at)
+        except KafkaError:
+            continue
+        if crc_matches(data, header, at):
+            return True
     return False

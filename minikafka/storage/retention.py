@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from minikafka.storage.log import Log
     from minikafka.storage.segment import Segment
 
+BELOW_START = Reason("log_start_offset", "its records lie before the log start offset")
+ALL_ARE_DELETED = Reason("all_are_deleted", "all older segments are to be deleted")
+
 
 def clean_up(log: "Log", now_ms: int) -> None:
     """Delete all segments that may go now."""
@@ -32,11 +35,11 @@ def clean_up(log: "Log", now_ms: int) -> None:
 def delete_below_start(log: "Log") -> None:
     """Delete segments whose records all lie before the log start offset."""
     start = log.log_start_offset
-    _delete(
-        log,
-        lambda _, end: end <= start,
-        Reason("log_start_offset", "its records lie before the log start offset"),
-    )
+
+    def lies_before(segment: "Segment", end: int) -> bool:
+        return end <= start
+
+    _delete(log, lies_before, BELOW_START)
 
 
 def _delete_by_size(log: "Log", limit: int) -> None:
@@ -47,11 +50,8 @@ def _delete_by_size(log: "Log", limit: int) -> None:
         surplus -= segment.size
         return surplus >= 0
 
-    _delete(
-        log,
-        fits_into_surplus,
-        Reason("retention_bytes", f"the log is larger than retention.bytes ({limit})"),
-    )
+    why = f"the log is larger than retention.bytes ({limit})"
+    _delete(log, fits_into_surplus, Reason("retention_bytes", why))
 
 
 def _delete_by_age(log: "Log", limit: int, now_ms: int) -> None:
@@ -61,20 +61,15 @@ def _delete_by_age(log: "Log", limit: int, now_ms: int) -> None:
         segment.check_largest()  # a damaged time index makes no record old
         return now_ms - _youngest_ms(segment, now_ms) > limit
 
-    _delete(
-        log,
-        old,
-        Reason(
-            "retention_ms", f"all its records are older than retention.ms ({limit})"
-        ),
-    )
+    why = f"all its records are older than retention.ms ({limit})"
+    _delete(log, old, Reason("retention_ms", why))
 
 
 def _youngest_ms(segment: "Segment", now_ms: int) -> int:
     """The largest timestamp; without one, the time of the last append as far as this
     process knows it.
     """
-    timestamp = segment.largest[0]
+    timestamp, _ = segment.largest
     if timestamp >= 0:
         return timestamp
     if segment.appended_ms is None:
@@ -90,17 +85,14 @@ def _delete(
     """
     count = 0
     for segment, end in with_ends(log.segments):
-        if (segment is log.active and not segment.size) or not deletable(segment, end):
+        is_empty = segment is log.active and not segment.size
+        if is_empty or not deletable(segment, end):
             break
         count += 1
     if not count:
         return
     if count == len(log.segments):
-        log.roll(
-            log.log_end_offset,
-            Reason("all_are_deleted", "all older segments are to be deleted"),
-            sync=False,
-        )
+        log.roll(log.log_end_offset, ALL_ARE_DELETED, sync=False)
     gone, log.segments = log.segments[:count], log.segments[count:]
     if log.segments[0] is log.active:
         # else a power loss could take the only file that still knows where the log was

@@ -2,7 +2,7 @@
 place in it.
 
 `00000000000000000042.log` begins at offset 42, its base offset, and holds record
-batches one behind the other, just as they travel. Only the newest segment of a log is
+batches one after the other, just as they travel. Only the newest segment of a log is
 written to; a closed one never changes again. The indexes are sparse (see index.py), so
 a search ends with reading batch headers until the one that is wanted. A third one, of
 aborted transactions, is there if the segment has a marker that aborts one.
@@ -11,8 +11,15 @@ aborted transactions, is there if the segment has a marker that aborts one.
 from collections.abc import Iterator, Sequence
 from struct import Struct
 
-from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk
+from minikafka.storage.file_names import (
+    FILES,
+    INDEX,
+    LOG,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    file_name,
+)
 from minikafka.storage.index import (
     OFFSET_ENTRY,
     TIME_ENTRY,
@@ -20,7 +27,6 @@ from minikafka.storage.index import (
     Index,
     TransactionIndex,
 )
-from minikafka.trace import Reason
 from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import (
@@ -35,9 +41,6 @@ from minikafka.wire.unpacking import Allowance, TooMuchToDecode
 
 MAX_OFFSET = 2**63 - 1
 MAX_RELATIVE_OFFSET = 2**31 - 1
-LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
-INDEXES = (INDEX, TIME_INDEX, TRANSACTION_INDEX)
-FILES = (LOG, *INDEXES)
 
 # reading a batch's header takes about as long as looking at so many records
 _HEADER_COST = 3
@@ -47,36 +50,14 @@ _REMEMBERED_READS = 8
 _PLACE = Struct(">qi11xi")
 
 
-def file_name(offset: int, suffix: str) -> str:
-    """Kafka's name: the offset in 20 digits, so that names sort as offsets do."""
-    return f"{offset:020}{suffix}"
-
-
-def files_in(disk: Disk, directory: str, *endings: str) -> dict[str, int]:
-    """The files of a log with one of these endings, and the offsets in their names.
-    Names that are none of ours don't count.
-    """
-    stems = {
-        name: name.partition(".")[0]
-        for name in disk.listdir(directory)
-        if name.endswith(endings)
-    }
-    return {
-        name: int(stem)
-        for name, stem in stems.items()
-        if len(stem) == 20 and stem.isascii() and stem.isdigit()
-    }
-
-
 def with_ends(
     segments: "Sequence[Segment]", end: int = MAX_OFFSET
 ) -> "Iterator[tuple[Segment, int]]":
     """Neighbours, each with its end: where the next one begins, or for the last one
     `end`.
     """
-    return zip(
-        segments, [*(segment.base_offset for segment in segments[1:]), end], strict=True
-    )
+    ends = [segment.base_offset for segment in segments[1:]]
+    return zip(segments, [*ends, end], strict=True)
 
 
 class Segment:
@@ -130,11 +111,10 @@ class Segment:
         """
         if self._largest is None:
             entry = self.time_index.last
-            self._largest = (
-                (entry.key, self.base_offset + entry.value)
-                if entry
-                else (-1, self.base_offset)
-            )
+            if entry is None:
+                self._largest = (-1, self.base_offset)
+            else:
+                self._largest = (entry.key, self.base_offset + entry.value)
         return self._largest
 
     def check_largest(self) -> None:
@@ -144,15 +124,13 @@ class Segment:
         timestamp, offset = self.largest
         try:
             found = self.locate(offset)
-            if found is None or (found[1].last_offset, found[1].max_timestamp) != (
-                offset,
-                timestamp,
-            ):
-                headers = [
-                    header for _, header in self.headers(0) if header.records_count
-                ]
-                newest = max(headers, key=lambda header: header.max_timestamp)
-                self._largest = newest.max_timestamp, newest.last_offset
+            if found is not None:
+                _, header = found
+                if (header.max_timestamp, header.last_offset) == (timestamp, offset):
+                    return
+            headers = [header for _, header in self.headers(0) if header.records_count]
+            newest = max(headers, key=lambda header: header.max_timestamp)
+            self._largest = (newest.max_timestamp, newest.last_offset)
         except (KafkaError, ValueError):  # the log can't tell, or has no records
             return
 
@@ -164,9 +142,8 @@ class Segment:
         if self._first_timestamp is None:
             if not self.size:
                 return -1
-            self._first_timestamp = read_header(
-                self.log.pread(BATCH_OVERHEAD, 0)
-            ).max_timestamp
+            first = read_header(self.log.pread(BATCH_OVERHEAD, 0))
+            self._first_timestamp = first.max_timestamp
         return self._first_timestamp
 
     # -- writing
@@ -202,57 +179,9 @@ class Segment:
     def _note_time(self) -> None:
         timestamp, offset = self.largest
         last = self.time_index.last
-        if timestamp > (last.key if last else -1):
+        noted = -1 if last is None else last.key
+        if timestamp > noted:
             self.time_index.append(timestamp, offset - self.base_offset)
-
-    def reason_to_close(
-        self,
-        config: LogConfig,
-        size_bytes: int,
-        headers: Sequence[BatchHeader],
-        now_ms: int | None,
-    ) -> Reason | None:
-        """Why a new segment has to be begun for these batches; None if they may be
-        appended here.
-
-        Age is measured in record timestamps, from the segment's first batch to the new
-        ones: a quiet partition isn't rolled by time alone.
-        """
-        if not self.size:
-            return None
-        if self.size + size_bytes > config.segment_bytes:
-            return Reason(
-                "segment_bytes",
-                f"it would become larger than segment.bytes ({config.segment_bytes})",
-            )
-        newest = max([header.max_timestamp for header in headers])
-        first = self.first_timestamp
-        age_ms = (
-            newest - first
-            if first >= 0
-            else (now_ms or 0) - (self.appended_ms or now_ms or 0)
-        )
-        if age_ms > config.max_segment_ms:
-            limit = (
-                "segment.ms"
-                if config.max_segment_ms == config.segment_ms
-                else "max.compaction.lag.ms"
-            )
-            return Reason(
-                limit.replace(".", "_"),
-                f"its first record is older than {limit} ({config.max_segment_ms})",
-            )
-        if headers[-1].last_offset > self.max_offset:
-            return Reason("large_offset", "its indexes can't hold so large an offset")
-        most_bytes = config.segment_index_bytes
-        if (
-            self.index.size_bytes + 8 > most_bytes
-            or self.time_index.size_bytes + 24 > most_bytes
-        ):
-            return Reason(
-                "index_full", f"its index is full (segment.index.bytes, {most_bytes})"
-            )
-        return None
 
     def seal(self) -> None:
         """The segment is closed: its time index ends with its largest timestamp, which
@@ -310,7 +239,7 @@ class Segment:
         self.log.truncate(position)
 
     def cut_off(self, offset: int) -> int:
-        """Keep the batches below an offset, whatever lies behind them. Returns where
+        """Keep the batches below an offset, whatever comes after them. Returns where
         they end.
         """
         position, end = 0, self.base_offset
@@ -343,11 +272,14 @@ class Segment:
     def truncate_indexes(self, offset: int) -> None:
         """Keep what the indexes say of offsets below this one."""
         relative = offset - self.base_offset
-        self.index.truncate(self.index.find(relative - 1) if relative else 0)
-        count = len(self.time_index) if relative else 0
-        while count and self.time_index[count - 1].value >= relative:
-            count -= 1
-        self.time_index.truncate(count)
+        kept = kept_times = 0
+        if relative:
+            kept = self.index.find(relative - 1)
+            kept_times = len(self.time_index)
+        while kept_times and self.time_index[kept_times - 1].value >= relative:
+            kept_times -= 1
+        self.index.truncate(kept)
+        self.time_index.truncate(kept_times)
         self._largest = None
         self._bytes_since_index_entry = 0
         self._next_reads.clear()
@@ -379,31 +311,27 @@ class Segment:
         CorruptRecord.
         """
         while position < self.size:
-            size_bytes = read_header(
-                self.log.pread(BATCH_OVERHEAD, position)
-            ).size_bytes
-            if size_bytes > self.size - position:
+            first = read_header(self.log.pread(BATCH_OVERHEAD, position))
+            if first.size_bytes > self.size - position:
                 raise CorruptRecord(
                     f"the batch at position {position} of segment {self.base_offset} is"
                     " not whole"
                 )
-            for header, batch in batches(
-                self.log.pread(max(piece_bytes, size_bytes), position)
-            ):
+            piece = self.log.pread(max(piece_bytes, first.size_bytes), position)
+            for header, batch in batches(piece):
                 yield header, batch
                 position += header.size_bytes
 
     def position_before(self, offset: int) -> int:
         """Where to begin reading headers to find the batch that holds this offset. An
-        index entry that the log contradicts counts for nothing: a damaged index makes a
+        index entry that the log contradicts is passed over: a damaged index makes a
         search slow, and not wrong.
         """
-        entry = self.index.lookup(offset - self.base_offset)
-        return (
-            entry.value
-            if entry and entry.key <= offset - self.base_offset and self._agrees(entry)
-            else 0
-        )
+        relative = offset - self.base_offset
+        entry = self.index.lookup(relative)
+        if entry and entry.key <= relative and self._agrees(entry):
+            return entry.value
+        return 0
 
     def _tail(
         self, up_to_offset: int = MAX_OFFSET
@@ -436,7 +364,7 @@ class Segment:
         return None
 
     def next_offset(self) -> int:
-        """The offset behind the last batch: the last index entry is at most an interval
+        """The offset after the last batch: the last index entry is at most an interval
         away from it. Errors: CorruptRecord if log and indexes don't fit together, as
         far as their ends tell.
         """
@@ -470,14 +398,16 @@ class Segment:
             found = self.locate(offset)
             if found is None:
                 return None
-            position = found[0]
+            position, _ = found
         left = self.size - position
         if left <= 0:
             return None
-        data = self.log.pread(min(max(max_bytes, BATCH_OVERHEAD), left), position)
-        first_bytes = (
-            LOG_OVERHEAD + _PLACE.unpack_from(data)[1] if left >= BATCH_OVERHEAD else 0
-        )
+        wanted_bytes = max(max_bytes, BATCH_OVERHEAD)
+        data = self.log.pread(min(wanted_bytes, left), position)
+        first_bytes = 0
+        if left >= BATCH_OVERHEAD:
+            _, length, _ = _PLACE.unpack_from(data)
+            first_bytes = LOG_OVERHEAD + length
         if not BATCH_OVERHEAD <= first_bytes <= left:
             raise CorruptRecord(
                 f"the batch at offset {offset} claims {first_bytes} bytes, and {left}"
@@ -496,15 +426,15 @@ class Segment:
         while len(data) - end >= BATCH_OVERHEAD:
             base_offset, length, last_offset_delta = _PLACE.unpack_from(data, end)
             next_end = end + LOG_OVERHEAD + length
-            if (
-                base_offset >= up_to_offset
-                or not end + BATCH_OVERHEAD <= next_end <= len(data)
-            ):
+            is_whole = end + BATCH_OVERHEAD <= next_end <= len(data)
+            if not is_whole or base_offset >= up_to_offset:
                 break
-            end, next_offset = next_end, base_offset + last_offset_delta + 1
+            end = next_end
+            next_offset = base_offset + last_offset_delta + 1
         if end:
             if len(self._next_reads) >= _REMEMBERED_READS:
-                del self._next_reads[next(iter(self._next_reads))]
+                oldest = next(iter(self._next_reads))
+                del self._next_reads[oldest]
             self._next_reads[next_offset] = position + end
         return memoryview(data)[:end]
 
@@ -518,20 +448,20 @@ class Segment:
         segment's largest timestamp and the offset that it has come to: no record that
         it should have found lies before.
         """
-        time_entry = self.time_index.lookup(timestamp - 1)
-        older = self.base_offset + time_entry.value if time_entry else self.base_offset
-        for position, header in self.headers(
-            self.position_before(max(older, from_offset))
-        ):
+        first = self.base_offset
+        older = self.time_index.lookup(timestamp - 1)
+        if older:
+            first += older.value
+        start = self.position_before(max(first, from_offset))
+        for position, header in self.headers(start):
             if header.last_offset < from_offset:
                 continue
             reached = max(from_offset, header.base_offset)
             try:
                 allowance.use(_HEADER_COST)
                 if header.max_timestamp >= timestamp:
-                    for found, offset in moments(
-                        self.batch(position, header), allowance
-                    ):
+                    batch = self.batch(position, header)
+                    for found, offset in moments(batch, allowance):
                         if found >= timestamp and offset >= from_offset:
                             return found, offset, header.partition_leader_epoch
                         reached = max(reached, offset)
@@ -546,17 +476,14 @@ class Segment:
         last_offset; None if none has it; last_offset if that would look at more than is
         allowed.
         """
-        found = self.locate(last_offset)
-        if found is None:
+        located = self.locate(last_offset)
+        if located is None:
             return None
+        batch = self.batch(*located)
         try:
-            return next(
-                (
-                    offset
-                    for each, offset in moments(self.batch(*found), allowance)
-                    if each == timestamp
-                ),
-                None,
-            )
+            for found, offset in moments(batch, allowance):
+                if found == timestamp:
+                    return offset
         except TooMuchToDecode:
             return last_offset
+        return None

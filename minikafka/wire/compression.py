@@ -11,7 +11,7 @@ depend on each other, which is what cramjam would write, so the frame is written
 import gzip
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
@@ -26,13 +26,9 @@ try:
 except ImportError:
     cramjam = None
 
-_DAMAGED = (
-    OSError,
-    ValueError,
-    zlib.error,
-    struct.error,
-    *((cramjam.DecompressionError,) if cramjam else ()),
-)
+_DAMAGED: tuple[type[Exception], ...] = (OSError, ValueError, zlib.error, struct.error)
+if cramjam:
+    _DAMAGED += (cramjam.DecompressionError,)
 
 # by their number in a batch's attributes
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -89,6 +85,7 @@ def decompress(codec: str, data: Buffer, wanted: int) -> tuple[bytes, bool]:
 
 
 def _from_gzip(data: Buffer, wanted: int) -> tuple[bytes, bool]:
+    """So many bytes, and whether they are all."""
     reader = zlib.decompressobj(wbits=31)
     content = reader.decompress(data, wanted)
     if not reader.eof and len(content) < wanted:
@@ -111,6 +108,7 @@ def _into_room(jam: Any, codec: Any, data: Buffer, wanted: int) -> tuple[bytes, 
 
 
 def _cramjam(codec: str) -> Any:
+    """The package, without which only gzip is known."""
     if cramjam is None:
         raise KafkaError(
             Error.UNSUPPORTED_COMPRESSION_TYPE,
@@ -120,6 +118,7 @@ def _cramjam(codec: str) -> Any:
 
 
 def _to_xerial(jam: Any, data: Buffer) -> bytes:
+    """Blocks with their sizes before them, as Java's SnappyOutputStream writes them."""
     framed = bytearray(_XERIAL)
     for at in range(0, len(data), _XERIAL_BLOCK):
         block = bytes(jam.snappy.compress_raw(data[at : at + _XERIAL_BLOCK]))
@@ -128,8 +127,12 @@ def _to_xerial(jam: Any, data: Buffer) -> bytes:
 
 
 def _from_snappy(jam: Any, data: bytes, wanted: int) -> tuple[bytes, bool]:
+    """Of such blocks, or of one block alone, which other clients send."""
     content = bytearray()
-    for block in _xerial_blocks(data) if data.startswith(_XERIAL_MAGIC) else [data]:
+    blocks: Iterable[bytes] = [data]
+    if data.startswith(_XERIAL_MAGIC):
+        blocks = _xerial_blocks(data)
+    for block in blocks:
         size = jam.snappy.decompress_raw_len(block)
         if size > _SNAPPY_MOST * len(block):
             raise ValueError("a snappy block that announces more than it can hold")
@@ -140,6 +143,7 @@ def _from_snappy(jam: Any, data: bytes, wanted: int) -> tuple[bytes, bool]:
 
 
 def _xerial_blocks(data: bytes) -> Iterator[bytes]:
+    """Without their sizes. Raises ValueError where they are wrong."""
     at = len(_XERIAL)
     while at < len(data):
         (size,) = struct.unpack_from(">i", data, at)
@@ -150,6 +154,7 @@ def _xerial_blocks(data: bytes) -> Iterator[bytes]:
 
 
 def _to_lz4_frame(jam: Any, data: Buffer) -> bytes:
+    """A frame of blocks; one that compression would make longer stays as it is."""
     frame = bytearray(_LZ4_FRAME)
     for at in range(0, len(data), _LZ4_BLOCK):
         plain = data[at : at + _LZ4_BLOCK]
@@ -166,6 +171,7 @@ def _to_lz4_frame(jam: Any, data: Buffer) -> bytes:
 
 @cache
 def _crc_table() -> list[int]:
+    """What each byte does to a checksum."""
     table = list(range(256))
     for _ in range(8):
         table = [crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0) for crc in table]

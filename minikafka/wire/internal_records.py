@@ -22,6 +22,7 @@ from minikafka.wire.primitives import (
 )
 from minikafka.wire.records import (
     BatchHeader,
+    NewRecord,
     RawRecord,
     Record,
     encode_batch,
@@ -39,11 +40,8 @@ _RECORD_BY_KEY = {record.key: record for record in RECORD.values()}
 def encode_record(name: str, version: int, body: Body) -> bytes:
     """The value of a record of the metadata log."""
     kind = RECORD[name]
-    return kind.schema.to_bytes(
-        version,
-        body,
-        b"".join(map(unsigned_varint, (_FRAME_VERSION, kind.key, version))),
-    )
+    frame = [unsigned_varint(each) for each in (_FRAME_VERSION, kind.key, version)]
+    return kind.schema.to_bytes(version, body, prefix=b"".join(frame))
 
 
 def decode_record(data: Buffer) -> tuple[str, int, Message]:
@@ -58,15 +56,10 @@ def decode_record(data: Buffer) -> tuple[str, int, Message]:
     except IndexError:
         raise DecodeError("a metadata record ends within its framing") from None
     kind = _RECORD_BY_KEY.get(key)
-    if (
-        frame_version != _FRAME_VERSION
-        or kind is None
-        or version not in kind.schema.versions
-    ):
-        raise DecodeError(
-            f"unknown metadata record: frame version {frame_version}, key {key},"
-            f" version {version}"
-        )
+    is_known = kind is not None and version in kind.schema.versions
+    if kind is None or not is_known or frame_version != _FRAME_VERSION:
+        what = f"frame version {frame_version}, key {key}, version {version}"
+        raise DecodeError(f"unknown metadata record: {what}")
     message, end = kind.schema.decode(version, buffer, at)
     if end != len(buffer):
         raise DecodeError(f"{len(buffer) - end} bytes follow a {kind.name}")
@@ -79,12 +72,20 @@ def decode_record(data: Buffer) -> tuple[str, int, Message]:
 _INT16 = struct.Struct(">h")
 # the type of committed offsets of Kafka 0.8; their fields are those of type 1
 _LEGACY_OFFSET_COMMIT = 0
-_COORDINATOR_RECORD_BY_KEY = {
-    record.key: record for record in COORDINATOR_RECORD.values()
-}
+# the version of a committed offset that says when it expires: no other can
+_EXPIRING_OFFSET_COMMIT = 1
+_COORDINATOR_RECORD_BY_KEY = {kind.key: kind for kind in COORDINATOR_RECORD.values()}
 _COORDINATOR_RECORD_BY_KEY[_LEGACY_OFFSET_COMMIT] = COORDINATOR_RECORD["OffsetCommit"]
 # in a topic of its own
 _TRANSACTION_RECORD_BY_KEY = {0: COORDINATOR_RECORD["TransactionLog"]}
+
+
+class CoordinatorRecord(NamedTuple):
+    """A record as it is read from a coordinator's log. value: None in a tombstone."""
+
+    name: str
+    key: Message
+    value: Message | None
 
 
 class UnknownRecord(Exception):
@@ -104,16 +105,19 @@ def encode_coordinator_record(
     if value is None:
         return key_bytes, None
     if version is None:
-        fields = value.__dict__ if isinstance(value, Message) else value
-        expires = name == "OffsetCommit" and fields.get("expire_timestamp", -1) != -1
-        # no other version can say when the offset expires
-        version = 1 if expires else kind.written_version
-    return key_bytes, kind.value_schema.to_bytes(version, value, _INT16.pack(version))
+        version = kind.written_version
+        if name == "OffsetCommit" and _expires(value):
+            version = _EXPIRING_OFFSET_COMMIT
+    prefix = _INT16.pack(version)
+    return key_bytes, kind.value_schema.to_bytes(version, value, prefix)
 
 
-def decode_transaction_record(
-    key: Buffer, value: Buffer | None
-) -> tuple[str, Message, Message | None]:
+def _expires(commit: Body) -> bool:
+    fields = commit.__dict__ if isinstance(commit, Message) else commit
+    return fields.get("expire_timestamp", -1) != -1
+
+
+def decode_transaction_record(key: Buffer, value: Buffer | None) -> CoordinatorRecord:
     """As decode_coordinator_record, of __transaction_state."""
     return decode_coordinator_record(key, value, _TRANSACTION_RECORD_BY_KEY)
 
@@ -122,25 +126,20 @@ def decode_coordinator_record(
     key: Buffer,
     value: Buffer | None,
     kinds: Mapping[int, CoordinatorRecordType] = _COORDINATOR_RECORD_BY_KEY,
-) -> tuple[str, Message, Message | None]:
-    """Name, key and value of a record of __consumer_offsets. Raises DecodeError or
-    UnknownRecord.
-    """
+) -> CoordinatorRecord:
+    """A record of __consumer_offsets. Raises DecodeError or UnknownRecord."""
     number, key_view = _prefix(key)
     kind = kinds.get(number)
     if kind is None:
         raise UnknownRecord(f"a coordinator's record of type {number}")
     key_message, _ = kind.key_schema.decode(0, key_view, _INT16.size)
     if value is None:
-        return kind.name, key_message, None
+        return CoordinatorRecord(kind.name, key_message, None)
     version, value_view = _prefix(value)
     if version not in kind.value_schema.versions:
         raise DecodeError(f"{kind.name} has no version {version}")
-    return (
-        kind.name,
-        key_message,
-        kind.value_schema.decode(version, value_view, _INT16.size)[0],
-    )
+    value_message, _ = kind.value_schema.decode(version, value_view, _INT16.size)
+    return CoordinatorRecord(kind.name, key_message, value_message)
 
 
 def _prefix(data: Buffer) -> tuple[int, memoryview]:
@@ -148,7 +147,8 @@ def _prefix(data: Buffer) -> tuple[int, memoryview]:
         raise DecodeError(
             f"{len(data)} bytes are no key or value of a coordinator's record"
         )
-    return _INT16.unpack_from(data)[0], memoryview(data)
+    (number,) = _INT16.unpack_from(data)
+    return number, memoryview(data)
 
 
 # Control batches. Each holds one record, which no consumer is shown. Its key says of
@@ -167,9 +167,9 @@ def encode_control_batch(
     control_type: int, value: bytes, timestamp: int, **fields: Any
 ) -> bytes:
     """A batch with one control record. fields: more of encode_batch's."""
-    return encode_batch(
-        [(timestamp, _KEY.pack(0, control_type), value, [])], control=True, **fields
-    )
+    key = _KEY.pack(0, control_type)
+    record: NewRecord = (timestamp, key, value, [])
+    return encode_batch([record], control=True, **fields)
 
 
 def encode_end_transaction(
@@ -182,9 +182,11 @@ def encode_end_transaction(
     """The marker that ends a transaction in one partition (KIP-98). Value: version
     int16, coordinator epoch int32.
     """
+    kind = COMMIT if committed else ABORT
+    value = _MARKER.pack(0, coordinator_epoch)
     return encode_control_batch(
-        COMMIT if committed else ABORT,
-        _MARKER.pack(0, coordinator_epoch),
+        kind,
+        value,
         timestamp,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
@@ -205,9 +207,8 @@ def encode_leader_change(
         "voters": listed,
         "granting_voters": listed,
     }
-    return encode_control_batch(
-        LEADER_CHANGE, encode_data("LeaderChangeMessage", 0, change), timestamp
-    )
+    value = encode_data("LeaderChangeMessage", 0, change)
+    return encode_control_batch(LEADER_CHANGE, value, timestamp)
 
 
 class EndTransaction(NamedTuple):
@@ -224,9 +225,12 @@ def decode_end_transaction(batch: Buffer) -> EndTransaction | None:
     left only its header.
     """
     for record in raw_records(batch):
-        kind, value = control_type(record), record.value
-        if kind in (ABORT, COMMIT) and value is not None and len(value) >= _MARKER.size:
-            return EndTransaction(kind == COMMIT, _MARKER.unpack_from(value)[1])
+        kind = control_type(record)
+        value = record.value
+        if kind not in (ABORT, COMMIT) or value is None or len(value) < _MARKER.size:
+            continue
+        _, coordinator_epoch = _MARKER.unpack_from(value)
+        return EndTransaction(kind == COMMIT, coordinator_epoch)
     return None
 
 
@@ -234,10 +238,12 @@ def markers(
     batches: Buffer, headers: Iterable[BatchHeader]
 ) -> Iterator[tuple[BatchHeader, EndTransaction | None]]:
     """Each of these batches, with the marker if it is one."""
-    view, at = memoryview(batches), 0
+    view = memoryview(batches)
+    at = 0
     for header in headers:
         end = at + header.size_bytes
-        yield header, decode_end_transaction(view[at:end]) if header.control else None
+        marker = decode_end_transaction(view[at:end]) if header.control else None
+        yield header, marker
         at = end
 
 
@@ -247,4 +253,5 @@ def control_type(record: Record | RawRecord) -> int:
     """
     if record.key is None or len(record.key) < _KEY.size:
         raise CorruptRecord("a control record without a type")
-    return int(_KEY.unpack_from(record.key)[1])
+    _, number = _KEY.unpack_from(record.key)
+    return int(number)

@@ -85,25 +85,31 @@ DATA: dict[str, Schema] = {}
 
 
 def _compile(declaration: Declaration) -> None:
+    """Put a paragraph of the schema text into the table of its kind."""
     name, attributes = declaration.name, declaration.attributes
     if "key" in attributes:
         key = int(attributes["key"])
-        request, response = (
-            declaration.schema("Request"),
-            declaration.schema("Response", 1),
-        )
+        request = declaration.schema("Request")
+        response = declaration.schema("Response", 1)
         API[name] = BY_KEY[key] = Api(
-            name, key, request.versions[0], request.versions[-1], request, response
+            name=name,
+            key=key,
+            min_version=request.versions[0],
+            max_version=request.versions[-1],
+            request=request,
+            response=response,
         )
     elif "record" in attributes:
         RECORD[name] = RecordType(name, int(attributes["record"]), declaration.schema())
     elif "coordinator" in attributes:
-        key_schema = Schema(f"{name}Key", range(1), range(0), declaration.structs[0])
         value_schema = declaration.schema("Value", 1)
         written = int(attributes.get("written", value_schema.versions[-1]))
-        number = int(attributes["coordinator"])
         COORDINATOR_RECORD[name] = CoordinatorRecordType(
-            name, number, written, key_schema, value_schema
+            name=name,
+            key=int(attributes["coordinator"]),
+            written_version=written,
+            key_schema=Schema(f"{name}Key", range(1), range(0), declaration.structs[0]),
+            value_schema=value_schema,
         )
     else:
         DATA[name] = declaration.schema()
@@ -150,7 +156,7 @@ def decode_request(frame: Buffer) -> Request:
     """A request from a frame without its size. Raises UnsupportedVersion, or
     DecodeError.
 
-    Bytes behind the last field are ignored, as Apache Kafka does.
+    Bytes after the last field are ignored, as Apache Kafka does.
     """
     buffer = memoryview(frame)
     if len(buffer) < _REQUEST_HEADER.size:
@@ -187,14 +193,16 @@ def decode_response(api: str, version: int, frame: Buffer) -> tuple[int, Message
     """The correlation id and the response; whoever sent the request knows its API and
     version. Raises DecodeError.
     """
-    buffer, kind = memoryview(frame), API[api]
+    buffer = memoryview(frame)
+    kind = API[api]
     if len(buffer) < _RESPONSE_HEADER.size:
         raise DecodeError(f"a response of {len(buffer)} bytes has no whole header")
     (correlation_id,) = _RESPONSE_HEADER.unpack_from(buffer)
     at = _RESPONSE_HEADER.size
     if _flexible_response_header(kind, version):
         at = _skip_tagged_fields(buffer, at)
-    return correlation_id, kind.response.decode(version, buffer, at)[0]
+    body, _ = kind.response.decode(version, buffer, at)
+    return correlation_id, body
 
 
 def _flexible_response_header(api: Api, version: int) -> bool:
@@ -205,6 +213,7 @@ def _flexible_response_header(api: Api, version: int) -> bool:
 
 
 def _skip_tagged_fields(buffer: memoryview, at: int) -> int:
+    """Of a header: none are defined that we know. Returns the position after them."""
     try:
         if not buffer[at]:  # nearly always
             return at + 1
@@ -229,7 +238,9 @@ def encode_data(name: str, version: int, body: Body) -> bytes:
 
 
 def decode_data(name: str, version: int, data: Buffer) -> Message:
-    return DATA[name].decode(version, memoryview(data))[0]
+    """The bare message. Raises DecodeError."""
+    message, _ = DATA[name].decode(version, memoryview(data))
+    return message
 
 
 def encode_versioned(name: str, version: int, body: Body) -> bytes:
@@ -250,6 +261,5 @@ def decode_versioned(name: str, data: Buffer) -> Message:
     (version,) = _VERSION.unpack_from(data)
     if version < 0:
         raise DecodeError(f"{name} has no version {version}")
-    return decode_data(
-        name, min(version, DATA[name].versions[-1]), memoryview(data)[_VERSION.size :]
-    )
+    newest = DATA[name].versions[-1]
+    return decode_data(name, min(version, newest), memoryview(data)[_VERSION.size :])

@@ -2,7 +2,7 @@
 (https://kafka.apache.org/protocol#protocol_types), and for arrays.
 
 A reader takes a memoryview and a position, and returns the value and the position
-behind it. A writer takes the parts of a frame and a value; the last part is always a
+after it. A writer takes the parts of a frame and a value; the last part is always a
 bytearray that grows, and record batches become parts of their own, so that they are
 never copied. Numbers seldom come here: schema.py packs a whole run of them at once.
 
@@ -72,9 +72,11 @@ class ItemBudget:
     most = left = 0
 
     def begin(self, most: int) -> None:
+        """Another message is read."""
         self.most = self.left = most
 
     def take(self, count: int) -> None:
+        """It holds so many more items."""
         self.left -= count
         if self.left < 0:
             raise DecodeError(f"it holds more than {self.most} items")
@@ -122,6 +124,7 @@ def unsigned_varint(value: int) -> bytes:
 
 
 def _read_compact(buffer: memoryview, at: int) -> tuple[int, int]:
+    """A length in a flexible version: one is added to it, and 0 stands for null."""
     byte = buffer[at]
     if byte < 0x80:
         return byte - 1, at + 1
@@ -136,16 +139,20 @@ def _compact(length: int) -> bytes:
 def _number_reader(code: str) -> Reader:
     layout = struct.Struct(">" + code)
     unpack, size = layout.unpack_from, layout.size
-    return lambda buffer, at: (unpack(buffer, at)[0], at + size)
+
+    def read(buffer: memoryview, at: int) -> tuple[Any, int]:
+        return unpack(buffer, at)[0], at + size
+
+    return read
 
 
 _COMPACT = Length(_read_compact, _compact)
-_INT16, _INT32 = (
-    Length(_number_reader(code), struct.Struct(">" + code).pack) for code in "hi"
-)
+_INT16 = Length(_number_reader("h"), struct.Struct(">h").pack)
+_INT32 = Length(_number_reader("i"), struct.Struct(">i").pack)
 
 
 def number(code: str) -> Codec:
+    """code: of struct, as FIXED has them."""
     pack = struct.Struct(">" + code).pack
 
     def write(parts: list[Any], value: Any) -> None:
@@ -160,8 +167,8 @@ def _text(view: memoryview) -> str:
             f"a string of {len(view)} bytes: at most {MAX_STRING_BYTES} are allowed"
         )
     text = str(view, "utf-8", "replace")
-    # each replacement takes 3 bytes
-    if 3 * len(view) > MAX_STRING_BYTES and len(text.encode()) > MAX_STRING_BYTES:
+    may_have_grown = 3 * len(view) > MAX_STRING_BYTES  # a replacement takes 3 bytes
+    if may_have_grown and len(text.encode()) > MAX_STRING_BYTES:
         raise DecodeError(
             f"a string of {len(view)} bytes, too many of them malformed: it could not"
             " be written again"
@@ -178,10 +185,21 @@ def _utf8(text: str) -> bytes:
     return data
 
 
-_CONVERTERS: dict[str, tuple[Callable[[memoryview], Any], Callable[[Any], bytes]]] = {
-    "string": (_text, _utf8),
-    "bytes": (bytes, lambda value: value),
-    "records": (lambda view: view, lambda value: value),
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+class Converter(NamedTuple):
+    """From the bytes on the wire to a value, and back."""
+
+    from_bytes: Callable[[memoryview], Any]
+    to_bytes: Callable[[Any], bytes]
+
+
+_CONVERTERS = {
+    "string": Converter(_text, _utf8),
+    "bytes": Converter(bytes, _as_it_is),
+    "records": Converter(_as_it_is, _as_it_is),
 }
 
 
@@ -189,9 +207,12 @@ def sized(kind: str, flexible: bool) -> Codec:
     """string, bytes or records. Record batches are read as views into the frame: none
     of them is copied.
     """
-    read_length, length = (
-        _COMPACT if flexible else _INT16 if kind == "string" else _INT32
-    )
+    if flexible:
+        read_length, length = _COMPACT
+    elif kind == "string":
+        read_length, length = _INT16
+    else:
+        read_length, length = _INT32
     from_bytes, to_bytes = _CONVERTERS[kind]
 
     def read(buffer: memoryview, at: int) -> tuple[Any, int]:
@@ -213,7 +234,8 @@ def sized(kind: str, flexible: bool) -> Codec:
         of the frame of their own.
         """
         slices = value if isinstance(value, list) else [value]
-        parts[-1] += length(sum(map(len, slices)))
+        size = sum(map(len, slices))
+        parts[-1] += length(size)
         parts.extend(slices)
         parts.append(bytearray())
 
@@ -260,17 +282,16 @@ def array(item: Codec, flexible: bool, code: str = "") -> Codec:
         count, at = read_length(buffer, at)
         if count < 0:
             return None, at
-        if count * width > len(buffer) - at:
+        size = count * width
+        left = len(buffer) - at
+        if size > left:
             raise DecodeError(
-                f"an array of {count} items is announced, {len(buffer) - at} bytes"
-                " remain"
+                f"an array of {count} items is announced, {left} bytes remain"
             )
         budget.take(count)
         if code:
-            return (
-                list(struct.unpack_from(f">{count}{code}", buffer, at)),
-                at + count * width,
-            )
+            numbers = struct.unpack_from(f">{count}{code}", buffer, at)
+            return list(numbers), at + size
         items = []
         for _ in range(count):
             value, at = read_item(buffer, at)
@@ -302,7 +323,9 @@ def nullable_struct(codec: Codec, tagged: bool) -> Codec:
 
     def read(buffer: memoryview, at: int) -> tuple[Any, int]:
         (present,) = _INT8.unpack_from(buffer, at)
-        return (None, at + 1) if present < tagged else codec.decode(buffer, at + 1)
+        at += 1
+        is_null = present <= 0 if tagged else present < 0
+        return (None, at) if is_null else codec.decode(buffer, at)
 
     def write(parts: list[Any], value: Any) -> None:
         parts[-1] += _INT8.pack(1)
@@ -317,6 +340,9 @@ def nullable_struct(codec: Codec, tagged: bool) -> Codec:
 
 
 def append_varint(data: bytearray, value: int) -> None:
+    """The sign goes into the lowest bit, so that small numbers of both signs are
+    short.
+    """
     rest = value << 1 if value >= 0 else (-value << 1) - 1
     while rest > 0x7F:
         data.append(rest & 0x7F | 0x80)
@@ -333,7 +359,7 @@ def varint_size(value: int) -> int:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, position behind it); IndexError where the data ends first. What goes
+    """(value, position after it); IndexError where the data ends first. What goes
     beyond 64 bits is cut off.
     """
     byte = data[at]
@@ -354,6 +380,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def append_bytes(data: bytearray, content: bytes | None) -> None:
+    """A key, a value, or the name or value of a header."""
     if content is None:
         data.append(1)  # a length of -1
     else:
@@ -367,6 +394,9 @@ def bytes_size(content: bytes | None) -> int:
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    """(what append_bytes() wrote, position after it). Errors: CorruptRecord if less is
+    there; IndexError where the data ends within the length.
+    """
     length, at = read_varint(data, at)
     if length < 0:
         return None, at
@@ -378,8 +408,6 @@ def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 def int64(value: int) -> int:
     """Wrap a number to 64 bits, as Java's arithmetic does with timestamps."""
-    return (
-        value
-        if -(1 << 63) <= value < 1 << 63
-        else (value + (1 << 63)) % (1 << 64) - (1 << 63)
-    )
+    if -(1 << 63) <= value < 1 << 63:
+        return value
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)

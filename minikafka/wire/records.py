@@ -52,23 +52,17 @@ LOG_OVERHEAD = 12  # base offset and batch length, which the batch length doesn'
 MAX_SEQUENCE = 2**31 - 1  # the sequence number after it is 0
 
 # attributes
-COMPRESSION, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = (
-    0x07,
-    0x08,
-    0x10,
-    0x20,
-    0x40,
-)
+COMPRESSION = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+DELETE_HORIZON = 0x40
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 # positions in the header
 MAGIC_AT, _CRC_AT, _AFTER_CRC, _MAX_TIMESTAMP_AT = 16, 17, 21, 35
-_INT64, _INT32, _UINT32, _INT16 = (
-    struct.Struct(">q"),
-    struct.Struct(">i"),
-    struct.Struct(">I"),
-    struct.Struct(">h"),
-)
+_INT64, _INT32 = struct.Struct(">q"), struct.Struct(">i")
+_UINT32, _INT16 = struct.Struct(">I"), struct.Struct(">h")
 
 
 # -- the header
@@ -93,14 +87,17 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
+        """Of the whole batch, header and records."""
         return LOG_OVERHEAD + self.batch_length
 
     @property
     def last_offset(self) -> int:
+        """Of the last record, even if compaction took it away."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def next_offset(self) -> int:
+        """After the last record: where the next batch may begin."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -108,11 +105,9 @@ class BatchHeader(NamedTuple):
         """The sequence number of the last record; numbers wrap to 0 after 2^31 - 1. -1
         without idempotence.
         """
-        return (
-            -1
-            if self.base_sequence < 0
-            else (self.base_sequence + self.last_offset_delta) & MAX_SEQUENCE
-        )
+        if self.base_sequence < 0:
+            return -1
+        return (self.base_sequence + self.last_offset_delta) & MAX_SEQUENCE
 
     @property
     def compression(self) -> str:
@@ -121,22 +116,23 @@ class BatchHeader(NamedTuple):
         """
         number = self.attributes & COMPRESSION
         if number >= len(CODECS):
-            raise KafkaError(
-                Error.UNSUPPORTED_COMPRESSION_TYPE,
-                f"unknown compression type id {number}",
-            )
+            why = f"unknown compression type id {number}"
+            raise KafkaError(Error.UNSUPPORTED_COMPRESSION_TYPE, why)
         return CODECS[number]
 
     @property
     def log_append_time(self) -> bool:
+        """Whether all records have max_timestamp, which the broker set (KIP-32)."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
     def transactional(self) -> bool:
+        """Whether the batch is part of a transaction (KIP-98)."""
         return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def control(self) -> bool:
+        """Whether it holds a control record, which no consumer sees."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -152,16 +148,17 @@ def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
     Errors: CorruptRecord if it can't be a header; INVALID_RECORD for the formats before
     Kafka 0.11 (magic 0 and 1).
     """
-    if len(buffer) - at <= MAGIC_AT:
-        raise CorruptRecord(f"{len(buffer) - at} bytes are too few for a record batch")
+    left = len(buffer) - at
+    if left <= MAGIC_AT:
+        raise CorruptRecord(f"{left} bytes are too few for a record batch")
     magic = buffer[at + MAGIC_AT]
     if magic in (0, 1):
         why = f"records in the old format with magic {magic}; only magic 2 is supported"
         raise KafkaError(Error.INVALID_RECORD, why)
     if magic != MAGIC:
         raise CorruptRecord(f"magic {magic} instead of 2")
-    if len(buffer) - at < BATCH_OVERHEAD:
-        raise CorruptRecord(f"{len(buffer) - at} bytes are too few for a record batch")
+    if left < BATCH_OVERHEAD:
+        raise CorruptRecord(f"{left} bytes are too few for a record batch")
     header = BatchHeader._make(_HEADER.unpack_from(buffer, at))
     if header.batch_length < BATCH_OVERHEAD - LOG_OVERHEAD:
         raise CorruptRecord(
@@ -175,10 +172,9 @@ def crc_matches(buffer: Buffer, header: BatchHeader, at: int = 0) -> bool:
     its CRC-32C was computed for.
     """
     end = at + header.size_bytes
-    return (
-        end <= len(buffer)
-        and crc32c(memoryview(buffer)[at + _AFTER_CRC : end]) == header.crc
-    )
+    if end > len(buffer):
+        return False
+    return crc32c(memoryview(buffer)[at + _AFTER_CRC : end]) == header.crc
 
 
 def check_crc(buffer: Buffer, header: BatchHeader, at: int = 0) -> None:
@@ -193,7 +189,8 @@ def batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
     """The whole batches of a buffer, in order, not copied. A torn last one is left out:
     a fetch may cut it.
     """
-    view, at = memoryview(buffer), 0
+    view = memoryview(buffer)
+    at = 0
     while len(view) - at >= BATCH_OVERHEAD:
         header = read_header(view, at)
         end = at + header.size_bytes
@@ -223,11 +220,9 @@ def stamp(
 
 def _write_crc(batch: bytearray | memoryview) -> None:
     (batch_length,) = _INT32.unpack_from(batch, 8)
-    _UINT32.pack_into(
-        batch,
-        _CRC_AT,
-        crc32c(memoryview(batch)[_AFTER_CRC : LOG_OVERHEAD + batch_length]),
-    )
+    end = LOG_OVERHEAD + batch_length
+    crc = crc32c(memoryview(batch)[_AFTER_CRC:end])
+    _UINT32.pack_into(batch, _CRC_AT, crc)
 
 
 # -- the records
@@ -263,26 +258,26 @@ def encode_batch(
 ) -> bytes:
     """One batch of (timestamp, key, value, headers), as a producer makes it."""
     assert records, "a producer sends no empty batch"
-    attributes = (
-        CODECS.index(compression)
-        | (TRANSACTIONAL if transactional else 0)
-        | (CONTROL if control else 0)
-    )
-    max_timestamp = max(record[0] for record in records)
+    attributes = CODECS.index(compression)
+    if transactional:
+        attributes |= TRANSACTIONAL
+    if control:
+        attributes |= CONTROL
+    timestamps = [timestamp for timestamp, _, _, _ in records]
     header = BatchHeader(
-        base_offset,
-        0,
-        leader_epoch,
-        MAGIC,
-        0,
-        attributes,
-        len(records) - 1,
-        records[0][0],
-        max_timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        len(records),
+        base_offset=base_offset,
+        batch_length=0,
+        partition_leader_epoch=leader_epoch,
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=len(records) - 1,
+        base_timestamp=timestamps[0],
+        max_timestamp=max(timestamps),
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        records_count=len(records),
     )
     return assemble(header, encode_records(header, enumerate(records)))
 
@@ -292,24 +287,21 @@ def encode_records(
 ) -> bytearray:
     """The content of a batch with this header, of (offset delta, record)."""
     content = bytearray()
-    for delta, (timestamp, key, value, headers) in records:
-        _append_record(
-            content,
-            timestamp - header.base_timestamp,
-            delta,
-            key,
-            _value_and_headers(value, headers),
-        )
+    for offset_delta, (timestamp, key, value, headers) in records:
+        timestamp_delta = timestamp - header.base_timestamp
+        rest = _value_and_headers(value, headers)
+        _append_record(content, timestamp_delta, offset_delta, key, rest)
     return content
 
 
 def assemble(header: BatchHeader, content: Buffer, level: int | None = None) -> bytes:
-    """The batch of a header, whose length and CRC don't count, and of its encoded
+    """The batch of a header, whose length and CRC are found here, and of its encoded
     records.
     """
     payload = compress(header.compression, content, level) if content else b""
     length = BATCH_OVERHEAD - LOG_OVERHEAD + len(payload)
-    batch = bytearray(_HEADER.pack(*header._replace(batch_length=length))) + payload
+    batch = bytearray(_HEADER.pack(*header._replace(batch_length=length)))
+    batch += payload
     _write_crc(batch)
     return bytes(batch)
 
@@ -317,13 +309,8 @@ def assemble(header: BatchHeader, content: Buffer, level: int | None = None) -> 
 def encode_raw(content: bytearray, header: BatchHeader, record: "RawRecord") -> None:
     """Append a record to the content of the batch that this header is for."""
     timestamp_delta = int64(record.timestamp - header.base_timestamp)
-    _append_record(
-        content,
-        timestamp_delta,
-        record.offset - header.base_offset,
-        record.key,
-        record.rest,
-    )
+    offset_delta = record.offset - header.base_offset
+    _append_record(content, timestamp_delta, offset_delta, record.key, record.rest)
 
 
 def _append_record(
@@ -333,6 +320,7 @@ def _append_record(
     key: bytes | None,
     rest: Buffer,
 ) -> None:
+    """rest: value and headers, encoded."""
     data = bytearray(1)  # attributes: none are defined
     append_varint(data, timestamp_delta)
     append_varint(data, offset_delta)
@@ -369,11 +357,15 @@ class RawRecord(NamedTuple):
 
     @property
     def tombstone(self) -> bool:
-        return read_varint(self.rest, 0)[0] < 0
+        """Whether the value is null: in a compacted topic that deletes the key."""
+        length, _ = read_varint(self.rest, 0)
+        return length < 0
 
     @property
     def value(self) -> bytes | None:
-        return read_bytes(self.rest, 0)[0]
+        """Decoded when it is asked for; null is None."""
+        value, _ = read_bytes(self.rest, 0)
+        return value
 
 
 def decode_batch(batch: Buffer) -> list[Record]:
@@ -386,16 +378,13 @@ def decode_batch(batch: Buffer) -> list[Record]:
         for content, at, end, offset, timestamp in _walk(batch, Allowance()):
             key, at = read_bytes(content, at)
             value, at = read_bytes(content, at)
-            headers = (
-                []
-                if content[at] == 0 and at + 1 == end
-                else _read_headers(content, at, end)
-            )
+            headers: Headers = []
+            if content[at] != 0 or at + 1 != end:
+                headers = _read_headers(content, at, end)
             records.append(Record(offset, timestamp, key, value, headers))
     except (IndexError, UnicodeDecodeError) as error:
-        raise CorruptRecord(
-            f"record {len(records)} of the batch is malformed"
-        ) from error
+        why = f"record {len(records)} of the batch is malformed"
+        raise CorruptRecord(why) from error
     return records
 
 
@@ -419,17 +408,16 @@ def raw_records(
     batch: Buffer, allowance: Allowance | None = None
 ) -> Iterator[RawRecord]:
     """The records of one whole batch, one after the other; little more is decompressed
-    than is asked for. Errors: those of decode_batch, when the wrong record is reached.
-    Headers are not looked at.
+    than is asked for. It raises what decode_batch raises, when the wrong record is
+    reached. Headers are not looked at.
     """
     for content, at, end, offset, timestamp in _walk(batch, allowance or Allowance()):
         try:
             key, at = read_bytes(content, at)
             length, value_at = read_varint(content, at)
         except IndexError as error:
-            raise CorruptRecord(
-                f"the record at offset {offset} is malformed"
-            ) from error
+            why = f"the record at offset {offset} is malformed"
+            raise CorruptRecord(why) from error
         if max(value_at, value_at + length) >= end:
             raise CorruptRecord(
                 f"the record at offset {offset} is shorter than its fields"
@@ -440,10 +428,11 @@ def raw_records(
 def recompressed(
     batch: Buffer, codec: str, level: int | None, allowance: Allowance
 ) -> bytes:
-    """One whole batch with its records compressed otherwise. Errors: as of
-    raw_records.
+    """One whole batch with its records compressed otherwise. It raises what raw_records
+    raises.
     """
-    header, content = read_header(batch), bytearray()
+    header = read_header(batch)
+    content = bytearray()
     for record in raw_records(batch, allowance):
         encode_raw(content, header, record)
     attributes = header.attributes & ~COMPRESSION | CODECS.index(codec)
@@ -462,6 +451,5 @@ def _walk(batch: Buffer, allowance: Allowance) -> Iterator[Place]:
         raise CorruptRecord(
             f"the batch has {header.size_bytes} bytes, but only {len(batch)} are there"
         )
-    return walk(
-        header, memoryview(batch)[BATCH_OVERHEAD : header.size_bytes], allowance
-    )
+    packed = memoryview(batch)[BATCH_OVERHEAD : header.size_bytes]
+    return walk(header, packed, allowance)

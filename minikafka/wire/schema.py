@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import primitives
 from .primitives import (
@@ -44,13 +44,14 @@ class Message:
         self.__dict__.update(fields)
 
     def __getattr__(self, name: str) -> Any:
-        if (
-            name.startswith("_")
-            or self._struct is None
-            or name not in self._struct.by_attribute
-        ):
+        """The default of a field that is not set; kept, since it can be changed."""
+        if name.startswith("_") or self._struct is None:
             raise AttributeError(f"{self._name()} has no field {name}")
-        self.__dict__[name] = default = self._struct.by_attribute[name].fresh_default()
+        field = self._struct.by_attribute.get(name)
+        if field is None:
+            raise AttributeError(f"{self._name()} has no field {name}")
+        default = field.fresh_default()
+        self.__dict__[name] = default
         return default
 
     if TYPE_CHECKING:
@@ -58,24 +59,25 @@ class Message:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     def _name(self) -> str:
-        return self._struct.name if self._struct else "Message"
+        if self._struct is None:
+            return "Message"
+        return self._struct.name
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):
             return NotImplemented
-        defaults = (self._struct or other._struct or _NO_STRUCT).by_attribute
-
-        def value(message: Message, name: str) -> Any:
-            default = defaults[name].fresh_default() if name in defaults else ...
-            return message.__dict__.get(name, default)
-
-        return all(
-            value(self, name) == value(other, name)
-            for name in self.__dict__.keys() | other.__dict__.keys()
-        )
+        struct = self._struct or other._struct or _NO_STRUCT
+        own, others = self.__dict__, other.__dict__
+        for name in own.keys() | others.keys():
+            default: Any = ...
+            if name in struct.by_attribute:
+                default = struct.by_attribute[name].fresh_default()
+            if own.get(name, default) != others.get(name, default):
+                return False
+        return True
 
     def __repr__(self) -> str:
-        fields = (f"{name}={_brief(value)}" for name, value in self.__dict__.items())
+        fields = [f"{name}={_brief(value)}" for name, value in self.__dict__.items()]
         return f"{self._name()}({', '.join(fields)})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,19 +89,22 @@ Body = Message | Mapping[str, Any]
 
 
 def _plain(value: Any) -> Any:
+    """A value without messages in it, and none that points into a frame."""
     if isinstance(value, Message):
         return value.to_dict()
     if isinstance(value, list):
-        return (
-            [_plain(item) for item in value]
-            if value and not isinstance(value[0], int | str)
-            else [*value]
-        )
-    return bytes(value) if isinstance(value, memoryview) else value
+        if value and not isinstance(value[0], int | str):
+            return [_plain(item) for item in value]
+        return [*value]
+    if isinstance(value, memoryview):
+        return bytes(value)
+    return value
 
 
 def _brief(value: Any) -> str:
-    return f"<{len(value)} bytes>" if isinstance(value, memoryview) else repr(value)
+    if isinstance(value, memoryview):
+        return f"<{len(value)} bytes>"
+    return repr(value)
 
 
 def nested(
@@ -111,10 +116,10 @@ def nested(
     partition at a time. parts: (topic, one partition's). topic, partitions: what the
     API calls these two fields. The order stays.
     """
-    found: dict[Any, list[Any]] = {}
+    by_topic: dict[Any, list[Any]] = {}
     for name, part in parts:
-        found.setdefault(name, []).append(part)
-    return [{topic: name, partitions: theirs} for name, theirs in found.items()]
+        by_topic.setdefault(name, []).append(part)
+    return [{topic: name, partitions: found} for name, found in by_topic.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +145,22 @@ class Field:
             return None
         if self.array:
             return []
-        return _message(self.struct, {}) if self.struct else self.default
+        if self.struct:
+            return _message(self.struct, {})
+        return self.default
 
     def is_default(self, value: Any) -> bool:
+        """Whether the value is what a reader would take for a field that isn't
+        there.
+        """
         if value is None or self.default is None:
             return value is self.default
         if self.array:
             return len(value) == 0
         if self.struct:
+            known = self.struct.by_attribute
             fields = _fields_of(value)
-            return all(
-                self.struct.by_attribute[name].is_default(fields[name])
-                for name in fields
-            )
+            return all(known[name].is_default(fields[name]) for name in fields)
         return bool(value == self.default)
 
 
@@ -192,16 +200,15 @@ class Schema:
         at: int = 0,
         most_items: int = MOST_ITEMS,
     ) -> tuple[Message, int]:
-        """The message and the position behind it. Raises DecodeError; ValueError if
+        """The message and the position after it. Raises DecodeError; ValueError if
         there is no such version.
         """
         primitives.budget.begin(most_items)
         try:
             return self._codec(version).decode(buffer, at)
         except (layouts.error, IndexError):
-            raise DecodeError(
-                f"{self.name} version {version}: the message ends too early"
-            ) from None
+            why = "the message ends too early"
+            raise DecodeError(f"{self.name} version {version}: {why}") from None
         except DecodeError as error:
             raise DecodeError(f"{self.name} version {version}: {error}") from None
 
@@ -227,7 +234,8 @@ class Schema:
             struct = struct.by_attribute[attribute].struct
         assert struct is not None, f"{path} has no structs"
         parts: list[Any] = [bytearray()]
-        _compiled(struct, version, version in self.flexible).encode(parts, item)
+        codec = _compiled(struct, version, version in self.flexible)
+        codec.encode(parts, item)
         return Encoded(parts[0])
 
     def join_items(self, version: int, items: Sequence[Encoded]) -> Encoded:
@@ -236,14 +244,15 @@ class Schema:
 
     def _codec(self, version: int) -> Codec:
         if version not in self.versions:
+            first, last = self.versions[0], self.versions[-1]
             raise ValueError(
-                f"{self.name} has versions {self.versions[0]} to {self.versions[-1]},"
-                f" not {version}"
+                f"{self.name} has versions {first} to {last}, not {version}"
             )
         return _compiled(self.struct, version, version in self.flexible)
 
 
-def _message(struct: Struct | None, fields: dict[str, Any]) -> Message:
+def _message(struct: Struct, fields: dict[str, Any]) -> Message:
+    """A decoded message. The fields are not copied."""
     message = Message.__new__(Message)
     message.__dict__ = fields
     message._struct = struct
@@ -254,55 +263,105 @@ def _fields_of(body: Any) -> Mapping[str, Any]:
     return body if isinstance(body, dict) else body.__dict__
 
 
-# of fields without a tag: what to read or write, and with what
-_Steps = list[tuple[Any, Any, Any, Any]]
-_Tagged = list[tuple[Field, Codec]]
+# -- compiled for one version
+
+
+# The fields of a struct are read and written in steps: in the order of the schema text,
+# a step for each, but one for all numbers that stand side by side. Tagged fields come
+# last, by their tags, and only where they are set (KIP-482).
+
+
+class Run(NamedTuple):
+    """Neighbouring numbers, which one call reads or writes."""
+
+    fields: list[Field]
+    layout: layouts.Struct
+
+
+class Single(NamedTuple):
+    """Any other field. nullable: in this version."""
+
+    field: Field
+    codec: Codec
+    nullable: bool
+
+    @property
+    def tag(self) -> int:
+        return self.field.tag or 0
+
+
+Steps = list[Run | Single]
 
 
 @cache
 def _compiled(struct: Struct, version: int, flexible: bool) -> Codec:
     """The functions that read and write one struct at a version."""
-    present = [f for f in struct.fields if version in f.versions]
-    plain = [f for f in present if f.tag is None]
-    reads: _Steps = []
-    writes: _Steps = []
-    for fixed, group in groupby(plain, lambda f: f.type in FIXED and not f.array):
-        if fixed:
-            run = list(group)
-            layout = layouts.Struct(">" + "".join(FIXED[f.type] for f in run))
-            reads.append(
-                ([f.attribute for f in run], layout.unpack_from, layout.size, False)
-            )
-            writes.append(
-                ([(f.attribute, f.default) for f in run], None, layout.pack, None)
-            )
+    present = [each for each in struct.fields if version in each.versions]
+    plain = [each for each in present if each.tag is None]
+    steps: Steps = []
+    for are_numbers, group in groupby(plain, _is_a_number):
+        fields = list(group)
+        if are_numbers:
+            codes = "".join([FIXED[each.type] for each in fields])
+            steps.append(Run(fields, layouts.Struct(">" + codes)))
         else:
-            for f in group:
-                codec, nullable = _codec(f, version, flexible), version in f.nullable
-                reads.append((f.attribute, codec.decode, 0, nullable))
-                writes.append(
-                    (
-                        f.attribute,
-                        f.default,
-                        codec.encode,
-                        codec.null if nullable else None,
-                    )
-                )
-    tagged = [(f, _codec(f, version, flexible)) for f in present if f.tag is not None]
-    decode = _decoder(struct, version, flexible, reads, tagged)
-    return Codec(decode, _encoder(struct, version, flexible, writes, tagged))
+            steps += [_single(each, version, flexible) for each in fields]
+    with_tags = [each for each in present if each.tag is not None]
+    tagged = [_single(each, version, flexible) for each in with_tags]
+    return Codec(
+        decode=_decoder(struct, flexible, steps, tagged),
+        encode=_encoder(struct, version, flexible, steps, tagged),
+    )
+
+
+def _is_a_number(field: Field) -> bool:
+    return field.type in FIXED and not field.array
+
+
+def _single(field: Field, version: int, flexible: bool) -> Single:
+    return Single(
+        field=field,
+        codec=_codec(field, version, flexible),
+        nullable=version in field.nullable,
+    )
+
+
+def _codec(field: Field, version: int, flexible: bool) -> Codec:
+    """How values of a field's type are read and written at a version."""
+    if field.struct:
+        codec = _compiled(field.struct, version, flexible)
+        if version in field.nullable and not field.array:
+            codec = primitives.nullable_struct(codec, field.tag is not None)
+    elif field.type in FIXED:  # in an array, or with a tag
+        codec = primitives.number(FIXED[field.type])
+    elif field.type == "uuid":
+        codec = primitives.UUID
+    else:
+        codec = primitives.sized(field.type, flexible)
+    if field.array:
+        return primitives.array(codec, flexible, FIXED.get(field.type, ""))
+    return codec
 
 
 def _decoder(
-    struct: Struct, version: int, flexible: bool, steps: _Steps, tagged: _Tagged
+    struct: Struct, flexible: bool, steps: Steps, tagged: list[Single]
 ) -> Reader:
-    tags = {
-        f.tag: (f.attribute, codec.decode, version in f.nullable) for f, codec in tagged
-    }
+    """A function that reads one struct. Here and in _encoder plain tuples go through
+    the loop, since they are unpacked fastest.
+    """
+    # attribute or attributes, how to read, bytes of a run (else 0), nullable
+    reads: list[tuple[Any, Any, int, bool]] = []
+    for step in steps:
+        if isinstance(step, Run):
+            names = [field.attribute for field in step.fields]
+            reads.append((names, step.layout.unpack_from, step.layout.size, False))
+        else:
+            reads.append((step.field.attribute, step.codec.decode, 0, step.nullable))
+    read_tagged = _tagged_reader(struct, tagged)
 
     def decode(buffer: memoryview, at: int) -> tuple[Message, int]:
         fields: dict[str, Any] = {}
-        for name, read, size, nullable in steps:
+        for name, read, size, nullable in reads:
             if size:
                 fields.update(zip(name, read(buffer, at), strict=True))
                 at += size
@@ -320,34 +379,58 @@ def _decoder(
                 at = read_tagged(buffer, at, fields)
         return _message(struct, fields), at
 
-    def read_tagged(buffer: memoryview, at: int, fields: dict[str, Any]) -> int:
+    return decode
+
+
+def _tagged_reader(
+    struct: Struct, tagged: list[Single]
+) -> Callable[[memoryview, int, dict[str, Any]], int]:
+    """A function that reads one tagged field, and returns the position after it."""
+    by_tag = {each.tag: each for each in tagged}
+
+    def read(buffer: memoryview, at: int, fields: dict[str, Any]) -> int:
         tag, at = read_unsigned_varint(buffer, at)
         size, at = read_unsigned_varint(buffer, at)
-        if size > len(buffer) - at:
-            raise DecodeError(
-                f"a tagged field of {size} bytes is announced, {len(buffer) - at}"
-                " remain"
-            )
-        if tag not in tags:  # from a newer version of Kafka than ours
+        left = len(buffer) - at
+        if size > left:
+            what = f"a tagged field of {size} bytes is announced"
+            raise DecodeError(f"{what}, {left} remain")
+        known = by_tag.get(tag)
+        if known is None:  # from a newer version of Kafka than ours
             return at + size
-        name, read, nullable = tags[tag]
-        value, end = read(buffer, at)
-        if end != at + size or (value is None and not nullable):
+        name = known.field.attribute
+        value, end = known.codec.decode(buffer, at)
+        is_legal = value is not None or known.nullable
+        if end != at + size or not is_legal:
             raise DecodeError(f"{struct.name}.{name}, a tagged field, is malformed")
         fields[name] = value
         return end
 
-    return decode
+    return read
 
 
 def _encoder(
-    struct: Struct, version: int, flexible: bool, steps: _Steps, tagged: _Tagged
+    struct: Struct,
+    version: int,
+    flexible: bool,
+    steps: Steps,
+    tagged: list[Single],
 ) -> Writer:
     """A function that writes one struct, given as a Message or a dict."""
-    known = {f.attribute for f in struct.fields}
-    strict = [f for f in struct.fields if version not in f.versions and not f.ignorable]
-    tags = {f.attribute for f, _ in tagged}
-    by_tag = sorted(tagged, key=lambda each: each[0].tag or 0)
+    # attribute or (attribute, default) of a run, default, how to write, bytes of a null
+    writes: list[tuple[Any, Any, Any, bytes | None]] = []
+    for step in steps:
+        if isinstance(step, Run):
+            names = [(field.attribute, field.default) for field in step.fields]
+            writes.append((names, None, step.layout.pack, None))
+        else:
+            field = step.field
+            null = step.codec.null if step.nullable else None
+            writes.append((field.attribute, field.default, step.codec.encode, null))
+    known = {field.attribute for field in struct.fields}
+    missing = [field for field in struct.fields if version not in field.versions]
+    strict = [field for field in missing if not field.ignorable]
+    write_tagged = _tagged_writer(struct, version, tagged)
 
     def encode(parts: list[Any], body: Any) -> None:
         if type(body) is Encoded:
@@ -355,82 +438,70 @@ def _encoder(
             return
         fields: Mapping[str, Any] = body if type(body) is dict else _fields_of(body)
         if not known.issuperset(fields):
-            raise EncodeError(
-                f"{struct.name} has no field {', '.join(sorted(fields.keys() - known))}"
-            )
-        for f in strict:
-            if f.attribute in fields and not f.is_default(fields[f.attribute]):
-                raise EncodeError(
-                    f"{struct.name}.{f.name} is set, but version {version} does not"
-                    " have it"
-                )
+            unknown = ", ".join(sorted(fields.keys() - known))
+            raise EncodeError(f"{struct.name} has no field {unknown}")
+        for field in strict:
+            attribute = field.attribute
+            if attribute in fields and not field.is_default(fields[attribute]):
+                what = f"{struct.name}.{field.name} is set"
+                raise EncodeError(f"{what}, but version {version} does not have it")
         name: Any = None
         try:
-            for name, default, write, null in steps:
+            for name, default, write, null in writes:
                 if type(name) is list:
-                    parts[-1] += write(
-                        *[fields.get(attribute, zero) for attribute, zero in name]
-                    )
-                elif (value := fields.get(name, default)) is not None:
+                    parts[-1] += write(*[fields.get(key, zero) for key, zero in name])
+                    continue
+                value = fields.get(name, default)
+                if value is not None:
                     write(parts, value)
                 elif null is not None:
                     parts[-1] += null
                 else:
-                    raise EncodeError(
-                        f"{struct.name}.{name} must not be None in version {version}"
-                    )
+                    raise _must_not_be_none(struct, name, version)
             if flexible:
                 write_tagged(parts, fields)
         except EncodeError:
             raise
         except (layouts.error, TypeError, ValueError, AttributeError) as error:
-            names = (
-                [attribute for attribute, _ in name]
-                if isinstance(name, list)
-                else [name]
-            )
-            raise EncodeError(
-                f"{struct.name}.{' or '.join(names)} in version {version}: {error}"
-            ) from error
-
-    def write_tagged(parts: list[Any], fields: Mapping[str, Any]) -> None:
-        if tags.isdisjoint(fields):
-            parts[-1] += NO_TAGGED_FIELDS
-            return
-        set_fields = []
-        for f, codec in by_tag:
-            if f.attribute not in fields or f.is_default(value := fields[f.attribute]):
-                continue
-            payload: list[Any] = [bytearray()]
-            if value is not None:
-                codec.encode(payload, value)
-            elif version in f.nullable:
-                payload[0] += codec.null
-            else:
-                raise EncodeError(
-                    f"{struct.name}.{f.attribute} must not be None in version {version}"
-                )
-            set_fields.append(
-                unsigned_varint(f.tag or 0)
-                + unsigned_varint(len(payload[0]))
-                + payload[0]
-            )
-        parts[-1] += unsigned_varint(len(set_fields)) + b"".join(set_fields)
+            if type(name) is list:
+                name = " or ".join([key for key, _ in name])
+            what = f"{struct.name}.{name} in version {version}"
+            raise EncodeError(f"{what}: {error}") from error
 
     return encode
 
 
-def _codec(f: Field, version: int, flexible: bool) -> Codec:
-    if f.struct:
-        codec = _compiled(f.struct, version, flexible)
-        if version in f.nullable and not f.array:
-            codec = primitives.nullable_struct(codec, f.tag is not None)
-    elif f.type in FIXED:  # in an array, or with a tag
-        codec = primitives.number(FIXED[f.type])
-    else:
-        codec = (
-            primitives.UUID if f.type == "uuid" else primitives.sized(f.type, flexible)
-        )
-    return (
-        primitives.array(codec, flexible, FIXED.get(f.type, "")) if f.array else codec
-    )
+def _tagged_writer(
+    struct: Struct, version: int, tagged: list[Single]
+) -> Callable[[list[Any], Mapping[str, Any]], None]:
+    """A function that writes the tagged fields of one struct that are set."""
+    attributes = {each.field.attribute for each in tagged}
+    in_order = sorted(tagged, key=lambda each: each.tag)
+
+    def write(parts: list[Any], fields: Mapping[str, Any]) -> None:
+        if attributes.isdisjoint(fields):
+            parts[-1] += NO_TAGGED_FIELDS
+            return
+        encoded = []
+        for each in in_order:
+            name = each.field.attribute
+            if name not in fields or each.field.is_default(fields[name]):
+                continue
+            payload: list[Any] = [bytearray()]
+            value = fields[name]
+            if value is not None:
+                each.codec.encode(payload, value)
+            elif each.nullable:
+                payload[0] += each.codec.null
+            else:
+                raise _must_not_be_none(struct, name, version)
+            size = unsigned_varint(len(payload[0]))
+            encoded.append(unsigned_varint(each.tag) + size + payload[0])
+        parts[-1] += unsigned_varint(len(encoded))
+        parts[-1] += b"".join(encoded)
+
+    return write
+
+
+def _must_not_be_none(struct: Struct, name: str, version: int) -> EncodeError:
+    return EncodeError(f"{struct.name}.{name} must not be None in version {version}")

@@ -22,7 +22,7 @@ setting it is an error unless it is ignorable.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
@@ -37,6 +37,7 @@ _FIELD = re.compile(
     r"(?: (?P<versions>\d[\d+-]*))?(?: =(?P<default>\S+))?(?:"
     r" tag=(?P<tag>\d+))?(?P<ignorable> ignorable)?"
 )
+_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _ZERO = {
     "bool": False,
     "string": "",
@@ -54,26 +55,26 @@ class Declaration(NamedTuple):
     # key=, record= or coordinator=, versions=, flexible=, written=
     attributes: dict[str, str]
     # read when first asked for: a program uses few messages
-    structs: list[Callable[[], Struct]]
+    structs: Sequence[Callable[[], Struct]]
 
     def schema(self, suffix: str = "", part: int = 0) -> Schema:
-        flexible = (
-            version_range(self.attributes["flexible"])
-            if "flexible" in self.attributes
-            else range(0)
-        )
-        return Schema(
-            self.name + suffix,
-            version_range(self.attributes["versions"]),
-            flexible,
-            self.structs[part],
-        )
+        """Of one of the structs. suffix: what its name has after the paragraph's."""
+        versions = version_range(self.attributes["versions"])
+        flexible = range(0)
+        if "flexible" in self.attributes:
+            flexible = version_range(self.attributes["flexible"])
+        return Schema(self.name + suffix, versions, flexible, self.structs[part])
 
 
 def version_range(text: str) -> range:
     """`3`, `3-9` or `3+`."""
     first, dash, last = text.rstrip("+").partition("-")
-    end = _LATEST if text.endswith("+") else int(last if dash else first)
+    if text.endswith("+"):
+        end = _LATEST
+    elif dash:
+        end = int(last)
+    else:
+        end = int(first)
     return range(int(first), end + 1)
 
 
@@ -86,19 +87,21 @@ def parse(text: str) -> Iterator[Declaration]:
 
 
 def _declaration(lines: list[str]) -> Declaration:
-    name, *attributes = lines[0].split()
-    versions = dict(pair.split("=", 1) for pair in attributes)
-    parts = [lines[1:]]
-    if "->" in lines:
-        arrow = lines.index("->")
-        parts = [lines[1:arrow], lines[arrow + 1 :]]
-    present = version_range(versions["versions"])
-    return Declaration(
-        name, versions, [partial(_struct, name, part, present) for part in parts]
-    )
+    """A paragraph. Its fields are looked at when the message is used first."""
+    first, *rows = lines
+    name, *pairs = first.split()
+    attributes = dict([pair.split("=", 1) for pair in pairs])
+    parts = [rows]
+    if "->" in rows:
+        arrow = rows.index("->")
+        parts = [rows[:arrow], rows[arrow + 1 :]]
+    versions = version_range(attributes["versions"])
+    structs = [partial(_struct, name, part, versions) for part in parts]
+    return Declaration(name, attributes, structs)
 
 
 def _struct(name: str, lines: list[str], versions: range) -> Struct:
+    """All fields of a request, a response or a record."""
     rows = []
     for line in lines:
         row = _FIELD.fullmatch(line)
@@ -114,41 +117,51 @@ def _fields(
     rows: list[re.Match[str]], depth: int, versions: range, structs: dict[str, Struct]
 ) -> list[Field]:
     """The fields at one depth. What is indented below a field is its struct."""
-    starts = [i for i, row in enumerate(rows) if len(row["indent"]) == 2 * depth]
+    starts = [at for at, row in enumerate(rows) if len(row["indent"]) == 2 * depth]
     fields = []
     for start, end in pairwise([*starts, len(rows)]):
-        row = rows[start]
-        present = version_range(row["versions"]) if row["versions"] else versions
-        if end > start + 1:
-            structs[row["type"]] = Struct(
-                row["type"], _fields(rows[start + 1 : end], depth + 1, present, structs)
-            )
-        fields.append(_field(row, present, structs.get(row["type"])))
+        row, *inner = rows[start:end]
+        type_name = row["type"]
+        present = versions
+        if row["versions"]:
+            present = version_range(row["versions"])
+        if inner:
+            inner_fields = _fields(inner, depth + 1, present, structs)
+            structs[type_name] = Struct(type_name, inner_fields)
+        fields.append(_field(row, present, structs.get(type_name)))
     return fields
 
 
 def _field(row: re.Match[str], versions: range, struct: Struct | None) -> Field:
+    """One line. versions: in which it exists."""
+    name = row["name"]
+    type_name = row["type"]
+    if not struct and type_name not in FIXED and type_name not in _ZERO:
+        raise ValueError(f"{name}: there is no type {type_name}")
     nullable = range(0)
-    if row["nullable"]:
-        nullable = version_range(row["since"]) if row["since"] else versions
-    if not struct and row["type"] not in FIXED and row["type"] not in _ZERO:
-        raise ValueError(f"{row['name']}: there is no type {row['type']}")
+    if row["since"]:
+        nullable = version_range(row["since"])
+    elif row["nullable"]:
+        nullable = versions
+    tag = int(row["tag"]) if row["tag"] else None
     return Field(
-        name=row["name"],
-        attribute=snake_case(row["name"]),
-        type=row["type"],
-        array=bool(row["array"]),
+        name=name,
+        attribute=snake_case(name),
+        type=type_name,
+        array=row["array"] is not None,
         versions=versions,
         nullable=nullable,
         default=_default(row, struct),
-        tag=int(row["tag"]) if row["tag"] else None,
-        ignorable=bool(row["ignorable"]),
+        tag=tag,
+        ignorable=row["ignorable"] is not None,
         struct=struct,
     )
 
 
 def _default(row: re.Match[str], struct: Struct | None) -> Any:
+    """What the field reads as where it isn't there."""
     text = row["default"]
+    type_name = row["type"]
     if text == "null":
         return None
     if row["array"]:
@@ -156,16 +169,14 @@ def _default(row: re.Match[str], struct: Struct | None) -> Any:
     if struct:
         return {}
     if text is None:
-        return _ZERO.get(row["type"], 0)
-    return (
-        text == "true"
-        if row["type"] == "bool"
-        else int(text, 0)
-        if row["type"] in FIXED
-        else text
-    )
+        return _ZERO.get(type_name, 0)
+    if type_name == "bool":
+        return text == "true"
+    if type_name in FIXED:
+        return int(text, 0)
+    return text
 
 
 def snake_case(name: str) -> str:
     """`ThrottleTimeMs` -> `throttle_time_ms`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    return _WORD_BEGINS.sub("_", name).lower()

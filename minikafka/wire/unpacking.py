@@ -68,7 +68,7 @@ def walk(
     while left > 0:
         try:
             length, start = read_varint(content, at)
-            # behind the attributes: none are defined
+            # after the attributes: none are defined
             timestamp_delta, key_at = read_varint(content, start + 1)
             offset_delta, key_at = read_varint(content, key_at)
             end = start + length

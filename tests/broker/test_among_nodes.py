@@ -6,14 +6,14 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.broker.replies import CHECKS, check_reply
-from minikafka.cluster import controller
+from minikafka.cluster import registration
 from minikafka.cluster.election import HIGHEST_EPOCH, MOST_AHEAD
 from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
 from minikafka.cluster.quorum import MOST_OBSERVERS, TOPIC_ID
-from minikafka.cluster.snapshots import encode
+from minikafka.cluster.snapshots import Incoming, encode
 from minikafka.simulation.processes import CONTROLLER_PORT
 from minikafka.storage.data_folder import METADATA_LOG
-from minikafka.storage.segment import LOG, file_name
+from minikafka.storage.file_names import LOG, file_name
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import (
     API,
@@ -106,7 +106,7 @@ class Stranger:
             fields["log_dirs"],
             self.broker(node).config.advertised,
         )
-        asked = controller.registration(*of) | {"cluster_id": self.active.cluster_id}
+        asked = registration.fields(*of) | {"cluster_id": self.active.cluster_id}
         return asked | {"previous_broker_epoch": -1}
 
     def registered(self, **changes):
@@ -494,7 +494,7 @@ def test_kip_903_what_an_older_run_of_a_broker_has_does_not_count(stranger):
 def test_kip_630_a_piece_of_a_snapshot_begins_within_it(stranger):
     """-1 was read from the disk, whose error stopped the node."""
     quorum = stranger.active.quorum
-    quorum._unsaved_bytes = quorum._snapshot_config.record_bytes
+    quorum._unsaved_bytes = quorum._config.snapshots.record_bytes
     quorum._save_snapshot(stranger.active.now)
     of = quorum.snapshots.newest
 
@@ -921,7 +921,7 @@ def test_a_nonsense_answer_fails_its_request_and_closes_the_connection(stranger)
 def test_kip_630_a_leaders_snapshot_that_is_none_takes_no_logs_place(stranger, damage):
     """It was kept first and read then, and the node could not start any more."""
     quorum = stranger.active.quorum
-    quorum._unsaved_bytes = quorum._snapshot_config.record_bytes
+    quorum._unsaved_bytes = quorum._config.snapshots.record_bytes
     quorum._save_snapshot(stranger.active.now)
     of, follower = quorum.snapshots.newest, stranger.broker(stranger.one).quorum
     of = of._replace(end_offset=of.end_offset + 1000)
@@ -930,9 +930,10 @@ def test_kip_630_a_leaders_snapshot_that_is_none_takes_no_logs_place(stranger, d
         if damage == "cut"
         else of_nobody()
     )
+    incoming = Incoming(of, bytearray(data))
     before = follower.end_offset, follower.snapshots.ids
     with pytest.raises(DecodeError, match="no snapshot"):
-        follower._take_snapshot(of, data, stranger.broker(stranger.one).now)
+        follower._install_snapshot(incoming, stranger.broker(stranger.one).now)
     assert (follower.end_offset, follower.snapshots.ids) == before
 
 

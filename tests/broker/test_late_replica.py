@@ -10,9 +10,9 @@ import pytest
 from minikafka.broker.effects import Close, Done, HangUp, Reply, Request
 from minikafka.broker.turn import MOST_INSIDE, Turn
 from minikafka.clock import Now
-from minikafka.cluster import controller
+from minikafka.cluster import controller, registration
 from minikafka.cluster.election import LANE
-from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC
+from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC, MetadataRecord
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import (
     decode_request,
@@ -121,11 +121,11 @@ def pair(empty):
     """
     empty.join()
     broker = empty.broker
-    second = controller.registration(
+    second = registration.fields(
         2, b"2" * 16, [b"d" * 16], {"PLAINTEXT": ("two", 9092)}
     )
     broker.quorum.append(
-        controller.register_broker(second, broker.quorum.end_offset), empty.now
+        registration.records(second, broker.quorum.end_offset), empty.now
     )
     empty.fetch_metadata()
     broker.quorum.append(
@@ -197,7 +197,7 @@ def test_a_leader_that_was_replaced_meanwhile_promises_nothing(pair):
         "leader": 2,
     }
     pair.broker.quorum.append(
-        [controller.MetadataRecord("PartitionChangeRecord", 2, fields)], pair.now
+        [MetadataRecord("PartitionChangeRecord", 2, fields)], pair.now
     )
     pair.fetch_metadata()
     answer = pair.answer("Produce", 9).responses[0].partition_responses[0]

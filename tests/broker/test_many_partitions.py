@@ -3,7 +3,7 @@ metadata quorum waits for its leader (KIP-595), and a stop and a start do nothin
 each log that it does not need. Work is counted, not time.
 """
 
-from minikafka.cluster import controller
+from minikafka.cluster import controller, placer
 from minikafka.cluster.controller import CHANGES_AT_ONCE
 from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.quorum import RECORDS_AT_ONCE
@@ -92,7 +92,7 @@ def image_of_many(brokers=(1, 2, 3)):
             ),
         )
     topic_id = bytes([7] * 16)
-    placement = controller.place(image, MANY, len(brokers), first=0)
+    placement = placer.place(image, MANY, len(brokers), first=0)
     for record in controller.create_topic("many", topic_id, placement, {}):
         image.apply(10, record)
     return image

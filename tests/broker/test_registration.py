@@ -6,7 +6,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.clients.errors import KafkaError
-from minikafka.cluster import controller
+from minikafka.cluster import registration
 
 SESSION_MS = 9000  # broker.session.timeout.ms
 
@@ -22,7 +22,7 @@ def test_kip_966_a_broker_that_comes_back_as_its_session_ends_is_fenced_like_any
     gone = next(node for node in cluster._brokers if node != active.node_id)
     cluster.crash(gone)
     fields = active.image.brokers[gone].fields
-    asked = controller.registration(
+    asked = registration.fields(
         gone, b"another run".ljust(16), fields["log_dirs"], active.config.advertised
     )
     asked |= {"cluster_id": active.cluster_id, "previous_broker_epoch": -1}

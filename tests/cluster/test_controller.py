@@ -2,7 +2,7 @@
 
 import pytest
 
-from minikafka.cluster import controller
+from minikafka.cluster import controller, placer, registration
 from minikafka.cluster.metadata import NO_LEADER, Image
 from minikafka.wire.errors import Error, KafkaError
 
@@ -19,10 +19,10 @@ def cluster(*broker_ids, racks=None):
     image = Image()
     for broker_id in broker_ids:
         endpoints = {"PLAINTEXT": ("localhost", 9090 + broker_id)}
-        asked = controller.registration(
+        asked = registration.fields(
             broker_id, b"i" * 16, [b"d" * 16], endpoints, (racks or {}).get(broker_id)
         )
-        commit(image, controller.register_broker(asked, commit.offset))
+        commit(image, registration.records(asked, commit.offset))
         assert image.brokers[broker_id].fenced, "it is not ready yet (KIP-631)"
         commit(image, controller.unfence(image, broker_id, value))
     return image
@@ -38,7 +38,7 @@ commit.offset = 0
 
 
 def test_leaders_and_replicas_are_spread_over_the_brokers():
-    placement = controller.place(
+    placement = placer.place(
         cluster(1, 2, 3), partitions=6, replication_factor=2, first=1
     )
     assert placement == [[2, 3], [3, 1], [1, 2], [2, 3], [3, 1], [1, 2]]
@@ -47,7 +47,7 @@ def test_leaders_and_replicas_are_spread_over_the_brokers():
 def test_the_replicas_of_a_partition_are_in_different_racks():
     racks = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
     for first in range(6):
-        for replicas in controller.place(
+        for replicas in placer.place(
             cluster(*racks, racks=racks), 6, replication_factor=3, first=first
         ):
             assert {racks[broker] for broker in replicas} == {"a", "b", "c"}
@@ -55,7 +55,7 @@ def test_the_replicas_of_a_partition_are_in_different_racks():
 
 def test_a_partition_cannot_have_more_replicas_than_there_are_brokers():
     with pytest.raises(KafkaError) as refused:
-        controller.place(cluster(1, 2), partitions=1, replication_factor=3, first=0)
+        placer.place(cluster(1, 2), partitions=1, replication_factor=3, first=0)
     assert refused.value.error is Error.INVALID_REPLICATION_FACTOR
 
 
@@ -83,7 +83,7 @@ def test_a_removed_topic_takes_its_configs_with_it():
 )
 def test_a_placement_chosen_by_a_client_is_checked(assignments):
     with pytest.raises(KafkaError) as refused:
-        controller.check_placement(cluster(1, 2), assignments)
+        placer.check(cluster(1, 2), assignments)
     assert refused.value.error is Error.INVALID_REPLICA_ASSIGNMENT
 
 

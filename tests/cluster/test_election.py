@@ -8,7 +8,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.cluster.election import Vote
-from minikafka.cluster.quorum import Quorum
+from minikafka.cluster.quorum_state import QuorumState
 from minikafka.wire.errors import Error
 from tests.simulation.replication_schedules import QUICK
 
@@ -72,7 +72,7 @@ def test_its_vote_outlives_a_crash(voter):
 def test_a_voter_that_forgets_would_be_noticed(voter, monkeypatch):
     assert voter.asked(voter.leader, 100)
     voted = Vote(voter.quorum.epoch)
-    monkeypatch.setattr(Quorum, "_stored_vote", lambda self: voted)
+    monkeypatch.setattr(QuorumState, "vote", lambda self: voted)
     voter.restart()
     assert voter.asked(voter.other, 100), "two leaders of one epoch"
 

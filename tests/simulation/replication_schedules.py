@@ -18,7 +18,7 @@ from minikafka.clients.structs import OffsetAndMetadata
 from minikafka.faults import Delay, Skew
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.data_folder import METADATA_LOG
-from minikafka.storage.segment import LOG, file_name
+from minikafka.storage.file_names import LOG, file_name
 from minikafka.wire.errors import Error
 from minikafka.wire.records import batches, check_crc, decode_batch
 

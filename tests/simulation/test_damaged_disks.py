@@ -7,7 +7,7 @@ import pytest
 
 from minikafka.broker.broker import Broker
 from minikafka.storage.data_folder import METADATA_LOG
-from minikafka.storage.segment import LOG, file_name
+from minikafka.storage.file_names import LOG, file_name
 from tests.simulation.replication_schedules import contents
 from tests.simulation.three_brokers import five, followers, isr, sent, three
 

@@ -95,8 +95,8 @@ def a_leader_is_chosen_outside_the_isr(patch):
     def elect(was, wanted, may_lead, election):
         outside = [
             node
-            for node in wanted["replicas"]
-            if may_lead(node) and node not in wanted["isr"]
+            for node in wanted.replicas
+            if may_lead(node) and node not in wanted.isr
         ]
         leader, is_clean = right(was, wanted, may_lead, election)
         return (

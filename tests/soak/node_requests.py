@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.handlers import HANDLERS
-from minikafka.cluster import controller
 from minikafka.cluster.metadata import METADATA_TOPIC, Partition
 from minikafka.cluster.quorum import TOPIC_ID
+from minikafka.cluster.registration import fields as registration_fields
 from minikafka.wire.messages import API
 from tests.soak.clients import SERVED, Ask
 from tests.soak.values import Values
@@ -284,7 +284,7 @@ def registration(known: Known) -> Body:
     )
     port = known.choose(9092, 9092, 0, 65535)
     listeners = known.choose("PLAINTEXT", "PLAINTEXT", "PLAINTEXT", "CONTROLLER", "")
-    body = controller.registration(
+    body = registration_fields(
         node, incarnation, directories, {listeners: (known.choose(*hosts), port)}
     )
     body["listeners"] = body["listeners"] * known.choose(1, 1, 1, 0, 2, 200)

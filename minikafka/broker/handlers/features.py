@@ -6,8 +6,8 @@ import re
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.clock import Now
-from minikafka.cluster.controller import METADATA_VERSION, OLDEST_METADATA_VERSION
 from minikafka.cluster.metadata import Image, MetadataRecord
+from minikafka.cluster.registration import METADATA_VERSION, OLDEST_METADATA_VERSION
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 

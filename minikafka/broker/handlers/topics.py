@@ -10,7 +10,7 @@ from typing import Any
 from minikafka.broker.calls import Broker, Call, each_judged, judged
 from minikafka.broker.config import TOPIC_CONFIGS, Source, check_topic_configs, show
 from minikafka.clock import Now
-from minikafka.cluster import controller
+from minikafka.cluster import controller, placer
 from minikafka.cluster.metadata import (
     INTERNAL_TOPICS,
     METADATA_TOPIC,
@@ -119,7 +119,7 @@ def verdicts(topics: list[Any], verdict: Callable[[Any], Answer]) -> list[Answer
     )
 
 
-def place(broker: Broker, topic: Any) -> controller.Placement:
+def place(broker: Broker, topic: Any) -> placer.Placement:
     """Where the partitions go: as the client says, or as the controller chooses."""
     if topic.assignments:
         for name, value in (
@@ -139,7 +139,7 @@ def place(broker: Broker, topic: Any) -> controller.Placement:
             what = f"Found multiple manual partition assignments for partition {number}"
             raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, what)
         chosen = {one.partition_index: one.broker_ids for one in topic.assignments}
-        return controller.check_placement(broker.image, chosen)
+        return placer.check(broker.image, chosen)
     partitions = (
         broker.config["num.partitions"]
         if topic.num_partitions == -1
@@ -150,7 +150,7 @@ def place(broker: Broker, topic: Any) -> controller.Placement:
         if topic.replication_factor == -1
         else topic.replication_factor
     )
-    return controller.place(
+    return placer.place(
         broker.image, partitions, factor, first=int(broker.random.random() * 2**16)
     )
 
@@ -213,12 +213,12 @@ def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
             for number, one in enumerate(asked.assignments)
         }
         return controller.create_partitions(
-            topic, controller.check_placement(broker.image, chosen, current)
+            topic, placer.check(broker.image, chosen, current)
         )
     factor = len(topic.partitions[0].replicas)
     first = topic.partitions[current - 1].replicas[0] + 1
     return controller.create_partitions(
-        topic, controller.place(broker.image, new, factor, first)
+        topic, placer.place(broker.image, new, factor, first)
     )
 
 

@@ -1,0 +1,176 @@
+"""What a broker says of itself when it joins the cluster, and whether it can be so
+(KIP-631).
+
+A registration is kept, told to clients, and gets partitions. So what it says is checked
+first; Apache Kafka checks log directories and features, and we more: a listener that
+nobody can reach would be told to every client.
+"""
+
+import re
+from collections.abc import Collection, Container, Mapping, Sequence
+from typing import Any
+
+from minikafka.cluster import metadata
+from minikafka.cluster.metadata import Endpoint, Image, MetadataRecord
+from minikafka.wire.errors import Error, KafkaError
+
+LEGAL_LISTENER_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+MAX_HOST_LENGTH = 255
+LEGAL_HOST = re.compile(r"[\w.:%\[\]-]{1,255}")  # a name, or an address with its zone
+SECURITY_PROTOCOLS = range(4)
+MAX_REGISTERED = 100  # our own limit, of each kind
+# ids that are none: DirectoryId.UNASSIGNED, LOST, MIGRATING and their like
+RESERVED_DIRECTORIES = 100
+
+METADATA_VERSION = 30  # 4.3-IV0
+OLDEST_METADATA_VERSION = 7  # 3.3-IV3, the first that KRaft clusters of 4.x may run
+
+Asked = Mapping[str, Any]  # fields of a request
+
+
+def feature_levels() -> list[MetadataRecord]:
+    """What a new cluster starts with (KIP-584, KIP-778)."""
+    levels = {
+        "metadata.version": METADATA_VERSION,
+        "group.version": 1,
+        "eligible.leader.replicas.version": 1,
+    }
+    return metadata.feature_records(levels)
+
+
+def fields(
+    broker_id: int,
+    incarnation_id: bytes,
+    log_dirs: Sequence[bytes],
+    endpoints: Mapping[str, Endpoint],
+    rack: str | None = None,
+) -> dict[str, Any]:
+    """What a broker says of itself: the fields that the request and the record have in
+    common.
+    """
+    metadata_version = {
+        "name": "metadata.version",
+        "min_supported_version": OLDEST_METADATA_VERSION,
+        "max_supported_version": METADATA_VERSION,
+    }
+    listeners = [
+        {"name": name, "host": host, "port": port, "security_protocol": 0}
+        for name, (host, port) in endpoints.items()
+    ]
+    return {
+        "broker_id": broker_id,
+        "incarnation_id": incarnation_id,
+        "rack": rack,
+        "log_dirs": list(log_dirs),
+        "features": [metadata_version],
+        "listeners": listeners,
+    }
+
+
+def as_recorded(asked: Asked) -> dict[str, Any]:
+    """What a run of a broker says of itself, by the names of the record's fields."""
+    return {
+        "broker_id": asked["broker_id"],
+        "incarnation_id": asked["incarnation_id"],
+        "features": asked["features"],
+        "rack": asked["rack"],
+        "log_dirs": asked["log_dirs"],
+        "end_points": asked["listeners"],
+    }
+
+
+def records(asked: Asked, broker_epoch: int) -> list[MetadataRecord]:
+    """A broker comes, fenced at first. asked: its fields. broker_epoch: the offset that
+    the record will get.
+    """
+    state = {"broker_epoch": broker_epoch, "fenced": True}
+    return [MetadataRecord("RegisterBrokerRecord", 3, as_recorded(asked) | state)]
+
+
+# -- whether it can be so
+
+
+def check(
+    image: Image,
+    asked: Asked,
+    peers: Container[int] | None,
+    needed: Collection[str],
+) -> None:
+    """Whether a broker can be as it says. peers: the ids that there are in this
+    cluster; None if others may come. needed: the listeners that every broker has.
+    Errors: INVALID_REGISTRATION, UNSUPPORTED_VERSION.
+    """
+    node = asked["broker_id"]
+    if node < 0 or (peers is not None and node not in peers):
+        raise _refused(f"Broker ID {node} is none of this cluster")
+    for name in ("listeners", "features", "log_dirs"):
+        if len(asked[name]) > MAX_REGISTERED:
+            what = "listeners, features or directories"
+            raise _refused(f"More than {MAX_REGISTERED} {what} in request")
+    _check_listeners(asked["listeners"], needed)
+    _check_log_dirs(image, node, asked["log_dirs"])
+    names = [feature["name"] for feature in asked["features"]]
+    for name in (asked["rack"] or "", *names):
+        if len(name) > MAX_HOST_LENGTH:
+            what = f"A name of more than {MAX_HOST_LENGTH} characters"
+            raise _refused(f"{what} in request")
+    for feature in asked["features"]:
+        _check_feature(image, feature)
+
+
+def _check_listeners(listeners: Sequence[Asked], needed: Collection[str]) -> None:
+    names = [listener["name"] for listener in listeners]
+    are_distinct = len(set(names)) == len(names)
+    if not are_distinct or not set(needed) <= set(names):
+        wanted = ", ".join(sorted(needed))
+        raise _refused(f"Not the listeners that brokers have here: {wanted}")
+    for listener in listeners:
+        if not _is_reachable(listener):
+            raise _refused("A listener that nobody can reach in request")
+
+
+def _is_reachable(listener: Asked) -> bool:
+    has_name = LEGAL_LISTENER_NAME.fullmatch(listener["name"]) is not None
+    has_host = LEGAL_HOST.fullmatch(listener["host"]) is not None
+    has_port = listener["port"] > 0
+    has_protocol = listener["security_protocol"] in SECURITY_PROTOCOLS
+    return has_name and has_host and has_port and has_protocol
+
+
+def _check_log_dirs(image: Image, node: int, directories: Sequence[bytes]) -> None:
+    """KIP-858: each directory has an id of its own in the cluster."""
+    if not directories:
+        raise _refused("No directories specified in request")
+    for directory in directories:
+        if int.from_bytes(directory, "big") < RESERVED_DIRECTORIES:
+            raise _refused("Reserved directory ID in request")
+    distinct = set(directories)
+    if len(distinct) != len(directories):
+        raise _refused("Duplicate directory ID in request")
+    for broker in image.brokers.values():
+        theirs = broker.fields.get("log_dirs", ())
+        if broker.broker_id != node and not distinct.isdisjoint(theirs):
+            raise _refused(
+                f"Broker {broker.broker_id} is already registered with a directory in"
+                " request"
+            )
+
+
+def _check_feature(image: Image, feature: Asked) -> None:
+    """KIP-584: who can't do what the cluster does stays out."""
+    name = feature["name"]
+    lowest = feature["min_supported_version"]
+    highest = feature["max_supported_version"]
+    if not 0 <= lowest <= highest:
+        raise _refused(f"Feature {name} from {lowest} to {highest} in request")
+    level = image.features.get(name)
+    if level is not None and not lowest <= level <= highest:
+        why = (
+            "Unable to register because the broker does not support finalized version"
+            f" {level} of {name}."
+        )
+        raise KafkaError(Error.UNSUPPORTED_VERSION, why)
+
+
+def _refused(why: str) -> KafkaError:
+    return KafkaError(Error.INVALID_REGISTRATION, why)

@@ -1,0 +1,62 @@
+"""When a log's newest segment is closed and a new one begun (LogSegment.shouldRoll).
+
+Age is measured in record timestamps, from the segment's first batch to the new ones: a
+quiet partition isn't rolled by time alone. Only where the first batch has no timestamp
+the time of the last append stands for it.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from minikafka.storage.config import LogConfig
+from minikafka.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
+from minikafka.trace import Reason
+from minikafka.wire.records import BatchHeader
+
+if TYPE_CHECKING:
+    from minikafka.storage.segment import Segment
+
+LARGE_OFFSET = Reason("large_offset", "its indexes can't hold so large an offset")
+
+
+def reason_to_roll(
+    segment: "Segment",
+    config: LogConfig,
+    size_bytes: int,
+    headers: Sequence[BatchHeader],
+    now_ms: int | None,
+) -> Reason | None:
+    """Why a new segment has to be begun for these batches; None if they may be appended
+    to this one.
+    """
+    if not segment.size:
+        return None
+    if segment.size + size_bytes > config.segment_bytes:
+        why = f"it would become larger than segment.bytes ({config.segment_bytes})"
+        return Reason("segment_bytes", why)
+    first_ms = segment.first_timestamp
+    if first_ms >= 0:
+        age_ms = max([header.max_timestamp for header in headers]) - first_ms
+    else:
+        age_ms = (now_ms or 0) - (segment.appended_ms or now_ms or 0)
+    if age_ms > config.max_segment_ms:
+        return _too_old(config)
+    if headers[-1].last_offset > segment.max_offset:
+        return LARGE_OFFSET
+    most_bytes = config.segment_index_bytes
+    has_room = (
+        segment.index.size_bytes + OFFSET_ENTRY_BYTES <= most_bytes
+        # of which the last one is written when the segment is closed
+        and segment.time_index.size_bytes + 2 * TIME_ENTRY_BYTES <= most_bytes
+    )
+    if not has_room:
+        why = f"its index is full (segment.index.bytes, {most_bytes})"
+        return Reason("index_full", why)
+    return None
+
+
+def _too_old(config: LogConfig) -> Reason:
+    limit_ms = config.max_segment_ms
+    name = "segment.ms" if limit_ms == config.segment_ms else "max.compaction.lag.ms"
+    why = f"its first record is older than {name} ({limit_ms})"
+    return Reason(name.replace(".", "_"), why)
