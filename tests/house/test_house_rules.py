@@ -37,7 +37,7 @@ MOST_DENSE = {
     "wire": (6, 10.9),
     "storage": (6, 10.4),
     "cluster": (6, 11.3),
-    "coordinators": (6, 12.1),
+    "coordinators": (6, 10),
     "broker": (6, 12.1),
     "clients": (6, 10.5),
     "simulation": (6, 10.5),
