@@ -81,9 +81,9 @@ class Consumer(Client):
             )
             self.membership = protocol(self, self.coordinator)
         if self.trace:
-            told = {"isolation_level": self.config["isolation_level"]}
+            shown = {"isolation_level": self.config["isolation_level"]}
             self.trace.emit(
-                "ClientStarted", client="consumer", topics=list(topics), config=told
+                "ClientStarted", client="consumer", topics=list(topics), config=shown
             )
         if topics:
             self.subscribe(topics)

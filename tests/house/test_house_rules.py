@@ -39,7 +39,7 @@ MOST_DENSE = {
     "cluster": (6, 11.3),
     "coordinators": (6, 10),
     "broker": (6, 12.1),
-    "clients": (6, 10.5),
+    "clients": (6, 10),
     "simulation": (6, 10.5),
     "server": (6, 10),
     "theatre": (7.4, 17.1),
