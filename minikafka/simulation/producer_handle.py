@@ -148,13 +148,13 @@ class ProducerHandle(Handle):
             self.core.tick(self._now)
             self._turn()
 
-            def settled() -> bool:
+            def is_known_or_refused() -> bool:
+                if self.core.metadata.partitions(topic):
+                    return True
                 error = self.core.metadata.errors.get(topic, Error.NONE)
-                return bool(self.core.metadata.partitions(topic)) or not (
-                    error is Error.NONE or error.retriable
-                )
+                return error is not Error.NONE and not error.retriable
 
-            self._wait(settled, self.core.config["max_block_ms"])
+            self._wait(is_known_or_refused, self.core.config["max_block_ms"])
             if not self.core.metadata.partitions(topic):
                 error = self.core.metadata.errors.get(topic, Error.NONE)
                 metadata.wanted.pop(topic, None)

@@ -40,7 +40,7 @@ MOST_DENSE = {
     "coordinators": (6, 10),
     "broker": (6, 12.1),
     "clients": (6, 10),
-    "simulation": (6, 10.5),
+    "simulation": (6, 10),
     "server": (6, 10),
     "theatre": (7.4, 17.1),
     "course": (6, 11.5),
