@@ -377,10 +377,12 @@ class Consumer(Client):
         )
         records: list[ConsumerRecord] = []
         while held.holds_record() and len(records) < max_records:
-            item = fetched.peek()
+            item = fetched.ahead
             assert item is not None
             records.append(consumer_record(partition, item, deserializers))
-            _, held.position, held.leader_epoch, _ = fetched.take()
+            fetched.ahead = None  # it is taken, now that it could be deserialized
+            held.position = item.next_offset
+            held.leader_epoch = item.leader_epoch
         if records and self.trace:
             shown = [
                 [each.offset, text(each.key), text(each.value)] for each in records[:50]

@@ -24,10 +24,10 @@ generation is the number of the agreement: a request with an old one is refused
 (ILLEGAL_GENERATION), so a member that slept through a rebalance can't commit for a
 partition that is another's now.
 
-Hard state is one record, GroupMetadata: generation, leader, protocol, members with
-their assignments. It is written when the leader has assigned, when a static member is
-replaced, and when the group is empty. All else is soft: a new coordinator begins with
-the last agreement and full sessions.
+Hard state is one record, GroupMetadata (classic_agreement.py): generation, leader,
+protocol, members with their assignments. It is written when the leader has assigned,
+when a static member is replaced, and when the group is empty. All else is soft: a new
+coordinator begins with the last agreement and full sessions (classic_timers.py).
 
 The first half of the class decides (runtime.py): what a request means, without changing
 anything. The second half changes the group, once it is decided, and once the records

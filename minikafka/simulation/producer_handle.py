@@ -205,9 +205,7 @@ class ProducerHandle(Handle):
 
     @recorded
     def begin_transaction(self) -> None:
-        """What is sent from here on counts when commit_transaction() says so, or
-        never.
-        """
+        """What is sent from here on is committed by commit_transaction(), or never."""
         self._begin()
         self._transactions.begin()
 
@@ -232,7 +230,7 @@ class ProducerHandle(Handle):
 
     @recorded
     def commit_transaction(self) -> None:
-        """Send all, and decide that it counts."""
+        """Send all, and decide that it is committed."""
         self._begin("commit_transaction")
         transactions = self._in_transaction()
         self._flush(None)
@@ -241,8 +239,8 @@ class ProducerHandle(Handle):
 
     @recorded
     def abort_transaction(self) -> None:
-        """Decide that nothing of it counts. After an error that isn't fatal the next
-        transaction may begin.
+        """Decide that nothing of it is committed. After an error that isn't fatal the
+        next transaction may begin.
         """
         self._begin("abort_transaction")
         transactions = self._transactions
