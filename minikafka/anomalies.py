@@ -2,7 +2,7 @@
 checks and the fault simulator.
 
 A group's promise, whatever fails: a member owns a partition from its assignment until
-it gives it up, loses it, or is fenced, which means that the coordinator counts it out;
+it gives it up, loses it, or is fenced, which means that the coordinator has put it out;
 and no partition has two owners who are not fenced. A member may be fenced long before
 it learns of it (a frozen process). It may then still hold partitions, and read; what it
 may not do is commit.
@@ -20,14 +20,21 @@ from typing import Any, NamedTuple
 
 from minikafka.trace import Event
 
-TWO_OWNERS, EARLY_MOVE, FENCED_COMMIT, STALE_SHARE = (
-    "two owners",
-    "early move",
-    "fenced commit",
-    "stale share",
-)
+TWO_OWNERS = "two owners"
+EARLY_MOVE = "early move"
+FENCED_COMMIT = "fenced commit"
+STALE_SHARE = "stale share"
 
-Part = tuple[str, str, int]  # group, topic, partition
+
+class Part(NamedTuple):
+    """One partition of one group."""
+
+    group: str
+    topic: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.number}"
 
 
 class Anomaly(NamedTuple):
@@ -42,7 +49,7 @@ class Anomaly(NamedTuple):
 
 
 class GroupWatch:
-    """Follows the groups of a trace, event by event.
+    """What is known of the groups of a trace, event by event.
 
     holders: who holds a partition by its own account, node -> member id. fenced: member
     ids that are out. absent: static members that kept their place in a generation which
@@ -63,42 +70,45 @@ class GroupWatch:
     def see(self, event: Event) -> Iterator[Anomaly]:
         """Take in one event; gives the anomalies that it shows."""
         detail = event.detail
-        if event.kind == "PartitionsAssigned":
-            yield from self._assigned(event)
-        elif event.kind in ("PartitionsRevoked", "PartitionsLost"):
-            for part in parts(detail["group"], detail["partitions"]):
-                self.holders.get(part, {}).pop(event.node, None)
-        elif event.kind in ("NodeCrashed", "NodeRestarted"):
-            for holders in self.holders.values():
-                holders.pop(event.node, None)
-        elif event.kind == "MemberLeft":
-            self.fenced.add(detail["member"])
-        elif event.kind == "MemberJoined":
-            self._joined(detail["group"], detail["member"], detail["instance"])
-        elif event.kind == "GenerationBegan":
-            self._generation[detail["group"]] = detail["generation"]
-            self.absent[detail["group"]] = set(detail["absent"])
-        elif event.kind == "GroupLoaded":
-            self._loaded(detail["members"])
-        elif event.kind == "AssignmentMade" and detail["by"] != "coordinator":
-            self._made[detail["group"], detail["generation"]] = detail["assignment"]
-            for member, given in detail["assignment"].items():
-                yield from self._given(event, member, given)
-        elif event.kind == "MemberReconciled":
-            yield from self._given(event, detail["member"], detail["owned"])
-        elif event.kind == "OffsetCommitted":
-            yield from self._committed(event)
+        match event.kind:
+            case "PartitionsAssigned":
+                yield from self._assigned(event)
+            case "PartitionsRevoked" | "PartitionsLost":
+                for part in parts(detail["group"], detail["partitions"]):
+                    self.holders.get(part, {}).pop(event.node, None)
+            case "NodeCrashed" | "NodeRestarted":
+                for holders in self.holders.values():
+                    holders.pop(event.node, None)
+            case "MemberLeft":
+                self.fenced.add(detail["member"])
+            case "MemberJoined":
+                self._joined(detail["group"], detail["member"], detail["instance"])
+            case "GenerationBegan":
+                group = detail["group"]
+                self._generation[group] = detail["generation"]
+                self.absent[group] = set(detail["absent"])
+            case "GroupLoaded":
+                self._loaded(detail["members"])
+            case "AssignmentMade" if detail["by"] != "coordinator":
+                generation = detail["group"], detail["generation"]
+                self._made[generation] = detail["assignment"]
+                for member, given in detail["assignment"].items():
+                    yield from self._given(event, member, given)
+            case "MemberReconciled":
+                yield from self._given(event, detail["member"], detail["owned"])
+            case "OffsetCommitted":
+                yield from self._committed(event)
 
     def owners(self, part: Part) -> dict[str, str]:
         """Who owns a partition: those who hold it and are not fenced, node -> member
         id.
         """
-        out = self.fenced | self.absent.get(part[0], set())
-        return {
-            node: member
-            for node, member in self.holders.get(part, {}).items()
-            if member not in out
-        }
+        out = self.fenced | self.absent.get(part.group, set())
+        owners = {}
+        for node, member in self.holders.get(part, {}).items():
+            if member not in out:
+                owners[node] = member
+        return owners
 
     def _joined(self, group: str, member: str, instance: str | None) -> None:
         # KIP-848: a member keeps its id when it joins again
@@ -118,29 +128,23 @@ class GroupWatch:
             self._generation.pop(group, None)
 
     def _assigned(self, event: Event) -> Iterator[Anomaly]:
-        group, member = event.detail["group"], event.detail["member"]
-        made = self._share(group, event.detail["generation"], member)
-        if event.detail["generation"] == self._generation.get(group):
+        group = event.detail["group"]
+        member = event.detail["member"]
+        generation = event.detail["generation"]
+        made = self._made_for(group, generation, member)
+        if generation == self._generation.get(group):
             self.absent.get(group, set()).discard(member)
         for part in parts(group, event.detail["partitions"]):
             self.holders.setdefault(part, {})[event.node] = member
             owners = self.owners(part)
             if event.node in owners and len(owners) > 1:
-                yield anomaly(
-                    TWO_OWNERS,
-                    event,
-                    f"{' and '.join(sorted(owners))} own {label(part)}",
-                )
-            if made is not None and [part[1], part[2]] not in made:
-                generation = event.detail["generation"]
-                yield anomaly(
-                    STALE_SHARE,
-                    event,
-                    f"{event.node} took {label(part)}, not its in generation"
-                    f" {generation}",
-                )
+                what = f"{' and '.join(sorted(owners))} own {part}"
+                yield anomaly(TWO_OWNERS, event, what)
+            if made is not None and [part.topic, part.number] not in made:
+                what = f"{event.node} took {part}, not its in generation {generation}"
+                yield anomaly(STALE_SHARE, event, what)
 
-    def _share(self, group: str, generation: int, member: str) -> list[Any] | None:
+    def _made_for(self, group: str, generation: int, member: str) -> list[Any] | None:
         """What a classic leader assigned to a member in a generation; None where no
         leader assigns (KIP-848).
         """
@@ -150,8 +154,8 @@ class GroupWatch:
         # it takes over what its instance was given
         while member not in made and member in self._former:
             member = self._former[member]
-        share: list[Any] = made.get(member, [])
-        return share
+        assigned: list[Any] = made.get(member, [])
+        return assigned
 
     def _given(
         self, event: Event, member: str, given: list[list[Any]]
@@ -159,25 +163,19 @@ class GroupWatch:
         for part in parts(event.detail["group"], given):
             for node, owner in self.owners(part).items():
                 if owner != member:
-                    yield anomaly(
-                        EARLY_MOVE,
-                        event,
-                        f"{label(part)} went to {member} while {node} still owned it",
-                    )
+                    what = f"{part} went to {member} while {node} still owned it"
+                    yield anomaly(EARLY_MOVE, event, what)
 
     def _committed(self, event: Event) -> Iterator[Anomaly]:
-        member, generation = event.detail["member"], event.detail["generation"]
+        member = event.detail["member"]
+        generation = event.detail["generation"]
         current = self._generation.get(event.detail["group"], generation)
         if member in self.fenced:
-            yield anomaly(
-                FENCED_COMMIT, event, f"{member} is out, and its commit was accepted"
-            )
+            what = f"{member} is out, and its commit was accepted"
+            yield anomaly(FENCED_COMMIT, event, what)
         elif member and generation != current:
-            yield anomaly(
-                FENCED_COMMIT,
-                event,
-                f"{member} committed in generation {generation}, it is {current}",
-            )
+            what = f"{member} committed in generation {generation}, it is {current}"
+            yield anomaly(FENCED_COMMIT, event, what)
 
 
 def group_anomalies(trace: Iterable[Event]) -> list[Anomaly]:
@@ -187,11 +185,7 @@ def group_anomalies(trace: Iterable[Event]) -> list[Anomaly]:
 
 
 def parts(group: str, partitions: Iterable[Any]) -> list[Part]:
-    return [(group, topic, number) for topic, number in partitions]
-
-
-def label(part: Part) -> str:
-    return f"{part[1]}-{part[2]}"
+    return [Part(group, topic, number) for topic, number in partitions]
 
 
 def anomaly(name: str, event: Event, what: str) -> Anomaly:

@@ -68,7 +68,7 @@ class Batch:
         self.futures.append(future)
         return future
 
-    def told(self) -> dict[str, Any]:
+    def described(self) -> dict[str, Any]:
         """The batch as every trace event about it describes it."""
         topic, partition = self.partition
         return {
@@ -85,11 +85,9 @@ class Batch:
             offset = -1 if base_offset < 0 else base_offset + index
             stamped = timestamp if log_append_time_ms < 0 else log_append_time_ms
             where = *self.partition, self.partition
-            future.succeed(
-                RecordMetadata(
-                    *where, offset, stamped, None, *sizes(key, value, headers)
-                )
-            )
+            bytes_of_each = sizes(key, value, headers)
+            metadata = RecordMetadata(*where, offset, stamped, None, *bytes_of_each)
+            future.succeed(metadata)
 
     def fail(self, error: Exception) -> None:
         self.done = True
@@ -122,7 +120,9 @@ class Accumulator:
     def is_filling(self, topic: str, partition: int) -> bool:
         """Whether the partition's last batch takes more."""
         queue = self.queues.get(TopicPartition(topic, partition))
-        return not queue[-1].closed if queue else False
+        if not queue:
+            return False
+        return not queue[-1].closed
 
     def append(
         self,
@@ -166,10 +166,8 @@ class Accumulator:
         if not self.is_filling(*partition):
             return []
         batch = self.queues[partition][-1]
-        if (
-            batch.size_bytes + batch.room_for(timestamp, key, value, headers)
-            <= self.batch_size
-        ):
+        record_bytes = batch.room_for(timestamp, key, value, headers)
+        if batch.size_bytes + record_bytes <= self.batch_size:
             return []
         batch.closed = True
         return [batch]
@@ -182,11 +180,10 @@ class Accumulator:
         first = queue[0]
         if first.attempts:
             return first.retry_at
-        return (
-            first.created_ms
-            if first.closed or len(queue) > 1 or at_once
-            else first.created_ms + self.linger_ms
-        )
+        is_full = first.closed or len(queue) > 1
+        if is_full or at_once:
+            return first.created_ms
+        return first.created_ms + self.linger_ms
 
     def take(self, partition: TopicPartition) -> Batch:
         batch = self.queues[partition].popleft()
@@ -202,9 +199,10 @@ class Accumulator:
         """
         queue = self.queues.setdefault(batch.partition, deque())
         place = 0
-        while (
-            place < len(queue) and 0 <= queue[place].base_sequence < batch.base_sequence
-        ):
+        for other in queue:
+            is_earlier = 0 <= other.base_sequence < batch.base_sequence
+            if not is_earlier:
+                break
             place += 1
         queue.insert(place, batch)
 

@@ -3,7 +3,7 @@ only carries the bytes.
 
 On joining, each member says what it reads and what it had
 (ConsumerProtocolSubscription); the leader runs an assignor over all of these, and each
-member is told its share (ConsumerProtocolAssignment). The assignor may be a learner's
+member gets its own (ConsumerProtocolAssignment). The assignor may be a learner's
 own function. Any member may be the leader; in Kafka it is the first one that joined. It
 learns of all the group's topics, since the others may read some that it doesn't read
 itself.
@@ -38,16 +38,14 @@ def chosen_assignors(strategy: Any) -> list[NamedAssignor]:
     """The assignors that partition_assignment_strategy gives by name or as functions,
     the preferred one first.
     """
-    several = isinstance(strategy, (list, tuple)) and not isinstance(
-        strategy, NamedAssignor
-    )
-    found = [_assignor(each) for each in (strategy if several else [strategy])]
-    if not found:
-        raise ValueError(
-            "partition_assignment_strategy is empty: give one of "
-            + ", ".join(ASSIGNORS)
-        )
-    return found
+    is_one = isinstance(strategy, NamedAssignor)
+    if is_one or not isinstance(strategy, (list, tuple)):
+        return [_assignor(strategy)]
+    if not strategy:
+        names = ", ".join(ASSIGNORS)
+        why = f"partition_assignment_strategy is empty: give one of {names}"
+        raise ValueError(why)
+    return [_assignor(each) for each in strategy]
 
 
 def _assignor(given: Any) -> NamedAssignor:
@@ -55,19 +53,18 @@ def _assignor(given: Any) -> NamedAssignor:
         return given
     if isinstance(given, str):
         if given not in ASSIGNORS:
+            names = ", ".join(ASSIGNORS)
             why = (
-                f"there is no assignor {given!r}: give one of {', '.join(ASSIGNORS)},"
+                f"there is no assignor {given!r}: give one of {names},"
                 " or your own function"
             )
             raise ValueError(why)
         return ASSIGNORS[given]
     if callable(given):
-        name = str(
-            getattr(given, "name", None)
-            or getattr(given, "__name__", None)
-            or type(given).__name__
-        )
-        return NamedAssignor(name, given, bool(getattr(given, "cooperative", False)))
+        own_name = getattr(given, "name", None) or getattr(given, "__name__", None)
+        name = str(own_name or type(given).__name__)
+        cooperative = bool(getattr(given, "cooperative", False))
+        return NamedAssignor(name, given, cooperative)
     raise TypeError(
         f"{given!r} is no assignor: give a name, or a function assign(members,"
         " partitions)"
@@ -139,10 +136,10 @@ def subscription_user_data(
     topics = nested(owned, "topic")
     data = struct.pack(">i", len(topics))
     for topic in topics:
-        text, numbers = topic["topic"].encode(), topic["partitions"]
-        data += struct.pack(
-            f">h{len(text)}si{len(numbers)}i", len(text), text, len(numbers), *numbers
-        )
+        text = topic["topic"].encode()
+        numbers = topic["partitions"]
+        data += struct.pack(f">h{len(text)}s", len(text), text)
+        data += struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)
     return data + struct.pack(">i", generation)
 
 
@@ -158,19 +155,16 @@ def member_from_subscription(
     assignor of that name does.
 
     owned, generation: owned_partitions and generation_id, which older versions of
-    Subscription lack. User data that makes no sense is taken for none: the member then
-    counts as new.
+    Subscription lack. User data that makes no sense is taken for none: the member is
+    then like a new one.
     """
     if name == "sticky":
         owned, generation = read_sticky_user_data(user_data or b"")
     elif name == "cooperative-sticky" and generation < 0 and user_data:
-        # librdkafka writes sticky's user data here too
-        is_short = len(user_data) == 4
-        generation = (
-            struct.unpack(">i", user_data)[0]
-            if is_short
-            else read_sticky_user_data(user_data)[1]
-        )
+        if len(user_data) == 4:
+            (generation,) = struct.unpack(">i", user_data)
+        else:  # librdkafka writes sticky's user data here too
+            _, generation = read_sticky_user_data(user_data)
     return Member(tuple(topics), tuple(owned), generation, instance_id)
 
 
@@ -189,14 +183,15 @@ def read_sticky_user_data(data: bytes) -> tuple[tuple[Partition, ...], int]:
             (length,) = struct.unpack_from(">h", data, at)
             text, count = struct.unpack_from(f">{length}si", data, at + 2)
             at += 2 + length + 4
-            owned += [
-                (text.decode(), number)
-                for number in struct.unpack_from(f">{count}i", data, at)
-            ]
+            topic = text.decode()
+            for number in struct.unpack_from(f">{count}i", data, at):
+                owned.append((topic, number))
             at += 4 * count
     except (struct.error, UnicodeDecodeError):
         return (), -1
-    generation = struct.unpack_from(">i", data, at)[0] if len(data) >= at + 4 else -1
+    generation = -1
+    if len(data) >= at + 4:
+        (generation,) = struct.unpack_from(">i", data, at)
     return tuple(owned), generation
 
 
@@ -206,20 +201,21 @@ def encode_assignment(partitions: Iterable[tuple[str, int]]) -> bytes:
 
 
 def decode_assignment(data: Any) -> list[TopicPartition]:
-    """A member's share. A coordinator sends no bytes at all to a member without one."""
+    """A member's assignment. A coordinator sends no bytes at all to a member without
+    one.
+    """
     if not len(data):
         return []
-    return partitions_of(
-        decode_versioned("ConsumerProtocolAssignment", data).assigned_partitions
-    )
+    decoded = decode_versioned("ConsumerProtocolAssignment", data)
+    return partitions_of(decoded.assigned_partitions)
 
 
 def partitions_of(topics: Iterable[Message]) -> list[TopicPartition]:
-    return [
-        TopicPartition(each.topic, number)
-        for each in topics
-        for number in each.partitions
-    ]
+    found = []
+    for topic in topics:
+        for number in topic.partitions:
+            found.append(TopicPartition(topic.topic, number))
+    return found
 
 
 class Leader:
@@ -237,9 +233,10 @@ class Leader:
         # KIP-814: a leader that came back finds it done
         self._must_assign = not joined.skip_assignment
         self._members = decode_members(assignor, joined.members)
-        self._topics = sorted(
-            {topic for each in self._members.values() for topic in each.topics}
-        )
+        topics: set[str] = set()
+        for each in self._members.values():
+            topics.update(each.topics)
+        self._topics = sorted(topics)
         self._counted: dict[str, int] = {}  # each topic's partitions at the assignment
 
     def knows_the_topics(self) -> bool:
@@ -247,30 +244,28 @@ class Leader:
         those that don't exist.
         """
         missing = [topic for topic in self._topics if not self._metadata.want(topic)]
-        return all(
-            self._metadata.errors.get(topic, Error.NONE) is not Error.NONE
-            for topic in missing
-        )
+        errors = self._metadata.errors
+        return all(errors.get(topic, Error.NONE) is not Error.NONE for topic in missing)
 
     def assign(self) -> Assignment:
         """Run the assignor. It may be anyone's function and raise anything."""
         self._counted = self._count()
         if not self._must_assign:
             return {}
+        name = self.assignor.name
         partitions = {topic: count for topic, count in self._counted.items() if count}
         assignment = run(self.assignor, self._members, partitions)
         wrong = problems(self.assignor, self._members, partitions, assignment)
-        self._member.consumer.remarks += [
-            f"{self.assignor.name}: {each}" for each in wrong
-        ]
+        for each in wrong:
+            self._member.consumer.remarks.append(f"{name}: {each}")
+        shown = {}
+        for member, assigned in assignment.items():
+            shown[member] = [list(each) for each in assigned]
         self._member.emit(
             "AssignorRan",
             generation=self._generation,
-            assignor=self.assignor.name,
-            assignment={
-                member: [list(each) for each in share]
-                for member, share in assignment.items()
-            },
+            assignor=name,
+            assignment=shown,
             problems=wrong,
         )
         return assignment
@@ -280,9 +275,10 @@ class Leader:
         return self._count() != self._counted
 
     def _count(self) -> dict[str, int]:
-        return {
-            topic: len(self._metadata.partitions(topic) or ()) for topic in self._topics
-        }
+        counted = {}
+        for topic in self._topics:
+            counted[topic] = len(self._metadata.partitions(topic) or ())
+        return counted
 
 
 def run(
@@ -296,13 +292,13 @@ def run(
             f" partition), ...]}}, not {result!r}"
         )
     assignment: Assignment = {}
-    for member, share in result.items():
+    for member, given in result.items():
         try:
-            assignment[member] = [(topic, int(number)) for topic, number in share]
+            assignment[member] = [(topic, int(number)) for topic, number in given]
         except (TypeError, ValueError):
             why = (
                 f"the assignor {assignor.name} must give {member} a list of (topic,"
-                f" partition), not {share!r}"
+                f" partition), not {given!r}"
             )
             raise TypeError(why) from None
     return assignment
@@ -320,32 +316,28 @@ def problems(
     goes to nobody is not read. A partition that a cooperative assignor keeps back while
     its old owner still reads it is in order.
     """
-    found = [
-        f"{member} is no member of the group"
-        for member in assignment
-        if member not in members
-    ]
+    found = []
+    for member in assignment:
+        if member not in members:
+            found.append(f"{member} is no member of the group")
     owner: dict[tuple[str, int], str] = {}
-    for member, share in assignment.items():
-        for partition in share:
-            name = "{}-{}".format(*partition)
+    for member, assigned in assignment.items():
+        for partition in assigned:
+            topic, number = partition
+            name = f"{topic}-{number}"
             if partition in owner:
                 found.append(f"{name} goes to two: {owner[partition]} and {member}")
             owner[partition] = member
-            if partition[1] not in range(partitions.get(partition[0], 0)):
+            if number not in range(partitions.get(topic, 0)):
                 found.append(f"{name} does not exist, and goes to {member}")
-            elif member in members and partition[0] not in members[member].topics:
-                found.append(
-                    f"{name} goes to {member}, which does not read {partition[0]}"
-                )
-    wanted = dict.fromkeys(
-        topic for member in members.values() for topic in member.topics
-    )
-    held = (
-        {partition for member in members.values() for partition in member.owned}
-        if assignor.cooperative
-        else set()
-    )
+            elif member in members and topic not in members[member].topics:
+                found.append(f"{name} goes to {member}, which does not read {topic}")
+    wanted: dict[str, None] = {}
+    held: set[tuple[str, int]] = set()
+    for each in members.values():
+        wanted.update(dict.fromkeys(each.topics))
+        if assignor.cooperative:
+            held.update(each.owned)
     for topic in wanted:
         for number in range(partitions.get(topic, 0)):
             if (topic, number) not in owner and (topic, number) not in held:

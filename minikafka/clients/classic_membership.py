@@ -1,5 +1,5 @@
-"""A member of a classic group: join, be given a share, say that one is alive, and start
-over when somebody asks to.
+"""A member of a classic group: join, be given an assignment, say that one is alive,
+and start over when somebody asks to.
 
 One rebalance, as the member lives it (KIP-62, KIP-394, KIP-429):
 
@@ -14,18 +14,18 @@ One rebalance, as the member lives it (KIP-62, KIP-394, KIP-429):
     MEMBER_ID_REQUIRED and the id to join with, so that a client whose answer got lost
     does not become a ghost member. It is answered when all members are in: the barrier.
     One of them is the leader and gets what all have said.
-4.  SyncGroup. The leader sends everyone's share, which its assignor has chosen; the
+4.  SyncGroup. The leader sends everyone's assignment, which its assignor has made; the
     others send nothing, and wait.
 5.  Complete: the listener is told what is new. Cooperative: first what is to be given
     back; then join once more, since only now that it was revoked may the partition be
     given to another.
 
 The member's states and what moves it between them are a table, MOVES. Besides these it
-has a *generation*: the number of the rebalance its share is from. A request with an old
-one is refused, and so nothing that a member does late, after the group went on without
-it, can do harm: UNKNOWN_MEMBER_ID (put out), ILLEGAL_GENERATION (a rebalance was
-missed), FENCED_INSTANCE_ID (another has taken this static member's place, KIP-345). In
-the first two cases it drops what it has (on_partitions_lost: another may read it
+has a *generation*: the number of the rebalance its assignment is from. A request with
+an old one is refused, and so nothing that a member does late, after the group went on
+without it, can do harm: UNKNOWN_MEMBER_ID (put out), ILLEGAL_GENERATION (a rebalance
+was missed), FENCED_INSTANCE_ID (another has taken this static member's place, KIP-345).
+In the first two cases it drops what it has (on_partitions_lost: another may read it
 already) and joins anew; in the third it raises and is out.
 
 Heartbeats go out every heartbeat_interval_ms, as long as the process lives, polled or
@@ -33,7 +33,7 @@ not. The answers tell the member how it stands: that a rebalance is on, or that 
 out. A coordinator that hasn't answered for session_timeout_ms is looked for anew.
 
 A static member (group_instance_id) says no goodbye: it may come back within the session
-and have its share again.
+and have its assignment again.
 
 As in Java, answers to JoinGroup are looked at in poll() only, those to SyncGroup and
 heartbeats at once.
@@ -114,7 +114,7 @@ class ClassicMembership(Membership):
         self._joining = RequestState(consumer, coordinator)
         self._join_answer: Message | None = None  # came between polls
         self._joined_topics: list[str] = []
-        # the last share, and its generation
+        # the last assignment, and its generation
         self._had: tuple[list[TopicPartition], int] = ([], -1)
         self._leader: assigning.Leader | None = None  # while it leads
         self._session_deadline = 0
@@ -133,38 +133,37 @@ class ClassicMembership(Membership):
             self._rebalance()
 
     @property
-    def settled(self) -> bool:
-        return self.state == STABLE and self._rejoin_why is None and not self.tasks
+    def in_rebalance(self) -> bool:
+        has_agreed = self.state == STABLE and not self.tasks
+        return not has_agreed or self._rejoin_why is not None
 
     def subscription_changed(self) -> None:
-        if (
-            self.state == UNJOINED
-            or sorted(self.consumer.topics) != self._joined_topics
-        ):
-            self.rejoin(
-                "the subscription has changed"
-                if self._joined_topics
-                else "it has subscribed"
-            )
+        topics = sorted(self.consumer.topics)
+        if self.state != UNJOINED and topics == self._joined_topics:
+            return
+        if self._joined_topics:
+            self.rejoin("the subscription has changed")
+        else:
+            self.rejoin("it has subscribed")
 
     def metadata_changed(self) -> None:
         """The leader watches the partitions of all the group's topics; nobody else
         does.
         """
-        if (
-            self.state == STABLE
-            and self._leader is not None
-            and self._leader.is_outdated()
-        ):
+        if self.state != STABLE or self._leader is None:
+            return
+        if self._leader.is_outdated():
             self.rejoin("the topics' partitions have changed")
 
     def leave(self, why: str) -> None:
         self.leaving = True
         self.tasks.clear()
-        give_back = (
-            self.revoke if self.state == STABLE and self.generation >= 0 else self.lose
-        )
-        give_back(list(self.consumer.assigned), lambda: self._say_goodbye(why))
+        partitions = list(self.consumer.assigned)
+        say_goodbye = partial(self._say_goodbye, why)
+        if self.state == STABLE and self.generation >= 0:
+            self.revoke(partitions, say_goodbye)
+        else:
+            self.lose(partitions, say_goodbye)
 
     def why_no_commit(self) -> Exception | None:
         if self.state in (PREPARING, COMPLETING):
@@ -196,7 +195,8 @@ class ClassicMembership(Membership):
 
     def send_heartbeat(self) -> None:
         self._heartbeat_later()
-        body = self.who("group_instance_id") | {"generation_id": self.generation}
+        body = self.who("group_instance_id")
+        body["generation_id"] = self.generation
         answered = partial(self._heartbeat_answered, self.identity)
         self.coordinator.request("Heartbeat", body, self.heartbeat.sent(answered))
 
@@ -215,18 +215,16 @@ class ClassicMembership(Membership):
             self._put_out(error)
 
     def _heartbeat_later(self) -> None:
-        self.heartbeat.at_ms = self.consumer.now_ms + int(
-            self.consumer.config["heartbeat_interval_ms"]
-        )
+        interval_ms = int(self.consumer.config["heartbeat_interval_ms"])
+        self.heartbeat.at_ms = self.consumer.now_ms + interval_ms
         self.consumer.wake(self.heartbeat.at_ms)
 
     def _heard(self) -> None:
         """Coordinator and member have heard from each other: the session begins
         anew.
         """
-        self._session_deadline = self.consumer.now_ms + int(
-            self.consumer.config["session_timeout_ms"]
-        )
+        timeout_ms = int(self.consumer.config["session_timeout_ms"])
+        self._session_deadline = self.consumer.now_ms + timeout_ms
         self.consumer.wake(self._session_deadline)
 
     # a rebalance: in poll
@@ -239,15 +237,14 @@ class ClassicMembership(Membership):
         if self.raises():
             return
         if self._join_answer is not None:
-            answer, self._join_answer = self._join_answer, None
+            answer = self._join_answer
+            self._join_answer = None
             self._join_answered(answer)
-        wants = (
-            self._rejoin_why is not None
-            and self.consumer.topics
-            and not self._preparing
-            and not self.tasks
-        )
-        if wants and self.consumer.is_due(self._joining) and self.coordinator.ready():
+        wants_to_join = self._rejoin_why is not None and self.consumer.topics
+        is_busy = self._preparing or self.tasks
+        if not wants_to_join or is_busy:
+            return
+        if self.consumer.is_due(self._joining) and self.coordinator.ready():
             if self._prepared:
                 self._join()
             else:
@@ -266,38 +263,36 @@ class ClassicMembership(Membership):
         """The commit has ended, well or not: now give the partitions back. Who was put
         out has lost them all.
         """
-        owned, topics = list(self.consumer.assigned), self.consumer.topics
+        owned = list(self.consumer.assigned)
         if self.generation < 0:
             self.lose(owned, self._ready_to_join)
-        else:
-            unwanted = [
-                each
-                for each in owned
-                if not self.cooperative or each.topic not in topics
-            ]
+        elif self.cooperative:
+            topics = self.consumer.topics
+            unwanted = [each for each in owned if each.topic not in topics]
             self.revoke(unwanted, self._ready_to_join)
+        else:
+            self.revoke(owned, self._ready_to_join)
 
     def _ready_to_join(self) -> None:
-        self._preparing, self._prepared = False, True
+        self._preparing = False
+        self._prepared = True
         if self.generation < 0 and self.consumer.assigned:  # put out in the meantime
             self._prepare()
         elif self.consumer.in_poll:
             self._rebalance()
 
     def _join(self) -> None:
-        config, why = self.consumer.config, self._rejoin_why or ""
+        config = self.consumer.config
+        why = self._rejoin_why or ""
         self._joined_topics = sorted(self.consumer.topics)
         self._leader = None
         owned = list(self.consumer.assigned)
-        protocols = [
-            {
-                "name": each.name,
-                "metadata": assigning.encode_subscription(
-                    each, self._joined_topics, owned, self.generation, self._had
-                ),
-            }
-            for each in self._assignors
-        ]
+        protocols = []
+        for each in self._assignors:
+            metadata = assigning.encode_subscription(
+                each, self._joined_topics, owned, self.generation, self._had
+            )
+            protocols.append({"name": each.name, "metadata": metadata})
         body = {
             "session_timeout_ms": config["session_timeout_ms"],
             "rebalance_timeout_ms": config["max_poll_interval_ms"],
@@ -306,10 +301,8 @@ class ClassicMembership(Membership):
             "reason": why,
         }
         self.event("join_sent", why)
-        timeout_ms = max(
-            self.consumer.request_timeout_ms,
-            config["max_poll_interval_ms"] + PATIENCE_MS,
-        )
+        all_joined_ms = config["max_poll_interval_ms"] + PATIENCE_MS
+        timeout_ms = max(self.consumer.request_timeout_ms, all_joined_ms)
         self._send("JoinGroup", body, self._join_arrived, timeout_ms)
 
     def _send(
@@ -324,9 +317,8 @@ class ClassicMembership(Membership):
 
         if self.coordinator.ready():
             on_response = self._joining.sent(answered, failed)
-            self.coordinator.request(
-                api, self.who("group_instance_id") | body, on_response, timeout_ms
-            )
+            whole_body = self.who("group_instance_id") | body
+            self.coordinator.request(api, whole_body, on_response, timeout_ms)
         else:  # lost since it has answered JoinGroup
             self._joining.back_off()
             failed()
@@ -341,34 +333,30 @@ class ClassicMembership(Membership):
         error = Error(response.error_code)
         if error is Error.MEMBER_ID_REQUIRED:
             self.member_id = response.member_id
-            self.event(
-                "member_id_given",
-                "the coordinator has given it a member id to join with",
-            )
+            why = "the coordinator has given it a member id to join with"
+            self.event("member_id_given", why)
         elif error is not Error.NONE:
             self._refused(error)
         else:
-            self.member_id, self.generation = response.member_id, response.generation_id
+            self.member_id = response.member_id
+            self.generation = response.generation_id
             self._heartbeat_later()
             self._heard()
-            leads = response.leader == response.member_id
-            self.event(
-                "all_joined",
-                "leads the group" if leads else "waits for the leader's assignment",
-            )
-            if leads:
+            if response.leader == response.member_id:
+                self.event("all_joined", "leads the group")
                 self._lead(response)
             else:
+                self.event("all_joined", "waits for the leader's assignment")
                 self._sync(response.protocol_name, {})
 
     def _lead(self, response: Message) -> None:
         """Let the assignor run, in the program's own call, as soon as the group's
         topics are known.
         """
-        assignor = next(
-            each for each in self._assignors if each.name == response.protocol_name
-        )
-        self._leader = leader = assigning.Leader(self, assignor, response)
+        name = response.protocol_name
+        assignor = next(each for each in self._assignors if each.name == name)
+        leader = assigning.Leader(self, assignor, response)
+        self._leader = leader
 
         def run() -> None:
             assignment = leader.assign()
@@ -380,20 +368,26 @@ class ClassicMembership(Membership):
                 self._joining.back_off()
                 self.event("refused", f"its assignor {assignor.name} failed")
 
-        self.tasks.append(
-            Task("assign", [], lambda: None, run, failed, leader.knows_the_topics)
+        task = Task(
+            kind="assign",
+            partitions=[],
+            done=lambda: None,
+            run=run,
+            failed=failed,
+            ready=leader.knows_the_topics,
         )
+        self.tasks.append(task)
 
     def _sync(self, protocol: str, assignment: Assignment) -> None:
-        shares = [
-            {"member_id": member, "assignment": assigning.encode_assignment(share)}
-            for member, share in assignment.items()
-        ]
+        assignments = []
+        for member, partitions in assignment.items():
+            encoded = assigning.encode_assignment(partitions)
+            assignments.append({"member_id": member, "assignment": encoded})
         body = {
             "generation_id": self.generation,
             "protocol_type": "consumer",
             "protocol_name": protocol,
-            "assignments": shares,
+            "assignments": assignments,
         }
         self._send("SyncGroup", body, self._sync_answered)
 
@@ -403,19 +397,18 @@ class ClassicMembership(Membership):
             self._refused(error)
             return
         self.event("share_received", f"has its share of generation {self.generation}")
-        self._rejoin_why, self._prepared = None, False
-        share = assigning.decode_assignment(response.assignment)
-        self._had = (share, self.generation)
-        owned, keeps = self.consumer.assigned, set(share)
+        self._rejoin_why = None
+        self._prepared = False
+        assigned = assigning.decode_assignment(response.assignment)
+        self._had = (assigned, self.generation)
+        owned = self.consumer.assigned
+        keeps = set(assigned)
         gone = [each for each in owned if each not in keeps]
         if gone:
-            self.revoke(
-                gone,
-                lambda: self.rejoin(
-                    "it has given partitions back that others wait for"
-                ),
-            )
-        self.assign([each for each in share if each not in owned], lambda: None)
+            why = "it has given partitions back that others wait for"
+            self.revoke(gone, partial(self.rejoin, why))
+        new = [each for each in assigned if each not in owned]
+        self.assign(new, lambda: None)
         self.subscription_changed()
         self.metadata_changed()
 
@@ -426,9 +419,8 @@ class ClassicMembership(Membership):
         if error in OUT:
             self._put_out(error)
             return
-        if error is not Error.REBALANCE_IN_PROGRESS and not self._joining.refused(
-            error
-        ):
+        is_final = error is not Error.REBALANCE_IN_PROGRESS
+        if is_final and not self._joining.refused(error):
             self._joining.back_off()
             self.consumer.error = refusal(error)
         self.event("refused", f"{error.name}: {error.message}")
@@ -437,10 +429,8 @@ class ClassicMembership(Membership):
         """The coordinator has put the member out, or the group has gone on to another
         generation without it.
         """
-        self._reset(
-            f"{error.name}: {error.message}",
-            keep_member_id=error is Error.ILLEGAL_GENERATION,
-        )
+        why = f"{error.name}: {error.message}"
+        self._reset(why, keep_member_id=error is Error.ILLEGAL_GENERATION)
         if error is Error.FENCED_INSTANCE_ID:
             self.fatal = refusal(error)
             self.lose(list(self.consumer.assigned), lambda: None)
@@ -451,14 +441,13 @@ class ClassicMembership(Membership):
         """Leave the group. A static member goes without a LeaveGroup and keeps its
         place until the session ends.
         """
-        if self.instance_id is not None or not self.member_id or self.state == UNJOINED:
+        is_member = self.member_id and self.state != UNJOINED
+        if self.instance_id is not None or not is_member:
             self.left()
         else:
             members = [{"member_id": self.member_id, "reason": why}]
-            self.say_goodbye(
-                "LeaveGroup",
-                {"group_id": self.coordinator.group_id, "members": members},
-            )
+            body = {"group_id": self.coordinator.group_id, "members": members}
+            self.say_goodbye("LeaveGroup", body)
         self._reset(why)
 
     def _reset(self, why: str, keep_member_id: bool = False) -> None:
@@ -467,10 +456,8 @@ class ClassicMembership(Membership):
         if not keep_member_id:
             self.member_id = ""
         self._joining.give_up()
-        self._join_answer, self._prepared, self._rejoin_why, self._leader = (
-            None,
-            False,
-            None,
-            None,
-        )
+        self._join_answer = None
+        self._prepared = False
+        self._rejoin_why = None
+        self._leader = None
         self.drop_tasks("assigned", "assign")

@@ -51,11 +51,8 @@ class OffsetRequest(Question):
         if self.coordinator.error is not None:
             self.fail(self.coordinator.error)
         elif self.coordinator.ready():
-            self.identity = (
-                ("", -1)
-                if self.consumer.member is None
-                else self.consumer.member.identity
-            )
+            member = self.consumer.member
+            self.identity = ("", -1) if member is None else member.identity
             self.send()
 
     def send(self) -> None:
@@ -88,33 +85,38 @@ class OffsetFetch(OffsetRequest):
             "group_id": self.coordinator.group_id,
             "topics": topics,
         }
-        if self.consumer.config["group_protocol"] == "consumer" and self.identity[0]:
-            group |= {"member_id": self.identity[0], "member_epoch": self.identity[1]}
+        member_id, member_epoch = self.identity
+        if self.consumer.config["group_protocol"] == "consumer" and member_id:
+            group["member_id"] = member_id
+            group["member_epoch"] = member_epoch
         self.request("OffsetFetch", {"groups": [group], "require_stable": True})
 
     def answered(self, response: Message) -> None:
-        group = response.groups[0]
-        parts = [
-            (topic.name, part) for topic in group.topics for part in topic.partitions
-        ]
-        error = first_error([group, *(part for _, part in parts)])
+        (group,) = response.groups
+        parts = [part for topic in group.topics for part in topic.partitions]
+        error = first_error([group, *parts])
         if error in (Error.STALE_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID):
             self.state.back_off()  # the next heartbeat brings the epoch up to date
         elif error is Error.NONE:
-            found = {
-                TopicPartition(topic, part.partition_index): OffsetAndMetadata(
-                    part.committed_offset,
-                    part.metadata or "",
-                    part.committed_leader_epoch,
-                )
-                for topic, part in parts
-                if part.committed_offset >= 0
-            }
-            self.succeed(
-                {partition: found.get(partition) for partition in self._partitions}
-            )
+            self.succeed(self._committed(group))
         elif not self.state.refused(error):
             self.fail(refusal(error))
+
+    def _committed(
+        self, group: Message
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        committed: dict[TopicPartition, OffsetAndMetadata | None]
+        committed = dict.fromkeys(self._partitions)
+        for topic in group.topics:
+            for part in topic.partitions:
+                partition = TopicPartition(topic.name, part.partition_index)
+                if partition in committed and part.committed_offset >= 0:
+                    committed[partition] = OffsetAndMetadata(
+                        part.committed_offset,
+                        part.metadata or "",
+                        part.committed_leader_epoch,
+                    )
+        return committed
 
 
 class OffsetCommit(OffsetRequest):
@@ -137,15 +139,12 @@ class OffsetCommit(OffsetRequest):
         self._gives_up_at = gives_up_at
 
     def attempt(self) -> None:
-        error = (
-            None
-            if self.consumer.member is None
-            else self.consumer.member.why_no_commit()
-        )
+        error: Exception | None = None
+        if self.consumer.member is not None:
+            error = self.consumer.member.why_no_commit()
         if self._gives_up_at is not None and self._gives_up_at <= self.consumer.now_ms:
-            error = KafkaError(
-                Error.REQUEST_TIMED_OUT, "the coordinator could not be reached in time"
-            )
+            why = "the coordinator could not be reached in time"
+            error = KafkaError(Error.REQUEST_TIMED_OUT, why)
         if error is not None:
             self.fail(error)
         else:
@@ -154,62 +153,53 @@ class OffsetCommit(OffsetRequest):
     def send(self) -> None:
         self._emit("CommitSent", how=self._how)
         member_id, generation = self.identity
+        instance_id = self.consumer.config["group_instance_id"]
         body = {
             "group_id": self.coordinator.group_id,
             "member_id": member_id,
             "generation_id_or_member_epoch": generation,
-            "group_instance_id": (
-                self.consumer.config["group_instance_id"] if member_id else None
-            ),
+            "group_instance_id": instance_id if member_id else None,
             "topics": topics_of(self._offsets),
         }
         self.request("OffsetCommit", body)
 
     def answered(self, response: Message) -> None:
-        error = first_error(
-            part for topic in response.topics for part in topic.partitions
-        )
+        parts = [part for topic in response.topics for part in topic.partitions]
+        error = first_error(parts)
+        membership = self.consumer.membership
         if error is Error.NONE:
             self._emit("CommitAcknowledged")
             self.succeed(True)
-        elif error in MEMBERSHIP and self.consumer.membership is not None:
-            self.fail(
-                self.consumer.membership.commit_refused(error, self.identity), error
-            )
-        elif (
-            error is Error.UNKNOWN_TOPIC_OR_PARTITION
-            or not self.state.refused(error)
-            or self._how in ONCE
-        ):
-            self.fail(refusal(error), error)
+        elif error in MEMBERSHIP and membership is not None:
+            self.fail(membership.commit_refused(error, self.identity), error)
+        else:
+            has_no_topic = error is Error.UNKNOWN_TOPIC_OR_PARTITION
+            is_final = has_no_topic or not self.state.refused(error)
+            if is_final or self._how in ONCE:
+                self.fail(refusal(error), error)
 
     def lost(self) -> None:
         if self._how in ONCE:
-            self.fail(
-                refusal(Error.COORDINATOR_NOT_AVAILABLE),
-                Error.COORDINATOR_NOT_AVAILABLE,
-            )
+            error = Error.COORDINATOR_NOT_AVAILABLE
+            self.fail(refusal(error), error)
 
     def fail(self, exception: BaseException, refused: Error | None = None) -> None:
         """refused: the coordinator's error. Nothing happens if the shell has given the
         commit up.
         """
         if self in self.consumer.questions:
-            self._emit(
-                "CommitFailed",
-                error=type(exception).__name__ if refused is None else refused.name,
-            )
+            name = type(exception).__name__ if refused is None else refused.name
+            self._emit("CommitFailed", error=name)
             super().fail(exception)
 
     def _emit(self, kind: str, /, **detail: Any) -> None:
-        if self.consumer.trace:
-            shown = [
-                [topic, number, each.offset]
-                for (topic, number), each in self._offsets.items()
-            ]
-            self.consumer.trace.emit(
-                kind, group=self.coordinator.group_id, offsets=shown, **detail
-            )
+        if not self.consumer.trace:
+            return
+        shown = []
+        for (topic, number), each in self._offsets.items():
+            shown.append([topic, number, each.offset])
+        group = self.coordinator.group_id
+        self.consumer.trace.emit(kind, group=group, offsets=shown, **detail)
 
 
 class AutoCommit:
@@ -229,32 +219,34 @@ class AutoCommit:
         if not self._consumer.config["enable_auto_commit"] or not offsets:
             done()
             return
-        until = self._consumer.now_ms + int(
-            self._consumer.config["max_poll_interval_ms"]
-        )
+        interval_ms = int(self._consumer.config["max_poll_interval_ms"])
+        until = self._consumer.now_ms + interval_ms
         commit = OffsetCommit(self._consumer, offsets, "revoke", until)
         commit.add_callback(lambda _: done()).add_errback(lambda _: done())
         self._consumer.questions.ask(commit)
 
     def work(self) -> None:
-        consumer, member = self._consumer, self._consumer.member
+        consumer = self._consumer
+        member = consumer.member
         if not consumer.config["enable_auto_commit"] or not consumer.in_poll:
             return
         interval_ms = int(consumer.config["auto_commit_interval_ms"])
         if self._at is None:
             self._at = consumer.now_ms + interval_ms
-        if member is not None and not member.settled:
-            # while the group rebalances: it commits before it gives partitions back
-            # anyway
-            return
+        if member is not None and member.in_rebalance:
+            return  # it commits before it gives partitions back anyway
         if self._at <= consumer.now_ms:
             self._at = consumer.now_ms + interval_ms
-            offsets = consumer.positions.consumed()
-            if offsets and (member is None or member.why_no_commit() is None):
-                commit = OffsetCommit(consumer, offsets, "auto")
-                commit.add_errback(lambda error: self._failed(commit, error))
-                consumer.questions.ask(commit)
+            if member is None or member.why_no_commit() is None:
+                self._commit()
         consumer.wake(self._at)
+
+    def _commit(self) -> None:
+        offsets = self._consumer.positions.consumed()
+        if offsets:
+            commit = OffsetCommit(self._consumer, offsets, "auto")
+            commit.add_errback(lambda error: self._failed(commit, error))
+            self._consumer.questions.ask(commit)
 
     def _failed(self, commit: OffsetCommit, error: Exception) -> None:
         if isinstance(error, KafkaError) and error.error.retriable:
@@ -264,22 +256,21 @@ class AutoCommit:
 
 def first_error(answers: Iterable[Message]) -> Error:
     """The first error of an answer's parts; NONE if all went well."""
-    return next(
-        (Error(each.error_code) for each in answers if each.error_code), Error.NONE
-    )
+    for each in answers:
+        if each.error_code:
+            return Error(each.error_code)
+    return Error.NONE
 
 
 def topics_of(offsets: Offsets) -> list[dict[str, Any]]:
     """The offsets of a commit, as a request lists them."""
-    return nested(
-        (
-            partition.topic,
-            {
-                "partition_index": partition.partition,
-                "committed_offset": each.offset,
-                "committed_leader_epoch": each.leader_epoch,
-                "committed_metadata": each.metadata,
-            },
-        )
-        for partition, each in offsets.items()
-    )
+    parts = []
+    for (topic, number), each in offsets.items():
+        part = {
+            "partition_index": number,
+            "committed_offset": each.offset,
+            "committed_leader_epoch": each.leader_epoch,
+            "committed_metadata": each.metadata,
+        }
+        parts.append((topic, part))
+    return nested(parts)

@@ -171,12 +171,13 @@ class Client:
             "answers come in the order of the requests"
         )
         if self.trace:
-            told: dict[str, Any] = {
-                "api": waiting.api,
-                "connection": connection,
-                "correlation_id": correlation_id,
-            }
-            self.trace.emit("ResponseReceived", from_node=node.name, **told)
+            self.trace.emit(
+                "ResponseReceived",
+                from_node=node.name,
+                api=waiting.api,
+                connection=connection,
+                correlation_id=correlation_id,
+            )
         self.trace.cause = (connection, correlation_id)
         waiting.on_response(response)
         self.trace.cause = None

@@ -81,9 +81,9 @@ class Consumer(Client):
             )
             self.membership = protocol(self, self.coordinator)
         if self.trace:
-            told = {"isolation_level": self.config["isolation_level"]}
+            shown = {"isolation_level": self.config["isolation_level"]}
             self.trace.emit(
-                "ClientStarted", client="consumer", topics=list(topics), config=told
+                "ClientStarted", client="consumer", topics=list(topics), config=shown
             )
         if topics:
             self.subscribe(topics)
@@ -377,10 +377,12 @@ class Consumer(Client):
         )
         records: list[ConsumerRecord] = []
         while held.holds_record() and len(records) < max_records:
-            item = fetched.peek()
+            item = fetched.ahead
             assert item is not None
             records.append(consumer_record(partition, item, deserializers))
-            _, held.position, held.leader_epoch, _ = fetched.take()
+            fetched.ahead = None  # it is taken, now that it could be deserialized
+            held.position = item.next_offset
+            held.leader_epoch = item.leader_epoch
         if records and self.trace:
             shown = [
                 [each.offset, text(each.key), text(each.value)] for each in records[:50]

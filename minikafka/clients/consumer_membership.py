@@ -3,17 +3,17 @@ what it is to have, and adapts.
 
 There is one request, ConsumerGroupHeartbeat. It joins (member epoch 0), stays, reports
 and leaves (-1, or -2 for a static member that will be back). The answer brings the
-member's epoch and, when it changed, its share: the partitions that it may use. The
-coordinator decides the shares; all that a member does is to adapt to its own:
+member's epoch and, when it changed, its assignment: the partitions that it may use. The
+coordinator decides; all that a member does is to adapt to its own:
 
-1.  Reconcile: commit what was read (auto-commit), give back what is not in the share
-    any more (the listener is told), take over what is new (the listener is told). All
-    of it within poll(), as everything a program can notice.
+1.  Reconcile: commit what was read (auto-commit), give back what is not in it any more
+    (the listener is told), take over what is new (the listener is told). All of it
+    within poll(), as everything a program can notice.
 2.  Acknowledge: say with a heartbeat at once what it has now. Not before that does the
     coordinator hand what was given back to another member.
 
 Partitions that stay are read all the time: there is no barrier and nobody waits for
-all. A new share may come while an old one is being taken over; it is next.
+all. A new assignment may come while an old one is being taken over; it is next.
 
 The member's states and what moves it between them are a table, MOVES; they are those of
 the Java client (MemberState), but for *unjoined*, which is Java's UNSUBSCRIBED, and
@@ -90,7 +90,7 @@ MOVES = {
 
 OUT = -1  # the generation of who is no member
 
-Share = frozenset[tuple[bytes, int]]  # (topic id, partition)
+Partitions = frozenset[tuple[bytes, int]]  # (topic id, partition)
 
 
 class ConsumerMembership(Membership):
@@ -111,8 +111,8 @@ class ConsumerMembership(Membership):
         drawn = bytes(int(consumer.random() * 256) for _ in range(16))
         self.member_id = f"{consumer.client_id}-{uuid.UUID(bytes=drawn, version=4)}"
         # what it is to have, as the coordinator said last
-        self._share: Share = frozenset()
-        self._had: Share = frozenset()  # what it has taken over
+        self._assignment: Partitions = frozenset()
+        self._had: Partitions = frozenset()  # what it has taken over
         self._reconciling = False  # step 1 is being done
         self._life = 0  # counts its joins; what an earlier one began is of no interest
         self._said: dict[str, Any] = {}  # what the coordinator knows of it
@@ -131,9 +131,8 @@ class ConsumerMembership(Membership):
         in_group = self.state in IN_GROUP
         self._begin_anew()
         self.event("leaves", why)
-        give_back = (
-            self.revoke if in_group and self.generation > JOIN_EPOCH else self.lose
-        )
+        has_joined = in_group and self.generation > JOIN_EPOCH
+        give_back = self.revoke if has_joined else self.lose
 
         def given_back() -> None:
             if in_group:
@@ -153,16 +152,14 @@ class ConsumerMembership(Membership):
         self._say_goodbye()
         self._drop_out("overdue", why)
 
-    # in poll: join, and adapt to the share
+    # in poll: join, and adapt to the assignment
 
     def _poll_work(self) -> None:
         if self.raises() or self.tasks:
             return
         if self.state in (UNJOINED, STALE) and self.consumer.topics:
-            self._join(
-                "polled",
-                "the first poll" if self.state == UNJOINED else "it polls again",
-            )
+            is_first = self.state == UNJOINED
+            self._join("polled", "the first poll" if is_first else "it polls again")
         elif self.state == RECONCILING and not self._reconciling:
             self._reconcile()
 
@@ -177,15 +174,16 @@ class ConsumerMembership(Membership):
         metadata.
         """
         names = self.consumer.metadata.topic_names
-        known = frozenset(each for each in self._share if each[0] in names)
-        if known != self._share:
+        known = frozenset(each for each in self._assignment if each[0] in names)
+        if known != self._assignment:
             self.consumer.metadata.refresh()
             if known == self._had:
                 return
-        share = sorted(
-            TopicPartition(names[topic_id], number) for topic_id, number in known
-        )
-        gone = [each for each in self.consumer.assigned if each not in share]
+        assigned = []
+        for topic_id, number in known:
+            assigned.append(TopicPartition(names[topic_id], number))
+        assigned.sort()
+        gone = [each for each in self.consumer.assigned if each not in assigned]
         self.consumer.stop(gone)
         self._reconciling = True
         life = self._life
@@ -196,10 +194,9 @@ class ConsumerMembership(Membership):
 
         def take_over() -> None:
             if life == self._life:
-                self.assign(
-                    [each for each in share if each not in self.consumer.assigned],
-                    complete,
-                )
+                held = self.consumer.assigned
+                new = [each for each in assigned if each not in held]
+                self.assign(new, complete)
 
         def complete() -> None:
             if life == self._life:
@@ -219,19 +216,20 @@ class ConsumerMembership(Membership):
         self.heartbeat.at_ms = self.consumer.now_ms + self._interval_ms
         # After a lost one, it is not known what the coordinator has heard: the next one
         # says everything.
-        on_response = self.heartbeat.sent(
-            self._heartbeat_answered, failed=self._said.clear
-        )
-        body = self.who("instance_id") | {"member_epoch": self.generation} | news
+        answered = self._heartbeat_answered
+        on_response = self.heartbeat.sent(answered, failed=self._said.clear)
+        body = self.who("instance_id")
+        body["member_epoch"] = self.generation
+        body |= news
         self.coordinator.request("ConsumerGroupHeartbeat", body, on_response)
-        if self.state == ACKNOWLEDGING:
-            if self._share == self._had:
-                self.event("said_so", "it has said what it has")
-            else:
-                self.event(
-                    "said_so_but_share_is_new",
-                    "it has said what it has, and is to have something else",
-                )
+        if self.state != ACKNOWLEDGING:
+            return
+        why = "it has said what it has"
+        if self._assignment == self._had:
+            self.event("said_so", why)
+        else:
+            why += ", and is to have something else"
+            self.event("said_so_but_share_is_new", why)
 
     def _news(self) -> dict[str, Any]:
         """The fields whose values the coordinator does not know yet."""
@@ -241,41 +239,41 @@ class ConsumerMembership(Membership):
             "server_assignor": self.consumer.config["group_remote_assignor"],
             "topic_partitions": by_topic(self._had),
         }
-        return {
-            name: value
-            for name, value in everything.items()
-            if self._said.get(name) != value
-        }
+        news = {}
+        for name, value in everything.items():
+            if self._said.get(name) != value:
+                news[name] = value
+        return news
 
     def _heartbeat_answered(self, response: Message) -> None:
         error = Error(response.error_code)
         if error is Error.NONE:
-            self.heartbeat.at_ms += response.heartbeat_interval_ms - self._interval_ms
-            if self.state == ACKNOWLEDGING:
-                self.heartbeat.at_ms = self.consumer.now_ms
-            self._interval_ms = response.heartbeat_interval_ms
-            self.generation = response.member_epoch
-            self.joined_as = self.identity
-            if response.assignment is not None:
-                self._share = frozenset(flat(response.assignment.topic_partitions))
-                if self._share != self._had or self._reconciling:
-                    self.event(
-                        "share_is_new",
-                        f"its share at epoch {self.generation} is another",
-                    )
-                else:
-                    self.event(
-                        "share_is_had", f"it has its share of epoch {self.generation}"
-                    )
+            self._heartbeat_accepted(response)
         elif error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID):
             self._put_out(error)
         elif self.heartbeat.refused(error):
             self._said.clear()
         else:
             self.fatal = refusal(error, response.error_message)
-            self._drop_out(
-                "refused", f"{error.name}: {response.error_message or error.message}"
-            )
+            message = response.error_message or error.message
+            self._drop_out("refused", f"{error.name}: {message}")
+
+    def _heartbeat_accepted(self, response: Message) -> None:
+        self.heartbeat.at_ms += response.heartbeat_interval_ms - self._interval_ms
+        if self.state == ACKNOWLEDGING:
+            self.heartbeat.at_ms = self.consumer.now_ms
+        self._interval_ms = response.heartbeat_interval_ms
+        self.generation = response.member_epoch
+        self.joined_as = self.identity
+        if response.assignment is None:
+            return
+        self._assignment = frozenset(flat(response.assignment.topic_partitions))
+        if self._assignment != self._had or self._reconciling:
+            why = f"its share at epoch {self.generation} is another"
+            self.event("share_is_new", why)
+        else:
+            why = f"it has its share of epoch {self.generation}"
+            self.event("share_is_had", why)
 
     # what goes wrong, and leaving
 
@@ -300,14 +298,14 @@ class ConsumerMembership(Membership):
         be back.
         """
         epoch = LEAVE_EPOCH if self.instance_id is None else LEAVE_STATIC_EPOCH
-        self.say_goodbye(
-            "ConsumerGroupHeartbeat", self.who("instance_id") | {"member_epoch": epoch}
-        )
+        body = self.who("instance_id")
+        body["member_epoch"] = epoch
+        self.say_goodbye("ConsumerGroupHeartbeat", body)
 
     def _begin_anew(self) -> None:
         """Give up whatever goes on, the callbacks included that have not begun."""
         self._life += 1
-        self._share = self._had = frozenset()
+        self._assignment = self._had = frozenset()
         self._reconciling = False
         self.heartbeat.give_up()
         self._said.clear()
@@ -315,10 +313,8 @@ class ConsumerMembership(Membership):
 
     def _held(self) -> list[TopicPartition]:
         """The partitions that it has, without those that it is giving back now."""
-        going = [
-            each
-            for task in self.tasks
-            if task.kind != "assigned"
-            for each in task.partitions
-        ]
+        going: set[TopicPartition] = set()
+        for task in self.tasks:
+            if task.kind != "assigned":
+                going.update(task.partitions)
         return [each for each in self.consumer.assigned if each not in going]

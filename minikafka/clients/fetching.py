@@ -8,7 +8,8 @@ emptied what came before.
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.clients.connection import Node
 from minikafka.clients.consumer_config import ISOLATION_LEVELS
@@ -22,9 +23,16 @@ from minikafka.wire.schema import Message, nested
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer
 
-# record (None: nothing to see up to the next offset), next offset, leader epoch,
-# timestamp type
-Item = tuple[Record | None, int, int, int]
+
+class Item(NamedTuple):
+    """What is next in an answer. record: None where there is nothing to see up to the
+    next offset.
+    """
+
+    record: Record | None
+    next_offset: int
+    leader_epoch: int
+    timestamp_type: int
 
 
 @dataclass
@@ -45,7 +53,8 @@ class Fetched:
     def take(self) -> Item:
         """What peek() has shown."""
         assert self.ahead is not None
-        taken, self.ahead = self.ahead, None
+        taken = self.ahead
+        self.ahead = None
         return taken
 
 
@@ -84,20 +93,20 @@ class Assigned:
         """
         if self.fetched is None:
             return False
-        while (item := self.fetched.peek()) is not None and item[0] is None:
-            self.position = self.fetched.take()[1]
+        item = self.fetched.peek()
+        while item is not None and item.record is None:
+            self.position = self.fetched.take().next_offset
+            item = self.fetched.peek()
         if item is None:
             self.fetched = None
         return item is not None
 
     def move(self, offset: int | None, reset: str | None = None) -> None:
-        self.position, self.reset, self.question, self.fetched, self.why = (
-            offset,
-            reset,
-            None,
-            None,
-            None,
-        )
+        self.position = offset
+        self.reset = reset
+        self.question = None
+        self.fetched = None
+        self.why = None
         self.started_at_end = False
 
 
@@ -108,14 +117,12 @@ class Fetcher:
         self._consumer = consumer
 
     def work(self) -> None:
-        due = [
-            partition
-            for partition, held in self._consumer.assigned.items()
-            if held.position is not None
-            and held.fetched is None
-            and held.readable
-            and self._consumer.is_due(held.fetch)
-        ]
+        due = []
+        for partition, held in self._consumer.assigned.items():
+            if held.position is None or held.fetched is not None:
+                continue
+            if held.readable and self._consumer.is_due(held.fetch):
+                due.append(partition)
         for node, partitions in self._consumer.leaders(due):
             if not any(waiting.api == "Fetch" for waiting in node.in_flight):
                 self._send(node, partitions)
@@ -129,11 +136,10 @@ class Fetcher:
             assert held.position is not None
             held.fetch.in_flight = True
             asked[partition] = (held, held.position)
+            known = self._consumer.metadata.partition(*partition)
             part = {
                 "partition": partition.partition,
-                "current_leader_epoch": (
-                    self._consumer.metadata.partition(*partition).leader_epoch
-                ),
+                "current_leader_epoch": known.leader_epoch,
                 "fetch_offset": held.position,
                 "partition_max_bytes": config["max_partition_fetch_bytes"],
             }
@@ -148,9 +154,7 @@ class Fetcher:
             "session_epoch": -1,
             "topics": nested(parts, "topic"),
         }
-        self._consumer.request(
-            node, "Fetch", body, lambda response: self._fetched(asked, response)
-        )
+        self._consumer.request(node, "Fetch", body, partial(self._fetched, asked))
 
     def _fetched(
         self,
@@ -168,39 +172,31 @@ class Fetcher:
                 partition = TopicPartition(topic.topic, part.partition_index)
                 held, offset = asked[partition]
                 # A seek, a pause or another assignment may have come in between.
-                if (
-                    self._consumer.assigned.get(partition) is held
-                    and held.position == offset
-                ):
+                is_held = self._consumer.assigned.get(partition) is held
+                if is_held and held.position == offset:
                     self._arrived(partition, held, offset, part)
 
     def _arrived(
         self, partition: TopicPartition, held: Assigned, offset: int, part: Message
     ) -> None:
-        error, config = Error(part.error_code), self._consumer.config
+        error = Error(part.error_code)
+        reset = self._consumer.config["auto_offset_reset"]
         if error is Error.NONE:
             held.high_watermark = part.high_watermark
             if part.records is not None and len(part.records):
-                records = items(
-                    part.records,
-                    offset,
-                    config["check_crcs"],
-                    part.aborted_transactions or (),
-                )
+                check_crcs = self._consumer.config["check_crcs"]
+                aborted = part.aborted_transactions or ()
+                records = items(part.records, offset, check_crcs, aborted)
                 held.fetched = Fetched(records, self._consumer.trace.cause)
-        elif (
-            error is Error.OFFSET_OUT_OF_RANGE and config["auto_offset_reset"] != "none"
-        ):
+        elif error is Error.OFFSET_OUT_OF_RANGE and reset != "none":
             held.move(None)
             sentence = (
-                f"offset {offset} is out of range, and auto_offset_reset is"
-                f' "{config["auto_offset_reset"]}"'
+                f'offset {offset} is out of range, and auto_offset_reset is "{reset}"'
             )
             held.why = Reason("out_of_range", sentence)
         elif not held.fetch.refused(error):
-            self._consumer.error = KafkaError(
-                error, f"reading {partition} at offset {offset}: {error.message}"
-            )
+            why = f"reading {partition} at offset {offset}: {error.message}"
+            self._consumer.error = KafkaError(error, why)
 
 
 def items(
@@ -211,14 +207,14 @@ def items(
 
     It begins with the whole batch that holds the offset, and may end in half a one.
     """
-    beginnings = deque(
-        sorted((each.first_offset, each.producer_id) for each in aborted)
-    )
+    first_offsets = [(each.first_offset, each.producer_id) for each in aborted]
+    beginnings = deque(sorted(first_offsets))
     # producers whose transactional records are passed over until their next marker
     gone: set[int] = set()
     for header, batch in batches(data):
         while beginnings and beginnings[0][0] <= header.last_offset:
-            gone.add(beginnings.popleft()[1])
+            _, producer_id = beginnings.popleft()
+            gone.add(producer_id)
         is_aborted = header.transactional and header.producer_id in gone
         if header.control:
             gone.discard(header.producer_id)
@@ -226,31 +222,34 @@ def items(
             continue
         if check_crcs:
             check_crc(batch, header)
+        epoch = header.partition_leader_epoch
         if not header.control and not is_aborted:
+            kind = 1 if header.log_append_time else 0
             for record in decode_batch(batch):
                 if record.offset >= offset:
-                    kind = 1 if header.log_append_time else 0
-                    yield record, record.offset + 1, header.partition_leader_epoch, kind
+                    yield Item(record, record.offset + 1, epoch, kind)
         # Control batches and compaction leave offsets without records: the position
         # goes over them.
-        yield None, header.next_offset, header.partition_leader_epoch, 0
+        yield Item(None, header.next_offset, epoch, 0)
 
 
 def consumer_record(
     partition: TopicPartition, item: Item, deserializers: tuple[Any, Any]
 ) -> ConsumerRecord:
-    record, _, epoch, timestamp_type = item
+    record = item.record
     assert record is not None
-    topic, headers = partition.topic, record.headers
+    headers = record.headers
+    of_key, of_value = deserializers
+    bytes_of_each = sizes(record.key, record.value, headers)
     return ConsumerRecord(
         *partition,
-        epoch,
+        item.leader_epoch,
         record.offset,
         record.timestamp,
-        timestamp_type,
-        apply(deserializers[0], topic, headers, record.key),
-        apply(deserializers[1], topic, headers, record.value),
+        item.timestamp_type,
+        apply(of_key, partition.topic, headers, record.key),
+        apply(of_value, partition.topic, headers, record.value),
         headers,
         None,
-        *sizes(record.key, record.value, headers),
+        *bytes_of_each,
     )

@@ -28,13 +28,15 @@ class Future:
 
     def succeed(self, value: Any) -> None:
         assert not self.is_done, "a future is answered once"
-        self.is_done, self.value = True, value
-        self._tell()
+        self.is_done = True
+        self.value = value
+        self._call_back()
 
     def fail(self, exception: BaseException) -> None:
         assert not self.is_done, "a future is answered once"
-        self.is_done, self.exception = True, exception
-        self._tell()
+        self.is_done = True
+        self.exception = exception
+        self._call_back()
 
     def add_callback(
         self, function: Callable[..., Any], *args: Any, **kwargs: Any
@@ -43,7 +45,7 @@ class Future:
         already.
         """
         self._callbacks.append((True, lambda value: function(*args, value, **kwargs)))
-        self._tell()
+        self._call_back()
         return self
 
     def add_errback(
@@ -53,7 +55,7 @@ class Future:
         failed already.
         """
         self._callbacks.append((False, lambda error: function(*args, error, **kwargs)))
-        self._tell()
+        self._call_back()
         return self
 
     def get(self, timeout: float | None = None) -> Any:
@@ -70,19 +72,19 @@ class Future:
             raise self.exception
         return self.value
 
-    def _tell(self) -> None:
+    def _call_back(self) -> None:
         if not self.is_done:
             return
         callbacks, self._callbacks = self._callbacks, []
         for on_success, function in callbacks:
-            if on_success == (self.exception is None):
-                function(self.value if on_success else self.exception)
+            if on_success and self.exception is None:
+                function(self.value)
+            elif not on_success and self.exception is not None:
+                function(self.exception)
 
     def __repr__(self) -> str:
         if not self.is_done:
             return "<pending>"
-        return (
-            f"<{self.value!r}>"
-            if self.exception is None
-            else f"<failed: {self.exception}>"
-        )
+        if self.exception is not None:
+            return f"<failed: {self.exception}>"
+        return f"<{self.value!r}>"

@@ -1,15 +1,15 @@
 """A consumer's place in its group: what the two protocols have in common, and what a
 consumer asks of either.
 
-A group shares the partitions of its topics among its members so that each has one
+A group divides the partitions of its topics among its members so that each has one
 owner. The group's coordinator, a broker, knows who is a member; a member must say again
 and again that it is alive, and must give a partition up before another may have it. How
 the members agree on who gets what is a matter of the protocol:
 
     classic_membership.py    JoinGroup, SyncGroup, Heartbeat: the group stops at a barrier, one member (the leader)
-                             decides, all get their share at once (group_protocol="classic")
+                             decides, all get their assignment at once (group_protocol="classic")
     consumer_membership.py   ConsumerGroupHeartbeat (KIP-848): the coordinator decides, each member is brought to its
-                             share step by step and nobody waits for all (group_protocol="consumer")
+                             assignment step by step and nobody waits for all (group_protocol="consumer")
 
 Two clocks run against a member. The *session*: the coordinator puts it out when it has
 heard no heartbeat for session_timeout_ms. Heartbeats come from the background (Java has
@@ -40,6 +40,13 @@ from minikafka.wire.errors import Error
 
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer
+
+
+EVENTS = {
+    "assigned": "PartitionsAssigned",
+    "revoked": "PartitionsRevoked",
+    "lost": "PartitionsLost",
+}
 
 
 @dataclass(eq=False)
@@ -142,11 +149,9 @@ class Membership:
     # the same in both
 
     @property
-    def settled(self) -> bool:
-        """Whether the member is outside of a rebalance, so that it may commit by
-        itself.
-        """
-        return True
+    def in_rebalance(self) -> bool:
+        """Whether it takes part in a rebalance; it doesn't commit by itself then."""
+        return False
 
     @property
     def identity(self) -> tuple[str, int]:
@@ -165,9 +170,8 @@ class Membership:
 
     def polled(self) -> None:
         """A poll begins or ends."""
-        self._poll_deadline = self.consumer.now_ms + int(
-            self.consumer.config["max_poll_interval_ms"]
-        )
+        interval_ms = int(self.consumer.config["max_poll_interval_ms"])
+        self._poll_deadline = self.consumer.now_ms + interval_ms
         self.consumer.wake(self._poll_deadline)
 
     def stay_alive(self) -> None:
@@ -181,28 +185,24 @@ class Membership:
         can't be.
         """
         deadline = self._poll_deadline
-        if (
-            self.state not in self.heartbeat_states
-            or self.consumer.in_poll
-            or deadline is None
-        ):
+        if self.consumer.in_poll or deadline is None:
+            return
+        if self.state not in self.heartbeat_states:
             return
         if deadline > self.consumer.now_ms:
             self.consumer.wake(deadline)
-        else:
-            seconds = self.consumer.config["max_poll_interval_ms"] / 1000
-            why = f"no poll for {seconds:g} s (max_poll_interval_ms)"
-            self.emit(
-                "PollOverdue",
-                member=self.member_id,
-                why=Reason("max_poll_interval_ms", why),
-            )
-            self.poll_overdue(why)
+            return
+        seconds = self.consumer.config["max_poll_interval_ms"] / 1000
+        sentence = f"no poll for {seconds:g} s (max_poll_interval_ms)"
+        why = Reason("max_poll_interval_ms", sentence)
+        self.emit("PollOverdue", member=self.member_id, why=why)
+        self.poll_overdue(sentence)
 
     def raises(self) -> bool:
         """Let the poll raise what went wrong; true if the member is out for good."""
         if self.coordinator.error is not None:
-            self.consumer.error, self.coordinator.error = self.coordinator.error, None
+            self.consumer.error = self.coordinator.error
+            self.coordinator.error = None
         if self.fatal is None or self.tasks:
             return False
         self.consumer.error = self.fatal
@@ -231,7 +231,8 @@ class Membership:
         """Move to the state that follows on this event. why: for the trace, in plain
         words.
         """
-        was, self.state = self.state, self.moves[self.state, event]
+        was = self.state
+        self.state = self.moves[was, event]
         if was != self.state:
             self.emit(
                 "MemberStateChanged",
@@ -282,7 +283,10 @@ class Membership:
         """Whether the program must do something now: none is being done, and the next
         one is ready.
         """
-        return bool(self.tasks) and not self.tasks[0].begun and self.tasks[0].ready()
+        if not self.tasks:
+            return False
+        first = self.tasks[0]
+        return not first.begun and first.ready()
 
     def begin_task(self) -> Task | None:
         """The next task, for the caller to do now; None if there is none."""
@@ -294,7 +298,7 @@ class Membership:
             self._given_as = self.joined_as = self.identity
             self.consumer.grant(task.partitions)
         if task.kind != "assign":
-            self._tell(task)
+            self._partitions_changed(task)
         return task
 
     def end_task(self, task: Task, error: BaseException | None = None) -> None:
@@ -304,7 +308,10 @@ class Membership:
         self.tasks.popleft()
         if task.kind in ("revoked", "lost"):
             self.consumer.drop(task.partitions)
-        (task.done if error is None or task.failed is None else task.failed)()
+        if error is not None and task.failed is not None:
+            task.failed()
+        else:
+            task.done()
 
     def drop_tasks(self, *kinds: str) -> None:
         """Forget the tasks of these kinds that have not begun."""
@@ -312,21 +319,15 @@ class Membership:
             task for task in self.tasks if task.begun or task.kind not in kinds
         )
 
-    def _tell(self, task: Task) -> None:
-        gone = () if task.kind == "assigned" else task.partitions
-        owned = [
-            list(each) for each in sorted(self.consumer.assigned) if each not in gone
-        ]
-        kind = {
-            "assigned": "PartitionsAssigned",
-            "revoked": "PartitionsRevoked",
-            "lost": "PartitionsLost",
-        }[task.kind]
+    def _partitions_changed(self, task: Task) -> None:
+        owned = sorted(self.consumer.assigned)
+        if task.kind != "assigned":
+            owned = [each for each in owned if each not in task.partitions]
         member_id, generation = self._given_as if task.kind == "lost" else self.identity
         self.emit(
-            kind,
+            EVENTS[task.kind],
             member=member_id,
             generation=generation,
             partitions=[list(each) for each in sorted(task.partitions)],
-            owned=owned,
+            owned=[list(each) for each in owned],
         )

@@ -28,14 +28,14 @@ class Partition(NamedTuple):
 UNKNOWN = Partition(None, -1)
 
 
-def newer(known: Partition, told: Message) -> Partition:
-    """A broker that was cut off from the others still tells an older leader epoch: it
-    doesn't count (KIP-320).
+def newer(known: Partition, answer: Message) -> Partition:
+    """A broker that was cut off from the others still answers with an older leader
+    epoch: that is ignored (KIP-320).
     """
-    told_now = Partition(
-        None if told.leader_id < 0 else told.leader_id, told.leader_epoch
-    )
-    return known if known.leader_epoch > told_now.leader_epoch >= 0 else told_now
+    leader = None if answer.leader_id < 0 else answer.leader_id
+    if known.leader_epoch > answer.leader_epoch >= 0:
+        return known
+    return Partition(leader, answer.leader_epoch)
 
 
 class Metadata:
@@ -92,15 +92,15 @@ class Metadata:
         self._may_ask_at = self._state.at_ms
 
         def failed() -> None:
-            self._is_stale, self._asks_at = False, self._state.at_ms
+            self._is_stale = False
+            self._asks_at = self._state.at_ms
 
         body = {
             "topics": [{"name": topic} for topic in self.wanted],
             "allow_auto_topic_creation": self._allow_auto_create_topics,
         }
-        self._client.request(
-            node, "Metadata", body, self._state.sent(self._update, failed)
-        )
+        answered = self._state.sent(self._update, failed)
+        self._client.request(node, "Metadata", body, answered)
 
     def partitions(self, topic: str) -> dict[int, Partition] | None:
         """{number: Partition} in order of the numbers, or None if the topic is not
@@ -120,31 +120,30 @@ class Metadata:
             error = Error(topic.error_code)
             self.errors[topic.name] = error
             if error is Error.NONE:
-                is_known = self.topic_names.get(topic.topic_id) == topic.name
-                known = self._topics.get(topic.name, {}) if is_known else {}
-                self._topics[topic.name] = {
-                    each.partition_index: newer(
-                        known.get(each.partition_index, UNKNOWN), each
-                    )
-                    for each in sorted(
-                        topic.partitions, key=lambda each: each.partition_index
-                    )
-                }
-                self.topic_names[topic.topic_id] = topic.name
+                self._update_topic(topic)
             else:
                 self._topics.pop(topic.name, None)
-        if not all(map(self._is_settled, self.wanted)):
+        if not all(map(self._is_final, self.wanted)):
             self.refresh()
         self._client.metadata_read()
 
-    def _is_settled(self, topic: str) -> bool:
+    def _update_topic(self, topic: Message) -> None:
+        """One that was deleted and created again begins with nothing known."""
+        is_known = self.topic_names.get(topic.topic_id) == topic.name
+        known = self._topics.get(topic.name, {}) if is_known else {}
+        partitions = {}
+        for each in sorted(topic.partitions, key=lambda each: each.partition_index):
+            number = each.partition_index
+            partitions[number] = newer(known.get(number, UNKNOWN), each)
+        self._topics[topic.name] = partitions
+        self.topic_names[topic.topic_id] = topic.name
+
+    def _is_final(self, topic: str) -> bool:
         """Whether asking for the topic once more would tell nothing new."""
-        error, partitions = (
-            self.errors.get(topic, Error.NONE),
-            self._topics.get(topic, {}),
-        )
+        error = self.errors.get(topic, Error.NONE)
         if error is not Error.NONE:
             return not error.retriable
-        return bool(partitions) and all(
-            each.leader is not None for each in partitions.values()
-        )
+        partitions = self._topics.get(topic)
+        if not partitions:
+            return False
+        return all(each.leader is not None for each in partitions.values())

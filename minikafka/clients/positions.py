@@ -38,8 +38,8 @@ class OffsetLookup(Question):
     """Done when every partition is answered; its value is {TopicPartition:
     OffsetAndTimestamp}.
 
-    timestamps: LATEST, EARLIEST or ms since the epoch. found is told of each answer as
-    it comes.
+    timestamps: LATEST, EARLIEST or ms since the epoch. found: called with each answer
+    as it comes.
     """
 
     def __init__(
@@ -63,21 +63,21 @@ class OffsetLookup(Question):
             parts = []
             for partition in partitions:
                 del self._wanted[partition]
+                known = self.client.metadata.partition(*partition)
                 part = {
                     "partition_index": partition.partition,
-                    "current_leader_epoch": (
-                        self.client.metadata.partition(*partition).leader_epoch
-                    ),
+                    "current_leader_epoch": known.leader_epoch,
                     "timestamp": self._timestamps[partition],
                 }
                 parts.append((partition.topic, part))
-            level = ISOLATION_LEVELS.index(
-                self.client.config.get("isolation_level", "read_uncommitted")
-            )
-            body = {"replica_id": -1, "isolation_level": level, "topics": nested(parts)}
-            self.client.request(
-                node, "ListOffsets", body, partial(self._answered, partitions)
-            )
+            level = self.client.config.get("isolation_level", "read_uncommitted")
+            body = {
+                "replica_id": -1,
+                "isolation_level": ISOLATION_LEVELS.index(level),
+                "topics": nested(parts),
+            }
+            answered = partial(self._answered, partitions)
+            self.client.request(node, "ListOffsets", body, answered)
 
     def _answered(
         self, partitions: list[TopicPartition], response: Message | None
@@ -93,9 +93,8 @@ class OffsetLookup(Question):
     def _answer(self, partition: TopicPartition, part: Message) -> None:
         error = Error(part.error_code)
         if error is Error.NONE:
-            answer = self._answers[partition] = OffsetAndTimestamp(
-                part.offset, part.timestamp, part.leader_epoch
-            )
+            answer = OffsetAndTimestamp(part.offset, part.timestamp, part.leader_epoch)
+            self._answers[partition] = answer
             if self._found is not None:
                 self._found(partition, answer)
             if len(self._answers) == len(self._timestamps) and not self.is_done:
@@ -114,45 +113,47 @@ class Positions:
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """The positions as a commit without offsets commits them."""
-        return {
-            partition: OffsetAndMetadata(held.position, "", held.leader_epoch)
-            for partition, held in self._consumer.assigned.items()
-            if held.position is not None
-        }
+        offsets = {}
+        for partition, held in self._consumer.assigned.items():
+            if held.position is not None:
+                offset = OffsetAndMetadata(held.position, "", held.leader_epoch)
+                offsets[partition] = offset
+        return offsets
 
     def find(self) -> None:
         """Ask for the positions that are missing."""
-        missing = {
-            partition: held
-            for partition, held in self._consumer.assigned.items()
-            if held.position is None and held.question is None and not held.stopped
-        }
         in_group = self._consumer.coordinator is not None
-        unknown = [
-            each
-            for each, held in missing.items()
-            if in_group and held.reset is None and not held.why
-        ]
-        if unknown:
-            self._ask_committed(unknown)
-        self._reset([each for each in missing if each not in unknown])
+        maybe_committed = []
+        to_reset = []
+        for partition, held in self._consumer.assigned.items():
+            if held.position is not None or held.question is not None or held.stopped:
+                continue
+            is_to_be_reset = held.reset is not None or held.why
+            if in_group and not is_to_be_reset:
+                maybe_committed.append(partition)
+            else:
+                to_reset.append(partition)
+        if maybe_committed:
+            self._ask_committed(maybe_committed)
+        self._reset(to_reset)
 
     def _ask_committed(self, partitions: list[TopicPartition]) -> None:
-        why = Reason(
-            "committed", f"group {self._consumer.config['group_id']} has committed it"
-        )
+        group = self._consumer.config["group_id"]
+        why = Reason("committed", f"group {group} has committed it")
 
         def found(offsets: dict[TopicPartition, OffsetAndMetadata | None]) -> None:
-            none = []
+            to_reset = []
             for partition, committed in offsets.items():
                 held = self._asked_by(question, partition)
-                if held is not None and committed is not None:
-                    held.move(committed.offset)
-                    self._tell(partition, committed.offset, why)
-                elif held is not None:
+                if held is None:
+                    continue
+                if committed is None:
                     held.question = None
-                    none.append(partition)
-            self._reset(none)
+                    to_reset.append(partition)
+                else:
+                    held.move(committed.offset)
+                    self._position_reset(partition, committed.offset, why)
+            self._reset(to_reset)
 
         question = OffsetFetch(self._consumer, partitions)
         question.add_callback(found)
@@ -172,10 +173,13 @@ class Positions:
                 self._consumer.error = NoOffsetForPartitionError(what)
                 return
             questions[partition] = EARLIEST if where == "earliest" else LATEST
-            why = Reason("auto_offset_reset", f'auto_offset_reset is "{where}"')
-            if held.reset:
+            if held.why:
+                why = held.why
+            elif held.reset:
                 why = Reason("program", f"the program asked for the {where} offset")
-            whys[partition] = held.why or why
+            else:
+                why = Reason("auto_offset_reset", f'auto_offset_reset is "{where}"')
+            whys[partition] = why
 
         def found(partition: TopicPartition, answer: OffsetAndTimestamp) -> None:
             held = self._asked_by(question, partition)
@@ -183,7 +187,7 @@ class Positions:
                 held.move(answer.offset)
                 configured = whys[partition].code == "auto_offset_reset"
                 held.started_at_end = configured and questions[partition] == LATEST
-                self._tell(partition, answer.offset, whys[partition])
+                self._position_reset(partition, answer.offset, whys[partition])
 
         if questions:
             question = OffsetLookup(self._consumer, questions, found)
@@ -200,7 +204,9 @@ class Positions:
     ) -> Assigned | None:
         """The partition, if no seek and no other assignment came in between."""
         held = self._consumer.assigned.get(partition)
-        return held if held is not None and held.question is question else None
+        if held is None or held.question is not question:
+            return None
+        return held
 
     def _failed(self, question: Question, error: Exception) -> None:
         self._consumer.error = error
@@ -208,9 +214,15 @@ class Positions:
             if held.question is question:
                 held.question = None
 
-    def _tell(self, partition: TopicPartition, offset: int, why: Reason) -> None:
+    def _position_reset(
+        self, partition: TopicPartition, offset: int, why: Reason
+    ) -> None:
         if self._consumer.trace:
             topic, number = partition
             self._consumer.trace.emit(
-                "PositionReset", topic=topic, partition=number, offset=offset, why=why
+                "PositionReset",
+                topic=topic,
+                partition=number,
+                offset=offset,
+                why=why,
             )

@@ -18,7 +18,7 @@ twice, when only the answer was lost, and batches that are in flight together ma
 their order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -44,7 +44,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import MAX_SEQUENCE, encode_batch
 from minikafka.wire.schema import Message, nested
 
-TOLD = (
+IN_THE_TRACE = (
     "acks",
     "enable_idempotence",
     "linger_ms",
@@ -70,17 +70,20 @@ class Producer(Client):
         self.accumulator = Accumulator(
             given["batch_size"], given["linger_ms"], given["buffer_memory"]
         )
-        self.partitioner: Partitioner = given["partitioner"] or DefaultPartitioner(
-            random, given["batch_size"]
-        )
+        partitioner = given["partitioner"]
+        if partitioner is None:
+            partitioner = DefaultPartitioner(random, given["batch_size"])
+        self.partitioner: Partitioner = partitioner
         self._random = random
         self.idempotent: bool = given["enable_idempotence"]
-        name = given["transactional_id"]
-        self.transactions = (
-            Transactions(self, name, given["transaction_timeout_ms"]) if name else None
-        )
+        self.transactions: Transactions | None = None
+        transactional_id = given["transactional_id"]
+        if transactional_id:
+            timeout_ms = given["transaction_timeout_ms"]
+            self.transactions = Transactions(self, transactional_id, timeout_ms)
         self.flushing = 0
-        self.producer_id, self.producer_epoch = -1, -1
+        self.producer_id = -1
+        self.producer_epoch = -1
         self._id_request = RequestState(self)
         # a numbered batch was given up: the epoch must grow before anything else is
         # sent
@@ -90,8 +93,8 @@ class Producer(Client):
         # from the first without an answer for good
         self._numbered: dict[TopicPartition, list[Batch]] = {}
         if self.trace:
-            told = {name: self.config[name] for name in TOLD}
-            self.trace.emit("ClientStarted", client="producer", topics=[], config=told)
+            shown = {name: self.config[name] for name in IN_THE_TRACE}
+            self.trace.emit("ClientStarted", client="producer", topics=[], config=shown)
 
     # what a program calls, through the shell
 
@@ -101,15 +104,11 @@ class Producer(Client):
         """Bytes that a record takes in the buffer; raises MESSAGE_TOO_LARGE if no
         request could hold it.
         """
-        size, limit = (
-            record_size(0, 0, key, value, headers),
-            self.config["max_request_size"],
-        )
+        size = record_size(0, 0, key, value, headers)
+        limit = self.config["max_request_size"]
         if size > limit:
-            raise KafkaError(
-                Error.MESSAGE_TOO_LARGE,
-                f"the record has {size} bytes; max_request_size is {limit}",
-            )
+            why = f"the record has {size} bytes; max_request_size is {limit}"
+            raise KafkaError(Error.MESSAGE_TOO_LARGE, why)
         return size
 
     def send(
@@ -127,22 +126,9 @@ class Producer(Client):
 
         The topic's metadata must be known, and the buffer have room.
         """
-        if self.closed:
-            raise IllegalStateError(f"{self.name} is closed")
-        if self.transactions is not None and not self.transactions.is_open:
-            raise IllegalStateError(
-                "a producer with a transactional_id writes in transactions:"
-                " begin_transaction()"
-            )
+        self._check_may_send()
         self._enter(now)
-        known = self.metadata.partitions(topic)
-        assert known, "the shell waits for metadata first"
-        available = [
-            number for number, each in known.items() if each.leader is not None
-        ]
-        partitions = Partitions(
-            topic, list(known), available, partial(self.accumulator.is_filling, topic)
-        )
+        partitions = self._partitions(topic)
         record = Unplaced(key, value, original)
         choice = self._choose(partitions, record, partition)
         timestamp = now.wall_ms if timestamp_ms is None else timestamp_ms
@@ -151,29 +137,17 @@ class Producer(Client):
         if closed and partition is None:
             choice = self.partitioner.no_room(choice, record, partitions)
             target = TopicPartition(topic, choice.partition)
-        future, size_bytes, batch, filled = self.accumulator.append(
+        placed = self.accumulator.append(
             target, self.now_ms, timestamp, key, value, headers
         )
-        self.partitioner.appended(choice.partition, size_bytes, partitions)
+        self.partitioner.appended(choice.partition, placed.size_bytes, partitions)
         if self.trace:
-            self.trace.emit(
-                "PartitionChosen",
-                topic=topic,
-                partition=choice.partition,
-                partitions=len(known),
-                key=text(key),
-                value=text(value),
-                why=choice.why,
-                hash=choice.hash,
-                rule=choice.rule,
-                batch=batch.number,
-            )
-            for full in closed + filled:
-                self.trace.emit(
-                    "BatchFilled", **full.told(), size_bytes=full.size_bytes
-                )
+            self._partition_chosen(choice, record, partitions, placed.batch)
+            for full in closed + placed.filled:
+                detail = full.described()
+                self.trace.emit("BatchFilled", **detail, size_bytes=full.size_bytes)
         self._do_what_is_due()
-        return future
+        return placed.future
 
     def ask(self, question: Callable[[], Any], now: Now) -> Any:
         """Begin what a transaction needs next; its question, or None if there is
@@ -187,35 +161,24 @@ class Producer(Client):
     def abort(self, now: Now) -> None:
         """Give up what was not sent yet."""
         self._enter(now)
-        for batch in [
-            batch
-            for batch in self.accumulator.incomplete
-            if batch not in self._in_flight
-        ]:
-            self.accumulator.drop(batch)
-            self._fail(
-                batch,
-                KafkaError(
-                    Error.TRANSACTION_ABORTABLE,
-                    "the transaction was aborted before it was sent",
-                ),
-            )
+        why = "the transaction was aborted before it was sent"
+        for batch in list(self.accumulator.incomplete):
+            if batch not in self._in_flight:
+                self.accumulator.drop(batch)
+                self._fail(batch, KafkaError(Error.TRANSACTION_ABORTABLE, why))
 
     def number_anew(self, producer_id: int, producer_epoch: int) -> None:
         """The coordinator has said who this is: sequence numbers begin at 0."""
         self._begin_next_epoch()
-        self.producer_id, self.producer_epoch = producer_id, producer_epoch
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
 
     def close(self, now: Now) -> None:
         """Close the connections. Records that are not acknowledged yet fail."""
         self._enter(now)
+        why = f"{self.name} was closed before the record was acknowledged"
         for batch in list(self.accumulator.incomplete):
-            self._fail(
-                batch,
-                KafkaTimeoutError(
-                    f"{self.name} was closed before the record was acknowledged"
-                ),
-            )
+            self._fail(batch, KafkaTimeoutError(why))
         super().close(now)
 
     # what happens by itself
@@ -228,14 +191,39 @@ class Producer(Client):
         ready = self._ready_partitions()
         if self.transactions is not None:
             self.transactions.join()
+        most_in_flight = self.config["max_in_flight_requests_per_connection"]
         for node, partitions in self.leaders(ready):
-            if (
-                len(node.in_flight)
-                < self.config["max_in_flight_requests_per_connection"]
-            ):
-                self._send_batches(node, partitions)
-                if any(self.accumulator.queues[partition] for partition in partitions):
-                    self.wake(self.now_ms)  # the next ones go in the next request
+            if len(node.in_flight) >= most_in_flight:
+                continue
+            self._send_batches(node, partitions)
+            if any(self.accumulator.queues[partition] for partition in partitions):
+                self.wake(self.now_ms)  # the next ones go in the next request
+
+    # a record's way into a batch
+
+    def _check_may_send(self) -> None:
+        if self.closed:
+            raise IllegalStateError(f"{self.name} is closed")
+        if self.transactions is not None and not self.transactions.is_open:
+            raise IllegalStateError(
+                "a producer with a transactional_id writes in transactions:"
+                " begin_transaction()"
+            )
+
+    def _partitions(self, topic: str) -> Partitions:
+        """What the partitioner may know of the topic."""
+        known = self.metadata.partitions(topic)
+        assert known, "the shell waits for metadata first"
+        with_leader = []
+        for number, partition in known.items():
+            if partition.leader is not None:
+                with_leader.append(number)
+        return Partitions(
+            topic=topic,
+            all=list(known),
+            available=with_leader,
+            is_filling=partial(self.accumulator.is_filling, topic),
+        )
 
     def _choose(
         self, partitions: Partitions, record: Unplaced, given: int | None
@@ -250,21 +238,39 @@ class Producer(Client):
             )
         return Choice(given, Reason("program", "the program said so"))
 
+    def _partition_chosen(
+        self, choice: Choice, record: Unplaced, partitions: Partitions, batch: Batch
+    ) -> None:
+        self.trace.emit(
+            "PartitionChosen",
+            topic=partitions.topic,
+            partition=choice.partition,
+            partitions=len(partitions.all),
+            key=text(record.key),
+            value=text(record.value),
+            why=choice.why,
+            hash=choice.hash,
+            rule=choice.rule,
+            batch=batch.number,
+        )
+
+    # a batch's way to its leader
+
     def _ready_partitions(self) -> list[TopicPartition]:
         """Partitions with a batch to send now; the one that waited longest comes
         first.
         """
-        at_once = bool(self.flushing) or not self.accumulator.has_room(
-            self.config["batch_size"]
-        )
+        has_room = self.accumulator.has_room(self.config["batch_size"])
+        at_once = bool(self.flushing) or not has_room
         found = []
         for partition, queue in self.accumulator.queues.items():
-            if queue and self._may_go(queue[0]):
-                ready_at = self.accumulator.ready_at(queue, at_once)
-                if ready_at <= self.now_ms:
-                    found.append((queue[0].created_ms, partition))
-                else:
-                    self.wake(ready_at)
+            if not queue or not self._may_go(queue[0]):
+                continue
+            ready_at = self.accumulator.ready_at(queue, at_once)
+            if ready_at <= self.now_ms:
+                found.append((queue[0].created_ms, partition))
+            else:
+                self.wake(ready_at)
         return [partition for _, partition in sorted(found)]
 
     def _may_go(self, batch: Batch) -> bool:
@@ -273,10 +279,10 @@ class Producer(Client):
         batches, so no more may leave from the first without an answer on, over however
         many connections: one may be to a leader that is dead.
         """
-        if self.has_gap or (
-            self.transactions is not None
-            and not self.transactions.may_send(batch.partition)
-        ):
+        if self.has_gap:
+            return False
+        transactions = self.transactions
+        if transactions is not None and not transactions.may_send(batch.partition):
             return False
         numbered = self._numbered.get(batch.partition, [])
         if batch.base_sequence < 0:
@@ -284,123 +290,127 @@ class Producer(Client):
         return not numbered or numbered[0] is batch
 
     def _send_batches(self, node: Node, partitions: list[TopicPartition]) -> None:
+        batches = self._take_what_fits(partitions)
+        body = self._produce_body(batches)
+        wants_no_answer = self.config["acks"] == 0
+        if wants_no_answer:
+            self.request(node, "Produce", body, None)
+        else:
+            self._in_flight.update(dict.fromkeys(batches))
+            answered = partial(self._answered, list(batches))
+            self.request(node, "Produce", body, answered)
+        if self.trace:
+            for batch, why in batches.items():
+                self._batch_sent(batch, why, node)
+        if wants_no_answer:
+            for batch in batches:
+                self._succeed(batch, -1, -1)
+
+    def _take_what_fits(self, partitions: list[TopicPartition]) -> dict[Batch, Reason]:
+        """The first batch of each partition, as many as fit into one request, and why
+        each leaves now.
+        """
         room = self.config["max_request_size"]
-        batches: dict[Batch, Reason] = {}
+        taken: dict[Batch, Reason] = {}
         for partition in partitions:
             first = self.accumulator.queues[partition][0]
-            if batches and first.size_bytes > room:
+            if taken and first.size_bytes > room:
                 break
             room -= first.size_bytes
             why = self._why_now(partition)
-            batches[self._numbered_batch(self.accumulator.take(partition))] = why
+            batch = self.accumulator.take(partition)
+            self._number(batch)
+            batch.sent_ms = self.now_ms
+            taken[batch] = why
+        return taken
+
+    def _produce_body(self, batches: Iterable[Batch]) -> dict[str, Any]:
         parts = []
         for batch in batches:
-            batch.sent_ms = self.now_ms
+            producer_id, producer_epoch = batch.producer
             records = encode_batch(
                 batch.records,
                 compression=self.config["compression_type"],
-                producer_id=batch.producer[0],
-                producer_epoch=batch.producer[1],
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
                 base_sequence=batch.base_sequence,
                 transactional=self.transactions is not None,
             )
-            parts.append(
-                (
-                    batch.partition.topic,
-                    {"index": batch.partition.partition, "records": records},
-                )
-            )
+            topic, number = batch.partition
+            parts.append((topic, {"index": number, "records": records}))
         acks = self.config["acks"]
-        body = {
+        return {
             "transactional_id": self.config["transactional_id"],
             "acks": -1 if acks == "all" else acks,
             "timeout_ms": self.request_timeout_ms,
             "topic_data": nested(parts, partitions="partition_data"),
         }
-        if acks == 0:
-            self.request(node, "Produce", body, None)
-        else:
-            self._in_flight.update(dict.fromkeys(batches))
-            self.request(
-                node,
-                "Produce",
-                body,
-                lambda response: self._answered(list(batches), response),
-            )
-        if self.trace:
-            request: dict[str, Any] = {
-                "connection": node.connection,
-                "correlation_id": self._correlation_id,
-            }
-            for batch, why in batches.items():
-                sent: dict[str, Any] = {
-                    "size_bytes": batch.size_bytes,
-                    "base_sequence": batch.base_sequence,
-                }
-                attempt: dict[str, Any] = {
-                    "attempt": batch.attempts + 1,
-                    "acks": acks,
-                    "why": why,
-                }
-                self.trace.emit(
-                    "BatchSent", **batch.told(), **sent, **attempt, **request
-                )
-        if acks == 0:
-            for batch in batches:
-                self._succeed(batch, -1, -1)
+
+    def _batch_sent(self, batch: Batch, why: Reason, node: Node) -> None:
+        detail = batch.described()
+        self.trace.emit(
+            "BatchSent",
+            **detail,
+            size_bytes=batch.size_bytes,
+            base_sequence=batch.base_sequence,
+            attempt=batch.attempts + 1,
+            acks=self.config["acks"],
+            why=why,
+            connection=node.connection,
+            correlation_id=self._correlation_id,
+        )
 
     def _why_now(self, partition: TopicPartition) -> Reason:
         """What made a partition's first batch leave."""
         queue = self.accumulator.queues[partition]
+        first = queue[0]
         linger_ms = self.config["linger_ms"]
-        if queue[0].attempts:
-            return Reason(
-                "retry", f"tried again after {self.now_ms - queue[0].failed_ms} ms"
-            )
-        if queue[0].closed or len(queue) > 1:
+        if first.attempts:
+            waited_ms = self.now_ms - first.failed_ms
+            return Reason("retry", f"tried again after {waited_ms} ms")
+        if first.closed or len(queue) > 1:
             return Reason("full", "it is full")
-        if self.now_ms - queue[0].created_ms >= linger_ms:
-            return Reason(
-                "linger_ms",
-                f"linger_ms={linger_ms} has passed" if linger_ms else "linger_ms=0",
-            )
+        if self.now_ms - first.created_ms >= linger_ms:
+            if linger_ms == 0:
+                return Reason("linger_ms", "linger_ms=0")
+            return Reason("linger_ms", f"linger_ms={linger_ms} has passed")
         if self.flushing:
             return Reason("flush", "the program flushes")
         return Reason("buffer_memory", "buffer_memory is used up")
 
     def _answered(self, batches: list[Batch], response: Message | None) -> None:
         # the others have expired
-        batches = [
-            batch for batch in batches if self._in_flight.pop(batch, batch) is None
-        ]
+        open_batches = [batch for batch in batches if batch in self._in_flight]
+        for batch in open_batches:
+            del self._in_flight[batch]
         if response is None:
-            for batch in batches:
-                waited_ms = self.now_ms - batch.sent_ms
-                why = Reason("connection_lost", "the connection was lost")
-                if waited_ms >= self.request_timeout_ms:
-                    why = Reason(
-                        "request_timeout_ms", f"no answer for {waited_ms / 1000:g} s"
-                    )
+            for batch in open_batches:
+                why = self._why_no_answer(batch)
                 self._retry_or_fail(batch, Error.NETWORK_EXCEPTION, None, why)
             return
-        answers = {
-            TopicPartition(topic.name, part.index): part
-            for topic in response.responses
-            for part in topic.partition_responses
-        }
-        for batch in batches:
-            answer = answers[batch.partition]
-            error = Error(answer.error_code)
-            if error in (Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER):
-                known = error is Error.NONE
-                self._succeed(
-                    batch,
-                    answer.base_offset if known else -1,
-                    answer.log_append_time_ms if known else -1,
-                )
-            else:
-                why = Reason("refused", f"the broker said {error.name}")
-                self._retry_or_fail(batch, error, answer.error_message, why)
+        answers = {}
+        for topic in response.responses:
+            for part in topic.partition_responses:
+                answers[TopicPartition(topic.name, part.index)] = part
+        for batch in open_batches:
+            self._batch_answered(batch, answers[batch.partition])
+
+    def _why_no_answer(self, batch: Batch) -> Reason:
+        waited_ms = self.now_ms - batch.sent_ms
+        if waited_ms >= self.request_timeout_ms:
+            sentence = f"no answer for {waited_ms / 1000:g} s"
+            return Reason("request_timeout_ms", sentence)
+        return Reason("connection_lost", "the connection was lost")
+
+    def _batch_answered(self, batch: Batch, answer: Message) -> None:
+        error = Error(answer.error_code)
+        if error is Error.NONE:
+            self._succeed(batch, answer.base_offset, answer.log_append_time_ms)
+        elif error is Error.DUPLICATE_SEQUENCE_NUMBER:  # it is there, who knows where
+            self._succeed(batch, -1, -1)
+        else:
+            why = Reason("refused", f"the broker said {error.name}")
+            self._retry_or_fail(batch, error, answer.error_message, why)
 
     def _retry_or_fail(
         self, batch: Batch, error: Error, message: str | None, why: Reason
@@ -408,15 +418,13 @@ class Producer(Client):
         batch.attempts += 1
         # A gap because an earlier batch is on its way again is no reason to give up
         # (KIP-98).
-        behind = (
-            error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
-            and self._numbered[batch.partition][0] is not batch
+        is_out_of_order = error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+        waits_for_earlier = (
+            is_out_of_order and self._numbered[batch.partition][0] is not batch
         )
-        if (
-            not (error.retriable or behind)
-            or batch.attempts > self.config["retries"]
-            or self._expired(batch)
-        ):
+        may_pass = error.retriable or waits_for_earlier
+        has_tries = batch.attempts <= self.config["retries"]
+        if not may_pass or not has_tries or self._expired(batch):
             self._fail(batch, KafkaError(error, message))
             return
         batch.failed_ms = self.now_ms
@@ -428,12 +436,9 @@ class Producer(Client):
         self.accumulator.put_back(batch)
         self.metadata.refresh()
         if self.trace:
-            retry: dict[str, Any] = {
-                "attempt": batch.attempts,
-                "backoff_ms": backoff_ms,
-                "why": why,
-            }
-            self.trace.emit("BatchRetried", **batch.told(), **retry)
+            detail = batch.described()
+            detail |= {"attempt": batch.attempts, "backoff_ms": backoff_ms}
+            self.trace.emit("BatchRetried", **detail, why=why)
 
     # sequence numbers
 
@@ -444,16 +449,16 @@ class Producer(Client):
             self._begin_next_epoch()
         if self.producer_id >= 0:
             return True
-        node = self.any_node() if self.is_due(self._id_request) else None
+        if self.is_due(self._id_request):
+            self._ask_for_producer_id()
+        return False
+
+    def _ask_for_producer_id(self) -> None:
+        node = self.any_node()
         if node is not None:
             body = {"transactional_id": None, "transaction_timeout_ms": 60000}
-            self.request(
-                node,
-                "InitProducerId",
-                body,
-                self._id_request.sent(self._take_producer_id),
-            )
-        return False
+            answered = self._id_request.sent(self._take_producer_id)
+            self.request(node, "InitProducerId", body, answered)
 
     def _begin_next_epoch(self) -> None:
         self.has_gap = False
@@ -467,22 +472,20 @@ class Producer(Client):
 
     def _take_producer_id(self, response: Message) -> None:
         if response.error_code == Error.NONE:
-            self.producer_id, self.producer_epoch = (
-                response.producer_id,
-                response.producer_epoch,
-            )
+            self.producer_id = response.producer_id
+            self.producer_epoch = response.producer_epoch
         else:
             self._id_request.back_off()
 
-    def _numbered_batch(self, batch: Batch) -> Batch:
-        if self.idempotent and batch.base_sequence < 0:
-            batch.base_sequence = self._next_sequence.get(batch.partition, 0)
-            batch.producer = (self.producer_id, self.producer_epoch)
-            self._next_sequence[batch.partition] = (
-                batch.base_sequence + len(batch.records)
-            ) & MAX_SEQUENCE
-            self._numbered.setdefault(batch.partition, []).append(batch)
-        return batch
+    def _number(self, batch: Batch) -> None:
+        """Give it its sequence number, unless it has one."""
+        if not self.idempotent or batch.base_sequence >= 0:
+            return
+        batch.base_sequence = self._next_sequence.get(batch.partition, 0)
+        batch.producer = (self.producer_id, self.producer_epoch)
+        next_sequence = (batch.base_sequence + len(batch.records)) & MAX_SEQUENCE
+        self._next_sequence[batch.partition] = next_sequence
+        self._numbered.setdefault(batch.partition, []).append(batch)
 
     # the end of a batch
 
@@ -491,44 +494,36 @@ class Producer(Client):
 
     def _expire(self) -> None:
         """Give up the batches whose time is over, wherever they are. The answer of one
-        in flight won't count.
+        in flight is ignored.
         """
-        incomplete = self.accumulator.incomplete
-        while incomplete and self._expired(next(iter(incomplete))):
-            batch = next(iter(incomplete))
-            self._in_flight.pop(batch, None)
-            self.accumulator.drop(batch)
-            seconds = self.config["delivery_timeout_ms"] / 1000
-            self._fail(
-                batch,
-                KafkaTimeoutError(
-                    f"not acknowledged within delivery_timeout_ms ({seconds:g} s)"
-                ),
-            )
-        if incomplete:
-            self.wake(
-                next(iter(incomplete)).created_ms + self.config["delivery_timeout_ms"]
-            )
+        timeout_ms = self.config["delivery_timeout_ms"]
+        why = f"not acknowledged within delivery_timeout_ms ({timeout_ms / 1000:g} s)"
+        while self.accumulator.incomplete:
+            oldest = next(iter(self.accumulator.incomplete))
+            if not self._expired(oldest):
+                self.wake(oldest.created_ms + timeout_ms)
+                return
+            self._in_flight.pop(oldest, None)
+            self.accumulator.drop(oldest)
+            self._fail(oldest, KafkaTimeoutError(why))
 
     def _succeed(self, batch: Batch, base_offset: int, log_append_time_ms: int) -> None:
         self._forget(batch)
         if self.trace and self.config["acks"] != 0:
-            self.trace.emit(
-                "RecordsAcknowledged", **batch.told(), base_offset=base_offset
-            )
+            detail = batch.described()
+            self.trace.emit("RecordsAcknowledged", **detail, base_offset=base_offset)
         batch.succeed(base_offset, log_append_time_ms)
 
     def _fail(self, batch: Batch, error: KafkaError) -> None:
         self.has_gap = self.has_gap or batch.base_sequence >= 0
         if self.transactions is not None:
-            self.transactions.refused(
-                error.error, f"a record of the transaction failed: {error.message}"
-            )
+            why = f"a record of the transaction failed: {error.message}"
+            self.transactions.refused(error.error, why)
         self._forget(batch)
         if self.trace:
             self.trace.emit(
                 "SendFailed",
-                **batch.told(),
+                **batch.described(),
                 error=error.error.name,
                 message=error.message,
             )

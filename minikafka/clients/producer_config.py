@@ -30,22 +30,21 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+def _acks(given: Any) -> int | str:
+    """0, 1 or "all"."""
+    if given in ("all", -1, "-1"):
+        return "all"
+    if isinstance(given, bool) or given not in (0, 1, "0", "1"):
+        raise ValueError(f'acks={given!r}: give 0, 1 or "all"')
+    return int(given)
+
+
 def checked(given: dict[str, Any]) -> dict[str, Any]:
     """What was given and the defaults, with what follows from other values filled in;
     ValueError in plain words.
     """
     config = {**DEFAULTS, **given}
-    if config["acks"] in (-1, "-1"):
-        config["acks"] = "all"
-    if isinstance(config["acks"], bool) or config["acks"] not in (
-        0,
-        1,
-        "0",
-        "1",
-        "all",
-    ):
-        raise ValueError(f'acks={config["acks"]!r}: give 0, 1 or "all"')
-    config["acks"] = config["acks"] if config["acks"] == "all" else int(config["acks"])
+    config["acks"] = _acks(config["acks"])
     config["compression_type"] = config["compression_type"] or "none"
     if config["compression_type"] not in CODECS:
         raise ValueError(
@@ -62,9 +61,9 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
             'enable_idempotence needs acks="all", at most 5 requests in flight, and'
             " retries"
         )
-    if config["transactional_id"] is not None and (
-        not possible or config["enable_idempotence"] is False
-    ):
+    is_switched_off = config["enable_idempotence"] is False
+    is_impossible = is_switched_off or not possible
+    if config["transactional_id"] is not None and is_impossible:
         raise ValueError(
             'transactional_id needs idempotence: acks="all", at most 5 requests in'
             " flight, and retries"

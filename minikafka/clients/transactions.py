@@ -4,7 +4,7 @@ KIP-447).
     init()      InitProducerId: an id and an epoch. Whoever had the transactional id before is fenced.
     begin()     nothing is sent: the coordinator hears of a transaction when a partition joins it.
     joins       AddPartitionsToTxn, before the first batch to a partition leaves.
-    offsets     AddOffsetsToTxn and TxnOffsetCommit: a group's offsets count if the transaction does.
+    offsets     AddOffsetsToTxn and TxnOffsetCommit: a group's offsets, committed if the transaction is.
     end()       EndTxn, when every batch is acknowledged (commit) or given up (abort).
 
 After a refusal that only means this transaction, abort it and go on. After a fatal one,

@@ -10,4 +10,15 @@ response and changes nothing; `apply(state, record)` changes the state, live as 
 replay. classic_group.py and consumer_group.py (KIP-848) are the two group protocols,
 offsets.py what groups commit, transactions.py who ends which transaction.
 assignors.py is pure, and clients use it, too.
+
+A state has a hard part, which is in records, and a soft one, which a new coordinator
+does without: who is alive, who waits for whom. The hard part of a classic group is in
+classic_agreement.py, the soft one in classic_timers.py and classic_group.py; what both
+are made of, in classic_state.py. Of a consumer group, consumer_group_state.py holds all
+that records say, consumer_member.py one member of it, reconciliation.py a member's next
+step, subscriptions.py who reads what, server_assignors.py the target; and
+transaction_states.py a transactional id.
+
+Only cluster and what is below it may come in here, and nothing of a connection: a
+request comes as a decoded message, and its answer leaves through a `Wait`.
 """

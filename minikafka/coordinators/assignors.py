@@ -2,7 +2,7 @@
 protocol the leader runs one.
 
 An assignor is a pure function: the members with what they want and what they had, the
-topics with how many partitions they have; out comes each member's share. Every
+topics with how many partitions they have; out comes each member's part. Every
 partition of a subscribed topic goes to exactly one member.
 
     range                per topic, in blocks: the first members get the remainder of every topic
@@ -15,6 +15,7 @@ no racks are known, partition by partition. The sticky ones leave each member wi
 many partitions as Java's do and move as few; which partition moves can differ.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -46,16 +47,16 @@ def assign_range(members: dict[str, Member], partitions: dict[str, int]) -> Assi
     3 of both goes to one member, so that it can join them.
     """
     assignment: Assignment = {member: [] for member in members}
-    for topic, subscribers in subscribers_by_topic(
-        in_order(members), members, partitions
-    ).items():
-        share, remainder = divmod(partitions[topic], len(subscribers))
+    by_topic = subscribers_by_topic(in_order(members), members, partitions)
+    for topic, subscribers in by_topic.items():
+        block, remainder = divmod(partitions[topic], len(subscribers))
         start = 0
         for position, member in enumerate(subscribers):
-            end = start + share + (position < remainder)
-            assignment[member] += [
-                (topic, partition) for partition in range(start, end)
-            ]
+            end = start + block
+            if position < remainder:
+                end += 1
+            for number in range(start, end):
+                assignment[member].append((topic, number))
             start = end
     return assignment
 
@@ -69,13 +70,13 @@ def assign_round_robin(
     assignment: Assignment = {member: [] for member in members}
     ring = in_order(members)
     wanted = {member: set(members[member].topics) for member in members}
-    turn = 0
+    turns = itertools.cycle(ring)
     for topic in subscribers_by_topic(ring, members, partitions):
-        for partition in range(partitions[topic]):
-            while topic not in wanted[ring[turn]]:
-                turn = (turn + 1) % len(ring)
-            assignment[ring[turn]].append((topic, partition))
-            turn = (turn + 1) % len(ring)
+        for number in range(partitions[topic]):
+            member = next(turns)
+            while topic not in wanted[member]:
+                member = next(turns)
+            assignment[member].append((topic, number))
     return assignment
 
 
@@ -88,27 +89,26 @@ def assign_sticky(members: dict[str, Member], partitions: dict[str, int]) -> Ass
     subscriber of its topic, which shows only when all is given out.
     """
     subscribers = subscribers_by_topic(sorted(members), members, partitions)
-    same_topics = all(
-        len(subscribed) == len(members) for subscribed in subscribers.values()
-    )
+    all_want_the_same = want_the_same(members, subscribers)
     assignment = kept(members, partitions)
-    if same_topics:
-        keep_equal_shares(assignment, sum(partitions[topic] for topic in subscribers))
-    taken = {partition for share in assignment.values() for partition in share}
-    least_wanted_first = sorted(
-        subscribers, key=lambda topic: (len(subscribers[topic]), topic)
-    )
-    every = [
-        (topic, number)
-        for topic in least_wanted_first
-        for number in range(partitions[topic])
-    ]
+    if all_want_the_same:
+        total = sum(partitions[topic] for topic in subscribers)
+        keep_equal_shares(assignment, total)
+
+    def least_wanted_first(topic: str) -> tuple[int, str]:
+        return len(subscribers[topic]), topic
+
+    every: list[Partition] = []
+    for topic in sorted(subscribers, key=least_wanted_first):
+        for number in range(partitions[topic]):
+            every.append((topic, number))
+    taken = owner_of_each(assignment)
     free = [partition for partition in every if partition not in taken]
     give_to_who_has_least(assignment, free, subscribers)
-    if not same_topics:
+    if not all_want_the_same:
         even_out(assignment, free, subscribers)  # these move anyway
         even_out(assignment, every, subscribers)
-    return {member: sorted(share) for member, share in assignment.items()}
+    return {member: sorted(assigned) for member, assigned in assignment.items()}
 
 
 def assign_cooperative_sticky(
@@ -121,22 +121,42 @@ def assign_cooperative_sticky(
     and the others are read all the time.
     """
     owner = owners(members)
-    return {
-        member: [
-            partition for partition in share if owner.get(partition, member) == member
-        ]
-        for member, share in assign_sticky(members, partitions).items()
-    }
+    assignment: Assignment = {}
+    for member, assigned in assign_sticky(members, partitions).items():
+        assignment[member] = []
+        for partition in assigned:
+            is_free = owner.get(partition, member) == member
+            if is_free:
+                assignment[member].append(partition)
+    return assignment
 
 
 def in_order(members: Mapping[str, Member]) -> list[str]:
     """Member ids in Java's order: static members first, by group.instance.id, then the
     others by member id.
     """
-    return sorted(
-        members,
-        key=lambda m: (members[m].instance_id is None, members[m].instance_id or m),
-    )
+
+    def static_first(member_id: str) -> tuple[bool, str]:
+        instance_id = members[member_id].instance_id
+        return instance_id is None, instance_id or member_id
+
+    return sorted(members, key=static_first)
+
+
+def want_the_same(
+    members: Mapping[str, Member], subscribers: Mapping[str, Sequence[str]]
+) -> bool:
+    """Whether every topic is subscribed to by all members."""
+    return all(len(each) == len(members) for each in subscribers.values())
+
+
+def owner_of_each(assignment: Assignment) -> dict[Partition, str]:
+    """The other way round: who has a partition."""
+    owner = {}
+    for member, assigned in assignment.items():
+        for partition in assigned:
+            owner[partition] = member
+    return owner
 
 
 def subscribers_by_topic(
@@ -145,16 +165,15 @@ def subscribers_by_topic(
     """{topic: who subscribed to it, in the given order}, topics by name. Topics without
     partitions are left out.
     """
-    subscribers: dict[str, list[str]] = {
-        topic: [] for topic in sorted(partitions) if partitions[topic]
-    }
+    subscribers: dict[str, list[str]] = {}
+    for topic in sorted(partitions):
+        if partitions[topic]:
+            subscribers[topic] = []
     for member in order:
         for topic in dict.fromkeys(members[member].topics):
             if topic in subscribers:
                 subscribers[topic].append(member)
-    return {
-        topic: subscribed for topic, subscribed in subscribers.items() if subscribed
-    }
+    return {topic: each for topic, each in subscribers.items() if each}
 
 
 def owners(members: Mapping[str, Member]) -> dict[Partition, str | None]:
@@ -166,11 +185,13 @@ def owners(members: Mapping[str, Member]) -> dict[Partition, str | None]:
     """
     latest: dict[Partition, int] = {}
     owner: dict[Partition, str | None] = {}
-    for member, (_, owned, generation, _) in members.items():
-        for partition in dict.fromkeys(owned):
-            if partition not in owner or generation > latest[partition]:
-                owner[partition], latest[partition] = member, generation
-            elif generation == latest[partition]:
+    for member_id, member in members.items():
+        for partition in dict.fromkeys(member.owned):
+            is_first = partition not in owner
+            if is_first or member.generation > latest[partition]:
+                owner[partition] = member_id
+                latest[partition] = member.generation
+            elif member.generation == latest[partition]:
                 owner[partition] = None
     return owner
 
@@ -182,11 +203,8 @@ def kept(members: Mapping[str, Member], partitions: Mapping[str, int]) -> Assign
     assignment: Assignment = {member: [] for member in members}
     wanted = {member: set(members[member].topics) for member in members}
     for (topic, number), member in owners(members).items():
-        if (
-            member is not None
-            and number < partitions.get(topic, 0)
-            and topic in wanted[member]
-        ):
+        exists = number < partitions.get(topic, 0)
+        if exists and member is not None and topic in wanted[member]:
             assignment[member].append((topic, number))
     return assignment
 
@@ -199,13 +217,20 @@ def keep_equal_shares(assignment: Assignment, total: int) -> None:
     """
     if not assignment:
         return
-    share, remainder = divmod(total, len(assignment))
+
+    def by_number(partition: Partition) -> tuple[int, str]:
+        topic, number = partition
+        return number, topic
+
+    equal, remainder = divmod(total, len(assignment))
     for member in sorted(assignment):
         had = assignment[member]
-        more = len(had) > share and remainder > 0
-        remainder -= more
-        had.sort(key=lambda partition: (partition[1], partition[0]))
-        del had[share + more :]
+        had.sort(key=by_number)
+        keeps = equal
+        if len(had) > equal and remainder > 0:
+            keeps += 1
+            remainder -= 1
+        del had[keeps:]
 
 
 def give_to_who_has_least(
@@ -216,9 +241,10 @@ def give_to_who_has_least(
     """One by one, each to the subscriber of its topic with the fewest partitions; among
     equals to the first.
     """
-    load = {member: len(share) for member, share in assignment.items()}
+    load = load_of_each(assignment)
     for partition in free:
-        member = min(subscribers[partition[0]], key=load.__getitem__)
+        topic, _ = partition
+        member = min(subscribers[topic], key=load.__getitem__)
         assignment[member].append(partition)
         load[member] += 1
 
@@ -235,31 +261,34 @@ def even_out(
     instead. One move can make another one helpful, so all are looked at again until
     none moves.
     """
-    load = {member: len(share) for member, share in assignment.items()}
-    owner = {
-        partition: member for member, share in assignment.items() for partition in share
-    }
+    load = load_of_each(assignment)
+    owner = owner_of_each(assignment)
     first_owner = dict(owner)
     moved = True
     while moved:
         moved = False
         for partition in movable:
-            topic, giver = partition[0], owner[partition]
+            topic, _ = partition
+            giver = owner[partition]
             taker = min(subscribers[topic], key=load.__getitem__)
             if load[giver] - load[taker] < 2:
                 continue
-            back = (
-                p
-                for p in assignment[giver]
-                if p[0] == topic and first_owner[p] == taker
-            )
-            moving = next(back, partition)
+            moving = partition
+            for each in assignment[giver]:
+                if each[0] == topic and first_owner[each] == taker:
+                    moving = each
+                    break
             assignment[giver].remove(moving)
             assignment[taker].append(moving)
             owner[moving] = taker
             load[giver] -= 1
             load[taker] += 1
             moved = True
+
+
+def load_of_each(assignment: Assignment) -> dict[str, int]:
+    """How many partitions each member has."""
+    return {member: len(assigned) for member, assigned in assignment.items()}
 
 
 class NamedAssignor(NamedTuple):
@@ -272,14 +301,13 @@ class NamedAssignor(NamedTuple):
     cooperative: bool = False
 
 
+RANGE = NamedAssignor("range", assign_range)
+ROUND_ROBIN = NamedAssignor("roundrobin", assign_round_robin)
+STICKY = NamedAssignor("sticky", assign_sticky)
+COOPERATIVE_STICKY = NamedAssignor(
+    "cooperative-sticky", assign_cooperative_sticky, cooperative=True
+)
 ASSIGNORS = {
     assignor.name: assignor
-    for assignor in (
-        NamedAssignor("range", assign_range),
-        NamedAssignor("roundrobin", assign_round_robin),
-        NamedAssignor("sticky", assign_sticky),
-        NamedAssignor(
-            "cooperative-sticky", assign_cooperative_sticky, cooperative=True
-        ),
-    )
+    for assignor in (RANGE, ROUND_ROBIN, STICKY, COOPERATIVE_STICKY)
 }

@@ -1,5 +1,4 @@
-"""What a classic group is made of: its states, its members, and the one record that
-keeps them.
+"""What a classic group is made of: its states and its members.
 
 The table of states is what the code follows, and what the lesson's diagram is drawn
 from. Names are Apache Kafka's (ClassicGroupState). From every state but Dead a group
@@ -15,18 +14,11 @@ member knows, and each member votes for the first of those on its own list.
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from enum import StrEnum
+from typing import NamedTuple
 
-from minikafka.clock import Now
-from minikafka.coordinators.runtime import CoordinatorRecord
-from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.messages import decode_versioned
-from minikafka.wire.primitives import DecodeError
 from minikafka.wire.schema import Message
-
-if TYPE_CHECKING:
-    from minikafka.coordinators.classic_group import ClassicGroup
 
 CONSUMER = "consumer"  # the protocol type of consumers; Connect workers have another
 
@@ -39,19 +31,40 @@ EMPTY, PREPARING, COMPLETING, STABLE, DEAD = (
 )
 
 
+class Event(StrEnum):
+    """What moves a group from one state to another. In the trace it is the reason of
+    the move.
+    """
+
+    MEMBER_JOINS = "member_joins"
+    MEMBER_LEAVES = "member_leaves"
+    ALL_JOINED = "all_joined"
+    NOBODY_JOINED = "nobody_joined"
+    LEADER_ASSIGNED = "leader_assigned"
+    ASSIGNMENT_LOST = "assignment_lost"
+    SESSION_TIMEOUT = "session_timeout"
+    REBALANCE_TIMEOUT = "rebalance_timeout"
+    SYNC_TIMEOUT = "sync_timeout"
+    DELETED = "deleted"
+
+
 class Transition(NamedTuple):
     """One row of the table."""
 
     state: str
-    event: str
+    event: Event
     next_state: str
     meaning: str
 
 
-def table(text: str) -> dict[tuple[str, str], Transition]:
+def table(text: str) -> dict[tuple[str, Event], Transition]:
     """Rows of `state event next-state meaning`, by state and event."""
-    rows = [Transition(*line.split(None, 3)) for line in text.strip().splitlines()]
-    return {(row.state, row.event): row for row in rows}
+    rows = {}
+    for line in text.strip().splitlines():
+        state, name, next_state, meaning = line.split(None, 3)
+        event = Event(name)
+        rows[state, event] = Transition(state, event, next_state, meaning)
+    return rows
 
 
 TRANSITIONS = table("""
@@ -139,20 +152,19 @@ class Members(Mapping[str, ClassicMember]):
         """These members, after a static one came back under a new id (KIP-345): it also
         leads if it did before.
         """
-        others = {
-            member_id: each
-            for member_id, each in self._by_id.items()
-            if member_id != former_id
-        }
         assert member.instance_id is not None
-        return Members(
-            member.member_id if self.leader == former_id else self.leader,
-            {**others, member.member_id: member},
-            {**self._static, member.instance_id: member.member_id},
-        )
+        by_id = dict(self._by_id)
+        by_id.pop(former_id, None)
+        by_id[member.member_id] = member
+        static = dict(self._static)
+        static[member.instance_id] = member.member_id
+        leader = member.member_id if self.leader == former_id else self.leader
+        return Members(leader, by_id, static)
 
     def static_member_id(self, instance_id: str | None) -> str | None:
-        return None if instance_id is None else self._static.get(instance_id)
+        if instance_id is None:
+            return None
+        return self._static.get(instance_id)
 
     def check(self, member_id: str, instance_id: str | None) -> ClassicMember:
         """The member, if it is one. Errors: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if
@@ -160,194 +172,56 @@ class Members(Mapping[str, ClassicMember]):
         """
         if instance_id is not None:
             current = self._static.get(instance_id)
-            if current is not None and current != member_id:
+            if current is None:
+                raise KafkaError(Error.UNKNOWN_MEMBER_ID)
+            if current != member_id:
                 raise KafkaError(Error.FENCED_INSTANCE_ID)
-        if member_id not in self._by_id or (
-            instance_id is not None and instance_id not in self._static
-        ):
+        if member_id not in self._by_id:
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         return self._by_id[member_id]
 
     @property
     def rebalance_timeout_ms(self) -> int:
         """The slowest member's: so long the others wait."""
-        return max(
-            (member.rebalance_timeout_ms for member in self._by_id.values()), default=0
-        )
+        members = self._by_id.values()
+        return max((each.rebalance_timeout_ms for each in members), default=0)
 
     def elect_leader(self, joined: Container[str]) -> bool:
         """Keep the leader if it joined, else take the first who did. False if nobody
         joined.
         """
-        if self.leader not in joined:
-            first = next(
-                (member_id for member_id in self._by_id if member_id in joined), None
-            )
-            if first is None:
-                return False
-            self.leader = first
-        return True
+        if self.leader in joined:
+            return True
+        for member_id in self._by_id:
+            if member_id in joined:
+                self.leader = member_id
+                return True
+        return False
 
     def support(self, protocols: Iterable[str]) -> bool:
         """Whether one of these protocols is known to every member."""
-        return (
-            not self._common().isdisjoint(protocols)
-            if self._by_id
-            else bool(list(protocols))
-        )
+        if not self._by_id:
+            return bool(list(protocols))
+        return not self._common().isdisjoint(protocols)
 
     def elect_protocol(self) -> str:
         """The common protocol with the most votes; the one that got its first vote
         earlier among equals.
         """
         common = self._common()
-        votes = Counter(
-            next(name for name in member.protocols if name in common)
-            for member in self._by_id.values()
-        )
-        return votes.most_common(1)[0][0]
+        votes: Counter[str] = Counter()
+        for member in self._by_id.values():
+            favourite = next(name for name in member.protocols if name in common)
+            votes[favourite] += 1
+        (winner, _), *_ = votes.most_common(1)
+        return winner
 
     def _common(self) -> set[str]:
-        known = [member.protocols.keys() for member in self._by_id.values()]
-        return set(known[0]).intersection(*known[1:]) if known else set()
-
-
-def subscribed_topics(
-    members: Mapping[str, ClassicMember], protocol: str
-) -> set[str] | None:
-    """The topics of all members' subscriptions; None if one cannot be read."""
-    topics: set[str] = set()
-    for member in members.values():
-        try:
-            subscription = decode_versioned(
-                "ConsumerProtocolSubscription", member.protocols[protocol]
-            )
-        except DecodeError:
-            return None
-        topics.update(subscription.topics)
-    return topics
-
-
-def _who(member: ClassicMember) -> dict[str, Any]:
-    who = {"member_id": member.member_id, "group_instance_id": member.instance_id}
-    return who | {"client_id": member.client_id, "client_host": member.client_host}
-
-
-def group_metadata(
-    group: "ClassicGroup", members: Members, shares: Mapping[str, bytes], now: Now
-) -> CoordinatorRecord:
-    """GroupMetadata of this generation: leader, protocol, and each member with its
-    subscription and share.
-    """
-    told = [
-        {
-            **_who(member),
-            "rebalance_timeout": member.rebalance_timeout_ms,
-            "session_timeout": member.session_timeout_ms,
-            "subscription": member.protocols[group.protocol or ""],
-            "assignment": shares.get(member.member_id, b""),
-        }
-        for member in members.values()
-    ]
-    agreed = {
-        "generation": group.generation,
-        "protocol": group.protocol,
-        "leader": members.leader,
-    }
-    return _record(group, now, **agreed, members=told)
-
-
-def empty_group_metadata(
-    group: "ClassicGroup", generation: int, now: Now
-) -> CoordinatorRecord:
-    """GroupMetadata of a generation without members."""
-    return _record(
-        group, now, generation=generation, protocol=None, leader=None, members=[]
-    )
-
-
-def _record(group: "ClassicGroup", now: Now, **fields: Any) -> CoordinatorRecord:
-    value = {
-        "protocol_type": group.protocol_type or "",
-        "current_state_timestamp": now.wall_ms,
-        **fields,
-    }
-    return CoordinatorRecord("GroupMetadata", {"group": group.group_id}, value)
-
-
-def restored(value: Message) -> Members:
-    """The members that a GroupMetadata record tells of."""
-    members = Members()
-    for each in value.members:
-        rebalance_timeout_ms = (
-            each.session_timeout
-            if each.rebalance_timeout == -1
-            else each.rebalance_timeout
-        )
-        members.put(
-            ClassicMember(
-                each.member_id,
-                each.group_instance_id,
-                each.client_id,
-                each.client_host,
-                rebalance_timeout_ms,
-                each.session_timeout,
-                {value.protocol: bytes(each.subscription)},
-            )
-        )
-    members.leader = value.leader
-    return members
-
-
-def describe(group: "ClassicGroup") -> dict[str, Any]:
-    """As DescribeGroups shows it: protocol and subscriptions only while they are agreed
-    on.
-    """
-    stable = group.state == STABLE
-    members = [
-        {
-            **_who(member),
-            "member_metadata": (
-                member.protocols[group.protocol or ""] if stable else b""
-            ),
-            "member_assignment": group.shares.get(member.member_id, b""),
-        }
-        for member in group.members.values()
-    ]
-    return {
-        "group_id": group.group_id,
-        "group_state": group.state,
-        "protocol_type": group.protocol_type or "",
-        "protocol_data": (group.protocol or "") if stable else "",
-        "members": members,
-    }
-
-
-def tell_assignment(trace: Trace, group: "ClassicGroup") -> None:
-    """The trace event of an assignment; only here is one decoded."""
-    trace.emit(
-        "AssignmentMade",
-        group=group.group_id,
-        generation=group.generation,
-        by=group.members.leader,
-        assignor=group.protocol,
-        assignment={
-            each: partitions_of(group, group.shares.get(each, b""))
-            for each in group.members
-        },
-    )
-
-
-def partitions_of(group: "ClassicGroup", share: bytes) -> list[list[Any]]:
-    """[topic, partition] of a consumer's share; nothing where it can't be read."""
-    if group.protocol_type != CONSUMER or not share:
-        return []
-    try:
-        assignment = decode_versioned("ConsumerProtocolAssignment", share)
-    except DecodeError:
-        return []
-    return [
-        [each.topic, number]
-        for each in assignment.assigned_partitions
-        for number in each.partitions
-    ]
+        """The protocols that every member knows."""
+        if not self._by_id:
+            return set()
+        first, *others = self._by_id.values()
+        common = set(first.protocols)
+        for member in others:
+            common &= member.protocols.keys()
+        return common

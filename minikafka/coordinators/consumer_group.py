@@ -44,6 +44,7 @@ them over, without a rebalance.
 sessions end, and until when partitions are to be given up.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -152,21 +153,13 @@ class ConsumerGroup:
         """
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)
-        limit = self._config["group.consumer.max.size"]
-        if (
-            len(self.state.members) >= limit
-            and body.member_id not in self.state.members
-        ):
-            why = (
-                f"The consumer group has reached its maximum capacity of {limit}"
-                " members."
-            )
-            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
+        self._check_room(body.member_id)
         draft = Draft(heard=body.member_id)
         step = self._step(body, client_id, client_host, draft)
-        if step.member != step.was:
+        was = step.was
+        if step.member != was:
             draft.records.append(step.member.metadata_record(self.group_id))
-        subscription_changed = step.member.subscription != step.was.subscription
+        subscription_changed = step.member.subscription != was.subscription
         group_epoch = self._next_group_epoch(step, subscription_changed, draft)
         target_epoch, target = self._next_target(step, group_epoch, now, draft)
         member = self._reconciled(step, target_epoch, target, subscription_changed)
@@ -174,25 +167,33 @@ class ConsumerGroup:
             draft.records.append(member.current_assignment_record(self.group_id))
             draft.moved = True
         interval_ms = self._configured("consumer.heartbeat.interval.ms")
-        tell_assignment = (
-            messages.is_full(body)
-            or member.assigned_partitions != step.was.assigned_partitions
-        )
-        draft.answer = messages.answer(member, interval_ms, tell_assignment)
+        has_changed = member.assigned_partitions != was.assigned_partitions
+        with_assignment = messages.is_full(body) or has_changed
+        draft.answer = messages.answer(member, interval_ms, with_assignment)
         return draft
+
+    def _check_room(self, member_id: str) -> None:
+        limit = self._config["group.consumer.max.size"]
+        members = self.state.members
+        if len(members) >= limit and member_id not in members:
+            why = (
+                f"The consumer group has reached its maximum capacity of {limit}"
+                " members."
+            )
+            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
 
     def tick(self, now: Now) -> Draft:
         """Fences members whose session or rebalance timeout is over."""
-        members = self.state.members
-        seconds, why = self._configured("consumer.session.timeout.ms") / 1000, {}
-        silent = Reason("session_timeout", f"no heartbeat for {seconds:.2f} s")
+        why = {}
         for member_id in self._revocations.overdue(now.monotonic_ms):
-            seconds = members[member_id].rebalance_timeout_ms / 1000
-            why[member_id] = Reason(
-                "rebalance_timeout",
-                f"it did not give up partitions within {seconds:.2f} s",
-            )
-        why.update(dict.fromkeys(self._sessions.overdue(now.monotonic_ms), silent))
+            member = self.state.members[member_id]
+            seconds = member.rebalance_timeout_ms / 1000
+            late = f"it did not give up partitions within {seconds:.2f} s"
+            why[member_id] = Reason("rebalance_timeout", late)
+        seconds = self._configured("consumer.session.timeout.ms") / 1000
+        silent = Reason("session_timeout", f"no heartbeat for {seconds:.2f} s")
+        for member_id in self._sessions.overdue(now.monotonic_ms):
+            why[member_id] = silent
         return self._fence(why) if why else Draft()
 
     def next_deadline(self) -> int | None:
@@ -225,68 +226,63 @@ class ConsumerGroup:
         self._seen = draft.seen or self._seen
         if draft.heard in self.state.members:
             self._heard(draft.heard, draft.moved, now)
-        self._events.tell(draft.why, draft.assignor)
+        self._events.emit(draft.why, draft.assignor)
 
     def _heard(self, member_id: str, moved: bool, now: Now) -> None:
         """The member is alive. moved: from now on it has its rebalance timeout to give
         up what it must.
         """
         member = self.state.members[member_id]
-        self._sessions.set(
-            member_id,
-            now.monotonic_ms + self._configured("consumer.session.timeout.ms"),
-        )
+        session_ms = self._configured("consumer.session.timeout.ms")
+        self._sessions.set(member_id, now.monotonic_ms + session_ms)
         if moved and member.must_revoke:
-            self._revocations.set(
-                member_id, now.monotonic_ms + member.rebalance_timeout_ms
-            )
+            until_ms = now.monotonic_ms + member.rebalance_timeout_ms
+            self._revocations.set(member_id, until_ms)
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """Deletes all of the group's own records."""
         key = {"group_id": self.group_id}
-        records = [
-            record
-            for member in self.state.members.values()
-            for record in member.tombstones(self.group_id)
-        ]
-        names = [
+        records = []
+        for member in self.state.members.values():
+            records += member.tombstones(self.group_id)
+        for name in (
             "ConsumerGroupTargetAssignmentMetadata",
             "ConsumerGroupPartitionMetadata",
             "ConsumerGroupMetadata",
-        ]
-        return records + [CoordinatorRecord(name, key, None) for name in names]
+        ):
+            records.append(CoordinatorRecord(name, key, None))
+        return records
 
     # -- questions of others
 
     def check_commit(self, request: Message, version: int, transactional: bool) -> None:
-        """Whether an OffsetCommit counts. In an empty group those count of an
-        administrator, and of a consumer that manages its partitions itself; and
-        everywhere one of a producer that names no member (KIP-447). Errors:
+        """Whether an OffsetCommit is accepted. An empty group accepts those of an
+        administrator, and of a consumer that manages its partitions itself; and every
+        group one of a producer that names no member (KIP-447). Errors:
         UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
         """
-        named = (
-            request.member_id
-            or request.group_instance_id is not None
-            or not transactional
-        )
-        if request.generation_id_or_member_epoch >= 0 or (self.state.members and named):
-            member = self._member(request.member_id)
-            messages.check_commit(
-                member, request, None if transactional else version, self._image
-            )
+        names_one = request.member_id or request.group_instance_id is not None
+        if request.generation_id_or_member_epoch < 0:
+            needs_no_member = transactional and not names_one
+            if needs_no_member or not self.state.members:
+                return
+        member = self._member(request.member_id)
+        commit_version = None if transactional else version
+        messages.check_commit(member, request, commit_version, self._image)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Whether a member may ask for committed offsets; with neither a member id nor
         an epoch anybody may. Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
-        if member_id is not None or member_epoch >= 0:
-            expected = self._member(member_id or "").member_epoch
-            if member_epoch != expected:
-                why = (
-                    f"The received member epoch {member_epoch} does not match the"
-                    f" expected member epoch {expected}."
-                )
-                raise KafkaError(Error.STALE_MEMBER_EPOCH, why)
+        if member_id is None and member_epoch < 0:
+            return
+        expected = self._member(member_id or "").member_epoch
+        if member_epoch != expected:
+            why = (
+                f"The received member epoch {member_epoch} does not match the"
+                f" expected member epoch {expected}."
+            )
+            raise KafkaError(Error.STALE_MEMBER_EPOCH, why)
 
     def subscribes_to(self, topic: str) -> bool:
         return topic in subscribed_topics(self.state, self._image)
@@ -306,19 +302,13 @@ class ConsumerGroup:
         """Who this is: a known member, a new one, or a new process of a static
         member.
         """
-        owned = (
-            None
-            if body.topic_partitions is None
-            else frozenset(consumer_member.flat(body.topic_partitions))
-        )
-        member_id, joins = body.member_id, body.member_epoch == JOIN_EPOCH
+        owned = None
+        if body.topic_partitions is not None:
+            owned = frozenset(consumer_member.flat(body.topic_partitions))
+        member_id = body.member_id
         replaces = None
-        if not joins:
-            was = (
-                self._member(member_id)
-                if body.instance_id is None
-                else self._own_instance(body)
-            )
+        if body.member_epoch != JOIN_EPOCH:
+            was = self._sender(body)
             messages.check_epoch(was, body.member_epoch, owned)
         elif body.instance_id in self.state.static_members:
             replaces = self.state.static_members[body.instance_id]
@@ -326,9 +316,8 @@ class ConsumerGroup:
         else:
             was = self.state.members.get(member_id) or ConsumerMember(member_id)
             draft.why[member_id] = Reason("new", "it joins")
-        return Step(
-            was, messages.updated(was, body, client_id, client_host), replaces, owned
-        )
+        member = messages.updated(was, body, client_id, client_host)
+        return Step(was=was, member=member, replaces=replaces, owned=owned)
 
     def _replaced(
         self, member: ConsumerMember, body: Message, draft: Draft
@@ -337,12 +326,12 @@ class ConsumerGroup:
         under its own member id.
         """
         if member.member_epoch != LEAVE_STATIC_EPOCH:
-            who = f"Static member {body.member_id} with instance id {body.instance_id}"
             why = (
-                "cannot join the group because the instance id is owned by"
+                f"Static member {body.member_id} with instance id {body.instance_id}"
+                " cannot join the group because the instance id is owned by"
                 f" {member.member_id} member."
             )
-            raise KafkaError(Error.UNRELEASED_INSTANCE_ID, f"{who} {why}")
+            raise KafkaError(Error.UNRELEASED_INSTANCE_ID, why)
         new = replace(
             member,
             member_id=body.member_id,
@@ -357,12 +346,11 @@ class ConsumerGroup:
             new.current_assignment_record(self.group_id),
         ]
         static = f"static member {body.instance_id}"
-        draft.why[member.member_id] = Reason(
-            "static_member_replaced", f"a new process of {static} takes its place"
-        )
-        draft.why[new.member_id] = Reason(
-            "static_member_replaced", f"it takes the place of {static}"
-        )
+        code = "static_member_replaced"
+        former_why = f"a new process of {static} takes its place"
+        draft.why[member.member_id] = Reason(code, former_why)
+        new_why = f"it takes the place of {static}"
+        draft.why[new.member_id] = Reason(code, new_why)
         return new
 
     def _next_group_epoch(
@@ -372,39 +360,35 @@ class ConsumerGroup:
         changed.
         """
         topics = by_name(step.member, self._image).subscribed_topic_names
-        known_hash = self.state.metadata_hash
-        all_topics = (
-            subscribed_topics(self.state, self._image) if self.state.patterns else None
-        )
-        if not subscription_changed and self._seen.are_unchanged(
-            topics, all_topics, known_hash, self._image
-        ):
-            return self.state.group_epoch
-        draft.seen = look_at(
-            {*subscribed_topics(self.state, self._image, [step.was]), *topics},
-            self._image,
-        )
         group_epoch = self.state.group_epoch
-        if subscription_changed or draft.seen.hash != known_hash:
+        if not subscription_changed and self._topics_are_unchanged(topics):
+            return group_epoch
+        others = subscribed_topics(self.state, self._image, [step.was])
+        draft.seen = look_at({*others, *topics}, self._image)
+        topics_changed = draft.seen.hash != self.state.metadata_hash
+        if subscription_changed or topics_changed:
             group_epoch += 1
             draft.records.append(self._group_epoch_record(group_epoch, draft.seen))
-            wants = Reason(
-                "subscription",
-                f"{step.member.client_id} subscribes to"
-                f" {', '.join(topics) or 'nothing'}",
-            )
-            draft.why[THE_GROUP] = (
-                wants
-                if subscription_changed
-                else Reason("topics", "subscribed topics changed")
-            )
+            if subscription_changed:
+                names = ", ".join(topics) or "nothing"
+                sentence = f"{step.member.client_id} subscribes to {names}"
+                why = Reason("subscription", sentence)
+            else:
+                why = Reason("topics", "subscribed topics changed")
+            draft.why[THE_GROUP] = why
         if self.state.has_partition_metadata:
-            draft.records.append(
-                CoordinatorRecord(
-                    "ConsumerGroupPartitionMetadata", {"group_id": self.group_id}, None
-                )
-            )
+            key = {"group_id": self.group_id}
+            tombstone = CoordinatorRecord("ConsumerGroupPartitionMetadata", key, None)
+            draft.records.append(tombstone)
         return group_epoch
+
+    def _topics_are_unchanged(self, topics: Collection[str]) -> bool:
+        """Whether the topics of a member are what they were at this group epoch."""
+        all_topics = None
+        if self.state.patterns:
+            all_topics = subscribed_topics(self.state, self._image)
+        known_hash = self.state.metadata_hash
+        return self._seen.are_unchanged(topics, all_topics, known_hash, self._image)
 
     def _next_target(
         self, step: Step, group_epoch: int, now: Now, draft: Draft
@@ -414,60 +398,54 @@ class ConsumerGroup:
         that many members that come at once cost one (KIP-1263).
         """
         state = self.state
-        interval_ms = self._configured("consumer.assignment.interval.ms")
-        last_ms = state.assignment_timestamp_ms
-        is_time = (
-            last_ms == 0 or interval_ms == 0 or now.wall_ms >= last_ms + interval_ms
-        )
-        if group_epoch <= state.assignment_epoch or not is_time:
-            return state.assignment_epoch, state.target.get(
-                step.replaces or step.member.member_id, frozenset()
-            )
-        members = {
-            member_id: by_name(member, self._image)
-            for member_id, member in state.members.items()
-        }
+        member_id = step.member.member_id
+        if group_epoch <= state.assignment_epoch or not self._may_assign(now):
+            known_as = step.replaces or member_id
+            return state.assignment_epoch, state.target.get(known_as, frozenset())
+        members = {}
+        for each_id, member in state.members.items():
+            members[each_id] = by_name(member, self._image)
         before = dict(state.target)
         if step.replaces is not None:
             members.pop(step.replaces)
-            before[step.member.member_id] = before.pop(step.replaces, frozenset())
-        members[step.member.member_id] = by_name(step.member, self._image)
+            before[member_id] = before.pop(step.replaces, frozenset())
+        members[member_id] = by_name(step.member, self._image)
         assignor = preferred_assignor(members.values(), self._assignors)
         target = assign(assignor, members, before, self._image)
-        for member_id, partitions in target.items():
-            if state.target.get(member_id) != partitions:
-                draft.records.append(
-                    consumer_member.target_record(self.group_id, member_id, partitions)
+        for each_id, partitions in target.items():
+            if state.target.get(each_id) != partitions:
+                record = consumer_member.target_record(
+                    self.group_id, each_id, partitions
                 )
-        value = {"assignment_epoch": group_epoch, "assignment_timestamp": now.wall_ms}
-        key = {"group_id": self.group_id}
-        draft.records.append(
-            CoordinatorRecord("ConsumerGroupTargetAssignmentMetadata", key, value)
-        )
+                draft.records.append(record)
+        draft.records.append(self._target_epoch_record(group_epoch, now))
         draft.assignor = assignor
-        return group_epoch, target[step.member.member_id]
+        return group_epoch, target[member_id]
+
+    def _may_assign(self, now: Now) -> bool:
+        """Whether the last target is old enough."""
+        interval_ms = self._configured("consumer.assignment.interval.ms")
+        last_ms = self.state.assignment_timestamp_ms
+        if last_ms == 0 or interval_ms == 0:
+            return True
+        return now.wall_ms >= last_ms + interval_ms
 
     def _reconciled(
         self, step: Step, epoch: int, target: Target, subscription_changed: bool
     ) -> ConsumerMember:
         if not subscription_changed and step.member.is_reconciled_to(epoch):
             return step.member
-        topics, names = (
-            self._image.topics,
-            by_name(step.member, self._image).subscribed_topic_names,
-        )
+        topics = self._image.topics
+        names = by_name(step.member, self._image).subscribed_topic_names
         topic_ids = {topics[name].topic_id for name in names if name in topics}
-        goal = Goal(epoch, target, topic_ids, self.state.owners.__contains__)
+        is_owned = self.state.owners.__contains__
+        goal = Goal(epoch, target, topic_ids, is_owned)
         return reconcile(step.member, goal, step.owned, subscription_changed)
 
     # -- leaving
 
     def _leave(self, body: Message) -> Draft:
-        member = (
-            self._member(body.member_id)
-            if body.instance_id is None
-            else self._own_instance(body)
-        )
+        member = self._sender(body)
         answer = {"member_id": body.member_id, "member_epoch": body.member_epoch}
         if body.instance_id is not None and body.member_epoch == LEAVE_STATIC_EPOCH:
             away = replace(
@@ -477,48 +455,54 @@ class ConsumerGroup:
                 partitions_pending_revocation={},
             )
             return Draft([away.current_assignment_record(self.group_id)], answer)
-        return self._fence(
-            {member.member_id: Reason("goodbye", "it said goodbye")}, answer
-        )
+        why = Reason("goodbye", "it said goodbye")
+        return self._fence({member.member_id: why}, answer)
 
     def _fence(self, why: dict[str, Reason], answer: Answer | None = None) -> Draft:
         """Remove members; what they had is free at once. why: by member id."""
         members = [self.state.members[member_id] for member_id in why]
         leavers = ", ".join(member.client_id for member in members)
-        seen = look_at(subscribed_topics(self.state, self._image, members), self._image)
-        draft = Draft(
-            [],
-            answer,
-            why | {THE_GROUP: Reason("member_leaves", f"{leavers} left")},
-            seen=seen,
-        )
+        whys = dict(why)
+        whys[THE_GROUP] = Reason("member_leaves", f"{leavers} left")
+        topics = subscribed_topics(self.state, self._image, members)
+        seen = look_at(topics, self._image)
+        draft = Draft(answer=answer, why=whys, seen=seen)
         for member in members:
             draft.records += member.tombstones(self.group_id)
-        draft.records.append(self._group_epoch_record(self.state.group_epoch + 1, seen))
+        group_epoch = self.state.group_epoch + 1
+        draft.records.append(self._group_epoch_record(group_epoch, seen))
         return draft
 
     # -- small things
 
     def _configured(self, name: str) -> int:
         """A config of this group, else what the broker says for all."""
-        return int(
-            self._image.config(GROUP_RESOURCE, self.group_id).get(name)
-            or self._config[f"group.{name}"]
-        )
+        own = self._image.config(GROUP_RESOURCE, self.group_id).get(name)
+        return int(own or self._config[f"group.{name}"])
 
     def _group_epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
+        key = {"group_id": self.group_id}
         value = {"epoch": epoch, "metadata_hash": seen.hash}
-        return CoordinatorRecord(
-            "ConsumerGroupMetadata", {"group_id": self.group_id}, value
-        )
+        return CoordinatorRecord("ConsumerGroupMetadata", key, value)
+
+    def _target_epoch_record(self, epoch: int, now: Now) -> CoordinatorRecord:
+        key = {"group_id": self.group_id}
+        value = {"assignment_epoch": epoch, "assignment_timestamp": now.wall_ms}
+        return CoordinatorRecord("ConsumerGroupTargetAssignmentMetadata", key, value)
+
+    def _sender(self, body: Message) -> ConsumerMember:
+        """The member that a heartbeat comes from. Errors: UNKNOWN_MEMBER_ID,
+        FENCED_INSTANCE_ID.
+        """
+        if body.instance_id is None:
+            return self._member(body.member_id)
+        return self._own_instance(body)
 
     def _member(self, member_id: str) -> ConsumerMember:
         member = self.state.members.get(member_id)
         if member is None:
-            raise KafkaError(
-                Error.UNKNOWN_MEMBER_ID,
-                f"Member {member_id} is not a member of group {self.group_id}.",
-            )
+            why = f"Member {member_id} is not a member of group {self.group_id}."
+            raise KafkaError(Error.UNKNOWN_MEMBER_ID, why)
         return member
 
     def _own_instance(self, body: Message) -> ConsumerMember:
@@ -527,12 +511,12 @@ class ConsumerGroup:
         """
         member_id = self.state.static_members.get(body.instance_id)
         if member_id is None:
-            raise KafkaError(
-                Error.UNKNOWN_MEMBER_ID, f"Instance id {body.instance_id} is unknown."
-            )
+            why = f"Instance id {body.instance_id} is unknown."
+            raise KafkaError(Error.UNKNOWN_MEMBER_ID, why)
         if member_id != body.member_id:
-            who = f"Static member {body.member_id} with instance id {body.instance_id}"
-            raise KafkaError(
-                Error.FENCED_INSTANCE_ID, f"{who} was fenced by member {member_id}."
+            why = (
+                f"Static member {body.member_id} with instance id {body.instance_id}"
+                f" was fenced by member {member_id}."
             )
+            raise KafkaError(Error.FENCED_INSTANCE_ID, why)
         return self.state.members[member_id]

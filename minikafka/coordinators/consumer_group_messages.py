@@ -20,16 +20,6 @@ from minikafka.wire.schema import Message
 
 UNCHANGED_TIMEOUT_MS = -1
 FIRST_COMMIT_VERSION = 9  # of OffsetCommit: with a member epoch
-# What ConsumerGroupDescribe shows of a member as it is.
-SHOWN = (
-    "member_id",
-    "instance_id",
-    "rack_id",
-    "member_epoch",
-    "client_id",
-    "client_host",
-    "subscribed_topic_regex",
-)
 CONSUMER_MEMBER = 1  # MemberType of ConsumerGroupDescribe
 
 
@@ -37,45 +27,25 @@ def check_request(body: Message, version: int, assignors: Sequence[str]) -> None
     """Whether a heartbeat makes sense, in Kafka's words. assignors: the configured
     names. Errors: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION.
     """
-    if (
-        version >= 1
-        or body.member_epoch > 0
-        or body.member_epoch == consumer_member.LEAVE_EPOCH
-    ):
-        _refuse(body.member_id.strip() == "", "MemberId can't be empty.")
-    _refuse(body.group_id.strip() == "", "GroupId can't be empty.")
-    _refuse(
-        body.instance_id is not None and body.instance_id.strip() == "",
-        "InstanceId can't be empty.",
-    )
-    _refuse(
-        body.rack_id is not None and body.rack_id.strip() == "",
-        "RackId can't be empty.",
-    )
-    if body.member_epoch == consumer_member.JOIN_EPOCH:
-        no_timeout = body.rebalance_timeout_ms == UNCHANGED_TIMEOUT_MS
-        _refuse(no_timeout, "RebalanceTimeoutMs must be provided in first request.")
-        owns_nothing = body.topic_partitions is not None and not body.topic_partitions
-        _refuse(not owns_nothing, "TopicPartitions must be empty when (re-)joining.")
-        no_topics = (
-            body.subscribed_topic_names is None and body.subscribed_topic_regex is None
-        )
-        _refuse(
-            no_topics,
-            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when"
-            " (re-)joining.",
-        )
-    elif body.member_epoch == consumer_member.LEAVE_STATIC_EPOCH:
+    epoch = body.member_epoch
+    is_known = epoch > 0 or epoch == consumer_member.LEAVE_EPOCH
+    if version >= 1 or is_known:
+        _refuse_blank(body.member_id, "MemberId")
+    _refuse_blank(body.group_id, "GroupId")
+    _refuse_blank(body.instance_id, "InstanceId")
+    _refuse_blank(body.rack_id, "RackId")
+    if epoch == consumer_member.JOIN_EPOCH:
+        _check_first_request(body)
+    elif epoch == consumer_member.LEAVE_STATIC_EPOCH:
         _refuse(body.instance_id is None, "InstanceId can't be null.")
     else:
-        _refuse(
-            body.member_epoch < consumer_member.LEAVE_STATIC_EPOCH,
-            "MemberEpoch is invalid.",
-        )
-    if body.server_assignor is not None and body.server_assignor not in assignors:
+        is_invalid = epoch < consumer_member.LEAVE_STATIC_EPOCH
+        _refuse(is_invalid, "MemberEpoch is invalid.")
+    assignor = body.server_assignor
+    if assignor is not None and assignor not in assignors:
         supported = ", ".join(assignors)
         message = (
-            f"ServerAssignor {body.server_assignor} is not supported. Supported"
+            f"ServerAssignor {assignor} is not supported. Supported"
             f" assignors: {supported}."
         )
         raise KafkaError(Error.UNSUPPORTED_ASSIGNOR, message)
@@ -83,38 +53,65 @@ def check_request(body: Message, version: int, assignors: Sequence[str]) -> None
         compiled(body.subscribed_topic_regex)
 
 
+def _check_first_request(body: Message) -> None:
+    """What a member that joins must say."""
+    no_timeout = body.rebalance_timeout_ms == UNCHANGED_TIMEOUT_MS
+    _refuse(no_timeout, "RebalanceTimeoutMs must be provided in first request.")
+    owns_nothing = body.topic_partitions is not None and not body.topic_partitions
+    _refuse(not owns_nothing, "TopicPartitions must be empty when (re-)joining.")
+    message = (
+        "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when"
+        " (re-)joining."
+    )
+    _refuse(not _subscribes(body), message)
+
+
+def _subscribes(body: Message) -> bool:
+    """Whether the request says what the member subscribes to."""
+    by_name = body.subscribed_topic_names is not None
+    by_pattern = body.subscribed_topic_regex is not None
+    return by_name or by_pattern
+
+
 def check_epoch(
     member: ConsumerMember, received: int, owned: Collection[TopicPartition] | None
 ) -> None:
-    """The member epoch is the pass. The previous one counts as well from a member that
-    has nothing but what it is assigned: the answer with the new epoch may have been
-    lost. Errors: FENCED_MEMBER_EPOCH.
+    """The member epoch is the pass. The previous one is accepted as well from a member
+    that has nothing but what it is assigned: the answer with the new epoch may have
+    been lost. Errors: FENCED_MEMBER_EPOCH.
     """
-    if received == member.member_epoch:
+    current = member.member_epoch
+    if received == current:
         return
-    has_no_other = owned is not None and all(
-        partition in member.assigned_partitions for partition in owned
-    )
-    if received == member.previous_member_epoch < member.member_epoch and has_no_other:
+    is_previous = received == member.previous_member_epoch < current
+    if is_previous and _has_no_other(member, owned):
         return
-    size = "greater" if received > member.member_epoch else "smaller"
+    size = "greater" if received > current else "smaller"
     why = (
         f"The consumer group member has a {size} member epoch ({received}) than the one"
-        " known by the group "
-    )
-    why += (
-        f"coordinator ({member.member_epoch}). The member must abandon all its"
+        f" known by the group coordinator ({current}). The member must abandon all its"
         " partitions and rejoin."
     )
     raise KafkaError(Error.FENCED_MEMBER_EPOCH, why)
 
 
+def _has_no_other(
+    member: ConsumerMember, owned: Collection[TopicPartition] | None
+) -> bool:
+    """Whether what a member says it has is assigned to it. Who doesn't say may have
+    anything.
+    """
+    if owned is None:
+        return False
+    return all(partition in member.assigned_partitions for partition in owned)
+
+
 def check_commit(
     member: ConsumerMember, body: Message, version: int | None, image: Image
 ) -> None:
-    """Whether an OffsetCommit of a member counts. An epoch older than its own counts
-    for what it had at that epoch already and still has (KIP-1251). version: of
-    OffsetCommit. Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+    """Whether an OffsetCommit of a member is accepted. With an epoch older than its own
+    it is, for what the member had at that epoch already and still has (KIP-1251).
+    version: of OffsetCommit. Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
     """
     if version is not None and version < FIRST_COMMIT_VERSION:
         why = (
@@ -130,27 +127,30 @@ def check_commit(
         )
     if received == member.member_epoch:
         return
-    for topic, number in (
-        (each.name, part.partition_index)
-        for each in body.topics
-        for part in each.partitions
-    ):
-        found = image.topics.get(topic)
-        key = (b"" if found is None else found.topic_id, number)
-        assigned_at = member.assigned_partitions.get(
-            key, member.partitions_pending_revocation.get(key)
-        )
-        if assigned_at is None:
-            raise stale(
-                f"Partition {topic}-{number} is not assigned or pending revocation for"
-                " member."
-            )
-        if received < assigned_at:
-            older = (
-                f"Received member epoch {received} is older than assignment epoch"
-                f" {assigned_at}"
-            )
-            raise stale(f"{older} for partition {topic}-{number}.")
+    for topic in body.topics:
+        found = image.topics.get(topic.name)
+        topic_id = b"" if found is None else found.topic_id
+        for each in topic.partitions:
+            name = f"{topic.name}-{each.partition_index}"
+            assigned_at = _assigned_at(member, (topic_id, each.partition_index))
+            if assigned_at is None:
+                raise stale(
+                    f"Partition {name} is not assigned or pending revocation for"
+                    " member."
+                )
+            if received < assigned_at:
+                raise stale(
+                    f"Received member epoch {received} is older than assignment epoch"
+                    f" {assigned_at} for partition {name}."
+                )
+
+
+def _assigned_at(member: ConsumerMember, partition: TopicPartition) -> int | None:
+    """The epoch at which the member got a partition that it holds."""
+    epoch = member.assigned_partitions.get(partition)
+    if epoch is None:
+        epoch = member.partitions_pending_revocation.get(partition)
+    return epoch
 
 
 def stale(message: str) -> KafkaError:
@@ -163,56 +163,48 @@ def updated(
     """The member with what the request says of it; a field that is null, or a timeout
     of -1, didn't change.
     """
-    changes: dict[str, Any] = {
-        name: value
-        for name in (
-            "instance_id",
-            "rack_id",
-            "server_assignor",
-            "subscribed_topic_regex",
-        )
-        if (value := getattr(body, name)) is not None
-    }
+    changes: dict[str, Any] = {"client_id": client_id, "client_host": client_host}
+    if body.instance_id is not None:
+        changes["instance_id"] = body.instance_id
+    if body.rack_id is not None:
+        changes["rack_id"] = body.rack_id
+    if body.server_assignor is not None:
+        changes["server_assignor"] = body.server_assignor
+    if body.subscribed_topic_regex is not None:
+        changes["subscribed_topic_regex"] = body.subscribed_topic_regex
     if body.rebalance_timeout_ms != UNCHANGED_TIMEOUT_MS:
         changes["rebalance_timeout_ms"] = body.rebalance_timeout_ms
     if body.subscribed_topic_names is not None:
-        changes["subscribed_topic_names"] = tuple(
-            sorted(set(body.subscribed_topic_names))
-        )
-    return replace(member, client_id=client_id, client_host=client_host, **changes)
+        names = sorted(set(body.subscribed_topic_names))
+        changes["subscribed_topic_names"] = tuple(names)
+    return replace(member, **changes)
 
 
 def is_full(body: Message) -> bool:
     """Whether the member said all: when it joins, and after an error, when it can't
     know what was heard.
     """
-    subscribes = (
-        body.subscribed_topic_names is not None
-        or body.subscribed_topic_regex is not None
-    )
-    says_all = (
-        body.rebalance_timeout_ms != UNCHANGED_TIMEOUT_MS
-        and subscribes
-        and body.topic_partitions is not None
-    )
-    return says_all or body.member_epoch == consumer_member.JOIN_EPOCH
+    if body.member_epoch == consumer_member.JOIN_EPOCH:
+        return True
+    has_timeout = body.rebalance_timeout_ms != UNCHANGED_TIMEOUT_MS
+    owns = body.topic_partitions is not None
+    return has_timeout and _subscribes(body) and owns
 
 
 def answer(
-    member: ConsumerMember, heartbeat_interval_ms: int, tell_assignment: bool
+    member: ConsumerMember, heartbeat_interval_ms: int, with_assignment: bool
 ) -> dict[str, Any]:
-    """The answer to a heartbeat. Without an assignment, the last one told still
-    holds.
+    """The answer to a heartbeat. Without an assignment, the last one that the member
+    was given still holds.
     """
+    assignment = None
+    if with_assignment:
+        assignment = {"topic_partitions": by_topic(member.assigned_partitions)}
     return {
         "member_id": member.member_id,
         "member_epoch": member.member_epoch,
         "heartbeat_interval_ms": heartbeat_interval_ms,
-        "assignment": (
-            {"topic_partitions": by_topic(member.assigned_partitions)}
-            if tell_assignment
-            else None
-        ),
+        "assignment": assignment,
     }
 
 
@@ -220,18 +212,17 @@ def described(
     group_id: str, state: ConsumerGroupState, assignor: str, image: Image
 ) -> dict[str, Any]:
     """A DescribedGroup of ConsumerGroupDescribe."""
+    members = []
+    for member_id in sorted(state.members):
+        target = state.target.get(member_id, ())
+        members.append(_described_member(state.members[member_id], target, image))
     return {
         "group_id": group_id,
         "group_state": state.name,
         "group_epoch": state.group_epoch,
         "assignment_epoch": state.assignment_epoch,
         "assignor_name": assignor,
-        "members": [
-            _described_member(
-                state.members[member_id], state.target.get(member_id, ()), image
-            )
-            for member_id in sorted(state.members)
-        ],
+        "members": members,
     }
 
 
@@ -239,21 +230,37 @@ def _described_member(
     member: ConsumerMember, target: Iterable[TopicPartition], image: Image
 ) -> dict[str, Any]:
     held = (*member.assigned_partitions, *member.partitions_pending_revocation)
-    return {name: getattr(member, name) for name in SHOWN} | {
+    assignment = {"topic_partitions": _named(held, image)}
+    target_assignment = {"topic_partitions": _named(target, image)}
+    return {
+        "member_id": member.member_id,
+        "instance_id": member.instance_id,
+        "rack_id": member.rack_id,
+        "member_epoch": member.member_epoch,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "subscribed_topic_regex": member.subscribed_topic_regex,
         "subscribed_topic_names": list(member.subscribed_topic_names),
-        "assignment": {"topic_partitions": _named(held, image)},
-        "target_assignment": {"topic_partitions": _named(target, image)},
+        "assignment": assignment,
+        "target_assignment": target_assignment,
         "member_type": CONSUMER_MEMBER,
     }
 
 
 def _named(partitions: Iterable[TopicPartition], image: Image) -> list[dict[str, Any]]:
     """By topic, without the topics that no longer exist."""
-    return [
-        {**topic, "topic_name": image.topic_names[topic["topic_id"]]}
-        for topic in by_topic(partitions)
-        if topic["topic_id"] in image.topic_names
-    ]
+    topics = []
+    for topic in by_topic(partitions):
+        name = image.topic_names.get(topic["topic_id"])
+        if name is not None:
+            topic["topic_name"] = name
+            topics.append(topic)
+    return topics
+
+
+def _refuse_blank(text: str | None, field: str) -> None:
+    is_blank = text is not None and text.strip() == ""
+    _refuse(is_blank, f"{field} can't be empty.")
 
 
 def _refuse(is_wrong: bool, message: str) -> None:

@@ -10,7 +10,7 @@ never in a replay.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from minikafka.cluster.metadata import Image
 from minikafka.coordinators.consumer_member import (
@@ -25,16 +25,19 @@ from minikafka.wire.schema import Message
 
 FIRST_EPOCH = 1  # of a group without records
 NO_ASSIGNMENT_EPOCH = -1
+Key = TypeVar("Key")
 THE_GROUP = ""  # stands where a member id would
+
+NEW_GROUP_EPOCH = Reason("group_epoch", "group epoch")
+NEW_TARGET = Reason("target_assignment", "target assignment")
+RECONCILIATION = Reason("reconciliation", "reconciliation")
 
 # A record that can move the group to another state, as the reason. Others are steps in
 # between.
 MOVES = {
-    "ConsumerGroupMetadata": Reason("group_epoch", "group epoch"),
-    "ConsumerGroupTargetAssignmentMetadata": Reason(
-        "target_assignment", "target assignment"
-    ),
-    "ConsumerGroupCurrentMemberAssignment": Reason("reconciliation", "reconciliation"),
+    "ConsumerGroupMetadata": NEW_GROUP_EPOCH,
+    "ConsumerGroupTargetAssignmentMetadata": NEW_TARGET,
+    "ConsumerGroupCurrentMemberAssignment": RECONCILIATION,
 }
 
 
@@ -70,30 +73,29 @@ class ConsumerGroupState:
             return "Empty"
         if self.group_epoch > self.assignment_epoch:
             return "Assigning"
-        return (
-            "Stable"
-            if self._stable_at[self.assignment_epoch] == len(self.members)
-            else "Reconciling"
-        )
+        stable = self._stable_at[self.assignment_epoch]
+        return "Stable" if stable == len(self.members) else "Reconciling"
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """Take in a record of this group. What Apache Kafka found by a regular
         expression, it stores; here it is found anew.
         """
         match name:
+            case "ConsumerGroupMetadata" if value is not None:
+                self.group_epoch = value.epoch
+                self.metadata_hash = value.metadata_hash
             case "ConsumerGroupMetadata":
-                self.group_epoch = FIRST_EPOCH if value is None else value.epoch
-                self.metadata_hash = 0 if value is None else value.metadata_hash
+                self.group_epoch = FIRST_EPOCH
+                self.metadata_hash = 0
             case "ConsumerGroupPartitionMetadata":
                 # of Kafka 4.0 and before; metadata_hash replaced it
                 self.has_partition_metadata = value is not None
+            case "ConsumerGroupTargetAssignmentMetadata" if value is not None:
+                self.assignment_epoch = value.assignment_epoch
+                self.assignment_timestamp_ms = value.assignment_timestamp
             case "ConsumerGroupTargetAssignmentMetadata":
-                self.assignment_epoch = (
-                    NO_ASSIGNMENT_EPOCH if value is None else value.assignment_epoch
-                )
-                self.assignment_timestamp_ms = (
-                    0 if value is None else value.assignment_timestamp
-                )
+                self.assignment_epoch = NO_ASSIGNMENT_EPOCH
+                self.assignment_timestamp_ms = 0
             case "ConsumerGroupTargetAssignmentMember" if value is not None:
                 self.target[key.member_id] = frozenset(flat(value.topic_partitions))
             case "ConsumerGroupTargetAssignmentMember":
@@ -102,28 +104,27 @@ class ConsumerGroupState:
                 was = self._take_out(key.member_id)
                 if value is not None:
                     self._put(was.with_metadata(value))
-            case "ConsumerGroupCurrentMemberAssignment" if (
-                value is not None or key.member_id in self.members
-            ):
+            case "ConsumerGroupCurrentMemberAssignment" if value is not None:
                 was = self._take_out(key.member_id)
-                self._put(
-                    was.without_assignment()
-                    if value is None
-                    else was.with_current_assignment(value)
-                )
+                self._put(was.with_current_assignment(value))
+            case "ConsumerGroupCurrentMemberAssignment":
+                if key.member_id in self.members:
+                    was = self._take_out(key.member_id)
+                    self._put(was.without_assignment())
 
     def _put(self, member: ConsumerMember) -> None:
         """A member, and everything that follows from members."""
-        self.members[member.member_id] = member
+        member_id = member.member_id
+        self.members[member_id] = member
         if member.instance_id is not None:
-            self.static_members[member.instance_id] = member.member_id
+            self.static_members[member.instance_id] = member_id
         self.subscribers.update(member.subscribed_topic_names)
         if member.subscribed_topic_regex:
             self.patterns[member.subscribed_topic_regex] += 1
-        self.owners.update(dict.fromkeys(member.assigned_partitions, member.member_id))
-        self.owners.update(
-            dict.fromkeys(member.partitions_pending_revocation, member.member_id)
-        )
+        for partition in member.assigned_partitions:
+            self.owners[partition] = member_id
+        for partition in member.partitions_pending_revocation:
+            self.owners[partition] = member_id
         if member.state is MemberState.STABLE:
             self._stable_at[member.member_epoch] += 1
 
@@ -132,32 +133,36 @@ class ConsumerGroupState:
         member = self.members.pop(member_id, None)
         if member is None:
             return ConsumerMember(member_id)
-        if (
-            member.instance_id is not None
-            and self.static_members.get(member.instance_id) == member.member_id
-        ):
-            del self.static_members[member.instance_id]
+        instance_id = member.instance_id or ""
+        is_static = instance_id in self.static_members
+        if is_static and self.static_members[instance_id] == member_id:
+            del self.static_members[instance_id]
         for topic in member.subscribed_topic_names:
-            self.subscribers[topic] -= 1
-            if not self.subscribers[topic]:
-                del self.subscribers[topic]
-        self.patterns -= Counter(
-            [member.subscribed_topic_regex] if member.subscribed_topic_regex else []
-        )
-        for partition in (
-            *member.assigned_partitions,
-            *member.partitions_pending_revocation,
+            _take_one(self.subscribers, topic)
+        if member.subscribed_topic_regex:
+            _take_one(self.patterns, member.subscribed_topic_regex)
+        for partitions in (
+            member.assigned_partitions,
+            member.partitions_pending_revocation,
         ):
-            if self.owners.get(partition) == member.member_id:
-                del self.owners[partition]
+            for partition in partitions:
+                if self.owners.get(partition) == member_id:
+                    del self.owners[partition]
         if member.state is MemberState.STABLE:
-            self._stable_at -= Counter([member.member_epoch])
+            _take_one(self._stable_at, member.member_epoch)
         return member
+
+
+def _take_one(counter: Counter[Key], key: Key) -> None:
+    """One less of it; what there is none of is not counted any more."""
+    counter[key] -= 1
+    if not counter[key]:
+        del counter[key]
 
 
 @dataclass(eq=False, repr=False)
 class Events:
-    """What the records did is noted as they are applied, and told with the reasons.
+    """What the records did is noted as they are applied, and emitted with the reasons.
     live: not in a replay.
     """
 
@@ -168,7 +173,7 @@ class Events:
     _noted: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     _state: str = "Empty"
 
-    def tell(self, why: Mapping[str, Reason], assignor: str) -> None:
+    def emit(self, why: Mapping[str, Reason], assignor: str) -> None:
         """why: reasons by member id, or THE_GROUP. assignor: the one that made the
         target.
         """
@@ -189,34 +194,34 @@ class Events:
         was: ConsumerMember | None,
     ) -> None:
         """A record was applied. was: its member before."""
-        if self.live and self._trace:
-            if name == "ConsumerGroupMemberMetadata":
-                self._member_came_or_left(state, key.member_id, was)
-            elif name == "ConsumerGroupMetadata" and value is not None:
+        is_listened_to = self.live and self._trace
+        if is_listened_to and name == "ConsumerGroupMemberMetadata":
+            self._member_came_or_left(state, key.member_id, was)
+        if value is None or name not in MOVES:
+            return
+        if is_listened_to:
+            if name == "ConsumerGroupMetadata":
                 self._note("RebalanceStarted", generation=state.group_epoch, why=None)
-            elif name == "ConsumerGroupTargetAssignmentMetadata" and value is not None:
-                target = {
-                    member_id: self._named(state.target[member_id])
-                    for member_id in sorted(state.target)
-                }
-                self._note(
-                    "AssignmentMade",
-                    generation=state.assignment_epoch,
-                    by="coordinator",
-                    assignor="",
-                    assignment=target,
-                )
-            elif name == "ConsumerGroupCurrentMemberAssignment" and value is not None:
+            elif name == "ConsumerGroupTargetAssignmentMetadata":
+                self._assignment_made(state)
+            else:
                 self._reconciled(state, state.members[key.member_id])
-            if name in MOVES and value is not None and state.name != self._state:
-                self._note(
-                    "GroupStateChanged",
-                    was=self._state,
-                    state=state.name,
-                    why=MOVES[name],
-                )
-        if name in MOVES and value is not None:
-            self._state = state.name
+            if state.name != self._state:
+                change = {"was": self._state, "state": state.name}
+                self._note("GroupStateChanged", **change, why=MOVES[name])
+        self._state = state.name
+
+    def _assignment_made(self, state: ConsumerGroupState) -> None:
+        assignment = {}
+        for member_id in sorted(state.target):
+            assignment[member_id] = self._named(state.target[member_id])
+        self._note(
+            "AssignmentMade",
+            generation=state.assignment_epoch,
+            by="coordinator",
+            assignor="",
+            assignment=assignment,
+        )
 
     def _member_came_or_left(
         self, state: ConsumerGroupState, member_id: str, was: ConsumerMember | None
@@ -237,15 +242,15 @@ class Events:
         # a static member's new process, before its first step
         if member.member_epoch == JOIN_EPOCH:
             return
-        target = state.target.get(member.member_id, frozenset())
-        others = [
-            one
-            for one in target
-            if state.owners.get(one, member.member_id) != member.member_id
-        ]
+        member_id = member.member_id
+        others = []
+        for partition in state.target.get(member_id, frozenset()):
+            owner = state.owners.get(partition, member_id)
+            if owner != member_id:
+                others.append(partition)
         self._note(
             "MemberReconciled",
-            member=member.member_id,
+            member=member_id,
             epoch=member.member_epoch,
             owned=self._named(member.assigned_partitions),
             revoking=self._named(member.partitions_pending_revocation),
@@ -258,7 +263,8 @@ class Events:
 
     def _named(self, partitions: Iterable[TopicPartition]) -> list[list[str | int]]:
         names = self._image.topic_names
-        return sorted(
-            [names.get(topic_id, topic_id.hex()), number]
-            for topic_id, number in partitions
-        )
+        found: list[list[str | int]] = []
+        for topic_id, number in partitions:
+            name = names.get(topic_id, topic_id.hex())
+            found.append([name, number])
+        return sorted(found)

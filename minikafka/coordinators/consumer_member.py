@@ -101,53 +101,49 @@ class ConsumerMember:
     def with_metadata(self, value: Message) -> "ConsumerMember":
         """After its ConsumerGroupMemberMetadata."""
         said = {name: getattr(value, name) for name in SAID}
-        return replace(
-            self,
-            subscribed_topic_names=tuple(sorted(set(value.subscribed_topic_names))),
-            **said,
-        )
+        names = sorted(set(value.subscribed_topic_names))
+        return replace(self, subscribed_topic_names=tuple(names), **said)
 
     def with_current_assignment(self, value: Message) -> "ConsumerMember":
         """After its ConsumerGroupCurrentMemberAssignment."""
-        known = value.state in MemberState.__members__.values()
+        epoch = value.member_epoch
+        is_known = value.state in MemberState.__members__.values()
+        pending = value.partitions_pending_revocation
         return replace(
             self,
-            member_epoch=value.member_epoch,
+            member_epoch=epoch,
             previous_member_epoch=value.previous_member_epoch,
-            state=MemberState(value.state) if known else MemberState.UNKNOWN,
-            assigned_partitions=_with_epochs(
-                value.assigned_partitions, value.member_epoch
-            ),
-            partitions_pending_revocation=_with_epochs(
-                value.partitions_pending_revocation, value.member_epoch
-            ),
+            state=MemberState(value.state) if is_known else MemberState.UNKNOWN,
+            assigned_partitions=_with_epochs(value.assigned_partitions, epoch),
+            partitions_pending_revocation=_with_epochs(pending, epoch),
         )
 
     def without_assignment(self) -> "ConsumerMember":
         """After a tombstone of its ConsumerGroupCurrentMemberAssignment."""
-        gone = replace(
-            self, member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH
+        return replace(
+            self,
+            member_epoch=LEAVE_EPOCH,
+            previous_member_epoch=LEAVE_EPOCH,
+            assigned_partitions={},
+            partitions_pending_revocation={},
         )
-        return replace(gone, assigned_partitions={}, partitions_pending_revocation={})
 
     def metadata_record(self, group_id: str) -> CoordinatorRecord:
-        value = {name: getattr(self, name) for name in SAID} | {
-            "subscribed_topic_names": list(self.subscribed_topic_names),
-            # not the default: that would be a member of the classic protocol
-            "classic_member_metadata": None,
-        }
+        value = {name: getattr(self, name) for name in SAID}
+        value["subscribed_topic_names"] = list(self.subscribed_topic_names)
+        # not the default: that would be a member of the classic protocol
+        value["classic_member_metadata"] = None
         key = {"group_id": group_id, "member_id": self.member_id}
         return CoordinatorRecord("ConsumerGroupMemberMetadata", key, value)
 
     def current_assignment_record(self, group_id: str) -> CoordinatorRecord:
+        pending = _topics_with_epochs(self.partitions_pending_revocation)
         value = {
             "member_epoch": self.member_epoch,
             "previous_member_epoch": self.previous_member_epoch,
             "state": self.state,
             "assigned_partitions": _topics_with_epochs(self.assigned_partitions),
-            "partitions_pending_revocation": _topics_with_epochs(
-                self.partitions_pending_revocation
-            ),
+            "partitions_pending_revocation": pending,
         }
         key = {"group_id": group_id, "member_id": self.member_id}
         return CoordinatorRecord("ConsumerGroupCurrentMemberAssignment", key, value)
@@ -164,11 +160,8 @@ def target_record(
 ) -> CoordinatorRecord:
     """What a member is to have."""
     key = {"group_id": group_id, "member_id": member_id}
-    return CoordinatorRecord(
-        "ConsumerGroupTargetAssignmentMember",
-        key,
-        {"topic_partitions": by_topic(partitions)},
-    )
+    value = {"topic_partitions": by_topic(partitions)}
+    return CoordinatorRecord("ConsumerGroupTargetAssignmentMember", key, value)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
@@ -184,9 +177,9 @@ def flat(topics: Iterable[Message]) -> list[TopicPartition]:
 def _topics_with_epochs(partitions: Assignment) -> list[dict[str, Any]]:
     topics = by_topic(partitions)
     for topic in topics:
-        topic["assignment_epochs"] = [
-            partitions[topic["topic_id"], number] for number in topic["partitions"]
-        ]
+        topic_id = topic["topic_id"]
+        epochs = [partitions[topic_id, number] for number in topic["partitions"]]
+        topic["assignment_epochs"] = epochs
     return topics
 
 

@@ -19,8 +19,8 @@ from typing import Any
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Deadlines, Wait
-from minikafka.coordinators.classic_group import ClassicGroup
-from minikafka.coordinators.classic_state import CONSUMER, empty_group_metadata
+from minikafka.coordinators.classic_group import ClassicGroup, Leaving
+from minikafka.coordinators.classic_state import CONSUMER
 from minikafka.coordinators.consumer_group import ConsumerGroup, Draft
 from minikafka.coordinators.offsets import (
     NOTHING,
@@ -60,53 +60,68 @@ class Groups:
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """One committed record, live or in a replay."""
-        group_id = (
-            key.group if name in ("OffsetCommit", "GroupMetadata") else key.group_id
-        )
-        group = self.groups.get(group_id)
         if name == "OffsetCommit":
-            # of consumers that assign partitions by hand: it has no record
-            if value is not None and group is None:
-                self.groups[group_id] = self._new_classic(group_id)
+            if value is not None:
+                self._make_for_offsets(key.group)
             self.offsets.apply(key, value)
-        elif name == "GroupMetadata" and value is not None:
-            if not isinstance(group, ClassicGroup):
-                group = self.groups[group_id] = self._new_classic(group_id)
-            if not self._live:  # live, its decision changes it
-                group.restore(value)
-        elif value is None and name in ("GroupMetadata", "ConsumerGroupMetadata"):
-            if isinstance(
-                group, ClassicGroup if name == "GroupMetadata" else ConsumerGroup
-            ):
-                del self.groups[group_id]
-                self._looks.set(group_id, None)
-        elif value is not None or isinstance(group, ConsumerGroup):
-            if not isinstance(group, ConsumerGroup):
-                group = self.groups[group_id] = self._new_consumer(group_id)
+        elif name == "GroupMetadata":
+            self._apply_classic(key.group, value)
+        else:
+            self._apply_consumer(name, key, value)
+
+    def _make_for_offsets(self, group_id: str) -> None:
+        """A group of consumers that assign partitions by hand has no other record."""
+        if group_id not in self.groups:
+            self.groups[group_id] = self._new_classic(group_id)
+
+    def _apply_classic(self, group_id: str, value: Message | None) -> None:
+        group = self.groups.get(group_id)
+        if value is None:
+            if isinstance(group, ClassicGroup):
+                self._remove(group_id)
+            return
+        if not isinstance(group, ClassicGroup):
+            group = self._new_classic(group_id)
+            self.groups[group_id] = group
+        if not self._live:  # live, its decision changes it
+            group.restore(value)
+
+    def _apply_consumer(self, name: str, key: Message, value: Message | None) -> None:
+        group_id = key.group_id
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return
+            group = self._new_consumer(group_id)
+            self.groups[group_id] = group
+        if value is None and name == "ConsumerGroupMetadata":
+            self._remove(group_id)
+        else:
             group.apply(name, key, value)
+
+    def _remove(self, group_id: str) -> None:
+        del self.groups[group_id]
+        self._looks.set(group_id, None)
 
     def apply_pending(
         self, producer_id: int, name: str, key: Message, value: Message | None
     ) -> None:
-        """An offset that counts if the producer's transaction is committed."""
+        """An offset that is committed if the producer's transaction is."""
         if name == "OffsetCommit":
-            if key.group not in self.groups:
-                self.groups[key.group] = self._new_classic(key.group)
+            self._make_for_offsets(key.group)
             self.offsets.apply(key, value, producer_id)
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
-        for group, (topic, partition), each in self.offsets.end_transaction(
-            producer_id, committed
-        ):
+        for each in self.offsets.end_transaction(producer_id, committed):
             if self._live and self._trace:
-                commit: dict[str, Any] = {
-                    "group": group,
-                    "topic": topic,
-                    "partition": partition,
-                    "offset": each.offset,
-                }
+                topic, partition = each.place
                 self._trace.emit(
-                    "PendingOffsetCommitted", **commit, producer_id=producer_id
+                    "PendingOffsetCommitted",
+                    group=each.group,
+                    topic=topic,
+                    partition=partition,
+                    offset=each.committed.offset,
+                    producer_id=producer_id,
                 )
 
     def loaded(self, now: Now) -> Iterable[str]:
@@ -116,16 +131,19 @@ class Groups:
             group.loaded(now)
             self._look_later(group_id, now)
         if self._trace and self.groups:
-            members = {
-                group_id: group.member_ids for group_id, group in self.groups.items()
-            }
-            self._trace.emit(
-                "GroupLoaded",
-                partition=self._partition,
-                groups=list(self.groups),
-                members=members,
-            )
+            self._groups_loaded()
         return list(self.groups)
+
+    def _groups_loaded(self) -> None:
+        members = {}
+        for group_id, group in self.groups.items():
+            members[group_id] = group.member_ids
+        self._trace.emit(
+            "GroupLoaded",
+            partition=self._partition,
+            groups=list(self.groups),
+            members=members,
+        )
 
     def tick(self, key: str, now: Now) -> Decision:
         """Sessions and rebalances; now and then, offsets that expired."""
@@ -134,24 +152,18 @@ class Groups:
             return Decision()
         due_ms = group.next_deadline()
         if due_ms is not None and due_ms <= now.monotonic_ms:
-            return (
-                group.tick()
-                if isinstance(group, ClassicGroup)
-                else self._decided(key, group.tick(now))
-            )
-        return (
-            self._expired(key, group, now)
-            if self._looks.is_overdue(key, now.monotonic_ms)
-            else Decision()
-        )
+            if isinstance(group, ClassicGroup):
+                return group.tick()
+            return self._decided(key, group.tick(now))
+        if self._looks.is_overdue(key, now.monotonic_ms):
+            return self._expired(key, group, now)
+        return Decision()
 
     def next_deadline(self, key: str) -> int | None:
         group = self.groups.get(key)
-        return (
-            None
-            if group is None
-            else soonest(group.next_deadline(), self._looks.at(key))
-        )
+        if group is None:
+            return None
+        return soonest(group.next_deadline(), self._looks.at(key))
 
     # -- classic groups
 
@@ -166,10 +178,8 @@ class Groups:
         """JoinGroup. The first one makes the group, and joins it when that is
         committed.
         """
-        lowest, highest = (
-            self._config["group.min.session.timeout.ms"],
-            self._config["group.max.session.timeout.ms"],
-        )
+        lowest = self._config["group.min.session.timeout.ms"]
+        highest = self._config["group.max.session.timeout.ms"]
         if not lowest <= request.session_timeout_ms <= highest:
             raise KafkaError(Error.INVALID_SESSION_TIMEOUT)
         group = self.groups.get(request.group_id)
@@ -179,16 +189,16 @@ class Groups:
             raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
         if request.member_id != "":
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
-        empty = empty_group_metadata(self._new_classic(request.group_id), 0, now)
+        empty = self._new_classic(request.group_id).empty_record(0, now)
 
         def join_it(now: Now) -> Decision | None:
             self._look_later_if_new(request.group_id, now)
-            was_refused = wait.is_done  # it took too long to make the group
-            return (
-                None if was_refused else self.join(wait, request, client, version, now)
-            )
+            if wait.is_done:  # it took too long to make the group
+                return None
+            return self.join(wait, request, client, version, now)
 
-        return Decision([*(group.tombstones() if group else ()), empty], None, join_it)
+        former = group.tombstones() if group else []
+        return Decision([*former, empty], change=join_it)
 
     def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
         return self._classic(request.group_id).sync(wait, request, now)
@@ -200,17 +210,15 @@ class Groups:
         """LeaveGroup: one member before version 3, then many."""
         group = self._classic(request.group_id)
         if version >= 3:
-            return group.leave(
-                [
-                    (each.member_id, each.group_instance_id, each.reason)
-                    for each in request.members
-                ]
-            )
-        decision = group.leave([(request.member_id, None, None)])
+            leaving = []
+            for each in request.members:
+                who = Leaving(each.member_id, each.group_instance_id, each.reason)
+                leaving.append(who)
+            return group.leave(leaving)
+        decision = group.leave([Leaving(request.member_id)])
         assert decision.answer is not None
-        return decision._replace(
-            answer={"error_code": decision.answer["members"][0]["error_code"]}
-        )
+        (result,) = decision.answer["members"]
+        return decision._replace(answer={"error_code": result["error_code"]})
 
     # -- consumer groups (KIP-848)
 
@@ -220,23 +228,21 @@ class Groups:
         """ConsumerGroupHeartbeat; one with epoch 0 makes the group."""
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return self._decided(
-                request.group_id, group.heartbeat(request, *client, now)
-            )
+            draft = group.heartbeat(request, *client, now)
+            return self._decided(request.group_id, draft)
         if request.member_epoch != 0:
-            raise KafkaError(
-                Error.GROUP_ID_NOT_FOUND,
-                f"Group {request.group_id} is not a consumer group.",
-            )
+            why = f"Group {request.group_id} is not a consumer group."
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
         if group is not None and group.state_name != "Empty":
-            why = f"Cannot upgrade classic group {request.group_id} to consumer group"
-            raise KafkaError(
-                Error.GROUP_ID_NOT_FOUND, f"{why} because online upgrade is disabled."
+            why = (
+                f"Cannot upgrade classic group {request.group_id} to consumer group"
+                " because online upgrade is disabled."
             )
-        draft = self._new_consumer(request.group_id).heartbeat(request, *client, now)
-        return self._decided(
-            request.group_id, draft, group.tombstones() if group else ()
-        )
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
+        new = self._new_consumer(request.group_id)
+        draft = new.heartbeat(request, *client, now)
+        former = group.tombstones() if group else []
+        return self._decided(request.group_id, draft, former)
 
     def _decided(
         self, group_id: str, draft: Draft, before: Sequence[CoordinatorRecord] = ()
@@ -258,57 +264,49 @@ class Groups:
         now: Now,
         producer: tuple[int, int] | None = None,
     ) -> Decision:
-        """OffsetCommit. Of a member; or, with a generation below 0, of somebody who
-        assigns partitions by hand. Or TxnOffsetCommit of a producer: id, epoch.
+        """OffsetCommit: of a member, or, with a generation below 0, of somebody who
+        assigns partitions by hand. TxnOffsetCommit: of a producer (id, epoch).
         """
         group = self.groups.get(request.group_id)
         if group is not None:
             group.check_commit(request, version, producer is not None)
         elif request.generation_id_or_member_epoch >= 0:
-            raise KafkaError(
-                Error.GROUP_ID_NOT_FOUND if version >= 9 else Error.ILLEGAL_GENERATION
-            )
+            if version < 9:
+                raise KafkaError(Error.ILLEGAL_GENERATION)
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND)
         limit = self._config["offset.metadata.max.bytes"]
-        records, results, told = [], [], []
+        records = []
+        results = []
+        events = []
         for topic in request.topics:
             known = self._image.topics.get(topic.name)
             topic_id = known.topic_id if known else bytes(16)
             for partition in topic.partitions:
-                too_long = len(partition.committed_metadata or "") > limit
-                error = Error.OFFSET_METADATA_TOO_LARGE if too_long else Error.NONE
-                results.append(
-                    (
-                        topic.name,
-                        {
-                            "partition_index": partition.partition_index,
-                            "error_code": error,
-                        },
-                    )
+                if len(partition.committed_metadata or "") > limit:
+                    error = Error.OFFSET_METADATA_TOO_LARGE
+                    results.append(_result(topic.name, partition, error))
+                    continue
+                results.append(_result(topic.name, partition, Error.NONE))
+                record = offset_commit(
+                    request, topic.name, topic_id, partition, now.wall_ms
                 )
-                if not too_long:
-                    records.append(
-                        offset_commit(
-                            request, topic.name, topic_id, partition, now.wall_ms
-                        )
-                    )
-                    if self._trace:
-                        by: dict[str, Any] = (
-                            {"producer_id": producer[0]} if producer else {}
-                        )
-                        told.append(
-                            self._commit_event(request, topic.name, partition) | by
-                        )
+                records.append(record)
+                if self._trace:
+                    event = self._commit_event(request, topic.name, partition)
+                    if producer:
+                        event["producer_id"], _ = producer
+                    events.append(event)
+        kind = "OffsetPending" if producer else "OffsetCommitted"
 
         def change(now: Now) -> None:
             self._look_later_if_new(request.group_id, now)
             if isinstance(group, ClassicGroup):
                 group.heard(request.member_id, now)
-            for detail in told:
-                self._trace.emit(
-                    "OffsetPending" if producer else "OffsetCommitted", **detail
-                )
+            for detail in events:
+                self._trace.emit(kind, **detail)
 
-        return Decision(records, {"topics": nested(results)}, change, producer=producer)
+        answer = {"topics": nested(results)}
+        return Decision(records, answer, change, producer=producer)
 
     def fetch(
         self,
@@ -322,68 +320,49 @@ class Groups:
         error (KIP-447).
         """
 
-        def found(topic: str, number: int) -> dict[str, Any]:
-            unstable = require_stable and self.offsets.is_pending(
-                request.group_id, topic, number
-            )
-            committed = self.offsets.get(request.group_id, topic, number)
-            return fetched(
-                number,
-                committed,
-                Error.UNSTABLE_OFFSET_COMMIT if unstable else Error.NONE,
-            )
+        group_id = request.group_id
 
-        group = self.groups.get(request.group_id)
+        def found(topic: str, number: int) -> dict[str, Any]:
+            if require_stable and self.offsets.is_pending(group_id, topic, number):
+                return fetched(number, None, Error.UNSTABLE_OFFSET_COMMIT)
+            return fetched(number, self.offsets.get(group_id, topic, number))
+
+        group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             group.check_fetch(member_id, member_epoch)
+        by_topic: dict[str, list[dict[str, Any]]] = {}
         if request.topics is None:
-            parts = self.offsets.of(request.group_id)
-            return {
-                "topics": nested(
-                    (topic, found(topic, number)) for topic, number, _ in parts
-                )
-            }
-        by_topic = {
-            topic.name: [found(topic.name, n) for n in topic.partition_indexes]
-            for topic in request.topics
-        }
-        return {
-            "topics": [
-                {"name": topic, "partitions": each} for topic, each in by_topic.items()
-            ]
-        }
+            for topic, number in self.offsets.committed(group_id):
+                by_topic.setdefault(topic, []).append(found(topic, number))
+        else:
+            for asked in request.topics:
+                numbers = asked.partition_indexes
+                by_topic[asked.name] = [found(asked.name, each) for each in numbers]
+        topics = []
+        for topic, partitions in by_topic.items():
+            topics.append({"name": topic, "partitions": partitions})
+        return {"topics": topics}
 
     def delete_offsets(self, request: Message) -> Decision:
         """OffsetDelete (KIP-496): forget offsets of topics that nobody in the group
         reads. Errors: NON_EMPTY_GROUP for members that are no consumers: what they read
         isn't known.
         """
-        group, known = (
-            self._existing(request.group_id),
-            set(self.offsets.places(request.group_id)),
-        )
+        group_id = request.group_id
+        group = self._existing(group_id)
+        known = set(self.offsets.places(group_id))
         if group.state_name != "Empty" and group.protocol_type != CONSUMER:
             raise KafkaError(Error.NON_EMPTY_GROUP)
-        records, results = [], []
+        records = []
+        results = []
         for topic in request.topics:
-            read = group.subscribes_to(topic.name)
-            error = Error.GROUP_SUBSCRIBED_TO_TOPIC if read else Error.NONE
+            is_read = group.subscribes_to(topic.name)
+            error = Error.GROUP_SUBSCRIBED_TO_TOPIC if is_read else Error.NONE
             for partition in topic.partitions:
-                results.append(
-                    (
-                        topic.name,
-                        {
-                            "partition_index": partition.partition_index,
-                            "error_code": error,
-                        },
-                    )
-                )
-                if not read and (topic.name, partition.partition_index) in known:
-                    records.append(
-                        forgotten(
-                            request.group_id, topic.name, partition.partition_index
-                        )
-                    )
+                results.append(_result(topic.name, partition, error))
+                number = partition.partition_index
+                if not is_read and (topic.name, number) in known:
+                    records.append(forgotten(group_id, topic.name, number))
         return Decision(records, {"topics": nested(results)})
 
     # -- groups as a whole
@@ -405,26 +384,20 @@ class Groups:
         group = self._existing(group_id)
         if group.state_name != "Empty":
             raise KafkaError(Error.NON_EMPTY_GROUP)
-        offsets = [
-            forgotten(group_id, topic, number)
-            for topic, number in self.offsets.places(group_id)
-        ]
-        told = partial(self._tell_deleted, group_id)
-        return Decision(
-            [*offsets, *group.tombstones()], {"error_code": Error.NONE}, told
-        )
+        records = []
+        for topic, number in self.offsets.places(group_id):
+            records.append(forgotten(group_id, topic, number))
+        records += group.tombstones()
+        answer = {"error_code": Error.NONE}
+        return Decision(records, answer, partial(self._deleted, group_id))
 
     def forget_topic(self, group_id: str, topic: str) -> Decision:
         """The topic is gone: so are the offsets that a group committed for it."""
-        places = self.offsets.places(group_id)
-        return Decision(
-            [
-                forgotten(group_id, name, number)
-                for name, number in places
-                if name == topic
-            ],
-            {},
-        )
+        records = []
+        for name, number in self.offsets.places(group_id):
+            if name == topic:
+                records.append(forgotten(group_id, name, number))
+        return Decision(records, answer={})
 
     # -- inside
 
@@ -440,10 +413,8 @@ class Groups:
         return group
 
     def _new_classic(self, group_id: str) -> ClassicGroup:
-        delay_ms, size = (
-            self._config["group.initial.rebalance.delay.ms"],
-            self._config["group.max.size"],
-        )
+        delay_ms = self._config["group.initial.rebalance.delay.ms"]
+        size = self._config["group.max.size"]
         return ClassicGroup(group_id, delay_ms, size, self._new_member_id, self._trace)
 
     def _new_consumer(self, group_id: str) -> ConsumerGroup:
@@ -452,10 +423,8 @@ class Groups:
         )
 
     def _look_later(self, group_id: str, now: Now) -> None:
-        self._looks.set(
-            group_id,
-            now.monotonic_ms + self._config["offsets.retention.check.interval.ms"],
-        )
+        interval_ms = self._config["offsets.retention.check.interval.ms"]
+        self._looks.set(group_id, now.monotonic_ms + interval_ms)
 
     def _look_later_if_new(self, group_id: str, now: Now) -> None:
         if group_id in self.groups and self._looks.at(group_id) is None:
@@ -465,30 +434,30 @@ class Groups:
         """Tombstones of offsets that nobody came back for (offsets.retention.minutes),
         and of a group that is left with nothing.
         """
-        committed = list(self.offsets.of(group_id))
-        old = [
-            (topic, number)
-            for topic, number, each in committed
-            if self._is_old(group, topic, each, now.wall_ms)
-        ]
-        old = [place for place in old if not self.offsets.is_pending(group_id, *place)]
-        records = [forgotten(group_id, topic, number) for topic, number in old]
-        goes = (
-            group.state_name == "Empty"
-            and not self.offsets.has_pending(group_id)
-            and len(old) == len(committed)
-        )
+        committed = self.offsets.committed(group_id)
+        records = []
+        names = []
+        for (topic, number), each in committed.items():
+            is_old = self._is_old(group, topic, each, now.wall_ms)
+            if is_old and not self.offsets.is_pending(group_id, topic, number):
+                records.append(forgotten(group_id, topic, number))
+                names.append(f"{topic}-{number}")
+        is_empty = group.state_name == "Empty"
+        has_no_offsets = len(records) == len(committed)
+        has_pending = self.offsets.has_pending(group_id)
+        goes = is_empty and has_no_offsets and not has_pending
+        if goes:
+            records += group.tombstones()
 
         def change(now: Now) -> None:
-            if old and self._trace:
-                names = [f"{topic}-{number}" for topic, number in old]
+            if names and self._trace:
                 self._trace.emit("OffsetsExpired", group=group_id, partitions=names)
             if goes:
-                self._tell_deleted(group_id, now)
+                self._deleted(group_id, now)
             else:
                 self._look_later(group_id, now)
 
-        return Decision([*records, *(group.tombstones() if goes else ())], {}, change)
+        return Decision(records, answer={}, change=change)
 
     def _is_old(
         self, group: Group, topic: str, committed: Committed, wall_ms: int
@@ -498,12 +467,12 @@ class Groups:
         if committed.expires_ms != NOTHING:
             return committed.expires_ms <= wall_ms
         since_ms = group.offsets_age_from(committed.commit_ms)
-        return (
-            since_ms is not None
-            and since_ms + self._config["offsets.retention.minutes"] * 60_000 <= wall_ms
-        )
+        if since_ms is None:
+            return False
+        retention_ms = self._config["offsets.retention.minutes"] * 60_000
+        return since_ms + retention_ms <= wall_ms
 
-    def _tell_deleted(self, group_id: str, _: Now) -> None:
+    def _deleted(self, group_id: str, _: Now) -> None:
         if self._trace:
             self._trace.emit("GroupDeleted", group=group_id)
 
@@ -522,6 +491,12 @@ class Groups:
         }
 
 
+def _result(topic: str, partition: Message, error: Error) -> tuple[str, Answer]:
+    """One partition of an OffsetCommit or OffsetDelete answer, with its topic."""
+    number = partition.partition_index
+    return topic, {"partition_index": number, "error_code": error}
+
+
 def partition_for(key: str, partitions: int) -> int:
     """Which partition of the internal topic holds a group: Java's String.hashCode, made
     positive, modulo.
@@ -530,5 +505,8 @@ def partition_for(key: str, partitions: int) -> int:
     units = key.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    signed = value - (1 << 32) if value >= 1 << 31 else value
-    return 0 if signed == -(1 << 31) else abs(signed) % partitions
+    if value == 1 << 31:  # Java's smallest int has no positive one
+        return 0
+    if value > 1 << 31:
+        value = (1 << 32) - value
+    return value % partitions

@@ -37,14 +37,28 @@ class Committed(NamedTuple):
     number: int = 0
 
 
+ByTopic = dict[str, dict[int, Committed]]  # and partition
+ByProducer = dict[int, dict[Place, Committed]]
+
+UNKNOWN = Committed(NOTHING, NOTHING, "", NOTHING, NOTHING)
+
+
+class NewlyCommitted(NamedTuple):
+    """An offset that was pending."""
+
+    group: str
+    place: Place
+    committed: Committed
+
+
 class Offsets:
     """All committed offsets of a shard: group -> topic -> partition. And those that are
     pending: group -> producer id -> (topic, partition).
     """
 
     def __init__(self) -> None:
-        self._by_group: dict[str, dict[str, dict[int, Committed]]] = {}
-        self._pending: dict[str, dict[int, dict[Place, Committed]]] = {}
+        self._by_group: dict[str, ByTopic] = {}
+        self._pending: dict[str, ByProducer] = {}
         # producer id -> groups that it has pending offsets for
         self._groups_of: dict[int, dict[str, None]] = {}
         self._numbers = itertools.count(1)
@@ -59,40 +73,44 @@ class Offsets:
             for pending in self._pending.get(key.group, {}).values():
                 pending.pop(place, None)
             return
-        when = value.commit_timestamp, value.expire_timestamp
         committed = Committed(
-            value.offset, value.leader_epoch, value.metadata, *when, next(self._numbers)
+            offset=value.offset,
+            leader_epoch=value.leader_epoch,
+            metadata=value.metadata,
+            commit_ms=value.commit_timestamp,
+            expires_ms=value.expire_timestamp,
+            number=next(self._numbers),
         )
         if producer_id is None:
             self._put(key.group, place, committed)
-        else:
-            self._pending.setdefault(key.group, {}).setdefault(producer_id, {})[
-                place
-            ] = committed
-            self._groups_of.setdefault(producer_id, {})[key.group] = None
+            return
+        by_producer = self._pending.setdefault(key.group, {})
+        by_producer.setdefault(producer_id, {})[place] = committed
+        self._groups_of.setdefault(producer_id, {})[key.group] = None
 
     def end_transaction(
         self, producer_id: int, committed: bool
-    ) -> Iterator[tuple[str, Place, Committed]]:
+    ) -> Iterator[NewlyCommitted]:
         """A producer's pending offsets are committed, unless somebody committed later
-        ones; or they are gone. Yields (group, place, committed) of what counts now.
+        ones; or they are gone.
         """
         for group in self._groups_of.pop(producer_id, ()):
             pending = self._pending[group].pop(producer_id)
             if not self._pending[group]:
                 del self._pending[group]
-            for place, each in pending.items() if committed else ():
+            if not committed:
+                continue
+            for place, each in pending.items():
                 known = self.get(group, *place)
                 if known is None or known.number < each.number:
                     self._put(group, place, each)
-                    yield group, place, each
+                    yield NewlyCommitted(group, place, each)
 
     def is_pending(self, group: str, topic: str, partition: int) -> bool:
         """Whether a transaction is open in which an offset was committed."""
-        return any(
-            (topic, partition) in pending
-            for pending in self._pending.get(group, {}).values()
-        )
+        by_producer = self._pending.get(group, {})
+        place = topic, partition
+        return any(place in pending for pending in by_producer.values())
 
     def has_pending(self, group: str) -> bool:
         """Whether a transaction is open with offsets of a group."""
@@ -100,26 +118,26 @@ class Offsets:
 
     def places(self, group: str) -> list[Place]:
         """Where a group has offsets, committed or pending."""
-        committed = [(topic, partition) for topic, partition, _ in self.of(group)]
-        pending = [
-            place for each in self._pending.get(group, {}).values() for place in each
-        ]
-        return list(dict.fromkeys([*committed, *pending]))
+        places = dict.fromkeys(self.committed(group))
+        for pending in self._pending.get(group, {}).values():
+            places.update(dict.fromkeys(pending))
+        return list(places)
 
     def _put(self, group: str, place: Place, committed: Committed) -> None:
         topic, partition = place
-        self._by_group.setdefault(group, {}).setdefault(topic, {})[partition] = (
-            committed
-        )
+        topics = self._by_group.setdefault(group, {})
+        topics.setdefault(topic, {})[partition] = committed
 
     def get(self, group: str, topic: str, partition: int) -> Committed | None:
         return self._by_group.get(group, {}).get(topic, {}).get(partition)
 
-    def of(self, group: str) -> Iterator[tuple[str, int, Committed]]:
-        """(topic, partition, committed) of a group."""
+    def committed(self, group: str) -> dict[Place, Committed]:
+        """All that a group has committed, topic by topic."""
+        found = {}
         for topic, partitions in self._by_group.get(group, {}).items():
             for partition, committed in partitions.items():
-                yield topic, partition, committed
+                found[topic, partition] = committed
+        return found
 
     def groups(self) -> list[str]:
         return list(dict.fromkeys([*self._by_group, *self._pending]))
@@ -127,10 +145,13 @@ class Offsets:
     def _forget(self, group: str, topic: str, partition: int) -> None:
         topics = self._by_group.get(group, {})
         partitions = topics.get(topic, {})
-        if partitions.pop(partition, None) is not None and not partitions:
+        if partition not in partitions:
+            return
+        del partitions[partition]
+        if not partitions:
             del topics[topic]
-            if not topics:
-                del self._by_group[group]
+        if not topics:
+            del self._by_group[group]
 
 
 def offset_commit(
@@ -139,38 +160,38 @@ def offset_commit(
     """The record of one committed offset. Old clients (OffsetCommit 2 to 4) say how
     long to keep it, others -1.
     """
-    retention_ms = request.retention_time_ms
+    expires_ms = NOTHING
+    if request.retention_time_ms != NOTHING:
+        expires_ms = min(wall_ms + request.retention_time_ms, LAST_MS)
     value = {
         "offset": partition.committed_offset,
         "leader_epoch": partition.committed_leader_epoch,
         "metadata": partition.committed_metadata or "",
         "commit_timestamp": wall_ms,
-        "expire_timestamp": (
-            NOTHING if retention_ms == NOTHING else min(wall_ms + retention_ms, LAST_MS)
-        ),
+        "expire_timestamp": expires_ms,
         "topic_id": topic_id,
     }
-    return forgotten(request.group_id, topic, partition.partition_index)._replace(
-        value=value
-    )
+    key = _key(request.group_id, topic, partition.partition_index)
+    return CoordinatorRecord("OffsetCommit", key, value)
 
 
 def forgotten(group: str, topic: str, partition: int) -> CoordinatorRecord:
     """The tombstone of one committed offset."""
-    return CoordinatorRecord(
-        "OffsetCommit", {"group": group, "topic": topic, "partition": partition}, None
-    )
+    key = _key(group, topic, partition)
+    return CoordinatorRecord("OffsetCommit", key, None)
+
+
+def _key(group: str, topic: str, partition: int) -> dict[str, Any]:
+    return {"group": group, "topic": topic, "partition": partition}
 
 
 def fetched(
     partition: int, committed: Committed | None, error: Error = Error.NONE
 ) -> dict[str, Any]:
     """One partition of an OffsetFetch answer."""
-    found = (
-        committed
-        if committed and not error
-        else Committed(NOTHING, NOTHING, "", NOTHING, NOTHING)
-    )
+    found = UNKNOWN
+    if committed is not None and not error:
+        found = committed
     return {
         "partition_index": partition,
         "error_code": error,

@@ -23,11 +23,12 @@ longer has it (or is fenced). So it has one owner at most, though nobody stops t
 group. (Apache Kafka: CurrentAssignmentBuilder.)
 """
 
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection, Container, Set
 from dataclasses import replace
 from typing import NamedTuple
 
 from minikafka.coordinators.consumer_member import (
+    Assignment,
     ConsumerMember,
     MemberState,
     TopicPartition,
@@ -58,21 +59,20 @@ def reconcile(
     newer Kafka and it has partitions.
     """
     must_revoke = member.state is MemberState.UNREVOKED_PARTITIONS
-    if member.is_reconciled_to(goal.epoch) or (
-        must_revoke and _owns_any(owned, member.partitions_pending_revocation)
-    ):
-        return (
-            _without_other_topics(member, goal, owned)
-            if subscription_changed
-            else member
-        )
+    pending = member.partitions_pending_revocation
+    has_yet_to_revoke = must_revoke and _owns_any(owned, pending)
+    if member.is_reconciled_to(goal.epoch) or has_yet_to_revoke:
+        if subscription_changed:
+            return _without_other_topics(member, goal, owned)
+        return member
     if member.state is MemberState.UNKNOWN:
-        if owned is None or owned:
-            why = "The consumer group member is in a unknown state."
-            raise KafkaError(
-                Error.FENCED_MEMBER_EPOCH,
-                f"{why} The member must abandon all its partitions and rejoin.",
+        owns_nothing = owned is not None and not owned
+        if not owns_nothing:
+            why = (
+                "The consumer group member is in a unknown state."
+                " The member must abandon all its partitions and rejoin."
             )
+            raise KafkaError(Error.FENCED_MEMBER_EPOCH, why)
         member = replace(member, member_epoch=goal.epoch)
     return _next_step(member, goal, owned)
 
@@ -80,31 +80,29 @@ def reconcile(
 def _next_step(
     member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None
 ) -> ConsumerMember:
-    target = [
-        partition
-        for partition in sorted(goal.partitions)
-        if partition[0] in goal.topic_ids
-    ]
     has = member.assigned_partitions
-    kept = {partition: has[partition] for partition in target if partition in has}
-    surplus = {
-        partition: epoch for partition, epoch in has.items() if partition not in kept
-    }
+    revoked = member.partitions_pending_revocation
+    kept = {}
+    free = {}
+    state = MemberState.STABLE
+    for partition in sorted(goal.partitions):
+        topic_id, _ = partition
+        if topic_id not in goal.topic_ids:
+            continue
+        if partition in has:
+            kept[partition] = has[partition]
+        # what it revoked was its own until now, so nobody else can have it
+        elif partition in revoked or not goal.is_owned(partition):
+            free[partition] = goal.epoch
+        else:
+            state = MemberState.UNRELEASED_PARTITIONS
+    surplus = _without(has, kept)
     if surplus and _owns_any(owned, surplus):
         return _must_revoke(member, kept, surplus)
-    missing = [partition for partition in target if partition not in kept]
-    # its own until now, so nobody else can have them
-    revoked = member.partitions_pending_revocation
-    free = [
-        partition
-        for partition in missing
-        if partition in revoked or not goal.is_owned(partition)
-    ]
-    waits = len(free) < len(missing)
     return member.at_epoch(
         goal.epoch,
-        state=MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE,
-        assigned_partitions={**kept, **dict.fromkeys(free, goal.epoch)},
+        state=state,
+        assigned_partitions={**kept, **free},
         partitions_pending_revocation={},
     )
 
@@ -115,18 +113,14 @@ def _without_other_topics(
     """The subscription changed: what is no longer subscribed goes at once, before there
     is a new target.
     """
-    kept = {
-        one: epoch
-        for one, epoch in member.assigned_partitions.items()
-        if one[0] in goal.topic_ids
-    }
-    if len(kept) == len(member.assigned_partitions):
+    kept = {}
+    for partition, epoch in member.assigned_partitions.items():
+        topic_id, _ = partition
+        if topic_id in goal.topic_ids:
+            kept[partition] = epoch
+    surplus = _without(member.assigned_partitions, kept)
+    if not surplus:
         return member
-    surplus = {
-        one: epoch
-        for one, epoch in member.assigned_partitions.items()
-        if one not in kept
-    }
     pending = {**member.partitions_pending_revocation, **surplus}
     if _owns_any(owned, pending):
         return _must_revoke(member, kept, pending)
@@ -146,10 +140,22 @@ def _must_revoke(
     )
 
 
+def _without(
+    partitions: Assignment, others: Container[TopicPartition]
+) -> dict[TopicPartition, int]:
+    return {
+        partition: epoch
+        for partition, epoch in partitions.items()
+        if partition not in others
+    }
+
+
 def _owns_any(
     owned: Collection[TopicPartition] | None, partitions: Collection[TopicPartition]
 ) -> bool:
     """Whether the member still has some of these. A member that doesn't say may have
     them all.
     """
-    return owned is None or any(partition in partitions for partition in owned)
+    if owned is None:
+        return True
+    return any(partition in partitions for partition in owned)

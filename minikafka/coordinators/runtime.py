@@ -24,8 +24,9 @@ stay in the log, though, and are applied if they are committed later.
 A new leader replays `apply` over the whole log, in slices, and answers
 COORDINATOR_LOAD_IN_PROGRESS meanwhile. Compaction keeps that log short. Records of a
 transaction are pending until its marker is in this log too: the marker says whether
-they count (KIP-98). Nothing here knows what a group is: `State` says what the runtime
-asks of it, and `RecordCodec` how its records look. (Apache Kafka: CoordinatorRuntime.)
+they are committed (KIP-98). Nothing here knows what a group is: `State` says what the
+runtime asks of it, and `RecordCodec` how its records look. (Apache Kafka:
+CoordinatorRuntime.)
 """
 
 from collections import deque
@@ -126,11 +127,11 @@ class State(Protocol):
     def apply_pending(
         self, producer_id: int, name: str, key: Message, value: Message | None
     ) -> None:
-        """Take in a record that counts if the producer's transaction is committed."""
+        """Take in a record that is committed if the producer's transaction is."""
         raise AssertionError(f"{name} is never part of a transaction")
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
-        """The pending records of a producer count now, or are gone."""
+        """The pending records of a producer are committed now, or are gone."""
         return None
 
     def loaded(self, now: Now) -> Iterable[str]:
@@ -145,7 +146,7 @@ class State(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Write:
-    """A request on its way through the log: maybe queued behind another one of its key,
+    """A request on its way through the log: maybe queued after another one of its key,
     then appended.
     """
 
@@ -161,9 +162,8 @@ class Write:
         """It was refused, or its records are not committed in time: whoever waits for
         them hears of it.
         """
-        error = KafkaError(
-            AS_A_COORDINATOR_SAYS.get(error.error, error.error), error.message
-        )
+        code = AS_A_COORDINATOR_SAYS.get(error.error, error.error)
+        error = KafkaError(code, error.message)
         decision = self.decision
         if decision is not None and decision.failed is not None:
             self.decision = Decision()
@@ -195,8 +195,9 @@ class Shard:
     _notice: Notice
     failed: bool = False
     open: dict[Wait, None] = field(default_factory=dict)
-    _pending: deque[Write | Ended] = field(default_factory=deque)  # appended
-    # behind those, by key
+    # appended, and not committed yet
+    _pending: deque[Write | Ended] = field(default_factory=deque)
+    # what waits for those, by key
     _queued: dict[str, list[Write]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -226,15 +227,11 @@ class Shard:
         while chunks := log.read(
             position, LOAD_SLICE_BYTES, self.replica.high_watermark
         ):
-            damage = (
-                log.look_at(position, LOAD_SLICE_BYTES).damage
-                if position in log.unchecked
-                else None
-            )
-            if damage is not None:
-                raise CorruptRecord(
-                    f"it is damaged at offset {damage.offset}: {damage.why}"
-                )
+            if position in log.unchecked:
+                damage = log.look_at(position, LOAD_SLICE_BYTES).damage
+                if damage is not None:
+                    why = f"it is damaged at offset {damage.offset}: {damage.why}"
+                    raise CorruptRecord(why)
             for header, batch in batches(chunks[0]):
                 position = header.next_offset
                 spent = header.size_bytes
@@ -248,22 +245,15 @@ class Shard:
 
     def _replay(self, header: BatchHeader, record: RawRecord) -> None:
         if header.control:
-            self.state.end_transaction(
-                header.producer_id, control_type(record) == COMMIT
-            )
-        elif record.key is not None:
-            # of a newer Kafka, or of a feature that is not here
-            with suppress(UnknownRecord):
-                self._take_in(
-                    record.key,
-                    record.value,
-                    header.producer_id if header.transactional else None,
-                )
-
-    def _take_in(
-        self, key: bytes, value: bytes | None, producer_id: int | None
-    ) -> None:
-        self._apply(self._codec.decode(key, value), producer_id)
+            committed = control_type(record) == COMMIT
+            self.state.end_transaction(header.producer_id, committed)
+            return
+        if record.key is None:
+            return
+        producer_id = header.producer_id if header.transactional else None
+        # of a newer Kafka, or of a feature that is not here
+        with suppress(UnknownRecord):
+            self._apply(self._codec.decode(record.key, record.value), producer_id)
 
     def _apply(self, record: Decoded, producer_id: int | None) -> None:
         if producer_id is None:
@@ -297,38 +287,44 @@ class Shard:
         """Carry on with what the high watermark has passed; let in the requests that
         waited for it.
         """
-        while (
-            self._pending
-            and self._pending[0].next_offset <= self.replica.high_watermark
-        ):
-            write = self._pending.popleft()
-            if isinstance(write, Ended):
-                self.state.end_transaction(write.producer_id, write.committed)
-                continue
-            self._deadlines.set(write, None)
-            queue = self._queued.pop(write.key)
-            decision, write.decision = write.decision, None
-            assert decision is not None
-            for record in write.decoded:
-                self._apply(record, decision.producer and decision.producer[0])
-            with self._answering(write, now):
-                self._carry_out(write, decision._replace(records=()), now)
-            for each in queue:  # behind the first that appends, the others queue again
-                self._deadlines.set(each, None)
-                if not each.wait.is_done:
-                    self.run(each, now)
-            self.arm(write.key)
+        while self._pending:
+            if self._pending[0].next_offset > self.replica.high_watermark:
+                return
+            appended = self._pending.popleft()
+            if isinstance(appended, Ended):
+                self.state.end_transaction(appended.producer_id, appended.committed)
+            else:
+                self._is_committed(appended, now)
+
+    def _is_committed(self, write: Write, now: Now) -> None:
+        self._deadlines.set(write, None)
+        queue = self._queued.pop(write.key)
+        decision = write.decision
+        write.decision = None
+        assert decision is not None
+        producer_id = None
+        if decision.producer is not None:
+            producer_id, _ = decision.producer
+        for record in write.decoded:
+            self._apply(record, producer_id)
+        with self._answering(write, now):
+            self._carry_out(write, decision._replace(records=()), now)
+        for each in queue:  # after the first that appends, the others queue again
+            self._deadlines.set(each, None)
+            if not each.wait.is_done:
+                self.run(each, now)
+        self.arm(write.key)
 
     def close(self, error: KafkaError) -> None:
         """This node leads the partition no more: every open request ends with the
         error.
         """
-        appended = (write for write in self._pending if isinstance(write, Write))
-        for write in (
-            *appended,
-            *(each for queue in self._queued.values() for each in queue),
-        ):
-            self._deadlines.set(write, None)
+        for write in self._pending:
+            if isinstance(write, Write):
+                self._deadlines.set(write, None)
+        for queue in self._queued.values():
+            for write in queue:
+                self._deadlines.set(write, None)
         for wait in list(self.open):
             wait.fail(error)
 
@@ -337,14 +333,15 @@ class Shard:
         do.
         """
         while not decision.records:
-            next_decision = None if decision.change is None else decision.change(now)
+            next_decision = None
+            if decision.change is not None:
+                next_decision = decision.change(now)
             if next_decision is None:
                 if decision.answer is not None:
                     write.wait.finish(decision.answer)
                 return
-            decision = next_decision._replace(
-                answer=next_decision.answer or decision.answer
-            )
+            answer = next_decision.answer or decision.answer
+            decision = next_decision._replace(answer=answer)
         write.decision = decision
         encoded = [self._codec.encode(*record) for record in decision.records]
         # What can't be read again would end the shard when it is loaded: it is refused
@@ -353,13 +350,16 @@ class Shard:
         self._append(write, encoded, decision.producer, now)
 
     def end_transaction(self, marker: Marker, now: Now) -> Appended:
-        """Write a marker; when it is committed, pending records count or are gone.
-        Errors: of append_marker.
+        """Write a marker; when it is committed, so are pending records, or they are
+        gone. Errors: of append_marker.
         """
         appended = self.replica.append_marker(marker, now)
-        self._pending.append(
-            Ended(appended.last_offset + 1, marker.producer_id, marker.committed)
+        ended = Ended(
+            next_offset=appended.last_offset + 1,
+            producer_id=marker.producer_id,
+            committed=marker.committed,
         )
+        self._pending.append(ended)
         return appended
 
     def _append(
@@ -371,10 +371,11 @@ class Shard:
     ) -> None:
         transactional: dict[str, Any] = {}
         if producer is not None:
-            self.replica.log.producers.check_epoch(*producer)
+            producer_id, producer_epoch = producer
+            self.replica.log.producers.check_epoch(producer_id, producer_epoch)
             transactional = {
-                "producer_id": producer[0],
-                "producer_epoch": producer[1],
+                "producer_id": producer_id,
+                "producer_epoch": producer_epoch,
                 "base_sequence": 0,
                 "transactional": True,
             }
@@ -390,9 +391,8 @@ class Shard:
             raise KafkaError(Error.MESSAGE_TOO_LARGE, why)
         if not self.replica.enough_in_sync:
             raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
-        write.next_offset = (
-            self.replica.append(batch, [read_header(batch)], now).last_offset + 1
-        )
+        appended = self.replica.append(batch, [read_header(batch)], now)
+        write.next_offset = appended.last_offset + 1
         self._pending.append(write)
         self._queued[write.key] = []
         self._deadlines.set(write, write.deadline_ms)
@@ -406,18 +406,15 @@ class Shard:
             write.give_up(error, now)
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
-        except (
-            EncodeError,
-            DecodeError,
-        ) as error:  # what a client named doesn't fit into a record
+        # what a client named doesn't fit into a record
+        except (EncodeError, DecodeError) as error:
             write.give_up(KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error)), now)
         except AssertionError:
             raise
         except Exception as error:
             write.give_up(KafkaError(Error.UNKNOWN_SERVER_ERROR), now)
-            self._notice(
-                f"a request of {write.key!r} met a bug of minikafka's: {error!r}", error
-            )
+            line = f"a request of {write.key!r} met a bug of minikafka's: {error!r}"
+            self._notice(line, error)
 
 
 @dataclass(eq=False, repr=False)
@@ -441,14 +438,15 @@ class Runtime:
         """This node leads a partition now: load its state (goes on in tick)."""
         if partition not in self.shards:
             shard = Shard(
-                partition,
-                replica,
-                self._new_state(partition),
-                self._codec,
-                self._deadlines,
-                self._notice,
+                partition=partition,
+                replica=replica,
+                state=self._new_state(partition),
+                _codec=self._codec,
+                _deadlines=self._deadlines,
+                _notice=self._notice,
             )
-            self.shards[partition] = self._loading[partition] = shard
+            self.shards[partition] = shard
+            self._loading[partition] = shard
 
     def resigned(self, partition: int) -> None:
         """This node leads a partition no longer: its state is dropped, its clients must
@@ -497,9 +495,9 @@ class Runtime:
                 due.give_up(KafkaError(Error.REQUEST_TIMED_OUT), now)
             else:
                 self._tick_key(*due, now)
-        for partition, shard in [
-            each for each in self._loading.items() if each[1].can_load
-        ]:
+        for partition, shard in list(self._loading.items()):
+            if not shard.can_load:
+                continue
             assert shard.loading is not None
             with self._failing(shard):
                 for spent in shard.loading:
@@ -513,10 +511,8 @@ class Runtime:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms; 0 (at once) while something is being loaded."""
-        loads = self._loading and any(
-            shard.can_load for shard in self._loading.values()
-        )
-        return 0 if loads else self._deadlines.next()
+        is_loading = any(shard.can_load for shard in self._loading.values())
+        return 0 if is_loading else self._deadlines.next()
 
     def close(self) -> None:
         """The node stops."""
@@ -535,10 +531,9 @@ class Runtime:
     def _run(
         self, shard: Shard, key: str, decide: Decide, wait: Wait, now: Now
     ) -> None:
+        deadline_ms = now.monotonic_ms + self._write_timeout_ms
         with self._failing(shard):
-            shard.run(
-                Write(key, decide, wait, now.monotonic_ms + self._write_timeout_ms), now
-            )
+            shard.run(Write(key, decide, wait, deadline_ms), now)
 
     @contextmanager
     def _failing(self, shard: Shard) -> Iterator[None]:
@@ -548,17 +543,17 @@ class Runtime:
         """
         try:
             yield
+        except AssertionError:
+            raise
         except Exception as error:
-            if (
-                isinstance(error, AssertionError)
-                or getattr(error, "error", None) is Error.KAFKA_STORAGE_ERROR
-            ):
+            if getattr(error, "error", None) is Error.KAFKA_STORAGE_ERROR:
                 raise
-            shard.failed, shard.loading = True, None
+            shard.failed = True
+            shard.loading = None
             self._loading.pop(shard.partition, None)
             shard.close(KafkaError(Error.NOT_COORDINATOR))
-            self._notice(
+            line = (
                 f"{shard.replica.log.directory} failed, its groups have no coordinator"
-                f" here: {error}",
-                error,
+                f" here: {error}"
             )
+            self._notice(line, error)

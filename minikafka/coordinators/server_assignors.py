@@ -39,37 +39,35 @@ def assign_uniform(
     Java's too: equal shares.
     """
     subscribers = assignors.subscribers_by_topic(list(members), members, partitions)
-    if all(len(subscribed) == len(members) for subscribed in subscribers.values()):
+    if assignors.want_the_same(members, subscribers):
         return assignors.assign_sticky(members, partitions)
     assignment = assignors.kept(members, partitions)
-    load = {member: len(share) for member, share in assignment.items()}
-    owner = {
-        partition: member for member, share in assignment.items() for partition in share
-    }
+    load = assignors.load_of_each(assignment)
+    owner = assignors.owner_of_each(assignment)
 
     def most_per_subscriber_first(topic: str) -> tuple[float, int, str]:
-        return (
-            -partitions[topic] / len(subscribers[topic]),
-            len(subscribers[topic]),
-            topic,
-        )
+        count = len(subscribers[topic])
+        return -partitions[topic] / count, count, topic
 
     topics = sorted(subscribers, key=most_per_subscriber_first)
     for topic in topics:
         lightest_first = sorted(subscribers[topic], key=load.__getitem__)
-        for partition in [
-            (topic, number)
-            for number in range(partitions[topic])
-            if (topic, number) not in owner
-        ]:
-            owner[partition] = min(lightest_first, key=load.__getitem__)
-            load[owner[partition]] += 1
+        for number in range(partitions[topic]):
+            if (topic, number) not in owner:
+                member = min(lightest_first, key=load.__getitem__)
+                owner[topic, number] = member
+                load[member] += 1
     for _ in range(MAX_ROUNDS):
-        moves = [
-            even_out_topic(topic, partitions[topic], subscribers[topic], owner, load)
-            for topic in topics
-        ]
-        if not any(moves):
+        moves = 0
+        for topic in topics:
+            moves += even_out_topic(
+                topic,
+                count=partitions[topic],
+                subscribers=subscribers[topic],
+                owner=owner,
+                load=load,
+            )
+        if moves == 0:
             break
     result: Assignment = {member: [] for member in members}
     for partition in sorted(owner):
@@ -90,17 +88,16 @@ def even_out_topic(
     Who has most of all but none of this topic can't help.
     """
     lightest_first = sorted(subscribers, key=load.__getitem__)
-    if load[lightest_first[-1]] - load[lightest_first[0]] < 2:
+    lightest, heaviest = lightest_first[0], lightest_first[-1]
+    if load[heaviest] - load[lightest] < 2:
         return 0
     held: dict[str, list[int]] = {member: [] for member in subscribers}
     for number in range(count):
         held[owner[topic, number]].append(number)
     moves = 0
     while True:
-        giver = max(
-            (member for member in reversed(lightest_first) if held[member]),
-            key=load.__getitem__,
-        )
+        givers = [member for member in reversed(lightest_first) if held[member]]
+        giver = max(givers, key=load.__getitem__)
         taker = min(lightest_first, key=load.__getitem__)
         if load[giver] - load[taker] < 2:
             return moves
@@ -127,38 +124,41 @@ def assign(
     """The new target of every member. name: the assignor. target: the one until now,
     for assignors that keep it.
     """
-    names = image.topic_names
-    subscriptions = {
-        member_id: Member(
-            tuple(
-                topic
-                for topic in members[member_id].subscribed_topic_names
-                if topic in image.topics
-            ),
-            tuple(
-                sorted(
-                    (names[id], number)
-                    for id, number in target.get(member_id, ())
-                    if id in names
-                )
-            ),
-            instance_id=members[member_id].instance_id,
-        )
-        # not in the order of their records, which compaction changes
-        for member_id in sorted(members)
+    subscriptions = {}
+    topics: set[str] = set()
+    # not in the order of their records, which compaction changes
+    for member_id in sorted(members):
+        owned = target.get(member_id, frozenset())
+        member = _as_assignors_see_it(members[member_id], owned, image)
+        subscriptions[member_id] = member
+        topics.update(member.topics)
+    partitions = {
+        topic: len(image.topics[topic].partitions) for topic in sorted(topics)
     }
-    topics = sorted(
-        {topic for member in subscriptions.values() for topic in member.topics}
-    )
-    partitions = {topic: len(image.topics[topic].partitions) for topic in topics}
     assigned = SERVER_ASSIGNORS[name](subscriptions, partitions)
-    return {
-        member_id: frozenset(
-            (image.topics[topic].topic_id, number)
-            for topic, number in assigned.get(member_id, ())
-        )
-        for member_id in subscriptions
-    }
+    new_target = {}
+    for member_id in subscriptions:
+        partitions_of_member = set()
+        for topic, number in assigned.get(member_id, ()):
+            topic_id = image.topics[topic].topic_id
+            partitions_of_member.add((topic_id, number))
+        new_target[member_id] = frozenset(partitions_of_member)
+    return new_target
+
+
+def _as_assignors_see_it(member: ConsumerMember, owned: Target, image: Image) -> Member:
+    """By name, as far as the topics exist."""
+    topics = [name for name in member.subscribed_topic_names if name in image.topics]
+    owned_by_name = []
+    for topic_id, number in owned:
+        name = image.topic_names.get(topic_id)
+        if name is not None:
+            owned_by_name.append((name, number))
+    return Member(
+        topics=tuple(topics),
+        owned=tuple(sorted(owned_by_name)),
+        instance_id=member.instance_id,
+    )
 
 
 def assignor_names(configured: str) -> list[str]:

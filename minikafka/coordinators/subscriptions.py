@@ -63,13 +63,16 @@ def matching(pattern: str | None, image: Image) -> tuple[str, ...]:
     if pattern not in image.matches:
         if len(image.matches) >= MOST_REMEMBERED:
             image.matches.clear()
-        try:
-            image.matches[pattern] = tuple(
-                sorted(filter(compiled(pattern).fullmatch, image.topics))
-            )
-        except KafkaError:
-            image.matches[pattern] = ()
+        image.matches[pattern] = _matching_now(pattern, image)
     return image.matches[pattern]
+
+
+def _matching_now(pattern: str, image: Image) -> tuple[str, ...]:
+    try:
+        expression = compiled(pattern)
+    except KafkaError:
+        return ()
+    return tuple(sorted(filter(expression.fullmatch, image.topics)))
 
 
 def by_name(member: ConsumerMember, image: Image) -> ConsumerMember:
@@ -89,16 +92,17 @@ def subscribed_topics(
     """The topics of a whole group, as far as others than these members subscribe to
     them.
     """
-    leavers = list(without)
-    gone = Counter(
-        topic for member in leavers for topic in member.subscribed_topic_names
-    )
-    topics = {
-        topic for topic, count in state.subscribers.items() if count > gone[topic]
-    }
-    gone = Counter(member.subscribed_topic_regex or "" for member in leavers)
+    gone: Counter[str] = Counter()
+    patterns_gone: Counter[str] = Counter()
+    for member in without:
+        gone.update(member.subscribed_topic_names)
+        patterns_gone[member.subscribed_topic_regex or ""] += 1
+    topics = set()
+    for topic, count in state.subscribers.items():
+        if count > gone[topic]:
+            topics.add(topic)
     for pattern, count in state.patterns.items():
-        if count > gone[pattern]:
+        if count > patterns_gone[pattern]:
             topics.update(matching(pattern, image))
     return topics
 
@@ -122,11 +126,14 @@ class SeenTopics(NamedTuple):
         False if that isn't known. all_topics: of the group, where they are not what its
         members named.
         """
-        known = self.hash == metadata_hash and all_topics in (None, self.facts.keys())
-        return known and all(
-            topic in self.facts and self.facts[topic] == _facts(topic, image)
-            for topic in topics
-        )
+        if self.hash != metadata_hash:
+            return False
+        if all_topics is not None and all_topics != self.facts.keys():
+            return False
+        return all(self._is_as_seen(topic, image) for topic in topics)
+
+    def _is_as_seen(self, topic: str, image: Image) -> bool:
+        return topic in self.facts and self.facts[topic] == _facts(topic, image)
 
 
 def look_at(topics: Collection[str], image: Image) -> SeenTopics:
@@ -138,13 +145,21 @@ def look_at(topics: Collection[str], image: Image) -> SeenTopics:
     makes one group epoch more than needed.
     """
     seen = {topic: _facts(topic, image) for topic in topics}
-    facts = sorted(
-        f"{known[0].hex()}:{known[1]}" for known in seen.values() if known is not None
-    )
-    digest = hashlib.blake2b(" ".join(facts).encode(), digest_size=8).digest()
-    return SeenTopics(int.from_bytes(digest, "big", signed=True) if facts else 0, seen)
+    facts = []
+    for known in seen.values():
+        if known is not None:
+            topic_id, partitions = known
+            facts.append(f"{topic_id.hex()}:{partitions}")
+    if not facts:
+        return SeenTopics(0, seen)
+    text = " ".join(sorted(facts))
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return SeenTopics(int.from_bytes(digest, "big", signed=True), seen)
 
 
 def _facts(topic: str, image: Image) -> tuple[bytes, int] | None:
+    """Its id, and how many partitions it has; None if it doesn't exist."""
     found = image.topics.get(topic)
-    return None if found is None else (found.topic_id, len(found.partitions))
+    if found is None:
+        return None
+    return found.topic_id, len(found.partitions)

@@ -40,15 +40,17 @@ class Status(IntEnum):
 
 COMPLETE = (Status.COMPLETE_COMMIT, Status.COMPLETE_ABORT)
 IDLE = (Status.EMPTY, *COMPLETE)
+OPEN = (Status.ONGOING,)
+OPEN_OR_IDLE = (*OPEN, *IDLE)
 PREPARED = (Status.PREPARE_COMMIT, Status.PREPARE_ABORT)
 
 # From which states, what leads where.
 STEPS: tuple[tuple[tuple[Status, ...], str, Status], ...] = (
     (IDLE, "InitProducerId", Status.EMPTY),
-    ((Status.ONGOING, *IDLE), "AddPartitionsToTxn, AddOffsetsToTxn", Status.ONGOING),
-    ((Status.ONGOING,), "EndTxn: commit", Status.PREPARE_COMMIT),
-    ((Status.ONGOING, *IDLE), "EndTxn: abort", Status.PREPARE_ABORT),
-    ((Status.ONGOING,), "InitProducerId, or time is over", Status.PREPARE_EPOCH_FENCE),
+    (OPEN_OR_IDLE, "AddPartitionsToTxn, AddOffsetsToTxn", Status.ONGOING),
+    (OPEN, "EndTxn: commit", Status.PREPARE_COMMIT),
+    (OPEN_OR_IDLE, "EndTxn: abort", Status.PREPARE_ABORT),
+    (OPEN, "InitProducerId, or time is over", Status.PREPARE_EPOCH_FENCE),
     ((Status.PREPARE_EPOCH_FENCE,), "at once", Status.PREPARE_ABORT),
     ((Status.PREPARE_COMMIT,), "all markers written", Status.COMPLETE_COMMIT),
     ((Status.PREPARE_ABORT,), "all markers written", Status.COMPLETE_ABORT),
@@ -82,9 +84,8 @@ class Transaction:
 
     def to(self, status: Status, **changes: Any) -> "Transaction":
         """One step of the table."""
-        assert any(
-            self.status in before and status is after for before, _, after in STEPS
-        ), (self.status, status)
+        steps = [before for before, _, after in STEPS if after is status]
+        assert any(self.status in before for before in steps), (self.status, status)
         return replace(self, status=status, **changes)
 
     @property
@@ -95,11 +96,8 @@ class Transaction:
     @property
     def size_bytes(self) -> int:
         """About what it takes in memory."""
-        return (
-            ID_BYTES
-            + len(self.transactional_id)
-            + PARTITION_BYTES * len(self.partitions)
-        )
+        partitions_bytes = PARTITION_BYTES * len(self.partitions)
+        return ID_BYTES + len(self.transactional_id) + partitions_bytes
 
     @property
     def goes_on_as(self) -> tuple[int, int]:
@@ -114,13 +112,14 @@ class Transaction:
         """A producer may name the id before this one if that had no epochs left: the
         answer that told it the new one may have got lost. Errors: PRODUCER_FENCED.
         """
-        if (
-            expected is None
-            or self.producer_epoch == NO_EPOCH
-            or expected[0] == self.producer_id
-        ):
+        is_first = self.producer_epoch == NO_EPOCH
+        if expected is None or is_first:
             return
-        if expected[0] != self.previous_producer_id or expected[1] < LAST_EPOCH:
+        producer_id, epoch = expected
+        if producer_id == self.producer_id:
+            return
+        had_no_epochs_left = epoch >= LAST_EPOCH
+        if producer_id != self.previous_producer_id or not had_no_epochs_left:
             raise KafkaError(Error.PRODUCER_FENCED)
 
     def begun_again(
@@ -130,53 +129,42 @@ class Transaction:
         without them it is a new one, and whoever is there is fenced. Errors:
         PRODUCER_FENCED.
         """
-        fresh = self.producer_epoch == NO_EPOCH
         self.check_producer_id(expected)
-        last_epoch = NO_EPOCH if expected is None else self.producer_epoch
-        to_empty: dict[str, Any] = {
+        changes: dict[str, Any] = {
             "timeout_ms": timeout_ms,
             "partitions": frozenset(),
             "start_ms": NO_TIME,
         }
-        if self.is_exhausted and (
-            expected is None or expected[1] == self.producer_epoch
-        ):
-            ids = {
-                "producer_id": new_producer_id,
-                "producer_epoch": 0,
-                "previous_producer_id": self.producer_id,
-            }
-            return self.to(
-                Status.EMPTY, **ids, last_producer_epoch=last_epoch, **to_empty
-            )
-        if expected is None or fresh or expected[1] == self.producer_epoch:
-            next_epoch = self.producer_epoch + 1
-            return self.to(
-                Status.EMPTY,
-                producer_epoch=next_epoch,
-                last_producer_epoch=last_epoch,
-                **to_empty,
-            )
-        if expected[1] == self.last_producer_epoch:
-            return self.to(Status.EMPTY, **to_empty)  # the answer got lost
-        raise KafkaError(Error.PRODUCER_FENCED)
+        is_first = self.producer_epoch == NO_EPOCH
+        expected_epoch = None if expected is None else expected[1]
+        is_current = expected_epoch in (None, self.producer_epoch)
+        if not is_current and not is_first:
+            if expected_epoch != self.last_producer_epoch:
+                raise KafkaError(Error.PRODUCER_FENCED)
+            return self.to(Status.EMPTY, **changes)  # the answer got lost
+        last_epoch = NO_EPOCH if expected is None else self.producer_epoch
+        changes["last_producer_epoch"] = last_epoch
+        if self.is_exhausted and is_current:
+            changes["producer_id"] = new_producer_id
+            changes["producer_epoch"] = 0
+            changes["previous_producer_id"] = self.producer_id
+        else:
+            changes["producer_epoch"] = self.producer_epoch + 1
+        return self.to(Status.EMPTY, **changes)
 
     def fenced(self, version: int, new_producer_id: int) -> "Transaction":
         """Aborted by its coordinator: nobody goes on with its epoch. version:
         transaction.version of the cluster.
         """
-        fence = self.to(
-            Status.PREPARE_EPOCH_FENCE,
-            producer_epoch=min(self.producer_epoch + 1, FENCE_EPOCH),
-        )
-        of_v2 = version >= V2
+        epoch = min(self.producer_epoch + 1, FENCE_EPOCH)
+        fence = self.to(Status.PREPARE_EPOCH_FENCE, producer_epoch=epoch)
+        is_of_v2 = version >= V2
+        needs_new_id = is_of_v2 and self.is_exhausted
         return fence.to(
             Status.PREPARE_ABORT,
             client_version=version,
-            last_producer_epoch=self.producer_epoch if of_v2 else NO_EPOCH,
-            next_producer_id=(
-                new_producer_id if of_v2 and self.is_exhausted else NO_PRODUCER_ID
-            ),
+            last_producer_epoch=self.producer_epoch if is_of_v2 else NO_EPOCH,
+            next_producer_id=new_producer_id if needs_new_id else NO_PRODUCER_ID,
         )
 
     def ended(
@@ -188,34 +176,32 @@ class Transaction:
             return self.to(status, client_version=0)
         # A producer that has the fence's epoch, which should not be, may abort. Its
         # commit has no epoch, and fails.
-        highest = FENCE_EPOCH + committed
+        highest = FENCE_EPOCH + 1 if committed else FENCE_EPOCH
+        begins_now = self.status in IDLE  # nothing has joined
         return self.to(
             status,
             client_version=version,
             producer_epoch=min(self.producer_epoch + 1, highest),
             last_producer_epoch=self.producer_epoch,
-            start_ms=now_ms if self.status in IDLE else self.start_ms,
+            start_ms=now_ms if begins_now else self.start_ms,
             next_producer_id=new_producer_id if self.is_exhausted else NO_PRODUCER_ID,
         )
 
     def completed(self) -> "Transaction":
         """Every partition has its marker."""
-        status = (
-            Status.COMPLETE_COMMIT
-            if self.status is Status.PREPARE_COMMIT
-            else Status.COMPLETE_ABORT
-        )
+        committed = self.status is Status.PREPARE_COMMIT
+        status = Status.COMPLETE_COMMIT if committed else Status.COMPLETE_ABORT
         done = self.to(status, partitions=frozenset())
         if self.next_producer_id == NO_PRODUCER_ID:
             return done
         producer_id, epoch = self.goes_on_as
-        new = replace(
+        return replace(
             done,
             producer_id=producer_id,
             producer_epoch=epoch,
             next_producer_id=NO_PRODUCER_ID,
+            previous_producer_id=self.producer_id,
         )
-        return replace(new, previous_producer_id=self.producer_id)
 
     def is_end_again(self, producer_id: int, epoch: int) -> bool:
         """Whether who ends it with this id and epoch, in transactions v2, has done so
@@ -223,17 +209,16 @@ class Transaction:
         """
         if self.status not in COMPLETE:
             return False
-        overflowed = (
-            epoch == LAST_EPOCH
-            and self.producer_epoch == 0
-            and self.previous_producer_id == producer_id
-        )
-        return overflowed or (
-            self.producer_id == producer_id and self.producer_epoch == epoch + 1
-        )
+        if producer_id == self.producer_id and epoch + 1 == self.producer_epoch:
+            return True
+        # that was the last epoch, and the next transaction has another producer id
+        has_new_id = self.producer_epoch == 0 and epoch == LAST_EPOCH
+        return has_new_id and producer_id == self.previous_producer_id
 
     def record(self, was: "Transaction") -> CoordinatorRecord:
-        partitions = nested(sorted(self.partitions), "topic", "partition_ids")
+        partitions = None
+        if self.status is not Status.EMPTY:
+            partitions = nested(sorted(self.partitions), "topic", "partition_ids")
         value = {
             "producer_id": self.producer_id,
             "previous_producer_id": was.producer_id,
@@ -241,32 +226,30 @@ class Transaction:
             "producer_epoch": self.producer_epoch,
             "transaction_timeout_ms": self.timeout_ms,
             "transaction_status": self.status,
-            "transaction_partitions": (
-                None if self.status is Status.EMPTY else partitions
-            ),
+            "transaction_partitions": partitions,
             "transaction_last_update_timestamp_ms": self.update_ms,
             "transaction_start_timestamp_ms": self.start_ms,
             "client_transaction_version": self.client_version,
         }
-        return CoordinatorRecord(
-            "TransactionLog", {"transactional_id": self.transactional_id}, value
-        )
+        key = {"transactional_id": self.transactional_id}
+        return CoordinatorRecord("TransactionLog", key, value)
 
 
 def from_record(key: Message, value: Message) -> Transaction:
     """The other way round."""
-    topics = value.transaction_partitions or ()
+    partitions: set[TopicPartition] = set()
+    for topic in value.transaction_partitions or ():
+        for number in topic.partition_ids:
+            partitions.add((topic.topic, number))
     return Transaction(
         key.transactional_id,
-        value.producer_id,
-        value.producer_epoch,
-        value.transaction_timeout_ms,
-        Status(value.transaction_status),
-        frozenset(
-            (topic.topic, number) for topic in topics for number in topic.partition_ids
-        ),
-        value.transaction_start_timestamp_ms,
-        value.transaction_last_update_timestamp_ms,
+        producer_id=value.producer_id,
+        producer_epoch=value.producer_epoch,
+        timeout_ms=value.transaction_timeout_ms,
+        status=Status(value.transaction_status),
+        partitions=frozenset(partitions),
+        start_ms=value.transaction_start_timestamp_ms,
+        update_ms=value.transaction_last_update_timestamp_ms,
         previous_producer_id=value.previous_producer_id,
         client_version=value.client_transaction_version,
         next_producer_id=value.next_producer_id,

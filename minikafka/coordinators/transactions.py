@@ -59,7 +59,7 @@ EXPIRED = Reason(
 
 
 def ids(transaction: Transaction) -> Answer:
-    """What a producer hears, and how it goes on: never with the epoch behind the last
+    """What a producer hears, and how it goes on: never with the epoch after the last
     one.
     """
     producer_id, epoch = transaction.goes_on_as
@@ -102,7 +102,7 @@ class Transactions(State):
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over: what was decided and not done yet goes on."""
         for transaction in list(self.transactions.values()):
-            self._settle(transaction, now)
+            self._go_on(transaction, now)
         return list(self.transactions)
 
     def tick(self, key: str, now: Now) -> Decision:
@@ -111,18 +111,18 @@ class Transactions(State):
         if known is None or not self._deadlines.is_overdue(key, now.monotonic_ms):
             return Decision()
         if known.status is Status.ONGOING:
-            new_producer_id = (
-                self._new_producer_id(now) if known.is_exhausted else NO_PRODUCER_ID
-            )
-            return self._step(
-                self._fenced(known, new_producer_id), {}, now, TIME_IS_OVER
-            )
+            new_producer_id = NO_PRODUCER_ID
+            if known.is_exhausted:
+                new_producer_id = self._new_producer_id(now)
+            fenced = self._fenced(known, new_producer_id)
+            return self._step(fenced, {}, now, TIME_IS_OVER)
         gone = known.to(Status.DEAD)
-        return Decision(
-            [gone.record(known)._replace(value=None)],
-            {},
-            lambda _: self._tell(known, gone, EXPIRED),
-        )
+        tombstone = gone.record(known)._replace(value=None)
+
+        def change(now: Now) -> None:
+            self._state_changed(known, gone, EXPIRED)
+
+        return Decision([tombstone], answer={}, change=change)
 
     def next_deadline(self, key: str) -> int | None:
         return self._deadlines.at(key)
@@ -145,9 +145,9 @@ class Transactions(State):
         """InitProducerId. Errors: CONCURRENT_TRANSACTIONS until the last transaction is
         over, PRODUCER_FENCED.
         """
-        known = self.transactions.get(transactional_id) or Transaction(
-            transactional_id, new_producer_id
-        )
+        known = self.transactions.get(transactional_id)
+        if known is None:
+            known = Transaction(transactional_id, new_producer_id)
         if known.status in PREPARED:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         if known.status is Status.ONGOING:
@@ -157,9 +157,8 @@ class Transactions(State):
                 "producer_id": -1,
                 "producer_epoch": -1,
             }
-            return self._step(
-                self._fenced(known, new_producer_id), refused, now, PRODUCER_CAME
-            )
+            fenced = self._fenced(known, new_producer_id)
+            return self._step(fenced, refused, now, PRODUCER_CAME)
         if known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
             # it wasn't when the id was asked for
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
@@ -180,14 +179,15 @@ class Transactions(State):
         transactional_id = producer[0]
         self._check_is_over(transactional_id)
         known = self._known(*producer)
-        if known.status is Status.ONGOING and partitions <= known.partitions:
+        is_open = known.status is Status.ONGOING
+        if is_open and partitions <= known.partitions:
             return Decision(answer={"error_code": Error.NONE})
-        start_ms = known.start_ms if known.status is Status.ONGOING else now.wall_ms
-        joined = {
-            "partitions": known.partitions | partitions,
-            "client_version": version,
-        }
-        wanted = known.to(Status.ONGOING, start_ms=start_ms, **joined)
+        wanted = known.to(
+            Status.ONGOING,
+            start_ms=known.start_ms if is_open else now.wall_ms,
+            partitions=known.partitions | partitions,
+            client_version=version,
+        )
         return self._step(wanted, {"error_code": Error.NONE}, now, PARTITIONS_JOIN)
 
     def verify(
@@ -219,31 +219,29 @@ class Transactions(State):
         until the last transaction is over, those of _known, INVALID_TXN_STATE.
         """
         transactional_id, producer_id, epoch = producer
-        if version < V2:
+        has_own_epoch = version >= V2
+        if not has_own_epoch:
             self._known(*producer)
         self._check_is_over(transactional_id)
         known = self.transactions.get(transactional_id)
-        again = (
-            version >= V2
-            and known is not None
-            and known.is_end_again(producer_id, epoch)
-        )
-        if known is None or not again:
+        is_again = False
+        if has_own_epoch and known is not None:
+            is_again = known.is_end_again(producer_id, epoch)
+        if known is None or not is_again:
             known = self._known(*producer)
-        new = version >= V2 and not again
-        if (
-            known.status
-            is (Status.COMPLETE_COMMIT if committed else Status.COMPLETE_ABORT)
-            and not new
-        ):
+        is_new = has_own_epoch and not is_again
+        has_ended = Status.COMPLETE_COMMIT if committed else Status.COMPLETE_ABORT
+        if known.status is has_ended and not is_new:
             return Decision(answer=ids(known))
-        if known.status is not Status.ONGOING and not (new and not committed):
+        may_end_nothing = is_new and not committed
+        if known.status is not Status.ONGOING and not may_end_nothing:
             raise KafkaError(Error.INVALID_TXN_STATE)
         if version >= V2 and known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
             # it wasn't when the id was asked for
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         wanted = known.ended(committed, version, new_producer_id, now.wall_ms)
-        return self._step(wanted, ids(wanted), now, COMMITS if committed else ABORTS)
+        why = COMMITS if committed else ABORTS
+        return self._step(wanted, ids(wanted), now, why)
 
     def complete(self, transaction: Transaction, now: Now) -> Decision:
         """All markers of a prepared transaction are written."""
@@ -272,35 +270,37 @@ class Transactions(State):
         """Those that all filters of a ListTransactions let through. Errors:
         INVALID_REGULAR_EXPRESSION.
         """
-        pattern = (
-            compiled_once(asked.transactional_id_pattern)
-            if asked.transactional_id_pattern
-            else None
-        )
-        return [
-            {
+        pattern = None
+        if asked.transactional_id_pattern:
+            pattern = compiled_once(asked.transactional_id_pattern)
+        states = asked.state_filters
+        producer_ids = asked.producer_id_filters
+        longer_than_ms = asked.duration_filter
+        found = []
+        for each in self.transactions.values():
+            if states and each.status.word not in states:
+                continue
+            if producer_ids and each.producer_id not in producer_ids:
+                continue
+            lasts_ms = now.wall_ms - each.start_ms
+            if longer_than_ms >= 0 and lasts_ms <= longer_than_ms:
+                continue
+            if pattern is not None and not pattern.fullmatch(each.transactional_id):
+                continue
+            description = {
                 "transactional_id": each.transactional_id,
                 "producer_id": each.producer_id,
                 "transaction_state": each.status.word,
             }
-            for each in self.transactions.values()
-            if (not asked.state_filters or each.status.word in asked.state_filters)
-            and (
-                not asked.producer_id_filters
-                or each.producer_id in asked.producer_id_filters
-            )
-            and (
-                asked.duration_filter < 0
-                or now.wall_ms - each.start_ms > asked.duration_filter
-            )
-            and (pattern is None or pattern.fullmatch(each.transactional_id))
-        ]
+            found.append(description)
+        return found
 
     # -- inside
 
     def _keep(self, transactional_id: str, transaction: Transaction | None) -> None:
         was = self.transactions.get(transactional_id)
-        self.size_bytes -= was.size_bytes if was else 0
+        if was is not None:
+            self.size_bytes -= was.size_bytes
         if transaction is None:
             self.transactions.pop(transactional_id, None)
         else:
@@ -348,50 +348,55 @@ class Transactions(State):
     ) -> Decision:
         wanted = replace(wanted, update_ms=now.wall_ms)
         was = self.transactions.get(wanted.transactional_id)
-        more_bytes = wanted.size_bytes - (was.size_bytes if was else 0)
+        more_bytes = wanted.size_bytes
+        if was is not None:
+            more_bytes -= was.size_bytes
         if more_bytes > 0 and not self._has_room(more_bytes):
-            raise KafkaError(
-                Error.POLICY_VIOLATION,
-                "too many transactional ids, or partitions in transactions",
-            )
+            reason = "too many transactional ids, or partitions in transactions"
+            raise KafkaError(Error.POLICY_VIOLATION, reason)
 
         def change(now: Now) -> None:
             # the record lacks what only a coordinator knows
             self._keep(wanted.transactional_id, wanted)
-            self._tell(was, wanted, why)
-            self._settle(wanted, now)
+            self._state_changed(was, wanted, why)
+            self._go_on(wanted, now)
 
         return Decision([wanted.record(was or wanted)], answer, change)
 
-    def _settle(self, transaction: Transaction, now: Now) -> None:
+    def _go_on(self, transaction: Transaction, now: Now) -> None:
         """What comes next of itself: markers, or a deadline."""
         if transaction.status in PREPARED:
             self._deadlines.set(transaction.transactional_id, None)
             self._prepared(transaction, now)
             return
-        at_ms, every_ms = (
-            transaction.update_ms + self._config["transactional.id.expiration.ms"],
-            1,
-        )
         if transaction.status is Status.ONGOING:
             at_ms = transaction.start_ms + transaction.timeout_ms
             every_ms = self._config[
                 "transaction.abort.timed.out.transaction.cleanup.interval.ms"
             ]
+        else:
+            expiration_ms = self._config["transactional.id.expiration.ms"]
+            at_ms = transaction.update_ms + expiration_ms
+            every_ms = 1
         due_ms = now.monotonic_ms + max(at_ms - now.wall_ms, 0)
-        self._deadlines.set(
-            transaction.transactional_id, -(-due_ms // every_ms) * every_ms
-        )
+        rounds = -(-due_ms // every_ms)  # upwards: not before it is due
+        self._deadlines.set(transaction.transactional_id, rounds * every_ms)
 
-    def _tell(self, was: Transaction | None, becomes: Transaction, why: Reason) -> None:
-        if self._trace:
-            self._trace.emit(
-                "TransactionStateChanged",
-                transactional_id=becomes.transactional_id,
-                producer_id=becomes.producer_id,
-                producer_epoch=becomes.producer_epoch,
-                was=was.status.word if was else "nothing",
-                state=becomes.status.word,
-                partitions=[f"{topic}-{n}" for topic, n in sorted(becomes.partitions)],
-                why=why,
-            )
+    def _state_changed(
+        self, was: Transaction | None, becomes: Transaction, why: Reason
+    ) -> None:
+        if not self._trace:
+            return
+        names = []
+        for topic, number in sorted(becomes.partitions):
+            names.append(f"{topic}-{number}")
+        self._trace.emit(
+            "TransactionStateChanged",
+            transactional_id=becomes.transactional_id,
+            producer_id=becomes.producer_id,
+            producer_epoch=becomes.producer_epoch,
+            was=was.status.word if was else "nothing",
+            state=becomes.status.word,
+            partitions=names,
+            why=why,
+        )

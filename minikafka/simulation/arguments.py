@@ -38,23 +38,20 @@ class Wanted(NamedTuple):
     error: type[Exception] = ValueError
 
     def check(self, name: str, value: object) -> None:
-        of_type = isinstance(value, self.types) and (
-            not isinstance(value, bool) or bool in self.types
-        )
-        if not of_type or not self.fits(value):
-            raise (self.error if of_type else TypeError)(
-                f"{name}={shown(value)}: give {self.words}"
-            )
+        is_stray_bool = isinstance(value, bool) and bool not in self.types
+        is_of_type = isinstance(value, self.types) and not is_stray_bool
+        if is_of_type and self.fits(value):
+            return
+        error = self.error if is_of_type else TypeError
+        raise error(f"{name}={shown(value)}: give {self.words}")
 
     def or_none(self, meaning: str = "nothing") -> "Wanted":
-        fits = self.fits
+
+        def fits(value: Any) -> bool:
+            return value is None or self.fits(value)
+
         words = f"{self.words}, or None for {meaning}"
-        return Wanted(
-            words,
-            (*self.types, type(None)),
-            lambda value: value is None or fits(value),
-            self.error,
-        )
+        return Wanted(words, (*self.types, type(None)), fits, self.error)
 
 
 def shown(value: object) -> str:
@@ -63,11 +60,8 @@ def shown(value: object) -> str:
 
 
 def whole(low: int, high: int = INT_MAX) -> Wanted:
-    return Wanted(
-        f"a whole number from {low} to {high}",
-        (int,),
-        lambda value: low <= value <= high,
-    )
+    words = f"a whole number from {low} to {high}"
+    return Wanted(words, (int,), lambda value: low <= value <= high)
 
 
 def several(
@@ -83,12 +77,11 @@ def pairs(
     words: str, fits: Callable[[Any], bool], error: type[Exception] = ValueError
 ) -> Wanted:
     """A dictionary of partitions whose values fit."""
-    return Wanted(
-        words,
-        (Mapping,),
-        lambda value: all(is_partition(k) and fits(v) for k, v in value.items()),
-        error,
-    )
+
+    def all_fit(value: Mapping[Any, Any]) -> bool:
+        return all(is_partition(key) and fits(each) for key, each in value.items())
+
+    return Wanted(words, (Mapping,), all_fit, error)
 
 
 def is_partition(given: object) -> bool:
@@ -103,6 +96,14 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_number(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_event(value: object) -> bool:
+    return isinstance(value, Event)
+
+
 def _is_name(text: str) -> bool:
     """Whether the wire can hold it."""
     try:
@@ -112,11 +113,12 @@ def _is_name(text: str) -> bool:
 
 
 def _is_latency(pair: Any) -> bool:
-    return (
-        len(pair) == 2
-        and all(type(ms) is int for ms in pair)
-        and 0 <= pair[0] <= pair[1] <= INT_MAX
-    )
+    if len(pair) != 2:
+        return False
+    shortest, longest = pair
+    if type(shortest) is not int or type(longest) is not int:
+        return False
+    return 0 <= shortest <= longest <= INT_MAX
 
 
 def _is_time(ms: Any) -> bool:
@@ -129,57 +131,51 @@ def _is_offset(each: Any) -> bool:
 
 
 def _is_commit(each: Any) -> bool:
+    if not hasattr(each, "offset") or not _is_offset(each):
+        return False
     metadata = getattr(each, "metadata", None)
-    return (
-        hasattr(each, "offset")
-        and _is_offset(each)
-        and (metadata is None or isinstance(metadata, str))
-    )
+    return metadata is None or isinstance(metadata, str)
 
 
 def _is_header(pair: Any) -> bool:
-    return (
-        isinstance(pair, tuple)
-        and len(pair) == 2
-        and isinstance(pair[0], str)
-        and _is_name(pair[0])
-    )
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return False
+    name, _ = pair
+    return isinstance(name, str) and _is_name(name)
 
 
 def _are_headers(given: Any) -> bool:
-    return given is None or all(
-        map(_is_header, given.items() if isinstance(given, Mapping) else given)
-    )
+    if given is None:
+        return True
+    pairs = given.items() if isinstance(given, Mapping) else given
+    return all(map(_is_header, pairs))
 
 
 def _is_listener(given: Any) -> bool:
+    if given is None:
+        return True
     calls = ("on_partitions_assigned", "on_partitions_revoked", "on_partitions_lost")
-    return given is None or any(callable(getattr(given, call, None)) for call in calls)
+    return any(callable(getattr(given, call, None)) for call in calls)
 
 
 def _is_prediction(given: Any) -> bool:
-    return given is None or all(
-        hasattr(given, name) for name in ("question", "options", "mine")
-    )
+    if given is None:
+        return True
+    return all(hasattr(given, name) for name in ("question", "options", "mine"))
 
 
 def _is_serializer(given: Any) -> bool:
-    return (
-        given is None
-        or callable(given)
-        or hasattr(given, "serialize")
-        or hasattr(given, "deserialize")
-    )
+    if given is None or callable(given):
+        return True
+    return hasattr(given, "serialize") or hasattr(given, "deserialize")
 
 
 TEXT = Wanted(f"a text of at most {MOST_NAME_BYTES} bytes", (str,), _is_name)
 FLAG = Wanted("True or False", (bool,))
-WHOLE, NUMBER, COUNT, OFFSET = (
-    Wanted("a whole number", (int,)),
-    whole(0),
-    whole(1),
-    whole(0, LONG_MAX),
-)
+WHOLE = Wanted("a whole number", (int,))
+NUMBER = whole(0)
+COUNT = whole(1)
+OFFSET = whole(0, LONG_MAX)
 SECONDS = Wanted(
     "a number of virtual seconds from 0 to a hundred years",
     (int, float),
@@ -198,7 +194,8 @@ SKEW_MS = Wanted(
     (int,),
     lambda ms: abs(ms) <= CENTURY_S * 1000,
 )
-WAIT_S, WAIT_MS = (each.or_none("as long as it takes") for each in (SECONDS, ANY_MS))
+WAIT_S = SECONDS.or_none("as long as it takes")
+WAIT_MS = ANY_MS.or_none("as long as it takes")
 LATENCY_MS = Wanted(
     "two whole numbers of virtual ms, the shortest and the longest: (1, 3)",
     (tuple, list),
@@ -238,7 +235,7 @@ COMMITS = pairs(
 GROUP = Wanted(
     "consumer.group_metadata() or the group's id",
     (GroupMetadata, str),
-    lambda of: _is_name(str(of)),
+    lambda group: _is_name(str(group)),
 )
 HEADERS = Wanted(
     '(name, value) pairs: [("source", b"shop")]',
@@ -323,23 +320,19 @@ OF_CONSUMERS = OF_CLIENTS | {
     "consumer_timeout_ms": WAIT_MS,
     "allow_auto_create_topics": FLAG,
 }
+ONE_THAT_FITS = TEXT.or_none("the one that fits")
+NUMBERS = several("partition numbers: [0, 1]", _is_number)
+ANOTHER_TRACE = several("another trace", _is_event, (Sequence,))
 OF_PICTURES = {
-    **dict.fromkeys(
-        ("topic", "group", "table", "producer"), TEXT.or_none("the one that fits")
-    ),
+    "topic": ONE_THAT_FITS,
+    "group": ONE_THAT_FITS,
+    "table": ONE_THAT_FITS,
+    "producer": ONE_THAT_FITS,
     "partition": NUMBER.or_none("the busiest"),
     "since_ms": MS,
     "names": several("two names", _is_text),
-    "partitions": (
-        several(
-            "partition numbers: [0, 1]", lambda n: type(n) is int and n >= 0
-        ).or_none("the busiest")
-    ),
-    "beside": (
-        several(
-            "another trace", lambda event: isinstance(event, Event), (Sequence,)
-        ).or_none()
-    ),
+    "partitions": NUMBERS.or_none("the busiest"),
+    "beside": ANOTHER_TRACE.or_none(),
     "surprise": FUNCTION.or_none(),
     "prediction": Wanted("what predict(...) returned", (object,), _is_prediction),
 }
@@ -353,15 +346,12 @@ def check(wanted: Mapping[str, Wanted], given: Mapping[str, object]) -> None:
 
 def check_fault(fault: Fault) -> None:
     """Raise for a fault whose fields make no sense."""
-    kind = type(fault)
-    check(
-        OF_FAULTS,
-        {
-            name: value
-            for name, value in vars(fault).items()
-            if value != getattr(kind, name, ...)
-        },
-    )
+    given = {}
+    for name, value in vars(fault).items():
+        default = getattr(type(fault), name, ...)
+        if value != default:
+            given[name] = value
+    check(OF_FAULTS, given)
 
 
 def checked(**wanted: Wanted) -> Callable[[Method], Method]:
@@ -370,21 +360,19 @@ def checked(**wanted: Wanted) -> Callable[[Method], Method]:
     def around(method: Method) -> Method:
         parameters = signature(method).parameters
         assert set(wanted) <= set(parameters), f"{method.__name__} has other arguments"
-        rest = [
-            each.name
-            for each in parameters.values()
-            if each.kind is Parameter.VAR_POSITIONAL
-        ]
-        names = list(takewhile(lambda name: name not in rest, parameters))[1:]
+        rest = []
+        for each in parameters.values():
+            if each.kind is Parameter.VAR_POSITIONAL:
+                rest.append(each.name)
+        _, *names = takewhile(lambda name: name not in rest, parameters)
 
         @wraps(method)
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            for name, value in (
-                *zip(chain(names, cycle(rest)), args, strict=False),
-                *kwargs.items(),
-            ):
+            positional = chain(names, cycle(rest))
+            for name, value in zip(positional, args, strict=False):
                 if name in wanted:
                     wanted[name].check(name, value)
+            check(wanted, kwargs)
             return method(self, *args, **kwargs)
 
         return call  # type: ignore[return-value]

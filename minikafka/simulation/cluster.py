@@ -75,9 +75,9 @@ def held_by(
 
     @wraps(method)
     def call(
-        self: "Cluster", *args: Arguments.args, **kwargs: Arguments.kwargs
+        cluster: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        return method(getattr(self, part), *args, **kwargs)
+        return method(getattr(cluster, part), *args, **kwargs)
 
     return call
 
@@ -125,8 +125,11 @@ class Cluster:
         self._listeners = [self.trace.append]
         self._clock = Clock()
         self.kernel = Kernel(self._clock, crash_program)
-        in_program = lambda: self.kernel.program() is not None  # noqa: E731
-        self.book = Book(lambda: self._clock.now_ms, in_program, self.kernel.interrupts)
+        self.book = Book(
+            now_ms=lambda: self._clock.now_ms,
+            in_program=lambda: self.kernel.program() is not None,
+            interrupts=self.kernel.interrupts,
+        )
         self._network = Network(
             self._clock,
             self._random("network"),
@@ -136,30 +139,11 @@ class Cluster:
         )
         self._clients: dict[str, Handle] = {}
         self._tables: dict[str, Table] = {}
-        self._taken = [
-            "admin",
-            "cluster",
-            "network",
-            *(f"broker {node_id}" for node_id in range(1, brokers + 1)),
-        ]
         self.trace_of_writer = self._trace_of("cluster")
         self._brokers: dict[int, BrokerProcess] = {}
-        properties = {name: str(value) for name, value in (configs or {}).items()}
-        peers = {
-            node_id: (f"broker-{node_id}", CONTROLLER_PORT)
-            for node_id in range(1, brokers + 1)
-        }
-        for node_id in peers:
-            rack = {"broker.rack": racks[(node_id - 1) % len(racks)]} if racks else {}
-            self._add_broker(node_id, properties | rack, peers if brokers > 1 else {})
-        self.kernel.advance(
-            lambda: all(each.broker.ready for each in self._brokers.values()), 60_000
-        )
-        admin = AdminHandle(
-            Admin("admin", self._bootstrap(), self._trace_of("admin")),
-            self.kernel,
-            self._network,
-        )
+        self._start_brokers(brokers, configs or {}, racks)
+        core = Admin("admin", self._bootstrap(), self._trace_of("admin"))
+        admin = AdminHandle(core, self.kernel, self._network)
         self._topics = Topics(self.book, self._brokers, admin)
         self._groups = ConsumerGroups(self.book, self._brokers, admin)
         self._mishaps = Mishaps(
@@ -212,13 +196,14 @@ class Cluster:
         """
         checked_config("producer", config)
         name = self._client_name("producer", config)
-        trace, random = self._trace_of(name), self._random(name)
+        trace = self._trace_of(name)
+        random = self._random(name)
 
         def core() -> Producer:
             chosen = {"partitioner": partitioner(config.get("partitioner"))}
-            return Producer(
-                name, self._bootstrap(), trace, random.random, **config | chosen
-            )
+            all_of_it = config | chosen
+            bootstrap = self._bootstrap()
+            return Producer(name, bootstrap, trace, random.random, **all_of_it)
 
         return self._add_client(ProducerHandle, name, trace, core)  # type: ignore[return-value]
 
@@ -234,12 +219,12 @@ class Cluster:
         """
         checked_config("consumer", config)
         name = self._client_name("consumer", config)
-        trace, random = self._trace_of(name), self._random(name)
+        trace = self._trace_of(name)
+        draw = self._random(name).random
 
         def core() -> Consumer:
-            return Consumer(
-                name, self._bootstrap(), trace, *topics, random=random.random, **config
-            )
+            bootstrap = self._bootstrap()
+            return Consumer(name, bootstrap, trace, *topics, random=draw, **config)
 
         return self._add_client(ConsumerHandle, name, trace, core)  # type: ignore[return-value]
 
@@ -251,7 +236,8 @@ class Cluster:
         Each blocking call in it lets the others move on.
         """
         taken = [each.name for each in self.kernel.programs.all]
-        name = base = name_of(program)
+        base = name_of(program)
+        name = base
         while name in taken:
             name = f"{base} {taken.count(base) + 1}"
             taken.append(base)
@@ -300,7 +286,8 @@ class Cluster:
         """Let time pass until condition() is true; raises KafkaTimeoutError if that
         takes more than so many seconds.
         """
-        began_ms, inside = self._clock.now_ms, self.book.inside
+        began_ms = self._clock.now_ms
+        inside = self.book.inside
         self.book.inside = True
         try:
             self.kernel.programs.enter("run_until")
@@ -309,9 +296,8 @@ class Cluster:
             self.book.inside = inside
             if not inside and self.kernel.program() is None:
                 waited_ms = self._clock.now_ms - began_ms
-                self.book.calls.append(
-                    TopLevelCall(began_ms, "cluster", "run_ms", (waited_ms,), {})
-                )
+                call = TopLevelCall(began_ms, "cluster", "run_ms", (waited_ms,), {})
+                self.book.calls.append(call)
         if not reached:
             raise KafkaTimeoutError(
                 f"the condition did not come true within {seconds:g} virtual seconds"
@@ -342,7 +328,8 @@ class Cluster:
         from minikafka.theatre import fitting, picture
 
         if isinstance(prediction, str):
-            prediction, name = None, prediction
+            name = prediction
+            prediction = None
         check(OF_PICTURES, {"prediction": prediction, "surprise": surprise, **options})
         chosen = name or fitting(self.trace)
         return picture(
@@ -368,9 +355,9 @@ class Cluster:
         from minikafka.simulation.replay import replayed
 
         again = Cluster(**self._made_with, faults=self._plan.faults)
-        return replayed(
-            self, again, self._clock.now_ms if until_ms is None else until_ms
-        )
+        if until_ms is None:
+            until_ms = self._clock.now_ms
+        return replayed(self, again, until_ms)
 
     def __repr__(self) -> str:
         return overview.table(self)
@@ -386,9 +373,11 @@ class Cluster:
         """
         self.kernel.programs.close()
         for handle in self._clients.values():
-            handle._process.state, handle._process.deadline = "down", None
+            handle._process.state = "down"
+            handle._process.deadline = None
         for broker in self._brokers.values():
-            broker.state, broker.deadline = "down", None
+            broker.state = "down"
+            broker.deadline = None
 
     def __enter__(self) -> "Cluster":
         return self
@@ -423,34 +412,62 @@ class Cluster:
     def _bootstrap(self) -> list[tuple[str, int]]:
         return [(f"broker-{node_id}", 9092) for node_id in self._brokers]
 
+    def _start_brokers(
+        self, count: int, configs: Mapping[str, Any], racks: Sequence[str]
+    ) -> None:
+        """All of them, and wait until they are ready. One alone has no peers."""
+        node_ids = range(1, count + 1)
+        peers = {}
+        if count > 1:
+            for node_id in node_ids:
+                peers[node_id] = (f"broker-{node_id}", CONTROLLER_PORT)
+        for node_id in node_ids:
+            properties = {name: str(value) for name, value in configs.items()}
+            if racks:
+                properties["broker.rack"] = racks[(node_id - 1) % len(racks)]
+            self._add_broker(node_id, properties, peers)
+
+        def are_ready() -> bool:
+            return all(each.broker.ready for each in self._brokers.values())
+
+        self.kernel.advance(are_ready, 60_000)
+
     def _add_broker(
         self,
         node_id: int,
         properties: dict[str, str],
         peers: dict[int, tuple[str, int]],
     ) -> None:
-        cluster_id = CLUSTER_ID if peers else None
+        name = f"broker {node_id}"
         address = (f"broker-{node_id}", 9092)
+        voters = sorted(peers)[:MOST_VOTERS]
         config = BrokerConfig(
             {"PLAINTEXT": address},
             properties,
             peers,
-            tuple(sorted(peers)[:MOST_VOTERS]),
-            cluster_id,
+            tuple(voters),
+            CLUSTER_ID if peers else None,
         )
-        trace = self._trace_of(f"broker {node_id}")
-        random = self._random(f"broker {node_id}")
-        skew_ms = self._plan.skew_ms(f"broker {node_id}")
         process = BrokerProcess(
-            node_id, config, random, self._clock, self._network, trace, address, skew_ms
+            node_id,
+            config,
+            self._random(name),
+            self._clock,
+            self._network,
+            self._trace_of(name),
+            address,
+            self._plan.skew_ms(name),
         )
         self._brokers[node_id] = process
         self.kernel.agenda.add(process)
 
     def _client_name(self, kind: str, config: dict[str, Any]) -> str:
-        name = base = str(config.get("client_id") or "")
+        others = ["admin", "cluster", "network"]
+        others += [f"broker {node_id}" for node_id in self._brokers]
+        base = str(config.get("client_id") or "")
+        name = base
         number = 1 + sum(1 for each in self._clients if each.startswith(f"{kind} "))
-        while not name or name in self._clients or name in self._taken:
+        while not name or name in self._clients or name in others:
             name = f"{base or kind} {number}"
             number += 1
         return name

@@ -40,9 +40,8 @@ class ConsumerHandle(MemberHandle):
         some up to timeout_ms.
         """
         self._begin("poll")
-        records = self._poll(
-            timeout_ms, max_records or self.core.config["max_poll_records"]
-        )
+        most = max_records or self.core.config["max_poll_records"]
+        records = self._poll(timeout_ms, most)
         if not records and self._cluster.kernel.program() is None:
             self._cluster.say_why_nothing_came(self, timeout_ms)
         return records
@@ -66,9 +65,11 @@ class ConsumerHandle(MemberHandle):
         core.begin_poll(self._now)
         self._turn()
         try:
-            # An empty poll takes a ms, even with a time-out of 0: so a program that
-            # polls in a loop lets time pass.
-            self._wait_for_records(None if timeout_ms is None else max(1, timeout_ms))
+            if timeout_ms is not None:
+                # An empty poll takes a ms, even with a time-out of 0: so a program that
+                # polls in a loop lets time pass.
+                timeout_ms = max(1, timeout_ms)
+            self._wait_for_records(timeout_ms)
             return self._take(max_records)
         finally:
             core.end_poll()
@@ -79,18 +80,17 @@ class ConsumerHandle(MemberHandle):
         """Wait for records; callbacks and the assignor are done meanwhile, however long
         they take.
         """
-        core, until = (
-            self.core,
-            (None if limit_ms is None else self._cluster.now_ms + limit_ms),
-        )
-        while True:
-            left = None if until is None else max(0, until - self._cluster.now_ms)
-            if (
-                not self._wait(lambda: core.has_task() or core.has_records(), left)
-                or not core.has_task()
-            ):
-                return
+        core = self.core
+
+        def came() -> bool:
+            return core.has_task() or core.has_records()
+
+        began_ms = self._cluster.now_ms
+        left_ms = limit_ms
+        while self._wait(came, left_ms) and core.has_task():
             self._do_tasks(core)
+            if limit_ms is not None:
+                left_ms = max(0, began_ms + limit_ms - self._cluster.now_ms)
 
     def _take(self, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
         records = self.core.take(max_records, self._now)
@@ -115,9 +115,8 @@ class ConsumerHandle(MemberHandle):
         self._begin("poll")
         if self._batch_left > 0 and self.core.error is None and self.core.has_records():
             return self._next_of_batch()
-        self._batch_left = (
-            0 if self.core.membership is None else self.core.config["max_poll_records"]
-        )
+        is_member = self.core.membership is not None
+        self._batch_left = self.core.config["max_poll_records"] if is_member else 0
         patience_ms = self.core.config["consumer_timeout_ms"]
         at_top_level = self._cluster.kernel.program() is None
         if patience_ms is None and at_top_level:
@@ -184,17 +183,17 @@ class ConsumerHandle(MemberHandle):
             self._turn()
             try:
                 limit_ms = core.request_timeout_ms if timeout_ms is None else timeout_ms
-                self._wait(
-                    lambda: held.position is not None or core.error is not None,
-                    limit_ms,
-                )
+
+                def is_answered() -> bool:
+                    return held.position is not None or core.error is not None
+
+                self._wait(is_answered, limit_ms)
                 core.raise_error()
             finally:
                 core.end_waiting()
         if held.position is None:
-            raise KafkaTimeoutError(
-                f"the position in {asked} could not be found in time"
-            )
+            why = f"the position in {asked} could not be found in time"
+            raise KafkaTimeoutError(why)
         return held.position
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
@@ -238,9 +237,8 @@ class ConsumerHandle(MemberHandle):
         self.core.pause(self._assigned(partitions) if partitions else [], paused=False)
 
     def paused(self) -> set[TopicPartition]:
-        return {
-            partition for partition, held in self.core.assigned.items() if held.paused
-        }
+        assigned = self.core.assigned
+        return {partition for partition, held in assigned.items() if held.paused}
 
     @checked(partition=PARTITION)
     def highwater(self, partition: TopicPartition) -> int | None:
@@ -258,12 +256,8 @@ class ConsumerHandle(MemberHandle):
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
         """The oldest offset of each partition."""
-        return {
-            partition: each.offset
-            for partition, each in self._ask(
-                dict.fromkeys(partitions, EARLIEST)
-            ).items()
-        }
+        answers = self._ask(dict.fromkeys(partitions, EARLIEST))
+        return {partition: each.offset for partition, each in answers.items()}
 
     @checked(partitions=PARTITIONS)
     @recorded
@@ -271,10 +265,8 @@ class ConsumerHandle(MemberHandle):
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
         """The offset that the next record of each partition will get."""
-        return {
-            partition: each.offset
-            for partition, each in self._ask(dict.fromkeys(partitions, LATEST)).items()
-        }
+        answers = self._ask(dict.fromkeys(partitions, LATEST))
+        return {partition: each.offset for partition, each in answers.items()}
 
     @checked(timestamps=TIMES)
     @recorded
@@ -284,29 +276,26 @@ class ConsumerHandle(MemberHandle):
         """For each partition the first record at or after a time (ms since the epoch),
         None if there is none.
         """
-        answers = self._ask(
-            {partition: int(timestamp) for partition, timestamp in timestamps.items()}
-        )
-        return {
-            partition: None if each.offset < 0 else each
-            for partition, each in answers.items()
-        }
+        wanted = {partition: int(each) for partition, each in timestamps.items()}
+        found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
+        for partition, answer in self._ask(wanted).items():
+            found[partition] = None if answer.offset < 0 else answer
+        return found
 
     def _ask(
         self, timestamps: dict[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         self._begin("offsets")
-        wanted = {
-            self._partition(partition): timestamp
-            for partition, timestamp in timestamps.items()
-        }
+        wanted = {}
+        for partition, timestamp in timestamps.items():
+            wanted[self._partition(partition)] = timestamp
         lookup = self.core.ask_offsets(wanted, self._now)
         self._turn()
         if not self._wait(lambda: lookup.is_done, self.core.request_timeout_ms):
             self.core.questions.give_up(lookup)
-            raise KafkaTimeoutError(
-                f"no answer about {', '.join(map(str, wanted))} in time: do they exist?"
-            )
+            names = ", ".join(map(str, wanted))
+            why = f"no answer about {names} in time: do they exist?"
+            raise KafkaTimeoutError(why)
         answers: dict[TopicPartition, OffsetAndTimestamp] = lookup.get()
         return {partition: answers[partition] for partition in wanted}
 

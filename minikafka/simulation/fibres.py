@@ -16,7 +16,7 @@ else:
     # raised in a fibre that is freed; whoever freed it doesn't hear of it
     Freed = greenlet.GreenletExit
 
-    class Fibre(greenlet.greenlet):
+    class Fibre(greenlet.greenlet):  # type: ignore[misc]  # it has no types
         """Fibre(function) runs function() from the first resume() on."""
 
         programs: Any = None  # whose it is

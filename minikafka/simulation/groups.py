@@ -54,22 +54,19 @@ class GroupDescription(NamedTuple):
             f" {assignor}"
         )
         rows: list[list[Any]] = [["partition", "committed", "lag", "member"]]
-        owner = {
-            partition: member.client
-            for member in self.members
-            for partition in member.partitions
-        }
+        owner = {}
+        for member in self.members:
+            for partition in member.partitions:
+                owner[partition] = member.client
         for partition in sorted({*owner, *self.committed}):
-            offsets = [each.get(partition, "-") for each in (self.committed, self.lag)]
-            rows.append([partition, *offsets, owner.get(partition, "-")])
+            committed = self.committed.get(partition, "-")
+            lag = self.lag.get(partition, "-")
+            rows.append([partition, committed, lag, owner.get(partition, "-")])
+        lines = [head, *columns(rows)]
         idle = [member.client for member in self.members if not member.partitions]
-        return "\n".join(
-            [
-                head,
-                *columns(rows),
-                *([f"without a partition: {', '.join(idle)}"] if idle else []),
-            ]
-        )
+        if idle:
+            lines.append(f"without a partition: {', '.join(idle)}")
+        return "\n".join(lines)
 
 
 class ConsumerGroups:
@@ -94,51 +91,35 @@ class ConsumerGroups:
         state = self._group_state(group)
         found = state.groups[group]
         if isinstance(found, ClassicGroup):
-            said = found.describe()
-            members = [
-                GroupMember(
-                    each["member_id"],
-                    each["client_id"],
-                    each["group_instance_id"],
-                    decode_assignment(each["member_assignment"]),
-                )
-                for each in said["members"]
-            ]
-            generation, assignor = found.generation, said["protocol_data"]
+            described = found.describe()
+            members = list(map(_classic_member, described["members"]))
+            generation = found.generation
+            assignor = described["protocol_data"]
         else:
-            said = found.describe()
-            members = [
-                GroupMember(
-                    each["member_id"],
-                    each["client_id"],
-                    each["instance_id"],
-                    _assigned(each["assignment"]),
-                )
-                for each in said["members"]
-            ]
-            generation, assignor = said["group_epoch"], said["assignor_name"]
-        committed = self.committed_offsets(group)
+            described = found.describe()
+            members = list(map(_consumer_member, described["members"]))
+            generation = described["group_epoch"]
+            assignor = described["assignor_name"]
         return GroupDescription(
-            group,
-            found.type,
-            found.state_name,
-            generation,
-            assignor,
-            members,
-            committed,
-            self.lag(group),
+            group=group,
+            type=found.type,
+            state=found.state_name,
+            generation=generation,
+            assignor=assignor,
+            members=members,
+            committed=self.committed_offsets(group),
+            lag=self.lag(group),
         )
 
     @checked(group=TEXT)
     def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
         """What the group has committed."""
-        offsets = self._group_state(group).offsets.of(group)
-        return dict(
-            sorted(
-                (TopicPartition(topic, number), each.offset)
-                for topic, number, each in offsets
-            )
-        )
+        committed = self._group_state(group).offsets.committed(group)
+        found = {}
+        for topic, number in sorted(committed):
+            partition = TopicPartition(topic, number)
+            found[partition] = committed[partition].offset
+        return found
 
     @checked(group=TEXT)
     def lag(self, group: str) -> dict[TopicPartition, int]:
@@ -150,9 +131,8 @@ class ConsumerGroups:
         found = {}
         for partition, offset in self.committed_offsets(group).items():
             if partition.topic in best_informed(self._brokers).image.topics:
-                found[partition] = (
-                    leading(self._brokers, *partition).high_watermark - offset
-                )
+                leader = leading(self._brokers, *partition)
+                found[partition] = leader.high_watermark - offset
         return found
 
     @checked(group=TEXT, offsets=OFFSETS)
@@ -166,47 +146,38 @@ class ConsumerGroups:
         parts = []
         for (topic, number), each in offsets.items():
             offset = each if isinstance(each, int) else each.offset
-            parts.append(
-                (
-                    topic,
-                    {
-                        "partition_index": number,
-                        "committed_offset": offset,
-                        "committed_metadata": "",
-                    },
-                )
-            )
+            part = {
+                "partition_index": number,
+                "committed_offset": offset,
+                "committed_metadata": "",
+            }
+            parts.append((topic, part))
         body = {"group_id": group, "topics": nested(parts)}
         response = self._admin.ask("OffsetCommit", body, self._coordinator_of(group))
         for topic in response.topics:
             for part in topic.partitions:
                 if part.error_code:
-                    raise refusal(
-                        Error(part.error_code),
-                        f"alter_offsets({group!r}): {Error(part.error_code).message}",
-                    )
+                    error = Error(part.error_code)
+                    why = f"alter_offsets({group!r}): {error.message}"
+                    raise refusal(error, why)
 
     @checked(group=TEXT)
     @recorded
     def delete_group(self, group: str) -> None:
         """Remove a group that has no members, with its committed offsets."""
-        response = self._admin.ask(
-            "DeleteGroups", {"groups_names": [group]}, self._coordinator_of(group)
-        )
+        body = {"groups_names": [group]}
+        response = self._admin.ask("DeleteGroups", body, self._coordinator_of(group))
         raise_refusal(response.results[0], f"delete_group({group!r})")
 
     # inside
 
     def _group_states(self) -> list[Groups]:
         best_informed(self._brokers)
-        up = [
-            process.broker
-            for process in self._brokers.values()
-            if process.state != "down"
-        ]
-        return [
-            state for broker in up if broker.ready for state in broker.groups.loaded()
-        ]
+        states: list[Groups] = []
+        for process in self._brokers.values():
+            if process.state != "down" and process.broker.ready:
+                states += process.broker.groups.loaded()
+        return states
 
     def _group_state(self, group: str) -> Groups:
         for state in self._group_states():
@@ -214,20 +185,22 @@ class ConsumerGroups:
                 return state
         names = self.groups()
         near = difflib.get_close_matches(str(group), names, 1)
-        there = f"there are {', '.join(names)}" if names else "there are none yet"
-        hint = f"did you mean {near[0]!r}?" if near else there
-        raise KafkaError(
-            Error.GROUP_ID_NOT_FOUND, f"there is no group {group!r}; {hint}"
-        )
+        if near:
+            hint = f"did you mean {near[0]!r}?"
+        elif names:
+            hint = f"there are {', '.join(names)}"
+        else:
+            hint = "there are none yet"
+        why = f"there is no group {group!r}; {hint}"
+        raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
 
     def _coordinator_of(self, group: str) -> int:
         """Ask for it, as an admin client does; the first question of all makes the
         offsets topic.
         """
         for _ in range(PATIENCE_MS // RETRY_MS):
-            found = self._admin.ask(
-                "FindCoordinator", {"coordinator_keys": [group]}
-            ).coordinators[0]
+            body = {"coordinator_keys": [group]}
+            (found,) = self._admin.ask("FindCoordinator", body).coordinators
             error = Error(found.error_code)
             if error is Error.NONE:
                 return int(found.node_id)
@@ -235,6 +208,24 @@ class ConsumerGroups:
                 raise refusal(error, found.error_message)
             self._admin.pause(RETRY_MS)
         raise KafkaTimeoutError(f"no coordinator for group {group!r} was found in time")
+
+
+def _classic_member(described: Mapping[str, Any]) -> GroupMember:
+    return GroupMember(
+        described["member_id"],
+        described["client_id"],
+        described["group_instance_id"],
+        decode_assignment(described["member_assignment"]),
+    )
+
+
+def _consumer_member(described: Mapping[str, Any]) -> GroupMember:
+    return GroupMember(
+        described["member_id"],
+        described["client_id"],
+        described["instance_id"],
+        _assigned(described["assignment"]),
+    )
 
 
 def _assigned(assignment: Mapping[str, Any]) -> list[TopicPartition]:

@@ -184,16 +184,16 @@ class MemberHandle(Handle):
         self._of_group("commit_async()")
         self._work_off()
         wanted = self._offsets(offsets)
-        told = self.core.positions.consumed() if wanted is None else wanted
+        committed = self.core.positions.consumed() if wanted is None else wanted
         future = self.core.commit(wanted, "async", self._now)
         future.wait = self._cluster.wait_for_future
         if callback is not None:
             given = callback
             future.add_callback(
-                lambda value: self._completed.append(lambda: given(told, value))
+                lambda value: self._completed.append(lambda: given(committed, value))
             )
             future.add_errback(
-                lambda error: self._completed.append(lambda: given(told, error))
+                lambda error: self._completed.append(lambda: given(committed, error))
             )
         self._turn()
         return future

@@ -15,7 +15,12 @@ from typing import Any
 
 from minikafka.wire.primitives import Buffer
 
-_SECTOR = 512  # bytes that a disk writes at once
+SECTOR_BYTES = 512  # that a disk writes at once
+
+# when power is lost
+CHANCE_THAT_A_FILE_IS_GONE = 0.3  # one that was never flushed
+CHANCE_THAT_A_CUT_IS_UNDONE = 0.5  # one that was not flushed
+CHANCE_OF_A_SECTOR_OF_ZEROS = 0.3  # in what survives without having been flushed
 
 Folder = dict[str, Any]  # by name: a MemoryFile, or the Folder of this name
 
@@ -52,7 +57,8 @@ class MemoryFile:
         del self.data[size:]
 
     def flush(self) -> None:
-        self.durable_size, self.durable_tail = len(self.data), b""
+        self.durable_size = len(self.data)
+        self.durable_tail = b""
 
     def close(self) -> None:
         pass
@@ -60,25 +66,30 @@ class MemoryFile:
     def lose_power(self, random: Random) -> bool:
         """Keep what survives; False if not even the file does."""
         if self.durable_size is None:
-            if random.random() < 0.3:
+            if random.random() < CHANCE_THAT_A_FILE_IS_GONE:
                 return False
             flushed = 0
-        elif self.durable_tail and random.random() < 0.5:
-            kept = self.durable_size - len(self.durable_tail)
-            self._disk.give_back(len(self.data) - self.durable_size)
-            self.data[kept:] = self.durable_tail
+        elif self.durable_tail and random.random() < CHANCE_THAT_A_CUT_IS_UNDONE:
+            self._undo_cut()
             flushed = self.durable_size
         else:
             flushed = self.durable_size - len(self.durable_tail)
-        survives = flushed + int(random.random() * (len(self.data) - flushed + 1))
+        at_risk = len(self.data) - flushed
+        survives = flushed + int(random.random() * (at_risk + 1))
         self._disk.give_back(len(self.data) - survives)
         del self.data[survives:]
-        if survives > flushed and random.random() < 0.3:
-            at = flushed + int(random.random() * (survives - flushed))
-            end = min(at + _SECTOR, survives)
-            self.data[at:end] = bytes(end - at)
+        if survives > flushed and random.random() < CHANCE_OF_A_SECTOR_OF_ZEROS:
+            start = flushed + int(random.random() * (survives - flushed))
+            end = min(start + SECTOR_BYTES, survives)
+            self.data[start:end] = bytes(end - start)
         self.flush()
         return True
+
+    def _undo_cut(self) -> None:
+        assert self.durable_size is not None
+        kept = self.durable_size - len(self.durable_tail)
+        self._disk.give_back(len(self.data) - self.durable_size)
+        self.data[kept:] = self.durable_tail
 
 
 class MemoryDisk:
@@ -113,12 +124,10 @@ class MemoryDisk:
         """Count bytes that are about to be written; OSError ENOSPC if they don't
         fit.
         """
-        if (
-            self.capacity_bytes is not None
-            and self.used_bytes + size > self.capacity_bytes
-        ):
+        used_bytes = self.used_bytes + size
+        if self.capacity_bytes is not None and used_bytes > self.capacity_bytes:
             raise OSError(errno.ENOSPC, "No space left on device")
-        self.used_bytes += size
+        self.used_bytes = used_bytes
 
     def give_back(self, size: int) -> None:
         self.used_bytes -= size

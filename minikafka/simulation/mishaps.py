@@ -5,7 +5,9 @@ A client lives in the process of the program that was given it or made it: a cra
 freeze of one is one of both.
 """
 
+import itertools
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from minikafka.faults import Crash, Cut, Fault, Freeze, Place, Reset, node_name
@@ -101,9 +103,8 @@ class Mishaps:
             if program.state == "running":
                 program.state = "frozen"
         if seconds is not None:
-            self._clock.schedule(
-                self._clock.now_ms + round(seconds * 1000), lambda: self._thaw(found)
-            )
+            at_ms = self._clock.now_ms + round(seconds * 1000)
+            self._clock.schedule(at_ms, partial(self._thaw, found))
 
     @recorded
     def thaw(self, target: Target) -> None:
@@ -122,7 +123,7 @@ class Mishaps:
         """Let nothing pass between two of them until heal()."""
         for pair in self._pairs(one, other):
             mine, theirs = self._network.cut(*pair)
-            self._network.tell("LinkCut", one=mine, other=theirs)
+            self._network.emit("LinkCut", one=mine, other=theirs)
 
     @recorded
     def heal(self, one: Target | None = None, other: Target | None = None) -> None:
@@ -131,13 +132,14 @@ class Mishaps:
             raise TypeError(
                 "heal() ends all cuts, heal(one, other) that between these two"
             )
-        every = (
-            [(None, None)] if one is None or other is None else self._pairs(one, other)
-        )
-        for mine, theirs in [
-            ended for pair in every for ended in self._network.heal(*pair)
-        ]:
-            self._network.tell("LinkHealed", one=mine, other=theirs)
+        ended: list[tuple[str, str]] = []
+        if one is None or other is None:
+            ended += self._network.heal(None, None)
+        else:
+            for pair in self._pairs(one, other):
+                ended += self._network.heal(*pair)
+        for mine, theirs in ended:
+            self._network.emit("LinkHealed", one=mine, other=theirs)
 
     @recorded
     def reset(self, one: Target, other: Target) -> None:
@@ -152,11 +154,7 @@ class Mishaps:
         if isinstance(consumer, Program):
             found = clients_of(consumer)
         else:
-            name = (
-                consumer
-                if isinstance(consumer, str)
-                else getattr(consumer, "name", None)
-            )
+            name = getattr(consumer, "name", consumer)
             found = [each for each in self._clients.values() if each.name == name]
         consumers = [each for each in found if isinstance(each, ConsumerHandle)]
         if not consumers:
@@ -167,28 +165,25 @@ class Mishaps:
     def begin(self, fault: Fault) -> None:
         """A fault of the plan whose time has come."""
         if isinstance(fault, Cut):
-            # Not told, as one by hand is: whoever made the plan knows of it, and what
-            # lessons store stays as it is.
-            one, other = node_name(fault.one), node_name(fault.other)
+            # Not in the trace, as one by hand is: whoever made the plan knows of it,
+            # and what lessons store stays as it is.
+            one = node_name(fault.one)
+            other = node_name(fault.other)
             self._network.cut(one, other)
             if fault.for_ms is not None:
-                self._clock.schedule(
-                    self._clock.now_ms + fault.for_ms,
-                    lambda: self._network.heal(one, other),
-                )
+                at_ms = self._clock.now_ms + fault.for_ms
+                self._clock.schedule(at_ms, lambda: self._network.heal(one, other))
         elif isinstance(fault, Freeze):
             self._without_record(self.freeze, fault.node, fault.for_ms / 1000)
         elif isinstance(fault, Reset):
             self._network.reset(node_name(fault.one), node_name(fault.other))
         elif isinstance(fault, Crash):
-            self._without_record(
-                self.crash, fault.node, None, fault.power, fault.silent
-            )
+            node = fault.node
+            self._without_record(self.crash, node, None, fault.power, fault.silent)
             if fault.restart_after_ms is not None:
                 at_ms = self._clock.now_ms + fault.restart_after_ms
-                self._clock.schedule(
-                    at_ms, lambda: self._without_record(self.restart, fault.node)
-                )
+                restart = partial(self._without_record, self.restart, node)
+                self._clock.schedule(at_ms, restart)
 
     # inside
 
@@ -200,15 +195,17 @@ class Mishaps:
             return target
         if isinstance(target, Handle) and target in self._clients.values():
             return target._process
-        programs = {each.name: each for each in self._programs.all}
-        clients = {name: each._process for name, each in self._clients.items()}
-        brokers = {each.name: each for each in self._brokers.values()}
-        known: dict[str, Process | Program] = {**brokers, **clients, **programs}
-        name = (
-            node_name(target)
-            if isinstance(target, (int, str))
-            else getattr(target, "__name__", repr(target))
-        )
+        known: dict[str, Process | Program] = {}
+        for broker in self._brokers.values():
+            known[broker.name] = broker
+        for name, client in self._clients.items():
+            known[name] = client._process
+        for program in self._programs.all:
+            known[program.name] = program
+        if isinstance(target, (int, str)):
+            name = node_name(target)
+        else:
+            name = getattr(target, "__name__", repr(target))
         if name not in known:
             raise ValueError(
                 f"{target!r} is not here; there are {', '.join(known)} (a broker is"
@@ -218,26 +215,29 @@ class Mishaps:
 
     def _pairs(self, one: Target, other: Target) -> list[tuple[str, str]]:
         """The processes of one with those of the other, by name."""
-        ends = [self._processes_of(self._find(each)) for each in (one, other)]
-        return [(mine.name, theirs.name) for mine in ends[0] for theirs in ends[1]]
+        mine = self._processes_of(self._find(one))
+        theirs = self._processes_of(self._find(other))
+        pairs = itertools.product(mine, theirs)
+        return [(one_end.name, other_end.name) for one_end, other_end in pairs]
 
     def _users(self, process: Process) -> list[Program]:
         """The programs that a client belongs to."""
-        return [
-            each
-            for each in self._programs.all
-            if any(client._process is process for client in clients_of(each))
-        ]
+        users = []
+        for program in self._programs.all:
+            clients = clients_of(program)
+            if any(client._process is process for client in clients):
+                users.append(program)
+        return users
 
     def _processes_of(self, found: Process | Program) -> list[Process]:
-        return (
-            [client._process for client in clients_of(found)]
-            if isinstance(found, Program)
-            else [found]
-        )
+        if isinstance(found, Program):
+            return [client._process for client in clients_of(found)]
+        return [found]
 
     def _programs_of(self, found: Process | Program) -> list[Program]:
-        return [found] if isinstance(found, Program) else self._users(found)
+        if isinstance(found, Program):
+            return [found]
+        return self._users(found)
 
     def _thaw(self, found: Process | Program) -> None:
         for process in self._processes_of(found):
@@ -268,7 +268,8 @@ class Mishaps:
         return next(each for each in self._clients.values() if each._process is process)
 
     def _without_record(self, method: Callable[..., Any], *args: Any) -> None:
-        inside, self.book.inside = self.book.inside, True
+        inside = self.book.inside
+        self.book.inside = True
         try:
             method(*args)
         finally:
@@ -279,11 +280,8 @@ def clients_of(program: Program) -> list[Handle]:
     """The clients that live and die with a program: its arguments, and those it
     made.
     """
-    return [
-        each
-        for each in (*program.args, *program.kwargs.values(), *program.made)
-        if isinstance(each, Handle)
-    ]
+    known = (*program.args, *program.kwargs.values(), *program.made)
+    return [each for each in known if isinstance(each, Handle)]
 
 
 def crash_program(program: Program) -> None:

@@ -220,7 +220,7 @@ class Network:
                 go_on()
         return ended
 
-    def tell(self, kind: str, **detail: Any) -> None:
+    def emit(self, kind: str, **detail: Any) -> None:
         """An event of the network."""
         if self._trace:
             self._trace.now = self._clock.now_ms
@@ -237,7 +237,7 @@ class Network:
         )
         what = "answer to" if answer else "request"
         why = Reason("fault_plan", f"the fault plan loses this {what} {api}")
-        self.tell(
+        self.emit(
             "MessageLost",
             source=ends[0],
             target=ends[1],

@@ -17,51 +17,45 @@ if TYPE_CHECKING:
 def table(cluster: "Cluster") -> str:
     """Brokers, topics, clients and programs, and what waits for a run."""
     lines = [f"cluster at {cluster.now_ms / 1000:.3f} s, seed {cluster.seed}"]
-    lines += columns(
-        [["broker", "state"]]
-        + [[each.node_id, each.state] for each in cluster._brokers.values()]
-    )
-    rows = topic_rows(cluster)
-    if rows:
-        lines += [
-            "",
-            *columns(
-                [["topic", "partition", "leader", "first offset", "next offset"], *rows]
-            ),
-        ]
-    groups = group_rows(cluster)
-    if groups:
-        lines += [
-            "",
-            *columns([["group", "state", "member", "partitions", "lag"], *groups]),
-        ]
-    running: list[list[Any]] = [
-        [each.name, each._state()] for each in cluster._clients.values()
+    brokers: list[list[Any]] = [["broker", "state"]]
+    for broker in cluster._brokers.values():
+        brokers.append([broker.node_id, broker.state])
+    lines += columns(brokers)
+    tables = [
+        (["topic", "partition", "leader", "first offset", "next offset"], topic_rows),
+        (["group", "state", "member", "partitions", "lag"], group_rows),
+        (["client or program", "state"], running_rows),
     ]
-    running += [
-        [f"program {each.name}", each.state] for each in cluster.kernel.programs.all
-    ]
-    if running:
-        lines += ["", *columns([["client or program", "state"], *running])]
+    for head, rows_of in tables:
+        rows = rows_of(cluster)
+        if rows:
+            lines += ["", *columns([head, *rows])]
     hints = waiting_records(cluster)
-    return "\n".join(lines + (["", *hints] if hints else []))
+    if hints:
+        lines += ["", *hints]
+    return "\n".join(lines)
+
+
+def running_rows(cluster: "Cluster") -> list[list[Any]]:
+    rows: list[list[Any]] = []
+    for handle in cluster._clients.values():
+        rows.append([handle.name, handle._state()])
+    for program in cluster.kernel.programs.all:
+        rows.append([f"program {program.name}", program.state])
+    return rows
 
 
 def topic_rows(cluster: "Cluster") -> list[list[Any]]:
-    if not any(
-        each.state != "down" and each.broker.ready for each in cluster._brokers.values()
-    ):
+    brokers = cluster._brokers.values()
+    if not any(each.state != "down" and each.broker.ready for each in brokers):
         return []
-    return [
-        [
-            topic,
-            number,
-            cluster.leader(topic, number),
-            *cluster.log_offsets(topic, number),
-        ]
-        for topic in cluster.topics()
-        for number in range(cluster.partition_count(topic))
-    ]
+    rows: list[list[Any]] = []
+    for topic in cluster.topics():
+        for number in range(cluster.partition_count(topic)):
+            leader = cluster.leader(topic, number)
+            first_offset, next_offset = cluster.log_offsets(topic, number)
+            rows.append([topic, number, leader, first_offset, next_offset])
+    return rows
 
 
 def group_rows(cluster: "Cluster") -> list[list[Any]]:
@@ -74,13 +68,12 @@ def group_rows(cluster: "Cluster") -> list[list[Any]]:
         return []  # no broker is up, or it reads the groups back from its log
     rows: list[list[Any]] = []
     for group in groups:
+        name, state = group.group, group.state
         if not group.members:
-            rows.append([group.group, group.state, "-", "-", sum(group.lag.values())])
+            rows.append([name, state, "-", "-", sum(group.lag.values())])
         for member in group.members:
             lag = sum(group.lag.get(partition, 0) for partition in member.partitions)
-            rows.append(
-                [group.group, group.state, member.client, named(member.partitions), lag]
-            )
+            rows.append([name, state, member.client, named(member.partitions), lag])
     return rows
 
 
@@ -89,10 +82,10 @@ def named(partitions: Sequence[TopicPartition]) -> str:
     topics: dict[str, list[str]] = {}
     for topic, number in sorted(partitions):
         topics.setdefault(topic, []).append(str(number))
-    return (
-        ", ".join(f"{topic} {' '.join(numbers)}" for topic, numbers in topics.items())
-        or "none"
-    )
+    if not topics:
+        return "none"
+    parts = [f"{topic} {' '.join(numbers)}" for topic, numbers in topics.items()]
+    return ", ".join(parts)
 
 
 def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
@@ -101,10 +94,10 @@ def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []
     for row, words in zip(rows, shown, strict=True):
-        cells = [
-            word.rjust(width) if isinstance(cell, int) else word.ljust(width)
-            for cell, word, width in zip(row, words, widths, strict=True)
-        ]
+        cells = []
+        for cell, word, width in zip(row, words, widths, strict=True):
+            is_number = isinstance(cell, int)
+            cells.append(word.rjust(width) if is_number else word.ljust(width))
         lines.append("  ".join(cells).rstrip())
     return lines
 
@@ -113,12 +106,10 @@ def waiting_records(cluster: "Cluster") -> list[str]:
     """The forgotten run."""
     found = []
     for handle in cluster._clients.values():
-        if (
-            isinstance(handle, ProducerHandle)
-            and handle._process.state == "up"
-            and handle.waiting_records()
-        ):
-            number = handle.waiting_records()
+        if not isinstance(handle, ProducerHandle) or handle._process.state != "up":
+            continue
+        number = handle.waiting_records()
+        if number:
             verb = "waits" if number == 1 else "wait"
             found.append(
                 f"{counted(number, 'record')} {verb} in {handle.name}:"
@@ -129,19 +120,17 @@ def waiting_records(cluster: "Cluster") -> list[str]:
 
 def why_no_partition(cluster: "Cluster", consumer: ConsumerHandle) -> list[str]:
     """What keeps a member of a group from having one."""
-    member, group_id = consumer.core.membership, consumer.core.config["group_id"]
+    member = consumer.core.membership
+    group_id = consumer.core.config["group_id"]
     if member is not None and member.state == "stable":
         return [
             f"{consumer.name} has no partition: group {group_id} has more members than"
             " partitions to share"
         ]
-    others = [
-        each.name
-        for each in cluster._clients.values()
-        if isinstance(each, ConsumerHandle)
-        and each is not consumer
-        and each.sleeps_in(group_id)
-    ]
+    handles = cluster._clients.values()
+    consumers = [each for each in handles if isinstance(each, ConsumerHandle)]
+    asleep = [each for each in consumers if each.sleeps_in(group_id)]
+    others = [each.name for each in asleep if each is not consumer]
     if others:
         return [
             f"{consumer.name} waits for group {group_id} to rebalance, which needs all"
@@ -161,19 +150,14 @@ def why_nothing_came(
     there is nothing to say.
     """
     core = consumer.core
-    down = [
-        str(each.node_id) for each in cluster._brokers.values() if each.state != "up"
-    ]
+    brokers = cluster._brokers.values()
+    down = [str(each.node_id) for each in brokers if each.state != "up"]
     if down:
         return [f"broker {', '.join(down)} is not up: cluster.restart({down[0]})"]
     topics = cluster.topics()
-    missing = [
-        topic
-        for topic in dict.fromkeys(
-            [*core.topics, *(each.topic for each in core.assigned)]
-        )
-        if topic not in topics
-    ]
+    wanted = dict.fromkeys(core.topics)
+    wanted.update(dict.fromkeys(each.topic for each in core.assigned))
+    missing = [topic for topic in wanted if topic not in topics]
     if missing:
         return [f"there is no topic {', '.join(missing)}"]
     hints = waiting_records(cluster)
@@ -182,28 +166,30 @@ def why_nothing_came(
         hints.append(
             f"{consumer.name} has paused all its partitions: consumer.resume(...)"
         )
-    skipped = {
-        partition: each.position
-        for partition, each in held.items()
-        if each.started_at_end and each.position
-    }
-    behind = sum(
-        position - cluster.log_offsets(*partition)[0]
-        for partition, position in skipped.items()
-    )
-    if behind > 0 and not core.taken:
+    skipped = skipped_records(cluster, consumer)
+    if skipped > 0 and not core.taken:
         hints.append(
             f'{consumer.name} began at the end (auto_offset_reset is "latest", Kafka\'s'
-            f" default) and skipped {counted(behind, 'record')}:"
+            f" default) and skipped {counted(skipped, 'record')}:"
             ' auto_offset_reset="earliest" begins at the oldest'
         )
-    if not hints and core.membership is not None and core.topics and not held:
-        hints = why_no_partition(cluster, consumer)
-    elif not held or (
-        not hints and any(each.position is None for each in held.values())
-    ):
+    is_member = core.membership is not None and core.topics
+    if not hints and not held and is_member:
+        return why_no_partition(cluster, consumer)
+    has_no_position = any(each.position is None for each in held.values())
+    if not held or (not hints and has_no_position):
         hints.append(
             f"{consumer.name} is still finding its place: poll(timeout_ms=1000) lets"
             " the cluster move on"
         )
     return hints
+
+
+def skipped_records(cluster: "Cluster", consumer: ConsumerHandle) -> int:
+    """How many records a consumer doesn't see because it began at the end."""
+    skipped = 0
+    for partition, held in consumer.core.assigned.items():
+        if held.started_at_end and held.position:
+            first_offset, _ = cluster.log_offsets(*partition)
+            skipped += held.position - first_offset
+    return skipped

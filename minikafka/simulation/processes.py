@@ -103,8 +103,8 @@ class Process:
         return self.clock.now(self.skew_ms)
 
     def changed(self) -> None:
-        for tell in self.watchers.values():
-            tell()
+        for watcher in self.watchers.values():
+            watcher()
 
     def crash(self, silent: bool = False) -> None:
         if self.state != "down":
@@ -117,19 +117,19 @@ class Process:
         self.vanish()
         self.network.vanish(self, self.silent)  # type: ignore[arg-type]
         if how is not None:
-            self._tell(how)
+            self._emit(how)
             self.changed()
 
     def freeze(self) -> None:
         if self.state == "up":
             self.state, self.deadline = "frozen", None
-            self._tell("NodeFrozen")
+            self._emit("NodeFrozen")
 
     def thaw(self) -> None:
         if self.state != "frozen":
             return
         self.state = "up"
-        self._tell("NodeThawed")
+        self._emit("NodeThawed")
         while self._inbox:
             self._inbox.popleft()()
         # what came meanwhile may have let a node go that was about to
@@ -149,7 +149,7 @@ class Process:
         elif self.state == "up":
             action()
 
-    def _tell(self, kind: str) -> None:
+    def _emit(self, kind: str) -> None:
         self.trace.now = self.clock.now_ms
         self.trace.cause = None
         if self.trace:
@@ -211,7 +211,7 @@ class BrokerProcess(Process):
     def restart(self) -> None:
         self.crash()
         self.state, self.silent = "up", False
-        self._tell("NodeRestarted")
+        self._emit("NodeRestarted")
         self._start()
 
     def vanish(self) -> None:
@@ -398,7 +398,7 @@ class ClientProcess(Process):
         self.state, self.silent = "up", False
         core.connections = self.core.connections
         self.core = core
-        self._tell("NodeRestarted")
+        self._emit("NodeRestarted")
 
     def vanish(self) -> None:
         self.core.closed = True

@@ -148,13 +148,13 @@ class ProducerHandle(Handle):
             self.core.tick(self._now)
             self._turn()
 
-            def settled() -> bool:
+            def is_known_or_refused() -> bool:
+                if self.core.metadata.partitions(topic):
+                    return True
                 error = self.core.metadata.errors.get(topic, Error.NONE)
-                return bool(self.core.metadata.partitions(topic)) or not (
-                    error is Error.NONE or error.retriable
-                )
+                return error is not Error.NONE and not error.retriable
 
-            self._wait(settled, self.core.config["max_block_ms"])
+            self._wait(is_known_or_refused, self.core.config["max_block_ms"])
             if not self.core.metadata.partitions(topic):
                 error = self.core.metadata.errors.get(topic, Error.NONE)
                 metadata.wanted.pop(topic, None)
@@ -205,9 +205,7 @@ class ProducerHandle(Handle):
 
     @recorded
     def begin_transaction(self) -> None:
-        """What is sent from here on counts when commit_transaction() says so, or
-        never.
-        """
+        """What is sent from here on is committed by commit_transaction(), or never."""
         self._begin()
         self._transactions.begin()
 
@@ -232,7 +230,7 @@ class ProducerHandle(Handle):
 
     @recorded
     def commit_transaction(self) -> None:
-        """Send all, and decide that it counts."""
+        """Send all, and decide that it is committed."""
         self._begin("commit_transaction")
         transactions = self._in_transaction()
         self._flush(None)
@@ -241,8 +239,8 @@ class ProducerHandle(Handle):
 
     @recorded
     def abort_transaction(self) -> None:
-        """Decide that nothing of it counts. After an error that isn't fatal the next
-        transaction may begin.
+        """Decide that nothing of it is committed. After an error that isn't fatal the
+        next transaction may begin.
         """
         self._begin("abort_transaction")
         transactions = self._transactions

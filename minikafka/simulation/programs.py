@@ -109,7 +109,7 @@ class Programs:
             self.all.append(program)
             program.number = len(self.all)
         self._to_ask[program] = None
-        self._tell(program, "ProgramStarted", program=program.name)
+        self._emit(program, "ProgramStarted", program=program.name)
 
     def current(self) -> Program | None:
         """The program that makes this call, or None at top level. A dead program's call
@@ -302,7 +302,7 @@ class Programs:
                 )
                 program.state, program.error = "failed", error
                 self._errors.append(error)
-                self._tell(
+                self._emit(
                     program,
                     "ProgramFailed",
                     program=program.name,
@@ -319,7 +319,7 @@ class Programs:
         else:
             if self._is_on(program):
                 program.state = "ended"
-                self._tell(program, "ProgramEnded", program=program.name)
+                self._emit(program, "ProgramEnded", program=program.name)
 
     @staticmethod
     def _is_on(program: Program) -> bool:
@@ -328,7 +328,7 @@ class Programs:
         """
         return program.alive and program.fibre is fibres.current()
 
-    def _tell(self, program: Program, kind: str, /, **detail: Any) -> None:
+    def _emit(self, program: Program, kind: str, /, **detail: Any) -> None:
         program.trace.now = self._clock.now_ms
         if program.trace:
             program.trace.emit(kind, **detail)

@@ -27,6 +27,7 @@ from minikafka.simulation.processes import BrokerProcess, best_informed, leading
 from minikafka.wire.errors import Error, KafkaError
 
 TOPIC, BROKER = 2, 4  # resource types
+SET, DELETE = 0, 1  # operations of IncrementalAlterConfigs
 
 
 class Topics:
@@ -64,10 +65,12 @@ class Topics:
             "assignments": [],
             "configs": values,
         }
-        response = self._admin.ask(
-            "CreateTopics",
-            {"topics": [topic], "timeout_ms": PATIENCE_MS, "validate_only": False},
-        )
+        body = {
+            "topics": [topic],
+            "timeout_ms": PATIENCE_MS,
+            "validate_only": False,
+        }
+        response = self._admin.ask("CreateTopics", body)
         raise_refusal(response.topics[0], f"create_topic({name!r})")
 
     @checked(topic=TEXT, partitions=COUNT)
@@ -80,18 +83,16 @@ class Topics:
             "topics": [{"name": topic, "count": partitions, "assignments": None}],
             "timeout_ms": PATIENCE_MS,
         }
-        raise_refusal(
-            self._admin.ask("CreatePartitions", body).results[0],
-            f"create_partitions({topic!r}, {partitions})",
-        )
+        response = self._admin.ask("CreatePartitions", body)
+        call = f"create_partitions({topic!r}, {partitions})"
+        raise_refusal(response.results[0], call)
 
     @checked(name=TEXT)
     @recorded
     def delete_topic(self, name: str) -> None:
         """Remove a topic and its records."""
-        response = self._admin.ask(
-            "DeleteTopics", {"topic_names": [name], "timeout_ms": PATIENCE_MS}
-        )
+        body = {"topic_names": [name], "timeout_ms": PATIENCE_MS}
+        response = self._admin.ask("DeleteTopics", body)
         raise_refusal(response.responses[0], f"delete_topic({name!r})")
 
     @checked(topic=TEXT, partition=NUMBER, before_offset=whole(-1, LONG_MAX))
@@ -108,9 +109,8 @@ class Topics:
         }
         response = self._admin.ask("DeleteRecords", body, self.leader(topic, partition))
         answer = response.topics[0].partitions[0]
-        raise_refusal(
-            answer, f"delete_records({topic!r}, {partition}, {before_offset})"
-        )
+        call = f"delete_records({topic!r}, {partition}, {before_offset})"
+        raise_refusal(answer, call)
         return int(answer.low_watermark)
 
     @checked(topic=TOPIC_OR_BROKER, configs=CONFIGS)
@@ -121,23 +121,21 @@ class Topics:
 
         The others stay.
         """
-        changes = [
-            {
+        changes = []
+        for name, value in configs.items():
+            change = {
                 "name": name,
-                "config_operation": 0 if value is not None else 1,
+                "config_operation": DELETE if value is None else SET,
                 "value": config_text(value),
             }
-            for name, value in configs.items()
-        ]
-        kind = BROKER if isinstance(topic, int) else TOPIC
+            changes.append(change)
         resource = {
-            "resource_type": kind,
+            "resource_type": BROKER if isinstance(topic, int) else TOPIC,
             "resource_name": str(topic),
             "configs": changes,
         }
-        response = self._admin.ask(
-            "IncrementalAlterConfigs", {"resources": [resource], "validate_only": False}
-        )
+        body = {"resources": [resource], "validate_only": False}
+        response = self._admin.ask("IncrementalAlterConfigs", body)
         raise_refusal(response.responses[0], f"alter_configs({topic!r})")
 
     # looking at the truth
@@ -146,23 +144,20 @@ class Topics:
         """Names of the topics, in order, without Kafka's own such as
         __consumer_offsets.
         """
-        return sorted(
-            name
-            for name in best_informed(self._brokers).image.topics
-            if not name.startswith("__")
-        )
+        names = best_informed(self._brokers).image.topics
+        return sorted(name for name in names if not name.startswith("__"))
 
     @checked(topic=TEXT, partition=NUMBER.or_none("all of them"))
     def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
         """What the log holds, as a consumer would get it: of one partition, or of all,
         one after the other.
         """
-        numbers = (
-            range(self.partition_count(topic)) if partition is None else [partition]
-        )
-        return [
-            record for number in numbers for record in self._records_of(topic, number)
-        ]
+        if partition is not None:
+            return self._records_of(topic, partition)
+        found = []
+        for number in range(self.partition_count(topic)):
+            found += self._records_of(topic, number)
+        return found
 
     @checked(topic=TEXT, partition=NUMBER)
     def leader(self, topic: str, partition: int = 0) -> int | None:
@@ -178,53 +173,45 @@ class Topics:
 
     @checked(topic=TEXT, partition=NUMBER)
     def log_offsets(self, topic: str, partition: int) -> tuple[int, int]:
-        """The oldest offset that still counts, and the one that the next record
-        gets.
-        """
+        """The oldest offset that there is, and the one that the next record gets."""
         self._described(topic, partition)
         log = leading(self._brokers, topic, partition).log
         return log.log_start_offset, log.log_end_offset
 
     def check_topic(self, topic: str) -> None:
         """Raise if there is no such topic, with the nearest name."""
-        if topic not in best_informed(self._brokers).image.topics:
-            names = self.topics()
-            near = difflib.get_close_matches(str(topic), names, 1)
-            hint = (
-                f"; did you mean {near[0]!r}?"
-                if near
-                else (
-                    f"; there are {', '.join(names)}"
-                    if names
-                    else "; there are none yet"
-                )
-            )
-            raise KafkaError(
-                Error.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}{hint}"
-            )
+        if topic in best_informed(self._brokers).image.topics:
+            return
+        names = self.topics()
+        near = difflib.get_close_matches(str(topic), names, 1)
+        if near:
+            hint = f"did you mean {near[0]!r}?"
+        elif names:
+            hint = f"there are {', '.join(names)}"
+        else:
+            hint = "there are none yet"
+        why = f"there is no topic {topic!r}; {hint}"
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
 
     def _described(self, topic: str, partition: int) -> Any:
         count = self.partition_count(topic)
         if partition >= count:
             span = "only partition 0" if count == 1 else f"partitions 0 to {count - 1}"
-            raise KafkaError(
-                Error.UNKNOWN_TOPIC_OR_PARTITION,
-                f"{topic} has {span}, no {partition!r}",
-            )
+            why = f"{topic} has {span}, no {partition!r}"
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
         return best_informed(self._brokers).image.topics[topic].partitions[partition]
 
     def _records_of(self, topic: str, number: int) -> list[ConsumerRecord]:
-        start, _ = self.log_offsets(topic, number)
+        offset, _ = self.log_offsets(topic, number)
         replica = leading(self._brokers, topic, number)
-        partition, offset = TopicPartition(topic, number), start
+        partition = TopicPartition(topic, number)
         found: list[ConsumerRecord] = []
         while offset < replica.high_watermark:
-            data = bytearray().join(
-                replica.log.read(offset, 1 << 20, replica.high_watermark)
-            )
+            chunks = replica.log.read(offset, 1 << 20, replica.high_watermark)
+            data = bytearray().join(chunks)
             for item in items(data, offset, check_crcs=False):
-                offset = item[1]
-                if item[0] is not None:
+                offset = item.next_offset
+                if item.record is not None:
                     found.append(consumer_record(partition, item, (None, None)))
         return found
 
@@ -241,4 +228,6 @@ def config_text(value: Any) -> str | None:
     """A config's value as Kafka takes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return None if value is None else str(value)
+    if value is None:
+        return None
+    return str(value)

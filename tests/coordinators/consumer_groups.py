@@ -278,7 +278,7 @@ class Consumer:
         return [number for _, number in self.owned]
 
 
-def settle(*consumers: Consumer, rounds: int = 6) -> None:
+def beat_until_quiet(*consumers: Consumer, rounds: int = 6) -> None:
     """Everybody sends heartbeats until nothing moves any more."""
     for _ in range(rounds):
         for consumer in consumers:

@@ -55,7 +55,7 @@ def groups(draw: st.DrawFn, same_topics: bool = False) -> Group:
     }, partitions
 
 
-def settle(
+def rebalance_often(
     members: dict[str, Member], partitions: dict[str, int], rounds: int
 ) -> tuple[dict[str, Member], int]:
     """Rebalance so often with cooperative-sticky; each member then claims what it was
@@ -184,11 +184,12 @@ def test_kip_429_cooperative_sticky_moves_nothing_at_once_and_is_there_after_two
 ):
     members, partitions = group
     # now no partition is claimed twice
-    settled, _ = settle(members, partitions, rounds=1)
-    settled, moved = settle(settled, partitions, rounds=2)
+    rebalanced, _ = rebalance_often(members, partitions, rounds=1)
+    rebalanced, moved = rebalance_often(rebalanced, partitions, rounds=2)
     assert moved == 0
     check_one_owner_each(
-        (members, partitions), {m: list(member.owned) for m, member in settled.items()}
+        (members, partitions),
+        {m: list(member.owned) for m, member in rebalanced.items()},
     )
 
 

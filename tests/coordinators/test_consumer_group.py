@@ -3,7 +3,12 @@
 import pytest
 
 from minikafka.wire.errors import Error, KafkaError
-from tests.coordinators.consumer_groups import Consumer, Coordinator, Topics, settle
+from tests.coordinators.consumer_groups import (
+    Consumer,
+    Coordinator,
+    Topics,
+    beat_until_quiet,
+)
 
 
 @pytest.fixture
@@ -92,20 +97,20 @@ def test_kip_848_a_member_that_does_not_say_what_it_owns_still_has_it(coordinato
 
 def test_kip_848_members_that_lose_nothing_never_stop(coordinator):
     a, b, c = members(coordinator, "a", "b", "c")
-    settle(a, b)
+    beat_until_quiet(a, b)
     c.beat()
     a.beat()
     assert (a.numbers, a.epoch) == ([0, 1], 3), "a gives up one"
     b_before = b.numbers
     assert set(b_before) - {5} >= {3, 4}
-    settle(a, b, c)
+    beat_until_quiet(a, b, c)
     assert sorted(a.numbers + b.numbers + c.numbers) == [0, 1, 2, 3, 4, 5]
     assert {0, 1} == set(a.numbers), "what stays, stays where it is"
 
 
 def test_kip_848_what_a_leaver_had_is_free_at_once(coordinator):
     a, b = members(coordinator, "a", "b")
-    settle(a, b)
+    beat_until_quiet(a, b)
     answer = b.leave()
     assert (answer.member_id, answer.member_epoch) == ("b", -1)
     a.beat()
@@ -127,11 +132,11 @@ def test_kip_848_a_changed_subscription_takes_unsubscribed_topics_away_at_once(
     coordinator,
 ):
     a, b = members(coordinator, "a", "b", topics=("invoices", "orders"))
-    settle(a, b)
+    beat_until_quiet(a, b)
     a.topics, a.must_say = ("invoices",), True
     a.beat()
     assert {topic for topic, _ in a.owned} == {"invoices"}
-    settle(a, b)
+    beat_until_quiet(a, b)
     assert ("orders", 5) in b.owned and len(
         [1 for topic, _ in b.owned if topic == "orders"]
     ) == 6
@@ -141,14 +146,14 @@ def test_kip_848_a_topic_that_grows_or_appears_is_assigned_at_the_next_heartbeat
     coordinator,
 ):
     a, b = members(coordinator, "a", "b", topics=("orders", "later"))
-    settle(a, b)
+    beat_until_quiet(a, b)
     epoch = coordinator.group.state.group_epoch
     coordinator.topics.grow("orders", 8)
-    settle(a, b)
+    beat_until_quiet(a, b)
     assert len(a.owned) == len(b.owned) == 4
     assert coordinator.group.state.group_epoch == epoch + 1
     coordinator.topics.create("later", 2)
-    settle(a, b)
+    beat_until_quiet(a, b)
     assert len(a.owned) == len(b.owned) == 5
 
 
@@ -156,12 +161,12 @@ def test_kip_848_a_deleted_topic_is_taken_away_and_one_created_again_is_another(
     coordinator,
 ):
     a, b = members(coordinator, "a", "b", topics=("invoices", "orders"))
-    settle(a, b)
+    beat_until_quiet(a, b)
     coordinator.topics.delete("orders")
-    settle(a, b)
+    beat_until_quiet(a, b)
     assert sorted(a.owned + b.owned) == [("invoices", 0), ("invoices", 1)]
     coordinator.topics.create("orders", 2)
-    settle(a, b)
+    beat_until_quiet(a, b)
     assert sorted(a.owned + b.owned) == [
         ("invoices", 0),
         ("invoices", 1),
@@ -180,7 +185,7 @@ def test_kip_848_a_member_may_subscribe_to_nothing_or_to_what_is_not_there(coord
     )
     elsewhere.beat()
     assert (nothing.owned, elsewhere.owned) == ([], [])
-    settle(nothing, elsewhere)
+    beat_until_quiet(nothing, elsewhere)
     assert coordinator.group.state_name == "Stable"
 
 
@@ -207,7 +212,7 @@ def test_kip_1263_the_target_is_not_made_more_often_than_the_interval_allows():
     assert coordinator.group.state_name == "Assigning"
     assert coordinator.group.state.group_epoch == 4
     coordinator.sleep(1)
-    settle(a, b, c)
+    beat_until_quiet(a, b, c)
     assert coordinator.kinds().count("AssignmentMade") == 2
     assert [len(each.owned) for each in (a, b, c)] == [2, 2, 2]
 
@@ -215,7 +220,7 @@ def test_kip_1263_the_target_is_not_made_more_often_than_the_interval_allows():
 def test_group_consumer_max_size_limits_new_members_only():
     coordinator = Coordinator(Topics(orders=6), group_consumer_max_size=2)
     a, b, c = members(coordinator, "a", "b", "c")
-    settle(a, b)
+    beat_until_quiet(a, b)
     with pytest.raises(KafkaError, match="maximum capacity of 2 members") as refused:
         c.beat()
     assert refused.value.error is Error.GROUP_MAX_SIZE_REACHED

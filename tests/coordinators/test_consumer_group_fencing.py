@@ -6,7 +6,12 @@ import pytest
 
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.wire.errors import KafkaError
-from tests.coordinators.consumer_groups import Consumer, Coordinator, Topics, settle
+from tests.coordinators.consumer_groups import (
+    Consumer,
+    Coordinator,
+    Topics,
+    beat_until_quiet,
+)
 
 
 @pytest.fixture
@@ -16,7 +21,7 @@ def coordinator():
 
 def pair(coordinator, **options):
     a, b = Consumer(coordinator, "a", **options), Consumer(coordinator, "b")
-    settle(a, b)
+    beat_until_quiet(a, b)
     return a, b
 
 
@@ -125,7 +130,7 @@ def test_kip_848_a_silent_member_is_fenced_after_the_session_timeout(coordinator
     a.beat()
     assert len(a.owned) == 6
     assert refused(b.beat) == "UNKNOWN_MEMBER_ID"
-    settle(a, b)
+    beat_until_quiet(a, b)
     assert len(b.owned) == 3
 
 
@@ -159,7 +164,7 @@ def test_kip_848_a_member_that_does_not_revoke_within_its_rebalance_timeout_is_f
 
 def test_kip_848_a_member_that_revoked_in_time_is_left_alone(coordinator):
     a, b = Consumer(coordinator, "a"), Consumer(coordinator, "b")
-    settle(a, b)
+    beat_until_quiet(a, b)
     for _ in range(80):
         coordinator.sleep(1)
         a.beat()
@@ -297,7 +302,7 @@ def test_kip_345_a_static_member_that_leaves_for_good_frees_its_instance_id(
     a.leave()
     b.beat()
     assert len(b.owned) == 6
-    settle(Consumer(coordinator, "a2", instance_id="one"), b)
+    beat_until_quiet(Consumer(coordinator, "a2", instance_id="one"), b)
     assert len(b.owned) == 3
 
 

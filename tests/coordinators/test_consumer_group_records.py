@@ -12,8 +12,8 @@ from tests.coordinators.consumer_groups import (
     Consumer,
     Coordinator,
     Topics,
+    beat_until_quiet,
     hard_state,
-    settle,
 )
 
 TOPIC_ID = (1).to_bytes(16, "big")
@@ -35,19 +35,19 @@ def busy(coordinator):
     """
     a, b, c = (Consumer(coordinator, name) for name in "abc")
     s = Consumer(coordinator, "s", instance_id="one")
-    settle(a, b, rounds=2)
+    beat_until_quiet(a, b, rounds=2)
     c.beat(lost=True)
-    settle(s, a, b, c)
+    beat_until_quiet(s, a, b, c)
     s.leave(epoch=-2)
-    settle(a, b, c, Consumer(coordinator, "s2", instance_id="one"))
+    beat_until_quiet(a, b, c, Consumer(coordinator, "s2", instance_id="one"))
     c.leave()
-    settle(a, b)
+    beat_until_quiet(a, b)
     coordinator.topics.grow("orders", 7)
-    settle(a, b)
+    beat_until_quiet(a, b)
     coordinator.sleep(30)
-    settle(a)
+    beat_until_quiet(a)
     coordinator.sleep(20)
-    settle(a)
+    beat_until_quiet(a)
 
 
 def test_a_join_is_written_as_kafka_writes_it(coordinator):
@@ -90,10 +90,10 @@ def test_a_leaver_is_written_as_kafka_writes_it(coordinator):
 def test_only_the_targets_that_change_are_written(coordinator):
     a, b = Consumer(coordinator, "a"), Consumer(coordinator, "b")
     coordinator.topics.grow("orders", 7)
-    settle(a, b)
+    beat_until_quiet(a, b)
     del coordinator.log[:]
     coordinator.topics.grow("orders", 8)
-    settle(a, b)
+    beat_until_quiet(a, b)
     assert names(coordinator.log).count("ConsumerGroupTargetAssignmentMember") == 1
 
 
@@ -139,7 +139,7 @@ def test_a_new_coordinator_goes_on_where_the_old_one_stopped(coordinator):
     b.beat()
     a.beat()
     coordinator.restart()
-    settle(a, b)
+    beat_until_quiet(a, b)
     assert (a.numbers, b.numbers) == ([0, 1, 2], [3, 4, 5])
     assert coordinator.group.state.group_epoch == 3, (
         "the topics' hash is the stored one"
@@ -226,7 +226,7 @@ def test_a_state_of_a_newer_kafka_makes_the_member_start_over(coordinator):
     a = Consumer(coordinator, "a", epoch=9, owned=[("orders", 0)])
     with pytest.raises(Exception, match="FENCED_MEMBER_EPOCH"):
         a.beat()
-    settle(a)
+    beat_until_quiet(a)
     assert len(a.owned) == 6
     assert coordinator.group.state_name == "Stable"
 

@@ -11,8 +11,8 @@ from tests.coordinators.consumer_groups import (
     Consumer,
     Coordinator,
     Topics,
+    beat_until_quiet,
     hard_state,
-    settle,
 )
 
 SCHEDULES, STEPS = 300, 60
@@ -192,7 +192,7 @@ def converged(schedule: Schedule, seed: int) -> None:
         schedule.coordinator.replayed(schedule.coordinator.log)
     ) == hard_state(group), f"seed {seed}"
     written = len(schedule.coordinator.log)
-    settle(*schedule.consumers, rounds=1)
+    beat_until_quiet(*schedule.consumers, rounds=1)
     assert len(schedule.coordinator.log) == written, (
         f"seed {seed}: a stable group writes nothing"
     )

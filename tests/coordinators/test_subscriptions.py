@@ -8,7 +8,12 @@ import pytest
 
 from minikafka.coordinators.subscriptions import matching
 from minikafka.wire.errors import KafkaError
-from tests.coordinators.consumer_groups import Consumer, Coordinator, Topics, settle
+from tests.coordinators.consumer_groups import (
+    Consumer,
+    Coordinator,
+    Topics,
+    beat_until_quiet,
+)
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def test_kip_848_a_new_topic_that_matches_is_assigned_with_the_next_heartbeat(
     a.beat()
     assert topics_of(a) == {"orders", "ordersold", "orders2"}
     coordinator.topics.delete("orders")
-    settle(a)
+    beat_until_quiet(a)
     assert topics_of(a) == {"ordersold", "orders2"}
     before = coordinator.group.state.group_epoch
     a.beat()
@@ -52,7 +57,7 @@ def test_kip_848_a_new_topic_that_matches_is_assigned_with_the_next_heartbeat(
 def test_kip_848_who_matches_and_who_names_a_topic_share_it(coordinator):
     a = Consumer(coordinator, "a", topics=(), pattern="order.")
     b = Consumer(coordinator, "b")
-    settle(a, b)
+    beat_until_quiet(a, b)
     assert len(a.owned) == len(b.owned) == 1
 
 
@@ -60,7 +65,7 @@ def test_kip_848_an_empty_pattern_takes_the_subscription_back(coordinator):
     a = Consumer(coordinator, "a", pattern="in.*")
     a.beat()
     a.pattern, a.must_say = "", True
-    settle(a)
+    beat_until_quiet(a)
     assert topics_of(a) == {"orders"}
 
 
@@ -69,7 +74,7 @@ def test_kip_848_another_coordinator_knows_the_pattern(coordinator):
     a.beat()
     coordinator.restart()
     coordinator.topics.create("orders2", 1)
-    settle(a)
+    beat_until_quiet(a)
     assert topics_of(a) == {"orders", "ordersold", "orders2"}
     assert coordinator.group.subscribes_to("orders2")
     assert not coordinator.group.subscribes_to("invoices")

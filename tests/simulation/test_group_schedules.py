@@ -108,7 +108,7 @@ def a_member_is_kept_after_its_session_timeout(patch):
     patch.setattr(
         ClassicGroup,
         "heard",
-        lambda self, member_id, now: self._sessions.set(member_id, None),
+        lambda self, member_id, now: self._sessions.pause(member_id),
     )
 
 

@@ -114,7 +114,7 @@ def records_are_acknowledged_below_min_insync_replicas(patch):
 
 
 def records_are_acknowledged_when_the_leader_has_them(patch):
-    patch.setattr(produce.Promise, "is_kept", property(lambda self: True))
+    patch.setattr(produce.Promise, "end_if_decided", lambda self: True)
 
 
 def a_follower_checks_nothing(patch):

@@ -64,13 +64,13 @@ def whoever_knows_the_transactional_id_may_end_its_transaction(patch):
 
 
 def nobody_looks_for_transactions_that_take_too_long(patch):
-    def settle(self, transaction, now):
+    def go_on(self, transaction, now):
         right(self, transaction, now)
         if transaction.status is Status.ONGOING:
             self._deadlines.set(transaction.transactional_id, None)
 
-    right = Transactions._settle
-    patch.setattr(Transactions, "_settle", settle)
+    right = Transactions._go_on
+    patch.setattr(Transactions, "_go_on", go_on)
 
 
 def a_new_coordinator_does_not_go_on_with_what_was_decided(patch):

@@ -168,10 +168,9 @@ class Promise(NamedTuple):
     answer: Answer
     refuse: Callable[[KafkaError], Answer]  # the fields of the answer if that fails
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether it needn't wait any more; what went wrong stands in the answer
-        then.
+    def end_if_decided(self) -> bool:
+        """Look whether the records are committed, or can't be by this leader any more:
+        what went wrong is written into the answer. False: it goes on waiting.
         """
         if self.replica.leader_epoch != self.leader_epoch or not self.replica.is_leader:
             self.break_(Error.NOT_LEADER_OR_FOLLOWER)
@@ -199,7 +198,7 @@ def replicated(
     def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
         still = []
         for promise in pending:
-            if not promise.is_kept:
+            if not promise.end_if_decided():
                 if not expired:
                     still.append(promise)
                     continue
