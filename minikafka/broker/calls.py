@@ -75,6 +75,12 @@ class Call:
     unknown: dict[str, Answer] | None = None
 
 
+class HangUp(NamedTuple):
+    """In the place of an answer: the connection is closed. why: what it did."""
+
+    why: str
+
+
 class Handler(NamedTuple):
     """How one API is served. versions: the lowest and the highest.
 
@@ -86,7 +92,7 @@ class Handler(NamedTuple):
 
     api: str
     versions: tuple[int, int]
-    handle: Callable[[Broker, Call, Now], Answer | Wait | None]
+    handle: Callable[[Broker, Call, Now], Answer | Wait | HangUp | None]
     refuse: Callable[[Call, KafkaError], Answer] | None = None
     shape: Callable[[Call, Answer], Answer] | None = None
     decides: bool = False
@@ -160,7 +166,7 @@ def by_topic(
     ]
 
 
-def refusal(call: Call, error: KafkaError) -> Answer:
+def refusal(call: Call, error: KafkaError) -> Answer | HangUp:
     """The answer to a request that failed as a whole. If its version has no field for
     it, the connection is closed.
     """
@@ -170,9 +176,7 @@ def refusal(call: Call, error: KafkaError) -> Answer:
         if call.version in each.versions
     }
     if "error_code" not in fields:
-        return {
-            "close": f"sent {call.api} {call.version}, which failed: {error.message}"
-        }
+        return HangUp(f"sent {call.api} {call.version}, which failed: {error.message}")
     return {"error_code": error.error} | (
         {"error_message": error.message} if "error_message" in fields else {}
     )

@@ -203,14 +203,20 @@ RUN_TIME_BROKER_CONFIGS = frozenset(
     row.synonym for row in TOPIC_CONFIGS.values() if row.synonym
 )
 
-# What bounds and choices can't say: which values are legal, in words.
-BROKER_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "connections.max.idle.ms": (
-        lambda ms: ms < 0 or ms > 100,
-        "Value must be negative or more than 100",
+
+class Rule(NamedTuple):
+    """What bounds and choices can't say: which values are legal, and in words."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+BROKER_RULES = {
+    "connections.max.idle.ms": Rule(
+        lambda ms: ms < 0 or ms > 100, "Value must be negative or more than 100"
     ),
-    "group.consumer.assignors": (lambda names: names != "", "must not be empty"),
-    "log.retention.ms": (lambda ms: ms != 0, "Value must be -1 or at least 1"),
+    "group.consumer.assignors": Rule(lambda names: names != "", "must not be empty"),
+    "log.retention.ms": Rule(lambda ms: ms != 0, "Value must be -1 or at least 1"),
 }
 
 # Which config bounds which: at most, and less than.
@@ -343,25 +349,12 @@ class BrokerConfig:
         listeners = ",".join(
             f"{name}://{host}:{port}" for name, (host, port) in self.advertised.items()
         )
-        rows = (
-            Config(
-                "advertised.listeners",
-                Type.LIST,
-                listeners,
-                "Where clients find this broker.",
-            ),
-            Config(
-                "listeners",
-                Type.LIST,
-                listeners,
-                "Where it listens; the addresses are those that it tells.",
-            ),
-            Config("log.dirs", Type.LIST, log_dir, "Where the logs are."),
-            Config("node.id", Type.INT, node_id, "The number of this node."),
-        )
-        for row in rows:
-            level = Level(row.name, show(row.default), Source.STATIC_BROKER)
-            yield row, Value(row.default, Source.STATIC_BROKER, [level])
+        found_at = "Where clients find this broker."
+        yield _place("advertised.listeners", Type.LIST, listeners, found_at)
+        listens_at = "Where it listens; the addresses are those that it tells."
+        yield _place("listeners", Type.LIST, listeners, listens_at)
+        yield _place("log.dirs", Type.LIST, log_dir, "Where the logs are.")
+        yield _place("node.id", Type.INT, node_id, "The number of this node.")
 
     def _broker_levels(self, image: Image, broker_id: int, name: str) -> list[Level]:
         levels: list[Level] = []
@@ -377,6 +370,14 @@ class BrokerConfig:
         if default is not None:
             levels.append(Level(name, show(default), Source.DEFAULT))
         return levels
+
+
+def _place(
+    name: str, kind: Type, value: Any, documentation: str
+) -> tuple[Config, Value]:
+    level = Level(name, show(value), Source.STATIC_BROKER)
+    row = Config(name, kind, value, documentation)
+    return row, Value(value, Source.STATIC_BROKER, [level])
 
 
 KINDS = {TOPIC_RESOURCE: "topic", GROUP_RESOURCE: "group", BROKER_RESOURCE: "broker"}
@@ -404,10 +405,9 @@ def checked(
             raise KafkaError(Error.INVALID_CONFIG, f"Unknown {what}: {printable(name)}")
         row = table[name]
         value = parse(row, text)
-        if name in BROKER_RULES:
-            is_right, words = BROKER_RULES[name]
-            if not is_right(value):
-                raise _invalid(row, text, words)
+        rule = BROKER_RULES.get(name)
+        if rule is not None and not rule.holds(value):
+            raise _invalid(row, text, rule.words)
         found[name] = text
     return found
 

@@ -155,12 +155,10 @@ class Fetching:
         answer = self.look(rows, expired=body.max_wait_ms <= 0)
         if answer is not None:
             return answer
-        return Wait(
-            self.keys(rows),
-            now.monotonic_ms + body.max_wait_ms,
-            self.attempt,
-            missing_bytes=self.missing_bytes,
-        )
+        deadline_ms = now.monotonic_ms + body.max_wait_ms
+        wait = Wait(self.keys(rows), deadline_ms, self.attempt)
+        wait.missing_bytes = self.missing_bytes
+        return wait
 
     def attempt(self, wait: Wait, now: Now, expired: bool) -> Answer | None:
         """Another look, while it is parked."""
@@ -198,11 +196,9 @@ class Fetching:
         if topic == METADATA_TOPIC and isinstance(one.topic, bytes):
             raise KafkaError(Error.UNKNOWN_TOPIC_ID)
         is_consumer = self.follower == CONSUMER
+        from_followers = is_consumer and self.request.version >= FROM_FOLLOWERS
         replica = broker.replicas.leader(
-            topic,
-            one.partition,
-            one.current_leader_epoch,
-            or_follower=is_consumer and self.request.version >= FROM_FOLLOWERS,
+            topic, one.partition, one.current_leader_epoch, from_followers
         )
         if not is_consumer and self.follower not in replica.partition.replicas:
             # it may know of a reassignment that this leader doesn't
@@ -215,12 +211,12 @@ class Fetching:
             return [("fetched_by", self.follower), METADATA]
         moves = "high_watermark" if self.follower == CONSUMER else "log_end"
         keys: list[tuple[Any, ...]] = []
-        of_metadata: list[tuple[Any, ...]] = []
         for row in rows:
-            keys.append((moves, row.topic, row.asked.partition))
+            number = row.asked.partition
+            keys.append((moves, row.topic, number))
             if row.topic == METADATA_TOPIC:
-                of_metadata.append(("high_watermark", row.topic, row.asked.partition))
-        return keys + of_metadata
+                keys.append(("high_watermark", row.topic, number))
+        return keys
 
     # -- one look
 
@@ -245,17 +241,16 @@ class Fetching:
     def whole(self, rows: list[Row], answers: dict[FetchKey, Answer]) -> Answer:
         """The whole answer, with those partitions that are to be told."""
         session, version = self.session, self.request.version
-        sent = answers
+        sent, session_id = answers, 0
         if session is not None:
+            session_id = session.session_id
             sent = news(session, answers, self.incremental)
             if self.follower != CONSUMER:
                 settle(self.broker, session, rows, self.follower)
         parts = [(topic, answer) for (topic, _), answer in sent.items()]
         named_by = "topic_id" if version >= TOPIC_IDS else "topic"
-        whole: Answer = {
-            "session_id": session.session_id if session is not None else 0,
-            "responses": nested(parts, named_by),
-        }
+        responses = nested(parts, named_by)
+        whole: Answer = {"session_id": session_id, "responses": responses}
         if version >= NODE_ENDPOINTS:
             nodes = leaders_named(self.broker, self.request, answers.values())
             if nodes:
@@ -473,13 +468,11 @@ def tell(broker: Broker, rows: list[Row], answers: dict[FetchKey, Answer]) -> No
             "partition": row.asked.partition,
             "offset": row.asked.fetch_offset,
         }
+        records = answer["records"]
         if answer["error_code"]:
             error = Error(answer["error_code"]).name
             broker.trace.emit("FetchRefused", **where, error=error)
-        elif answer["records"]:
-            broker.trace.emit(
-                "RecordsFetched",
-                **where,
-                next_offset=last_batch(answer["records"]).next_offset,
-                size_bytes=sum(map(len, answer["records"])),
-            )
+        elif records:
+            where["next_offset"] = last_batch(records).next_offset
+            where["size_bytes"] = sum(map(len, records))
+            broker.trace.emit("RecordsFetched", **where)

@@ -155,29 +155,31 @@ def topic_fields(
 ) -> Answer:
     """A topic with these partitions of it."""
     live = {one.broker_id for one in broker.image.live_brokers()}
-    described = []
+    shown = []
     for number, partition in partitions.items():
-        error = Error.NONE
-        if partition.leader == NO_LEADER:
-            error = Error.LEADER_NOT_AVAILABLE
-        fields = {
-            "error_code": error,
-            "partition_index": number,
-            "leader_id": partition.leader,
-            "leader_epoch": partition.leader_epoch,
-            "replica_nodes": list(partition.replicas),
-            "isr_nodes": list(partition.isr),
-            "offline_replicas": [
-                replica for replica in partition.replicas if replica not in live
-            ],
-        }
-        described.append(fields)
+        shown.append(partition_fields(number, partition, live))
     return {
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.name in INTERNAL_TOPICS,
-        "partitions": described,
+        "partitions": shown,
         "topic_authorized_operations": operations,
+    }
+
+
+def partition_fields(number: int, partition: Partition, live: set[int]) -> Answer:
+    error = Error.NONE
+    if partition.leader == NO_LEADER:
+        error = Error.LEADER_NOT_AVAILABLE
+    offline = [replica for replica in partition.replicas if replica not in live]
+    return {
+        "error_code": error,
+        "partition_index": number,
+        "leader_id": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replica_nodes": list(partition.replicas),
+        "isr_nodes": list(partition.isr),
+        "offline_replicas": offline,
     }
 
 

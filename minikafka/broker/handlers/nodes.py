@@ -275,16 +275,16 @@ def describe_quorum(broker: Broker, request: Call, now: Now) -> Answer:
     followers = dict.fromkeys(voters, Follower(0))
     followers |= quorum.replica.followers
     followers[broker.node_id] = own
+    observers = []
+    for node, known in sorted(quorum.observers.items()):
+        observers.append(progress(node, known, now))
     answer = {
         "partition_index": 0,
         "leader_id": quorum.leader_id,
         "leader_epoch": quorum.epoch,
         "high_watermark": quorum.high_watermark,
         "current_voters": [progress(node, followers[node], now) for node in voters],
-        "observers": [
-            progress(node, known, now)
-            for node, known in sorted(quorum.observers.items())
-        ],
+        "observers": observers,
     }
     nodes = []
     if request.version >= ADDRESSES:

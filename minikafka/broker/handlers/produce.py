@@ -36,7 +36,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, HangUp
 from minikafka.broker.handlers.fetch import current_leader, leaders_named
 from minikafka.broker.transaction_requests import Identity
 from minikafka.clock import Now
@@ -68,7 +68,7 @@ ADMIN_CLIENT_ID = "__admin_client"
 MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
 
 
-def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | None:
+def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | HangUp | None:
     body = request.body
     if body.transactional_id is not None:
         joining = join_first(broker, request, now)
@@ -89,7 +89,7 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | None:
         if not producing.failed:
             return None
         error = Error(producing.failed).name
-        return {"close": f"produced with acks=0 and failed with {error}"}
+        return HangUp(f"produced with acks=0 and failed with {error}")
     whole = partial(whole_answer, broker, request, topics)
     if not producing.pending:
         return whole()
@@ -316,11 +316,9 @@ def append(producing: Producing, topic: str | None, partition: Any) -> Placed:
         broker.joins.check(request, (topic, partition.index), producer, log.producers)
     duplicate = log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:
-        if broker.trace:
-            broker.trace.emit(
+        if log.trace:
+            log.tell(
                 "DuplicateRecognized",
-                topic=topic,
-                partition=partition.index,
                 base_offset=duplicate.base_offset,
                 last_offset=duplicate.last_offset,
             )
@@ -329,8 +327,10 @@ def append(producing: Producing, topic: str | None, partition: Any) -> Placed:
     if log.config.compression_type not in ("producer", batch.compression):
         records, batch = repacked(log, batch, records, producing.allowance)
     appended = replica.append(records, [batch], now)
-    is_stamped = log.config.message_timestamp_type == "LogAppendTime"
-    return Placed(replica, appended, now.wall_ms if is_stamped else -1)
+    append_time_ms = -1
+    if log.config.message_timestamp_type == "LogAppendTime":
+        append_time_ms = now.wall_ms
+    return Placed(replica, appended, append_time_ms)
 
 
 def checked_topic(request: Call, topic: str | None) -> str:
