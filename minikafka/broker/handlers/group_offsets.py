@@ -51,8 +51,8 @@ def written(
     producer: Identity | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Answer | Wait:
-    """producer: whose transaction the commit is part of, if it is. check(): refuses if
-    what the commit needs has gone before it is written.
+    """Let the group's coordinator write a commit down. producer: whose transaction it
+    is part of, if it is. check(): refuses if what the commit needs has gone meanwhile.
     """
     body, version = request.body, request.version
     set_unknown_aside(broker, request)

@@ -191,13 +191,23 @@ def alter_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
 
     Versions: 1 and 2, the same fields.
     """
-    rows: list[Row] = []
+    partitions: dict[str, list[Answer]] = {}
     for folder in request.body.dirs:
-        for topic, number in places_in(folder.topics, "name", "partitions"):
-            error = Error.NONE
-            if folder.path != broker.log_dir:
-                error = Error.LOG_DIR_NOT_FOUND
-            elif broker.replicas.find(topic, number) is None:
-                error = Error.UNKNOWN_TOPIC_OR_PARTITION
-            rows.append((topic, {"partition_index": number, "error_code": error}))
-    return {"results": nested(rows, "topic_name")}
+        for topic in folder.topics:
+            rows = partitions.setdefault(topic.name, [])
+            for number in topic.partitions:
+                error = moved(broker, folder.path, topic.name, number)
+                rows.append({"partition_index": number, "error_code": error})
+    results = []
+    for name, rows in partitions.items():
+        results.append({"topic_name": name, "partitions": rows})
+    return {"results": results}
+
+
+def moved(broker: Broker, folder: str, topic: str, number: int) -> Error:
+    """Whether a replica is now in a folder."""
+    if folder != broker.log_dir:
+        return Error.LOG_DIR_NOT_FOUND
+    if broker.replicas.find(topic, number) is None:
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    return Error.NONE
