@@ -114,17 +114,17 @@ def unsettled(
         if settled is None:
             rows.append(one)
             continue
-        replica = replicas.get(settled.place)
-        if replica is None or replica.partition is not settled.partition:
+        place, known, partition, log_start_offset, log_end_offset = settled
+        replica = replicas.get(place)
+        if replica is None or replica.partition is not partition:
             rows.append(one)
             continue
         log = replica.log
-        is_same_start = log.log_start_offset == settled.log_start_offset
-        if not is_same_start or log.log_end_offset != settled.log_end_offset:
+        has_same_start = log.log_start_offset == log_start_offset
+        if not has_same_start or log.log_end_offset != log_end_offset:
             rows.append(one)
         elif fetched_ms is not None:
-            settled.follower.caught_up_ms = fetched_ms
-            settled.follower.fetched_ms = fetched_ms
+            known.caught_up_ms = known.fetched_ms = fetched_ms
     return rows
 
 
