@@ -259,10 +259,13 @@ def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str |
     if not incremental:
         new = dict.fromkeys(current)
     for asked in resource.configs:
-        operation = asked.config_operation if incremental else SET
+        operation = SET
+        if incremental:
+            operation = asked.config_operation
         row = TABLES[kind].get(asked.name)
         new[asked.name] = change(asked, operation, current.get(asked.name), row)
-    check_legal(kind, {key: text for key, text in new.items() if text is not None})
+    to_set = {key: text for key, text in new.items() if text is not None}
+    check_legal(kind, to_set)
     return new
 
 
@@ -315,11 +318,14 @@ def change(
         why = f"Unknown operation {operation} for {asked.name}"
         raise KafkaError(Error.INVALID_REQUEST, why)
     if row is None or row.type is not Type.LIST:
-        verb = "APPEND" if operation == APPEND else "SUBTRACT"
+        verb = "SUBTRACT"
+        if operation == APPEND:
+            verb = "APPEND"
         why = f"Can't {verb} to key {asked.name} because its type is not LIST."
         raise KafkaError(Error.INVALID_CONFIG, why)
-    before = row.default if current is None else current
-    parts = [part for part in before.split(",") if part]
+    if current is None:
+        current = row.default
+    parts = [part for part in current.split(",") if part]
     given = str(asked.value).split(",")
     if operation == APPEND:
         parts += [part for part in given if part not in parts]

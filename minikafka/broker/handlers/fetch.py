@@ -292,9 +292,11 @@ class Fetching:
             "high_watermark": replica.high_watermark,
             "last_stable_offset": replica.last_stable_offset,
             "log_start_offset": replica.log.log_start_offset,
-            "aborted_transactions": [] if committed else None,
+            "aborted_transactions": None,
             "records": b"",
         }
+        if committed:
+            answer["aborted_transactions"] = []
         if self.is_sent_elsewhere(one, replica, answer):
             return answer
         limit = min(left, one.max_bytes)
@@ -359,9 +361,11 @@ class Fetching:
             "error_code": error.error,
             "high_watermark": -1,
             "log_start_offset": -1,
-            "aborted_transactions": [] if error.error in NOT_READ else None,
+            "aborted_transactions": None,
             "records": b"",
         }
+        if error.error in NOT_READ:
+            answer["aborted_transactions"] = []
         if self.request.version < CURRENT_LEADERS:
             return answer
         if row.topic == METADATA_TOPIC:

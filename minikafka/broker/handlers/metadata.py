@@ -88,13 +88,12 @@ def auto_created(
     known = {METADATA_TOPIC, *broker.image.topics}
     asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one))
     unknown = [name for name in asked if name not in known]
-    coordinators = {
-        each.topic_name: each for each in (broker.groups, broker.transactions)
-    }
     topics = []
     for name in unknown[:CREATED_AT_ONCE]:
-        if name in coordinators:
-            topics.append(coordinators[name].creation())
+        if name == broker.groups.topic_name:
+            topics.append(broker.groups.creation())
+        elif name == broker.transactions.topic_name:
+            topics.append(broker.transactions.creation())
         elif name not in INTERNAL_TOPICS:
             try:
                 controller.check_new_topic_name(name, broker.image)
@@ -308,13 +307,20 @@ def page_of(broker: Broker, name: str, first: int, limit: int) -> Page:
     except KafkaError as error:
         refused = {"error_code": error.error, "name": name, "partitions": []}
         return Page(refused, partitions=0, is_last=True)
-    numbers = [number for number in topic.partitions if number >= first]
-    shown = {number: topic.partitions[number] for number in numbers[:limit]}
+    shown: dict[int, Partition] = {}
+    is_last = True
+    for number, partition in topic.partitions.items():
+        if number < first:
+            continue
+        if len(shown) == limit:
+            is_last = False
+            break
+        shown[number] = partition
     answer = topic_fields(broker, topic, shown, TOPIC_OPERATIONS)
     for told, partition in zip(answer["partitions"], shown.values(), strict=True):
         told["eligible_leader_replicas"] = list(partition.eligible_leader_replicas)
         told["last_known_elr"] = list(partition.last_known_elr)
-    return Page(answer, len(shown), is_last=len(numbers) <= limit)
+    return Page(answer, len(shown), is_last)
 
 
 def find_coordinator(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -331,9 +337,13 @@ def find_coordinator(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     - 4 asks for many keys in one request.
     - 6 adds share groups (refused).
     """
-    body = request.body
-    kind = body.key_type if request.version >= KEY_TYPES else GROUP
-    keys = body.coordinator_keys if request.version >= MANY_KEYS else [body.key]
+    body, version = request.body, request.version
+    kind = GROUP
+    if version >= KEY_TYPES:
+        kind = body.key_type
+    keys = [body.key]
+    if version >= MANY_KEYS:
+        keys = body.coordinator_keys
     if kind not in (GROUP, TRANSACTION):
         why = f"Unsupported key type {kind}"
         refused = [no_coordinator(key, Error.INVALID_REQUEST, why) for key in keys]

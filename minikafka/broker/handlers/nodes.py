@@ -182,12 +182,9 @@ def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             # the second change would be one of what was before the first
             raise KafkaError(Error.INVALID_REQUEST)
         judged_already.add((topic.topic_id, number))
+        value = broker.controller.topic_value
         change = controller.alter_isr(
-            image,
-            body.broker_id,
-            topic.topic_id,
-            asked,
-            broker.controller.topic_value,
+            image, body.broker_id, topic.topic_id, asked, value
         )
         was = image.topic_by_id(topic.topic_id).partitions[number]
         answer: Answer = {
@@ -222,12 +219,9 @@ def assign_replicas_to_dirs(broker: Broker, request: Call, now: Now) -> Answer |
     records: list[MetadataRecord] = []
 
     def verdict(topic: Any, asked: Any) -> Answer:
+        value = broker.controller.topic_value
         change = controller.lose_replica(
-            broker.image,
-            body.broker_id,
-            topic.topic_id,
-            asked.partition_index,
-            broker.controller.topic_value,
+            broker.image, body.broker_id, topic.topic_id, asked.partition_index, value
         )
         if change is not None:
             records.append(change)
