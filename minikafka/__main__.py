@@ -72,6 +72,7 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
     serve.epilog = SERVER_PROPERTIES
     serve.formatter_class = argparse.RawDescriptionHelpFormatter
     add_node_options(serve)
+    add_cluster_options(serve)
     add_address_options(serve)
     add_broker_options(serve)
     # for a process that another one of ours starts
@@ -83,7 +84,7 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
 
 
 def add_node_options(serve: argparse.ArgumentParser) -> None:
-    """How many nodes there are, and how they know each other."""
+    """How many nodes there are, and which one this is."""
     add = serve.add_argument
     add(
         "--brokers",
@@ -115,6 +116,11 @@ def add_node_options(serve: argparse.ArgumentParser) -> None:
             " 127.0.0.1)"
         ),
     )
+
+
+def add_cluster_options(serve: argparse.ArgumentParser) -> None:
+    """What the nodes of a cluster know of it."""
+    add = serve.add_argument
     add(
         "--voters",
         type=voters,

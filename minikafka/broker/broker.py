@@ -17,7 +17,14 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from typing import Any
 
 from minikafka.broker.active_controller import METADATA, ActiveController
-from minikafka.broker.calls import CONTROLLER_LISTENER, Call, Client, Itself, refusal
+from minikafka.broker.calls import (
+    CONTROLLER_LISTENER,
+    Call,
+    Client,
+    HangUp,
+    Itself,
+    refusal,
+)
 from minikafka.broker.config import BrokerConfig, Random, quorum_config
 from minikafka.broker.control_plane import ControlPlane
 from minikafka.broker.coordinator import GroupCoordinator, TransactionCoordinator
@@ -465,7 +472,7 @@ class Broker:
             self.waiting.park(answer, call.connection, call)
             call.client.lets_in = answer.lets_in
 
-    def _handle(self, call: Call, now: Now) -> Answer | Wait | None:
+    def _handle(self, call: Call, now: Now) -> Answer | Wait | HangUp | None:
         try:
             if call.handler.decides and not self.quorum.is_leader:
                 if call.client.listener == CONTROLLER_LISTENER:
@@ -488,7 +495,7 @@ class Broker:
             shape = call.handler.shape
             self._answer(call, shape(call, wait.answer) if shape else wait.answer)
 
-    def _refusal(self, call: Call, error: KafkaError) -> Answer:
+    def _refusal(self, call: Call, error: KafkaError) -> Answer | HangUp:
         """How the API says an error: its handler knows better (refuse), or it has a
         field for it.
         """
@@ -517,20 +524,13 @@ class Broker:
             )
             # and those before it, which were dropped, never are
             call.client.answered = call.number - 1
-            self._answer(
-                call,
-                {
-                    "close": (
-                        f"sent {call.api} {call.version}, which met a bug of"
-                        " minikafka's"
-                    )
-                },
-            )
+            why = f"sent {call.api} {call.version}, which met a bug of minikafka's"
+            self._answer(call, HangUp(why))
         self.trace.cause = None
 
-    def _answer(self, call: Call, answer: Answer | None) -> None:
+    def _answer(self, call: Call, answer: Answer | HangUp | None) -> None:
         frame = None
-        if answer is not None and "close" not in answer:
+        if isinstance(answer, dict):
             if self.trace:
                 self.groups.tell_refusal(call, answer)
             frame = messages.encode_response(
@@ -545,13 +545,11 @@ class Broker:
         elif frame is not None:
             self._answered_bytes += sum(map(len, frame))
             self._finish(call.client, call.number, Reply(call.connection, frame))
-        else:
-            effect = (
-                Close(call.connection, answer["close"])
-                if answer
-                else Done(call.connection)
-            )
+        elif isinstance(answer, HangUp):
+            effect = Close(call.connection, answer.why)
             self._finish(call.client, call.number, effect)
+        else:
+            self._finish(call.client, call.number, Done(call.connection))
 
     def _finish(self, client: Client, number: int, effect: Effect) -> None:
         """What becomes of a client's request, in the order in which they came."""

@@ -3,7 +3,7 @@ handler knows no better.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from minikafka.broker.effects import Connection, Effect
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators.transaction_states import TopicPartition
+from minikafka.storage.producer_state import Guard
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -51,9 +53,14 @@ class Itself:
     then: Callable[[Message | None, Now], None]
 
 
-class Call(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Call:
     """A request on its way through a handler. number: 1 for the first one of its
     connection.
+
+    What a request that begins anew has found out before: joined says of each partition
+    of a transaction whether a batch may be appended (transaction_requests.py); unknown
+    has the results of partitions that don't exist (handlers/group_offsets.py).
     """
 
     connection: Connection
@@ -64,6 +71,14 @@ class Call(NamedTuple):
     body: Message
     handler: "Handler"
     number: int = 0
+    joined: Mapping[TopicPartition, Guard | KafkaError] | None = None
+    unknown: dict[str, Answer] | None = None
+
+
+class HangUp(NamedTuple):
+    """In the place of an answer: the connection is closed. why: what it did."""
+
+    why: str
 
 
 class Handler(NamedTuple):
@@ -77,7 +92,7 @@ class Handler(NamedTuple):
 
     api: str
     versions: tuple[int, int]
-    handle: Callable[[Broker, Call, Now], Answer | Wait | None]
+    handle: Callable[[Broker, Call, Now], Answer | Wait | HangUp | None]
     refuse: Callable[[Call, KafkaError], Answer] | None = None
     shape: Callable[[Call, Answer], Answer] | None = None
     decides: bool = False
@@ -151,7 +166,7 @@ def by_topic(
     ]
 
 
-def refusal(call: Call, error: KafkaError) -> Answer:
+def refusal(call: Call, error: KafkaError) -> Answer | HangUp:
     """The answer to a request that failed as a whole. If its version has no field for
     it, the connection is closed.
     """
@@ -161,9 +176,7 @@ def refusal(call: Call, error: KafkaError) -> Answer:
         if call.version in each.versions
     }
     if "error_code" not in fields:
-        return {
-            "close": f"sent {call.api} {call.version}, which failed: {error.message}"
-        }
+        return HangUp(f"sent {call.api} {call.version}, which failed: {error.message}")
     return {"error_code": error.error} | (
         {"error_message": error.message} if "error_message" in fields else {}
     )

@@ -8,7 +8,7 @@ set at run time for all brokers, given at start, default.
 """
 
 import csv
-import operator
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -35,7 +35,16 @@ SHORT_MAX, INT_MAX, LONG_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 class Type(IntEnum):
     """DescribeConfigs' ConfigType."""
 
-    BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = 1, 2, 3, 4, 5, 6, 7
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+NUMBERS = (Type.INT, Type.SHORT, Type.LONG, Type.DOUBLE)
 
 
 class Config(NamedTuple):
@@ -56,18 +65,20 @@ class Config(NamedTuple):
 class Source(IntEnum):
     """DescribeConfigs' ConfigSource, the strongest first."""
 
-    TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT, GROUP = (
-        1,
-        2,
-        3,
-        4,
-        5,
-        8,
-    )
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    GROUP = 8
 
 
-# a config's name there, its text, and which level it is
-Level = tuple[str, str | None, Source]
+class Level(NamedTuple):
+    """One place where a config is set. name: the config's name there."""
+
+    name: str
+    text: str | None
+    source: Source
 
 
 class Value(NamedTuple):
@@ -87,31 +98,30 @@ def parse(row: Config, text: str) -> Any:
         if text.lower() not in ("true", "false"):
             raise _invalid(row, text, "Expected value to be either true or false")
         return text.lower() == "true"
-    if row.type in (Type.INT, Type.SHORT, Type.LONG, Type.DOUBLE):
+    if row.type in NUMBERS:
         return _number(row, text)
-    parts = (
-        [text]
-        if row.type is Type.STRING
-        else [part.strip() for part in text.split(",") if text]
-    )
+    parts = [text]
+    if row.type is Type.LIST:
+        parts = [part.strip() for part in text.split(",") if text]
     for part in parts:
         if row.choices and part not in row.choices:
-            listed = ", ".join(row.choices)
-            several = len(row.choices) > 1
-            raise _invalid(
-                row,
-                part,
-                f"{'String must be one of:' if several else 'minikafka honours only'}"
-                f" {listed}",
-            )
+            raise _invalid(row, part, _choices(row))
     return text
+
+
+def _choices(row: Config) -> str:
+    listed = ", ".join(row.choices)
+    if len(row.choices) > 1:
+        return f"String must be one of: {listed}"
+    return f"minikafka honours only {listed}"
 
 
 def show(value: Any) -> str | None:
     """A typed value as Kafka writes it."""
     if value is None:
         return None
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    text = str(value)
+    return text.lower() if isinstance(value, bool) else text
 
 
 def is_legal(row: Config, text: str) -> bool:
@@ -122,15 +132,19 @@ def is_legal(row: Config, text: str) -> bool:
     return True
 
 
+MOST = {Type.INT: INT_MAX, Type.SHORT: SHORT_MAX}
+
+
 def _number(row: Config, text: str) -> int | float:
-    largest = {Type.INT: INT_MAX, Type.SHORT: SHORT_MAX}.get(row.type, LONG_MAX)
+    largest = MOST.get(row.type, LONG_MAX)
+    number: int | float
     try:
         number = float(text) if row.type is Type.DOUBLE else int(text)
-        # 1_000 is Python's own
-        if "_" in text or not -largest - 1 <= number <= largest:
-            raise ValueError
     except ValueError:
-        raise _invalid(row, text, f"Not a number of type {row.type.name}") from None
+        number = math.nan
+    is_in_range = -largest - 1 <= number <= largest  # which no NaN is
+    if not is_in_range or "_" in text:  # 1_000 is Python's own
+        raise _invalid(row, text, f"Not a number of type {row.type.name}")
     if row.lowest is not None and number < row.lowest:
         raise _invalid(row, text, f"Value must be at least {row.lowest}")
     if row.highest is not None and number > row.highest:
@@ -139,58 +153,49 @@ def _number(row: Config, text: str) -> int | float:
 
 
 def _invalid(row: Config, text: str, why: str) -> KafkaError:
-    return KafkaError(
-        Error.INVALID_CONFIG,
-        f"Invalid value {printable(text)} for configuration {row.name}: {why}",
-    )
+    what = f"Invalid value {printable(text)} for configuration {row.name}"
+    return KafkaError(Error.INVALID_CONFIG, f"{what}: {why}")
 
 
-def _read(table: str) -> dict[str, Config]:
-    """The rows of configs.csv for a topic, a broker or a group. null: there is no
-    default.
-    """
-    found = {}
-    for (
-        belongs_to,
-        name,
-        type_,
-        default,
-        synonym,
-        lowest,
-        highest,
-        choices,
-        documentation,
-    ) in csv.reader(_ROWS):
-        if belongs_to == table:
-            least, most = (int(bound) if bound else None for bound in (lowest, highest))
-            alternatives = tuple(choices.split())
-            row = Config(
-                name,
-                Type[type_.upper()],
-                None,
-                documentation,
-                synonym or None,
-                least,
-                most,
-                alternatives,
-            )
-            found[name] = (
-                row if default == "null" else row._replace(default=parse(row, default))
-            )
+def _read() -> dict[str, dict[str, Config]]:
+    """The rows of configs.csv for a topic, a broker and a group."""
+    found: dict[str, dict[str, Config]] = {"topic": {}, "broker": {}, "group": {}}
+    path = Path(__file__).with_name("configs.csv")
+    with path.open(encoding="utf-8", newline="") as rows:
+        for columns in csv.DictReader(rows):
+            row = _row(columns)
+            found[columns["of"]][row.name] = row
     return found
 
 
-_ROWS = Path(__file__).with_name("configs.csv").read_text(encoding="utf-8").splitlines()
-TOPIC_CONFIGS, BROKER_CONFIGS, GROUP_CONFIGS = (
-    _read("topic"),
-    _read("broker"),
-    _read("group"),
-)
-BROKER_CONFIGS |= {
-    row.synonym: row._replace(name=row.synonym, synonym=None)
-    for row in TOPIC_CONFIGS.values()
-    if row.synonym
-}
+def _row(columns: Mapping[str, str]) -> Config:
+    """One row. The default null: there is none."""
+    row = Config(
+        name=columns["name"],
+        type=Type[columns["type"].upper()],
+        default=None,
+        documentation=columns["documentation"],
+        synonym=columns["synonym"] or None,
+        lowest=_bound(columns["lowest"]),
+        highest=_bound(columns["highest"]),
+        choices=tuple(columns["choices"].split()),
+    )
+    if columns["default"] == "null":
+        return row
+    return row._replace(default=parse(row, columns["default"]))
+
+
+def _bound(text: str) -> int | None:
+    return int(text) if text else None
+
+
+_CONFIGS = _read()
+TOPIC_CONFIGS = _CONFIGS["topic"]
+BROKER_CONFIGS = _CONFIGS["broker"]
+GROUP_CONFIGS = _CONFIGS["group"]
+for _one in TOPIC_CONFIGS.values():
+    if _one.synonym:
+        BROKER_CONFIGS[_one.synonym] = _one._replace(name=_one.synonym, synonym=None)
 TABLES = {
     TOPIC_RESOURCE: TOPIC_CONFIGS,
     BROKER_RESOURCE: BROKER_CONFIGS,
@@ -200,30 +205,30 @@ RUN_TIME_BROKER_CONFIGS = frozenset(
     row.synonym for row in TOPIC_CONFIGS.values() if row.synonym
 )
 
-# What bounds and choices can't say: which values are legal, in words.
-BROKER_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "connections.max.idle.ms": (
-        lambda ms: ms < 0 or ms > 100,
-        "Value must be negative or more than 100",
+
+class Rule(NamedTuple):
+    """What bounds and choices can't say: which values are legal, and in words."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+BROKER_RULES = {
+    "connections.max.idle.ms": Rule(
+        lambda ms: ms < 0 or ms > 100, "Value must be negative or more than 100"
     ),
-    "group.consumer.assignors": (lambda names: names != "", "must not be empty"),
-    "log.retention.ms": (lambda ms: ms != 0, "Value must be -1 or at least 1"),
+    "group.consumer.assignors": Rule(lambda names: names != "", "must not be empty"),
+    "log.retention.ms": Rule(lambda ms: ms != 0, "Value must be -1 or at least 1"),
 }
 
-# Which config bounds which: (name, how it compares, name).
-BROKER_ORDER = (
-    ("group.min.session.timeout.ms", operator.le, "group.max.session.timeout.ms"),
-    (
-        "group.consumer.heartbeat.interval.ms",
-        operator.lt,
-        "group.consumer.session.timeout.ms",
-    ),
-    (
-        "log.cleaner.min.compaction.lag.ms",
-        operator.le,
-        "log.cleaner.max.compaction.lag.ms",
-    ),
-)
+# Which config bounds which: at most, and less than.
+AT_MOST = {
+    "group.min.session.timeout.ms": "group.max.session.timeout.ms",
+    "log.cleaner.min.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
+}
+LESS_THAN = {
+    "group.consumer.heartbeat.interval.ms": "group.consumer.session.timeout.ms",
+}
 
 
 def check_topic_configs(configs: Mapping[str, Any]) -> dict[str, str]:
@@ -232,15 +237,11 @@ def check_topic_configs(configs: Mapping[str, Any]) -> dict[str, str]:
     """
     for name, text in configs.items():
         if text is None:
-            raise KafkaError(
-                Error.INVALID_CONFIG,
-                f"Null value not supported for topic configs: {name}",
-            )
+            why = f"Null value not supported for topic configs: {name}"
+            raise KafkaError(Error.INVALID_CONFIG, why)
     legal = checked(configs, TOPIC_CONFIGS, "topic config name")
-    lags = ("min.compaction.lag.ms", "max.compaction.lag.ms")
-    shortest, longest = (
-        int(legal.get(name, TOPIC_CONFIGS[name].default)) for name in lags
-    )
+    shortest = _number_of(legal, "min.compaction.lag.ms")
+    longest = _number_of(legal, "max.compaction.lag.ms")
     if shortest > longest:
         why = (
             f"conflict topic config setting min.compaction.lag.ms ({shortest}) >"
@@ -250,16 +251,18 @@ def check_topic_configs(configs: Mapping[str, Any]) -> dict[str, str]:
     return legal
 
 
+def _number_of(topic_configs: Mapping[str, str], name: str) -> int:
+    return int(topic_configs.get(name, TOPIC_CONFIGS[name].default))
+
+
 def check_broker_configs(configs: Mapping[str, str]) -> dict[str, str]:
     """The same for broker configs that may change at run time: those that stand behind
     a topic config.
     """
     for name in configs:
         if name in BROKER_CONFIGS and name not in RUN_TIME_BROKER_CONFIGS:
-            raise KafkaError(
-                Error.INVALID_REQUEST,
-                f"Cannot update these configs dynamically: [{name}]",
-            )
+            why = f"Cannot update these configs dynamically: [{name}]"
+            raise KafkaError(Error.INVALID_REQUEST, why)
     try:
         return checked(configs, BROKER_CONFIGS, "broker config name")
     except KafkaError as error:
@@ -285,24 +288,23 @@ class BrokerConfig:
 
     def __post_init__(self) -> None:
         self.properties = checked(self.properties, BROKER_CONFIGS, "broker config name")
-        for name, compares, bound in BROKER_ORDER:
-            if not compares(self[name], self[bound]):
-                words = "at most" if compares is operator.le else "less than"
-                raise KafkaError(
-                    Error.INVALID_CONFIG,
-                    f"{name} ({self[name]}) must be {words} {bound} ({self[bound]})",
-                )
+        for name, bound in AT_MOST.items():
+            if self[name] > self[bound]:
+                raise self._out_of_order(name, "at most", bound)
+        for name, bound in LESS_THAN.items():
+            if self[name] >= self[bound]:
+                raise self._out_of_order(name, "less than", bound)
+
+    def _out_of_order(self, name: str, words: str, bound: str) -> KafkaError:
+        what = f"{name} ({self[name]}) must be {words} {bound} ({self[bound]})"
+        return KafkaError(Error.INVALID_CONFIG, what)
 
     @cached_property
     def _static(self) -> dict[str, Any]:
-        return {
-            name: (
-                parse(row, self.properties[name])
-                if name in self.properties
-                else row.default
-            )
-            for name, row in BROKER_CONFIGS.items()
-        }
+        values = {name: row.default for name, row in BROKER_CONFIGS.items()}
+        for name, text in self.properties.items():
+            values[name] = parse(BROKER_CONFIGS[name], text)
+        return values
 
     def __getitem__(self, name: str) -> Any:
         """A broker config that cannot change at run time, typed."""
@@ -315,13 +317,14 @@ class BrokerConfig:
         config behind it included. It is the same for all who set the same, and
         thousands of partitions ask.
         """
-        own = (
-            None if kind == BROKER_RESOURCE else image.config(kind, resource).get(name)
-        )
+        own = None
+        if kind != BROKER_RESOURCE:
+            own = image.config(kind, resource).get(name)
         key = "value", broker_id, kind, name, own
         found: Value | None = image.in_force.get(key)
         if found is None:
-            found = image.in_force[key] = self._value(image, broker_id, kind, name, own)
+            found = self._value(image, broker_id, kind, name, own)
+            image.in_force[key] = found
         return found
 
     def _value(
@@ -330,16 +333,17 @@ class BrokerConfig:
         row = TABLES[kind][name]
         levels: list[Level] = []
         if own is not None:
-            levels.append(
-                (name, own, Source.TOPIC if kind == TOPIC_RESOURCE else Source.GROUP)
-            )
-        behind = name if kind == BROKER_RESOURCE else row.synonym
-        if behind:
-            levels += self._broker_levels(image, broker_id, behind)
-        # what was stored when it was legal, and no longer is, gives way to the next
-        for _, text, source in levels:
-            if text is None or is_legal(row, text):
-                return Value(None if text is None else parse(row, text), source, levels)
+            source = Source.TOPIC if kind == TOPIC_RESOURCE else Source.GROUP
+            levels.append(Level(name, own, source))
+        of_broker = name if kind == BROKER_RESOURCE else row.synonym
+        if of_broker:
+            levels += self._broker_levels(image, broker_id, of_broker)
+        for level in levels:
+            if level.text is None:
+                return Value(None, level.source, levels)
+            # what was stored when it was legal, and no longer is, gives way to the next
+            if is_legal(row, level.text):
+                return Value(parse(row, level.text), level.source, levels)
         return Value(row.default, Source.DEFAULT, levels)
 
     def places(self, node_id: int, log_dir: str) -> Iterator[tuple[Config, Value]]:
@@ -347,53 +351,48 @@ class BrokerConfig:
         listeners = ",".join(
             f"{name}://{host}:{port}" for name, (host, port) in self.advertised.items()
         )
-        for name, type_, value, documentation in (
-            (
-                "advertised.listeners",
-                Type.LIST,
-                listeners,
-                "Where clients find this broker.",
-            ),
-            (
-                "listeners",
-                Type.LIST,
-                listeners,
-                "Where it listens; the addresses are those that it tells.",
-            ),
-            ("log.dirs", Type.LIST, log_dir, "Where the logs are."),
-            ("node.id", Type.INT, node_id, "The number of this node."),
-        ):
-            synonyms = [(name, show(value), Source.STATIC_BROKER)]
-            yield (
-                Config(name, type_, value, documentation),
-                Value(value, Source.STATIC_BROKER, synonyms),
-            )
+        found_at = "Where clients find this broker."
+        yield _place("advertised.listeners", Type.LIST, listeners, found_at)
+        listens_at = "Where it listens; the addresses are those that it tells."
+        yield _place("listeners", Type.LIST, listeners, listens_at)
+        yield _place("log.dirs", Type.LIST, log_dir, "Where the logs are.")
+        yield _place("node.id", Type.INT, node_id, "The number of this node.")
 
     def _broker_levels(self, image: Image, broker_id: int, name: str) -> list[Level]:
         levels: list[Level] = []
-        for resource, source in (
-            (str(broker_id), Source.DYNAMIC_BROKER),
-            ("", Source.DYNAMIC_DEFAULT_BROKER),
-        ):
-            text = image.config(BROKER_RESOURCE, resource).get(name)
-            if text is not None:
-                levels.append((name, text, source))
+        own = image.config(BROKER_RESOURCE, str(broker_id)).get(name)
+        if own is not None:
+            levels.append(Level(name, own, Source.DYNAMIC_BROKER))
+        of_all = image.config(BROKER_RESOURCE, "").get(name)
+        if of_all is not None:
+            levels.append(Level(name, of_all, Source.DYNAMIC_DEFAULT_BROKER))
         if name in self.properties:
-            levels.append((name, self.properties[name], Source.STATIC_BROKER))
-        if BROKER_CONFIGS[name].default is not None:
-            levels.append((name, show(BROKER_CONFIGS[name].default), Source.DEFAULT))
+            levels.append(Level(name, self.properties[name], Source.STATIC_BROKER))
+        default = BROKER_CONFIGS[name].default
+        if default is not None:
+            levels.append(Level(name, show(default), Source.DEFAULT))
         return levels
+
+
+def _place(
+    name: str, kind: Type, value: Any, documentation: str
+) -> tuple[Config, Value]:
+    level = Level(name, show(value), Source.STATIC_BROKER)
+    row = Config(name, kind, value, documentation)
+    return row, Value(value, Source.STATIC_BROKER, [level])
+
+
+KINDS = {TOPIC_RESOURCE: "topic", GROUP_RESOURCE: "group", BROKER_RESOURCE: "broker"}
 
 
 def unusable_configs(image: Image) -> Iterator[str]:
     """Which stored configs are no longer legal, a sentence each."""
     for (resource_type, resource), configs in image.configs.items():
         table = TABLES[resource_type]
-        kinds = {TOPIC_RESOURCE: "topic", GROUP_RESOURCE: "group"}
-        of_what = f"{kinds.get(resource_type, 'broker')} {resource or '(all)'}"
+        whose = f"{KINDS[resource_type]} {resource or '(all)'}"
         for name, text in configs.items():
             if name in table and not is_legal(table[name], text):
-                yield f"{of_what}: {name}={text} is not legal, and the default holds"
+                yield f"{whose}: {name}={text} is not legal, and the default holds"
 
 
 def checked(
@@ -406,10 +405,11 @@ def checked(
     for name, text in configs.items():
         if name not in table:
             raise KafkaError(Error.INVALID_CONFIG, f"Unknown {what}: {printable(name)}")
-        value = parse(table[name], text)
-        legal, words = BROKER_RULES.get(name, (None, ""))
-        if legal and not legal(value):
-            raise _invalid(table[name], text, words)
+        row = table[name]
+        value = parse(row, text)
+        rule = BROKER_RULES.get(name)
+        if rule is not None and not rule.holds(value):
+            raise _invalid(row, text, rule.words)
         found[name] = text
     return found
 

@@ -8,8 +8,10 @@ grows with each request: one that is lost or doubled is noticed.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from minikafka.cluster.metadata import Partition
+from minikafka.cluster.replica import Follower, Replica
 from minikafka.cluster.waiting import Answer
 from minikafka.wire.errors import Error, KafkaError
 
@@ -35,15 +37,48 @@ class Asked(NamedTuple):
     last_fetched_epoch: int
     log_start_offset: int  # of a follower
 
+    @property
+    def key(self) -> FetchKey:
+        return self.topic, self.partition
 
-Rows = Mapping[FetchKey, Asked]  # of one request
+
+class Row(NamedTuple):
+    """One partition of a fetch, looked up for one look at the logs. topic: its name,
+    empty for an id that nobody knows. found: the replica to read, or why there is none.
+    """
+
+    asked: Asked
+    topic: str
+    found: Replica | KafkaError
+
+
+class Told(NamedTuple):
+    """What the client knows of a partition that has no new records."""
+
+    high_watermark: int
+    log_start_offset: int
+
+
+class Settled(NamedTuple):
+    """A partition of which a follower has all that its leader has, all of it committed.
+    There is nothing to say of it while its replica, in this state of the metadata, has
+    these ends.
+    """
+
+    place: tuple[str, int]  # the topic's name, and the partition
+    follower: Follower
+    partition: Partition
+    log_start_offset: int
+    log_end_offset: int
+
+
+AskedByKey = Mapping[FetchKey, Asked]  # of one request
 
 
 @dataclass(slots=True)
 class Session:
     """by_id: its requests name topics by id (KIP-516). asked: in the order in which
-    partitions are served. settled: of a follower that has what its leader has, and
-    knows that it counts: nothing is to be said while that is as it was.
+    partitions are served.
     """
 
     session_id: int
@@ -51,10 +86,28 @@ class Session:
     used_ms: int
     by_id: bool
     asked: dict[FetchKey, Asked] = field(default_factory=dict)
-    # high watermark, log start offset
-    told: dict[FetchKey, tuple[int, int]] = field(default_factory=dict)
-    # see handlers/fetch.py
-    settled: dict[FetchKey, tuple[Any, ...]] = field(default_factory=dict)
+    told: dict[FetchKey, Told] = field(default_factory=dict)
+    settled: dict[FetchKey, Settled] = field(default_factory=dict)
+
+    def take_in(self, asked: AskedByKey, forgotten: Iterable[FetchKey]) -> None:
+        """What an incremental request changes."""
+        self.asked.update(asked)
+        for key in asked:
+            self.settled.pop(key, None)
+        for key in forgotten:
+            self.asked.pop(key, None)
+            self.told.pop(key, None)
+            self.settled.pop(key, None)
+
+
+class Opened(NamedTuple):
+    """A request that was taken in. asked: the partitions to read. incremental: whether
+    the answer may leave out what has nothing new.
+    """
+
+    asked: list[Asked]
+    session: Session | None
+    incremental: bool
 
 
 class FetchSessions:
@@ -74,41 +127,39 @@ class FetchSessions:
         session_id: int,
         epoch: int,
         by_id: bool,
-        asked: Rows,
+        asked: AskedByKey,
         forgotten: Iterable[FetchKey],
         now_ms: int,
-    ) -> tuple[list[Asked], Session | None, bool]:
-        """Take in a request. Returns the partitions to read, the session if there is
-        one, and whether the answer is incremental. Raises FETCH_SESSION_ID_NOT_FOUND,
+    ) -> Opened:
+        """Take in a request. Raises FETCH_SESSION_ID_NOT_FOUND,
         INVALID_FETCH_SESSION_EPOCH, or FETCH_SESSION_TOPIC_ID_ERROR for a client that
         went over from names to ids, or back, within a session.
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._drop(session_id)
-            session = (
-                self._create(by_id, asked, now_ms) if epoch == INITIAL_EPOCH else None
-            )
-            return list(asked.values()), session, False
-        found = self._sessions.get(session_id)
-        if found is None:
-            raise KafkaError(Error.FETCH_SESSION_ID_NOT_FOUND)
-        if found.epoch != epoch:
-            raise KafkaError(Error.INVALID_FETCH_SESSION_EPOCH)
-        if found.by_id != by_id:
-            raise KafkaError(Error.FETCH_SESSION_TOPIC_ID_ERROR)
-        found.epoch = epoch + 1 if epoch < LAST_EPOCH else 1
-        found.used_ms = now_ms
-        before = len(found.asked)
-        found.asked.update(asked)
-        for key in asked:
-            found.settled.pop(key, None)
-        for key in forgotten:
-            for what in (found.asked, found.told, found.settled):
-                what.pop(key, None)
-        self._count(len(found.asked) - before)
-        return list(found.asked.values()), found, True
+            session = None
+            if epoch == INITIAL_EPOCH:
+                session = self._create(by_id, asked, now_ms)
+            return Opened(list(asked.values()), session, incremental=False)
+        session = self._continued(session_id, epoch, by_id)
+        session.epoch = epoch + 1 if epoch < LAST_EPOCH else 1
+        session.used_ms = now_ms
+        before = len(session.asked)
+        session.take_in(asked, forgotten)
+        self._count(len(session.asked) - before)
+        return Opened(list(session.asked.values()), session, incremental=True)
 
-    def _create(self, by_id: bool, asked: Rows, now_ms: int) -> Session | None:
+    def _continued(self, session_id: int, epoch: int, by_id: bool) -> Session:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise KafkaError(Error.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != epoch:
+            raise KafkaError(Error.INVALID_FETCH_SESSION_EPOCH)
+        if session.by_id != by_id:
+            raise KafkaError(Error.FETCH_SESSION_TOPIC_ID_ERROR)
+        return session
+
+    def _create(self, by_id: bool, asked: AskedByKey, now_ms: int) -> Session | None:
         if len(self._sessions) >= self._slots and not self._evict(now_ms):
             return None
         self._last_id += 1
@@ -120,11 +171,9 @@ class FetchSessions:
     def _count(self, partitions: int) -> None:
         self._partitions += partitions
         while self._partitions > MOST_PARTITIONS:
-            self._drop(
-                max(
-                    self._sessions.values(), key=lambda session: len(session.asked)
-                ).session_id
-            )
+            sessions = self._sessions.values()
+            largest = max(sessions, key=lambda session: len(session.asked))
+            self._drop(largest.session_id)
 
     def _drop(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
@@ -146,6 +195,11 @@ class FetchSessions:
 AT_ONCE = ("diverging_epoch", "snapshot_id", "preferred_read_replica")
 
 
+def is_at_once(answer: Answer) -> bool:
+    """Whether a partition's answer is an error, or sends the client elsewhere."""
+    return bool(answer["error_code"]) or not answer.keys().isdisjoint(AT_ONCE)
+
+
 def news(
     session: Session, answers: Mapping[FetchKey, Answer], incremental: bool
 ) -> dict[FetchKey, Answer]:
@@ -154,19 +208,18 @@ def news(
     """
     sent = {}
     for key, answer in answers.items():
-        marks = (answer["high_watermark"], answer["log_start_offset"])
-        # the other side takes in no marks
-        unread = answer["error_code"] or not answer.keys().isdisjoint(AT_ONCE)
-        if (
-            not incremental
-            or answer["records"]
-            or unread
-            or session.told.get(key) != marks
-        ):
+        marks = Told(answer["high_watermark"], answer["log_start_offset"])
+        has_records = bool(answer["records"])
+        at_once = is_at_once(answer)
+        is_known = session.told.get(key) == marks
+        if not incremental or has_records or at_once or not is_known:
             sent[key] = answer
-        session.told[key] = marks
-        if unread:
-            del session.told[key]  # told again with the next answer, whatever it is
-        if answer["records"] and key in session.asked:
+        if at_once:
+            # The other side takes in no marks: it is told again with the next answer,
+            # whatever that is.
+            session.told.pop(key, None)
+        else:
+            session.told[key] = marks
+        if has_records and key in session.asked:
             session.asked[key] = session.asked.pop(key)
     return sent

@@ -6,7 +6,7 @@ is nothing of the kind is no reply: the connection is closed with one line, and 
 request has failed, as if there had been none.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from minikafka.cluster.election import HIGHEST_EPOCH
@@ -26,8 +26,10 @@ Nodes = Collection[int]
 def check_reply(api: str, asked: Body, reply: Message, nodes: Nodes) -> None:
     """asked: the request. nodes: whom this node knows. Errors: DecodeError."""
     check = CHECKS.get(api)
-    # else there is nothing else in it
-    if check is not None and not vars(reply).get("error_code"):
+    if check is None:
+        return
+    has_failed = bool(vars(reply).get("error_code"))
+    if not has_failed:  # else there is nothing else in it
         check(asked, reply, nodes)
 
 
@@ -37,18 +39,26 @@ def must(holds: bool, what: str) -> None:
         raise DecodeError(f"a reply that {what}")
 
 
+def only_partition(topics: Iterable[Message], topic: str, partition: str) -> Message:
+    """What is said of the metadata log, and of nothing else. topic, partition: the
+    fields that name them.
+    """
+    places = []
+    parts = []
+    for each in topics:
+        for part in each.partitions:
+            places.append((getattr(each, topic), getattr(part, partition)))
+            parts.append(part)
+    must(places == [(METADATA_TOPIC, 0)], "is not about the metadata log")
+    return parts[0]
+
+
 # -- the metadata quorum
 
 
 def of_quorum(asked: Body, reply: Message, nodes: Nodes) -> None:
     """Vote, BeginQuorumEpoch, EndQuorumEpoch: who leads in which epoch."""
-    found = [
-        (topic.topic_name, part) for topic in reply.topics for part in topic.partitions
-    ]
-    at = [(name, part.partition_index) for name, part in found]
-    must(at == [(METADATA_TOPIC, 0)], "is not about the metadata log")
-    for _, part in found:
-        leads(part, nodes)
+    leads(only_partition(reply.topics, "topic_name", "partition_index"), nodes)
 
 
 def leads(said: Message, nodes: Nodes) -> None:
@@ -61,76 +71,72 @@ def leads(said: Message, nodes: Nodes) -> None:
 
 def of_snapshot(asked: Body, reply: Message, nodes: Nodes) -> None:
     """FetchSnapshot: the next piece of the one that was asked for."""
-    found = [(topic.name, part) for topic in reply.topics for part in topic.partitions]
-    at = [(name, part.index) for name, part in found]
-    must(at == [(METADATA_TOPIC, 0)], "is not about the metadata log")
-    [(_, part)], [topic] = found, asked["topics"]
+    part = only_partition(reply.topics, "name", "index")
+    [topic] = asked["topics"]
     [wanted] = topic["partitions"]
     if part.error_code:
         return
-    same = part.snapshot_id.to_dict() == wanted["snapshot_id"]
-    must(same and part.position == wanted["position"], "is about another snapshot")
-    ends = wanted["position"] + len(part.unaligned_records)
-    must(
-        bool(part.unaligned_records) and ends <= part.size, "is no piece of a snapshot"
-    )
+    is_same = part.snapshot_id.to_dict() == wanted["snapshot_id"]
+    is_next = part.position == wanted["position"]
+    must(is_same and is_next, "is about another snapshot")
+    size_bytes = len(part.unaligned_records)
+    is_within = wanted["position"] + size_bytes <= part.size
+    must(size_bytes > 0 and is_within, "is no piece of a snapshot")
 
 
 # -- records
 
 
 def of_fetch(asked: Body, reply: Message, nodes: Nodes) -> None:
-    """Fetch: where logs part and what counts; of the metadata log, who leads it."""
-    metadata = [topic for topic in asked["topics"] if topic["topic_id"] == TOPIC_ID]
+    """Fetch: where logs part and what is committed; of the metadata log, who leads
+    it.
+    """
+    is_of_metadata = any(topic["topic_id"] == TOPIC_ID for topic in asked["topics"])
+    places = []
     for topic in reply.responses:
         for part in topic.partitions:
+            places.append((topic.topic_id, part.partition_index))
             if part.error_code == Error.NONE:
                 offsets(part)
-            if metadata:
-                snapshot, leader = part.snapshot_id, part.current_leader
-                can_be = snapshot.end_offset < 0 or 0 <= snapshot.epoch <= HIGHEST_EPOCH
-                must(can_be, "names a snapshot that can't be")
-                leads(leader, nodes)
-    if metadata:
-        at = [
-            (topic.topic_id, part.partition_index)
-            for topic in reply.responses
-            for part in topic.partitions
-        ]
-        must(at == [(TOPIC_ID, 0)], "is not about the metadata log")
+            if is_of_metadata:
+                of_metadata(part, nodes)
+    if is_of_metadata:
+        must(places == [(TOPIC_ID, 0)], "is not about the metadata log")
+
+
+def of_metadata(part: Message, nodes: Nodes) -> None:
+    """The snapshot to begin with, if there is one, and the leader."""
+    snapshot = part.snapshot_id
+    if snapshot.end_offset >= 0:
+        can_be = 0 <= snapshot.epoch <= HIGHEST_EPOCH
+        must(can_be, "names a snapshot that can't be")
+    leads(part.current_leader, nodes)
 
 
 def offsets(part: Message) -> None:
     """None is below zero, but for what is not said."""
     diverging = part.diverging_epoch
-    must(
-        diverging.epoch < 0 or diverging.end_offset >= 0,
-        "truncates to where no log begins",
-    )
-    must(
-        part.high_watermark >= 0 and part.log_start_offset >= 0,
-        "names offsets that can't be",
-    )
+    if diverging.epoch >= 0:
+        must(diverging.end_offset >= 0, "truncates to where no log begins")
+    must(part.high_watermark >= 0, "names offsets that can't be")
+    must(part.log_start_offset >= 0, "names offsets that can't be")
 
 
 def of_offsets(asked: Body, reply: Message, nodes: Nodes) -> None:
     """ListOffsets: where the leader's log begins."""
-    found = [
-        (topic.name, part.partition_index)
-        for topic in reply.topics
-        for part in topic.partitions
-    ]
-    wanted = [
-        (topic["name"], part["partition_index"])
-        for topic in asked["topics"]
-        for part in topic["partitions"]
-    ]
+    wanted = []
+    for topic in asked["topics"]:
+        for part in topic["partitions"]:
+            wanted.append((topic["name"], part["partition_index"]))
+    found = []
+    can_be = True
+    for topic in reply.topics:
+        for part in topic.partitions:
+            found.append((topic.name, part.partition_index))
+            if not part.error_code and part.offset < 0:
+                can_be = False
     must(found == wanted, "is about other partitions")
-    parts = (part for topic in reply.topics for part in topic.partitions)
-    must(
-        all(part.error_code or part.offset >= 0 for part in parts),
-        "names offsets that can't be",
-    )
+    must(can_be, "names offsets that can't be")
 
 
 # -- transactions
@@ -138,66 +144,42 @@ def of_offsets(asked: Body, reply: Message, nodes: Nodes) -> None:
 
 def of_joins(asked: Body, reply: Message, nodes: Nodes) -> None:
     """AddPartitionsToTxn: a verdict on each partition of each transaction."""
-    wanted = [
-        (
-            each["transactional_id"],
-            {
-                (topic["name"], at)
-                for topic in each["topics"]
-                for at in topic["partitions"]
-            },
-        )
-        for each in asked["transactions"]
-    ]
-    found = [
-        (
-            each.transactional_id,
-            {(topic.name, part.partition_index) for topic, part in verdicts(each)},
-        )
-        for each in reply.results_by_transaction
-    ]
+    wanted = []
+    for each in asked["transactions"]:
+        places = set()
+        for topic in each["topics"]:
+            places |= {(topic["name"], number) for number in topic["partitions"]}
+        wanted.append((each["transactional_id"], places))
+    found = []
+    codes = set()
+    for each in reply.results_by_transaction:
+        places = set()
+        for topic in each.topic_results:
+            for part in topic.results_by_partition:
+                places.add((topic.name, part.partition_index))
+                codes.add(part.partition_error_code)
+        found.append((each.transactional_id, places))
     must(found == wanted, "is about other partitions")
-    codes = {
-        part.partition_error_code
-        for each in reply.results_by_transaction
-        for _, part in verdicts(each)
-    }
     must(codes <= KNOWN_ERRORS, "names errors that Kafka doesn't know")
-
-
-def verdicts(each: Message) -> list[tuple[Message, Message]]:
-    return [
-        (topic, part)
-        for topic in each.topic_results
-        for part in topic.results_by_partition
-    ]
 
 
 def of_markers(asked: Body, reply: Message, nodes: Nodes) -> None:
     """WriteTxnMarkers: what became of each marker."""
     wanted = [each["producer_id"] for each in asked["markers"]]
-    must(
-        [each.producer_id for each in reply.markers] == wanted, "is about other markers"
-    )
-    parts = (
-        part
-        for each in reply.markers
-        for topic in each.topics
-        for part in topic.partitions
-    )
-    must(
-        {part.error_code for part in parts} <= KNOWN_ERRORS,
-        "names errors that Kafka doesn't know",
-    )
+    found = [each.producer_id for each in reply.markers]
+    must(found == wanted, "is about other markers")
+    codes = set()
+    for each in reply.markers:
+        for topic in each.topics:
+            codes |= {part.error_code for part in topic.partitions}
+    must(codes <= KNOWN_ERRORS, "names errors that Kafka doesn't know")
 
 
 def of_producer_ids(asked: Body, reply: Message, nodes: Nodes) -> None:
     """AllocateProducerIds: a block of them."""
     start, size = reply.producer_id_start, reply.producer_id_len
-    must(
-        start >= 0 and size > 0 and start + size <= HIGHEST,
-        "gives producer ids that can't be",
-    )
+    is_block = start >= 0 and size > 0
+    must(is_block and start + size <= HIGHEST, "gives producer ids that can't be")
 
 
 CHECKS: dict[str, Callable[[Body, Message, Nodes], None]] = {

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from minikafka.broker.calls import Broker
+from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
@@ -56,6 +56,13 @@ STALE = KafkaError(Error.INVALID_PRODUCER_EPOCH)
 # what the logs of partitions know of producers
 Logs = Mapping[TopicPartition, ProducerState]
 Part = TypeVar("Part")
+
+
+class Identity(NamedTuple):
+    """Which run of which producer."""
+
+    producer_id: int
+    producer_epoch: int
 
 
 def pieces(partitions: Collection[TopicPartition]) -> Iterator[list[TopicPartition]]:
@@ -103,14 +110,20 @@ class Gathering(Generic[Part]):
 
     def tick(self, now: Now) -> None:
         """What was to be tried again by now."""
-        due = [do for at_ms, do in self._later if at_ms <= now.monotonic_ms]
-        self._later = [each for each in self._later if each[0] > now.monotonic_ms]
+        due = []
+        later = []
+        for at_ms, do in self._later:
+            if at_ms <= now.monotonic_ms:
+                due.append(do)
+            else:
+                later.append((at_ms, do))
+        self._later = later
         for do in due:
             do(now)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return min(at_ms for at_ms, _ in self._later) if self._later else None
+        return min((at_ms for at_ms, _ in self._later), default=None)
 
     def _ask(self, node: int) -> None:
         if node in self._asked or not self._queues.get(node):
@@ -128,16 +141,17 @@ class Gathering(Generic[Part]):
             else:
                 self._ask(node)
 
-        self._broker.ask(
-            node, self._lane, self._api, self._version, self._body(parts), gathered
-        )
+        body = self._body(parts)
+        self._broker.ask(node, self._lane, self._api, self._version, body, gathered)
 
     def _next(self, queue: deque[Part]) -> list[Part]:
         """What fits into one request."""
-        parts = [queue.popleft()]
-        left = MOST_ITEMS - self._items(parts[0])
-        while queue and (wanted := self._items(queue[0])) <= left:
-            left -= wanted
+        parts: list[Part] = []
+        left = MOST_ITEMS
+        while queue:
+            left -= self._items(queue[0])
+            if parts and left < 0:
+                break
             parts.append(queue.popleft())
         return parts
 
@@ -161,22 +175,26 @@ class Join(NamedTuple):
     then: Callable[[dict[TopicPartition, KafkaError]], object]
 
     def ended(self, errors: Mapping[TopicPartition, Error]) -> None:
-        self.then(
-            {
-                at: self._as_its_producer_says(error, of_offsets=at[0] == OFFSETS_TOPIC)
-                for at, error in errors.items()
-                if error is not Error.NONE
-            }
-        )
+        """Hand on what its producer hears of each partition that has not joined."""
+        refused = {}
+        for at, error in errors.items():
+            if error is not Error.NONE:
+                topic, _ = at
+                refused[at] = self._as_its_producer_says(error, topic == OFFSETS_TOPIC)
+        self.then(refused)
+
+    def all_ended(self, error: Error) -> None:
+        """The same error for all partitions."""
+        self.ended(dict.fromkeys(self.partitions, error))
 
     def _as_its_producer_says(self, error: Error, of_offsets: bool) -> KafkaError:
         """Old producers wait with a batch when too few replicas are in sync, and know
         no other way to wait with it.
         """
-        waits = (
-            error is Error.CONCURRENT_TRANSACTIONS and not self.adds and not of_offsets
-        )
-        if error in NOT_NOW or waits:
+        waits = error in NOT_NOW
+        if error is Error.CONCURRENT_TRANSACTIONS:
+            waits = not self.adds and not of_offsets
+        if waits:
             why = (
                 "Unable to verify the partition has been added to the transaction."
                 " Underlying error: "
@@ -184,13 +202,47 @@ class Join(NamedTuple):
             return KafkaError(Error.NOT_ENOUGH_REPLICAS, why + error.name)
         if error is Error.PRODUCER_FENCED:
             return KafkaError(Error.INVALID_PRODUCER_EPOCH)
-        if error is Error.INVALID_TXN_STATE or (
+        is_unheard_of = (
             error is Error.TRANSACTION_ABORTABLE and not self.knows_abortable
-        ):
-            return KafkaError(
-                Error.INVALID_TXN_STATE, "Partition was not added to the transaction"
-            )
+        )
+        if error is Error.INVALID_TXN_STATE or is_unheard_of:
+            why = "Partition was not added to the transaction"
+            return KafkaError(Error.INVALID_TXN_STATE, why)
         return KafkaError(error)
+
+
+@dataclass(eq=False)
+class Joining:
+    """The partitions of one request of a producer, on their way into its transaction.
+
+    call: the request, which begins anew when that has ended. guards: of the partitions
+    that are asked for. refused: those that a batch must not be appended to. adds: as of
+    Join. left: how many of its Joins have not ended.
+    """
+
+    call: Call
+    producer: Identity
+    logs: Logs
+    guards: dict[TopicPartition, Guard]
+    refused: dict[TopicPartition, KafkaError]
+    adds: bool
+    left: int = 0
+    wait: Wait = field(default_factory=lambda: Wait(again=True))
+
+    def ended(self, errors: dict[TopicPartition, KafkaError]) -> None:
+        """One of its Joins has ended."""
+        self.refused.update(errors)
+        self.left -= 1
+        if self.left:
+            return
+        held = self.guards
+        if self.adds:
+            # Who lets it join has a new epoch, which tells of markers as well; that of
+            # the last one may come meanwhile.
+            producer_id = self.producer.producer_id
+            held = {at: self.logs[at].guard(producer_id) for at in self.guards}
+        self.call.joined = {**held, **self.refused}
+        self.wait.finish({})
 
 
 class Joins:
@@ -210,143 +262,114 @@ class Joins:
 
     def before_appending(
         self,
-        body: Message,
-        producer: tuple[int, int],
+        call: Call,
+        producer: Identity,
         logs: Logs,
         adds: bool,
         knows_abortable: bool,
         now: Now,
     ) -> Wait | None:
         """Ask for those partitions of a producer's request in which it has no open
-        transaction; the request begins anew then. body.joined says how it went: a guard
+        transaction; the request begins anew then. call.joined says how it went: a guard
         or an error for each of them. None: there is nothing to ask.
         """
-        if (
-            "joined" in vars(body)
-            or not self._broker.config["transaction.partition.verification.enable"]
-        ):
+        verifies = self._broker.config["transaction.partition.verification.enable"]
+        if call.joined is not None or not verifies:
             return None
-        begins = {
-            at: state for at, state in logs.items() if not state.is_open(*producer)
-        }
-        refused = {
-            at: STALE for at, state in begins.items() if state.is_stale(*producer)
-        }
-        guards = {
-            at: state.guard(producer[0])
-            for at, state in begins.items()
-            if at not in refused
-        }
-        body.joined = guards | refused
+        guards = {}
+        refused = {}
+        for at, state in logs.items():
+            if state.is_open(*producer):
+                continue
+            if state.is_stale(*producer):
+                refused[at] = STALE
+            else:
+                guards[at] = state.guard(producer.producer_id)
+        call.joined = {**guards, **refused}
         if not guards:
             return None
-        wait = Wait(again=True)
-        left = list(pieces(guards))
-
-        def ended(errors: dict[TopicPartition, KafkaError]) -> None:
-            refused.update(errors)
-            left.pop()
-            if left:
-                return
-            # Who lets it join has a new epoch, which tells of markers as well; that of
-            # the last one may come meanwhile.
-            held = (
-                {at: logs[at].guard(producer[0]) for at in guards} if adds else guards
-            )
-            body.joined = held | refused
-            wait.finish({})
-
-        for piece in list(left):
+        joining = Joining(call, producer, logs, guards, refused, adds)
+        parts = list(pieces(guards))
+        joining.left = len(parts)
+        for part in parts:
             join = Join(
-                body.transactional_id,
-                *producer,
-                frozenset(piece),
-                adds,
-                knows_abortable,
-                now.monotonic_ms + RETRY_MS,
-                ended,
+                transactional_id=call.body.transactional_id,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                partitions=frozenset(part),
+                adds=adds,
+                knows_abortable=knows_abortable,
+                until_ms=now.monotonic_ms + RETRY_MS,
+                then=joining.ended,
             )
             self._ask(join, now)
-        return wait
+        return joining.wait
 
     def check(
-        self,
-        body: Message,
-        at: TopicPartition,
-        producer: tuple[int, int],
-        state: ProducerState,
+        self, call: Call, at: TopicPartition, producer: Identity, state: ProducerState
     ) -> None:
         """Whether a batch may now be appended. Errors: as its coordinator said;
         INVALID_TXN_STATE if it ended since.
         """
-        joined: dict[TopicPartition, Guard | KafkaError] | None = vars(body).get(
-            "joined"
-        )
-        if joined is None or state.is_open(*producer):
+        if call.joined is None or state.is_open(*producer):
             return
-        verdict = joined.get(at)
+        verdict = call.joined.get(at)
         if isinstance(verdict, KafkaError):
             raise verdict
-        if verdict is None or not state.is_guarded_by(producer[0], verdict):
-            raise KafkaError(
-                Error.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
-            )
+        if verdict is None or not state.is_guarded_by(producer.producer_id, verdict):
+            why = "Record was not part of an ongoing transaction"
+            raise KafkaError(Error.INVALID_TXN_STATE, why)
 
     # -- inside
 
     def _ask(self, join: Join, now: Now) -> None:
+        leader = NO_LEADER
         topic = self._broker.transactions.topic
-        partitions = topic.partitions if topic else {}
-        leader = (
-            partitions[partition_for(join.transactional_id, len(partitions))].leader
-            if partitions
-            else NO_LEADER
-        )
+        if topic is not None and topic.partitions:
+            number = partition_for(join.transactional_id, len(topic.partitions))
+            leader = topic.partitions[number].leader
         if leader == NO_LEADER:
-            join.ended(dict.fromkeys(join.partitions, Error.COORDINATOR_NOT_AVAILABLE))
+            join.all_ended(Error.COORDINATOR_NOT_AVAILABLE)
         else:
             self.requests.add(leader, join)
 
     def _take(self, joins: list[Join], reply: Message | None, now: Now) -> None:
-        results = (
-            [None] * len(joins)
-            if reply is None or reply.error_code
-            else reply.results_by_transaction
-        )
-        for join, result in zip(joins, results, strict=True):
-            if result is None:
-                join.ended(dict.fromkeys(join.partitions, Error.NETWORK_EXCEPTION))
-                continue
-            errors = {
-                (topic.name, one.partition_index): Error(one.partition_error_code)
-                for topic in result.topic_results
-                for one in topic.results_by_partition
-            }
-            again_ms = now.monotonic_ms + JOIN_BACKOFF_MS
-            if (
-                join.adds
-                and Error.CONCURRENT_TRANSACTIONS in errors.values()
-                and again_ms <= join.until_ms
-            ):
-                self.requests.later(again_ms, partial(self._ask, join))
-            else:
-                join.ended(errors)
+        if reply is None or reply.error_code:
+            for join in joins:
+                join.all_ended(Error.NETWORK_EXCEPTION)
+            return
+        for join, result in zip(joins, reply.results_by_transaction, strict=True):
+            self._take_one(join, result, now)
+
+    def _take_one(self, join: Join, result: Message, now: Now) -> None:
+        """What its coordinator says of one transaction."""
+        errors = {}
+        for topic in result.topic_results:
+            for one in topic.results_by_partition:
+                errors[topic.name, one.partition_index] = Error(
+                    one.partition_error_code
+                )
+        again_ms = now.monotonic_ms + JOIN_BACKOFF_MS
+        is_busy = join.adds and Error.CONCURRENT_TRANSACTIONS in errors.values()
+        if is_busy and again_ms <= join.until_ms:
+            self.requests.later(again_ms, partial(self._ask, join))
+        else:
+            join.ended(errors)
 
 
 def asked_joins(joins: list[Join]) -> dict[str, Any]:
     """The request to one coordinator."""
-    return {
-        "transactions": [
-            {
-                "transactional_id": join.transactional_id,
-                "producer_id": join.producer_id,
-                "producer_epoch": join.producer_epoch,
-                "verify_only": not join.adds,
-                "topics": nested(sorted(join.partitions), "name", "partitions"),
-            }
-            for join in joins
-        ]
-    }
+    transactions = []
+    for join in joins:
+        asked = {
+            "transactional_id": join.transactional_id,
+            "producer_id": join.producer_id,
+            "producer_epoch": join.producer_epoch,
+            "verify_only": not join.adds,
+            "topics": nested(sorted(join.partitions), "name", "partitions"),
+        }
+        transactions.append(asked)
+    return {"transactions": transactions}
 
 
 # -- when a transaction has ended
@@ -364,7 +387,11 @@ class Pending:
     left: set[TopicPartition] = field(default_factory=set)
 
 
-Told = tuple[Pending, list[TopicPartition]]
+class Told(NamedTuple):
+    """The markers of one transaction that one leader is to write."""
+
+    pending: Pending
+    partitions: list[TopicPartition]
 
 
 class Markers:
@@ -381,7 +408,7 @@ class Markers:
             _lane="markers",
             _api="WriteTxnMarkers",
             _version=MARKER_VERSION,
-            _items=lambda told: items(told[1]),
+            _items=lambda told: items(told.partitions),
             _body=asked_markers,
             _take=self._take,
         )
@@ -395,28 +422,25 @@ class Markers:
         """This node coordinates no longer what lies in a partition of
         `__transaction_state`.
         """
-        self._pending = {
-            name: each
-            for name, each in self._pending.items()
-            if each.partition != partition
-        }
+        for name, pending in list(self._pending.items()):
+            if pending.partition == partition:
+                del self._pending[name]
 
     def completed(self, pending: Pending, done: bool, now: Now) -> None:
         """That all markers are written is in the log now, or has to be tried again."""
         if done and self._is_current(pending):
             del self._pending[pending.transaction.transactional_id]
         elif not done:
-            self._later((pending, []), now)
+            self._later(Told(pending, []), now)
 
     # -- inside
 
     def _is_current(self, pending: Pending) -> bool:
         return self._pending.get(pending.transaction.transactional_id) is pending
 
-    def _later(self, part: Told, now: Now) -> None:
-        self.requests.later(
-            now.monotonic_ms + MARKER_BACKOFF_MS, partial(self._route, *part)
-        )
+    def _later(self, told: Told, now: Now) -> None:
+        again = partial(self._route, told.pending, told.partitions)
+        self.requests.later(now.monotonic_ms + MARKER_BACKOFF_MS, again)
 
     def _route(
         self, pending: Pending, partitions: list[TopicPartition], now: Now
@@ -425,62 +449,68 @@ class Markers:
         if not self._is_current(pending):
             return
         by_leader: dict[int, list[TopicPartition]] = {}
-        for topic, number in partitions:
+        for at in partitions:
+            topic, number = at
             known = self._broker.image.topics.get(topic)
             if known is None or number not in known.partitions:
-                pending.left.discard((topic, number))
+                pending.left.discard(at)
             else:
-                by_leader.setdefault(known.partitions[number].leader, []).append(
-                    (topic, number)
-                )
-        if NO_LEADER in by_leader:
-            self._later((pending, by_leader.pop(NO_LEADER)), now)
+                leader = known.partitions[number].leader
+                by_leader.setdefault(leader, []).append(at)
+        leaderless = by_leader.pop(NO_LEADER, None)
+        if leaderless is not None:
+            self._later(Told(pending, leaderless), now)
         for leader, theirs in by_leader.items():
             for piece in pieces(theirs):
-                self.requests.add(leader, (pending, piece))
+                self.requests.add(leader, Told(pending, piece))
         if not pending.left:
             self._complete(pending, now)
 
     def _take(self, parts: list[Told], reply: Message | None, now: Now) -> None:
-        markers = reply.markers if reply is not None else [None] * len(parts)
-        for part, marker in zip(parts, markers, strict=True):
-            self._take_one(part, marker, now)
+        if reply is None:
+            for told in parts:
+                self._take_one(told, None, now)
+            return
+        for told, marker in zip(parts, reply.markers, strict=True):
+            self._take_one(told, marker, now)
 
-    def _take_one(self, part: Told, marker: Message | None, now: Now) -> None:
-        """What became of one transaction's markers on one node."""
-        pending, partitions = part
+    def _take_one(self, told: Told, marker: Message | None, now: Now) -> None:
+        """What became of one transaction's markers on one node. None: it didn't
+        say.
+        """
+        pending = told.pending
         if not self._is_current(pending):
             return
-        results = {
-            (topic.name, one.partition_index): Error(one.error_code)
-            for topic in (marker.topics if marker is not None else ())
-            for one in topic.partitions
-        }
+        results = {}
+        if marker is not None:
+            for topic in marker.topics:
+                for one in topic.partitions:
+                    results[topic.name, one.partition_index] = Error(one.error_code)
         if any(error in OVER for error in results.values()):
             del self._pending[pending.transaction.transactional_id]
             return
-        pending.left -= {at for at, error in results.items() if error is Error.NONE}
-        again = [at for at in partitions if at in pending.left]
+        for at, error in results.items():
+            if error is Error.NONE:
+                pending.left.discard(at)
+        again = [at for at in told.partitions if at in pending.left]
         if again:
-            self._later((pending, again), now)
+            self._later(Told(pending, again), now)
         elif not pending.left:
             self._complete(pending, now)
 
 
 def asked_markers(parts: list[Told]) -> dict[str, Any]:
     """The request to one leader."""
-    return {
-        "markers": [
-            {
-                "producer_id": pending.transaction.producer_id,
-                "producer_epoch": pending.transaction.producer_epoch,
-                "transaction_result": (
-                    pending.transaction.status is Status.PREPARE_COMMIT
-                ),
-                "topics": nested(partitions, "name", "partition_indexes"),
-                "coordinator_epoch": pending.epoch,
-                "transaction_version": pending.transaction.client_version,
-            }
-            for pending, partitions in parts
-        ]
-    }
+    markers = []
+    for pending, partitions in parts:
+        transaction = pending.transaction
+        marker = {
+            "producer_id": transaction.producer_id,
+            "producer_epoch": transaction.producer_epoch,
+            "transaction_result": transaction.status is Status.PREPARE_COMMIT,
+            "topics": nested(partitions, "name", "partition_indexes"),
+            "coordinator_epoch": pending.epoch,
+            "transaction_version": transaction.client_version,
+        }
+        markers.append(marker)
+    return {"markers": markers}

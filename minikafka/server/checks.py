@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 MOST_BROKERS = 9
 SECRET_VARIABLE = "MINIKAFKA_CLUSTER_SECRET"
 # bytes; who has seen a greeting may try out all short ones at home
-LEAST_SECRET, MOST_SECRET = (
-    16,
-    4096,
-)
+LEAST_SECRET = 16
+MOST_SECRET = 4096
+READ_BY_ALL = 0o004  # a bit of a file's mode
 NEW_SECRET = 'python -c "import secrets; print(secrets.token_hex(32))"'
 
 
@@ -42,24 +41,11 @@ def check(args: "argparse.Namespace") -> None:
     """Options that don't fit together, or say nothing. Errors: CannotServe."""
     if not 1 <= args.brokers <= MOST_BROKERS:
         raise CannotServe(f"--brokers: from 1 to {MOST_BROKERS} on one machine.")
-    if args.processes and (args.brokers == 1 or args.node):
-        raise CannotServe(
-            "--processes: one process for each of several brokers, for example"
-            " --brokers 3 --processes."
-        )
-    if args.no_restart and not args.processes:
-        raise CannotServe(
-            "--no-restart: only processes are started again: --brokers 3 --processes"
-            " --no-restart."
-        )
-    if bool(args.node) != bool(args.voters) or (args.node and args.brokers > 1):
-        raise CannotServe(
-            "--node N --voters 1@HOST:PORT,2@HOST:PORT,3@HOST:PORT: one node, and all"
-            " that vote."
-        )
+    check_which(args)
     if args.node:
         check_node(args)
-    if args.cluster_secret is not None and not args.node and args.brokers == 1:
+    is_alone = not args.node and args.brokers == 1
+    if args.cluster_secret is not None and is_alone:
         raise CannotServe(
             "--cluster-secret: one broker has no other nodes; it goes with --node, or"
             " with --brokers 3."
@@ -74,6 +60,29 @@ def check(args: "argparse.Namespace") -> None:
         raise CannotServe(
             f"--host: clients can't connect to {told}: say which name they should use, "
             "for example --advertised-host localhost."
+        )
+
+
+def check_which(args: "argparse.Namespace") -> None:
+    """One broker, several in this process or in processes of their own, or one node of
+    a cluster.
+    """
+    is_one = args.brokers == 1
+    if args.processes and (is_one or args.node):
+        raise CannotServe(
+            "--processes: one process for each of several brokers, for example"
+            " --brokers 3 --processes."
+        )
+    if args.no_restart and not args.processes:
+        raise CannotServe(
+            "--no-restart: only processes are started again: --brokers 3 --processes"
+            " --no-restart."
+        )
+    lacks_its_other = bool(args.node) != bool(args.voters)
+    if lacks_its_other or (args.node and not is_one):
+        raise CannotServe(
+            "--node N --voters 1@HOST:PORT,2@HOST:PORT,3@HOST:PORT: one node, and all"
+            " that vote."
         )
 
 
@@ -93,9 +102,7 @@ def check_node(args: "argparse.Namespace") -> None:
             f"--port: on {args.port} this node listens to the other nodes; choose"
             " another port for clients."
         )
-    if not args.cluster_id and not (
-        args.data and os.path.exists(os.path.join(args.data, META_PROPERTIES))
-    ):
+    if not args.cluster_id and not (args.data and holds_data(args.data)):
         raise CannotServe(
             "--cluster-id: all nodes name the same one, for example"
             f" {uuid_text(uuid.uuid4().bytes)}."
@@ -128,14 +135,11 @@ def cluster_secret(args: "argparse.Namespace") -> bytes | None:
     if not args.node and args.brokers == 1:
         return None
     if args.cluster_secret is not None:
-        return usable(
-            secret_in(args.cluster_secret),
-            f"--cluster-secret: the secret in {args.cluster_secret}",
-        )
+        where = f"--cluster-secret: the secret in {args.cluster_secret}"
+        return usable(secret_in(args.cluster_secret), where)
     if SECRET_VARIABLE in os.environ:
-        return usable(
-            os.fsencode(os.environ[SECRET_VARIABLE]), f"{SECRET_VARIABLE}: the secret"
-        )
+        secret = os.fsencode(os.environ[SECRET_VARIABLE])
+        return usable(secret, f"{SECRET_VARIABLE}: the secret")
     return None if args.node else made_secret()
 
 
@@ -143,13 +147,12 @@ def secret_in(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             secret = file.read(MOST_SECRET + 1)
-            everybody = os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o004
+            mode = os.fstat(file.fileno()).st_mode
     except OSError as error:
-        raise CannotServe(
-            f"--cluster-secret: can't read {path}: {error.strerror}."
-        ) from error
+        why = f"can't read {path}: {error.strerror}."
+        raise CannotServe(f"--cluster-secret: {why}") from error
     # not refused: where files of secrets are mounted, they often have this mode
-    if everybody:
+    if os.name == "posix" and mode & READ_BY_ALL:
         log(
             f"--cluster-secret: everybody on this machine may read {path}: chmod 600"
             f" {path}."
@@ -174,18 +177,21 @@ def check_door(
     """Where a node listens to the others: reachable for them, and not for everybody.
     Errors: CannotServe.
     """
-    node, here = args.node.number, is_loopback(listener)
-    own_names = {args.node.host, args.voters.get(node, (None, 0))[0]}
-    others = {host for host, _ in args.voters.values()} - own_names
-    if here and not all(map(is_this_machine, others)):
+    node = args.node.number
+    voter_host, _ = args.voters.get(node, (None, 0))
+    others = {host for host, _ in args.voters.values()}
+    others -= {args.node.host, voter_host}
+    is_here_only = is_loopback(listener)
+    address = named(listener.getsockname())
+    if is_here_only and not all(map(is_this_machine, others)):
         raise CannotServe(
-            f"--node {node}: other nodes run on other machines, and"
-            f" {named(listener.getsockname())} is reached from this one only: name the"
-            f" address where they reach node {node}, --node {node}@ADDRESS:PORT."
+            f"--node {node}: other nodes run on other machines, and {address} is"
+            f" reached from this one only: name the address where they reach node"
+            f" {node}, --node {node}@ADDRESS:PORT."
         )
-    if not here and secret is None:
+    if not is_here_only and secret is None:
         raise CannotServe(
-            f"--cluster-secret: strangers may reach {named(listener.getsockname())},"
+            f"--cluster-secret: strangers may reach {address},"
             f" where node {node} listens to the other nodes: put one secret into a file"
             f" of each machine ({NEW_SECRET} makes one), and name it with"
             " --cluster-secret FILE."
@@ -219,20 +225,27 @@ def check_folders(
     Returns that cluster's id; None where nothing is yet. Errors: CannotServe.
     """
     several = len(nodes) > 1
-    held = os.path.exists(os.path.join(folder, META_PROPERTIES))
-    if several and held:
-        raise CannotServe(
-            f"{folder} holds the data of one broker: choose another folder with --data."
-        )
-    others = [] if several or held else brokers_in(folder)
-    if others:
-        raise CannotServe(
-            f"{folder} holds the data of {len(others)} brokers: serve them with"
-            f" --brokers {len(others)}, or choose another folder with --data."
-        )
+    if holds_data(folder):
+        if several:
+            raise CannotServe(
+                f"{folder} holds the data of one broker: choose another folder with"
+                " --data."
+            )
+    elif not several:
+        others = len(brokers_in(folder))
+        if others:
+            raise CannotServe(
+                f"{folder} holds the data of {others} brokers: serve them with"
+                f" --brokers {others}, or choose another folder with --data."
+            )
     for node in nodes:
         cluster_id = check_folder(place_of(folder, node, several), node, cluster_id)
     return cluster_id
+
+
+def holds_data(folder: str) -> bool:
+    """Whether it is a broker's data folder."""
+    return os.path.exists(os.path.join(folder, META_PROPERTIES))
 
 
 def check_folder(place: str, node: int, cluster_id: str | None) -> str | None:
@@ -246,9 +259,8 @@ def check_folder(place: str, node: int, cluster_id: str | None) -> str | None:
     except KafkaError as error:
         raise CannotServe(f"{error.message}.") from error
     except OSError as error:
-        raise CannotServe(
-            f"can't use {place} as data folder: {error.strerror}."
-        ) from error
+        why = f"can't use {place} as data folder: {error.strerror}."
+        raise CannotServe(why) from error
     if properties is None:
         return cluster_id
     try:
@@ -259,7 +271,5 @@ def check_folder(place: str, node: int, cluster_id: str | None) -> str | None:
 
 def brokers_in(folder: str) -> list[str]:
     """The folders that several brokers have left in theirs."""
-    found = [place_of(folder, node, True) for node in range(1, MOST_BROKERS + 1)]
-    return [
-        place for place in found if os.path.exists(os.path.join(place, META_PROPERTIES))
-    ]
+    places = [place_of(folder, node, True) for node in range(1, MOST_BROKERS + 1)]
+    return [place for place in places if holds_data(place)]

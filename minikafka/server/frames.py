@@ -21,7 +21,8 @@ class BadFrame(Exception):
 
     def __init__(self, beginning: bytes, size: int) -> None:
         super().__init__(f"a frame of {size} bytes")
-        self.beginning, self.size = beginning, size
+        self.beginning = beginning
+        self.size = size
 
 
 class Frames:
@@ -36,7 +37,8 @@ class Frames:
         self._rest = b""  # fewer than four bytes: not even a size
         # partial, filled up to _filled, of _size in the end
         self._frame: bytearray | None = None
-        self._filled = self._size = 0
+        self._filled = 0
+        self._size = 0
         self._view: memoryview | None = None
         # who has sent a frame of some size may well send another one
         self._believed = FIRST_BYTES
@@ -76,28 +78,35 @@ class Frames:
     def drop(self) -> None:
         """Nobody will take what is here."""
         self.whole.clear()
-        self._frame, self._rest = None, b""
+        self._frame = None
+        self._rest = b""
         self.held_bytes = 0
 
     def _cut(self, data: memoryview) -> None:
-        at, end = 0, len(data)
+        """Take the whole frames; what is left begins a partial one."""
+        at = 0
+        end = len(data)
         while end - at >= SIZE_BYTES:
-            size = int.from_bytes(data[at : at + SIZE_BYTES], "big", signed=True)
+            beginning = data[at : at + SIZE_BYTES]
+            size = int.from_bytes(beginning, "big", signed=True)
             if not 0 <= size <= self._max_frame_bytes:
                 self._rest = b""
-                raise BadFrame(bytes(data[at : at + SIZE_BYTES]), size)
+                raise BadFrame(bytes(beginning), size)
             at += SIZE_BYTES
             if end - at < size:
                 self._begin(size, data[at:])
                 at = end
                 break
-            self.whole.append(bytearray(data[at : at + size]))
+            frame = bytearray(data[at : at + size])
+            self.whole.append(frame)
             self.held_bytes += size
             at += size
         self._rest = bytes(data[at:])
 
     def _begin(self, size: int, beginning: memoryview) -> None:
-        self._frame = bytearray(min(size, self._believed))
-        self._frame[: len(beginning)] = beginning
-        self._filled, self._size = len(beginning), size
-        self.held_bytes += len(self._frame)
+        frame = bytearray(min(size, self._believed))
+        frame[: len(beginning)] = beginning
+        self.held_bytes += len(frame)
+        self._frame = frame
+        self._filled = len(beginning)
+        self._size = size

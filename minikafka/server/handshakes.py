@@ -5,14 +5,22 @@ each.
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.trace import printable
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import API, BY_KEY, decode_request, decode_response
+from minikafka.wire.schema import Message
 
 API_VERSIONS = API["ApiVersions"]
 NAME = 100  # characters of what a client calls itself
+
+
+class Introduction(NamedTuple):
+    """An ApiVersions request without an answer."""
+
+    name: str
+    version: int
 
 
 class Handshakes:
@@ -24,8 +32,7 @@ class Handshakes:
         self._log = log
         self._came_at: dict[Any, float] = {}
         self._spoken: dict[Any, Counter[tuple[int, int]]] = {}
-        # ApiVersions requests without an answer: who, version
-        self._introducing: dict[Any, tuple[str, int]] = {}
+        self._introducing: dict[Any, Introduction] = {}
 
     def connected(self, connection: Any) -> None:
         self._came_at[connection] = time.monotonic()
@@ -35,13 +42,11 @@ class Handshakes:
         """A request goes to the broker."""
         if len(frame) < 4:
             return
-        key, version = (
-            int.from_bytes(frame[:2], "big"),
-            int.from_bytes(frame[2:4], "big"),
-        )
+        key = int.from_bytes(frame[:2], "big")
+        version = int.from_bytes(frame[2:4], "big")
         self._spoken[connection][key, version] += 1
         if key == API_VERSIONS.key:
-            self._introducing[connection] = who(frame), version
+            self._introducing[connection] = Introduction(who(frame), version)
 
     def answered(self, connection: Any, frame: Sequence[Any]) -> None:
         """An answer goes to the client; the one to ApiVersions says what both can
@@ -52,42 +57,44 @@ class Handshakes:
             return
         name, version = introduction
         whole = b"".join(frame)
-        refused = (
-            int.from_bytes(whole[4:6], "big", signed=True) == Error.UNSUPPORTED_VERSION
-        )
-        _, body = decode_response("ApiVersions", 0 if refused else version, whole)
-        if refused:
-            newest = next(
-                api.max_version
-                for api in body.api_keys
-                if api.api_key == API_VERSIONS.key
-            )
+        error_code = int.from_bytes(whole[4:6], "big", signed=True)
+        if error_code == Error.UNSUPPORTED_VERSION:
+            _, body = decode_response("ApiVersions", 0, whole)
             self._log(
                 f"{connection} is {name}: it asked for ApiVersions {version}, we speak"
-                f" up to {newest}."
+                f" up to {newest_of(API_VERSIONS.key, body)}."
             )
             return
-        offered = ", ".join(
-            f"{BY_KEY[api.api_key].name} {api.min_version}-{api.max_version}"
-            for api in body.api_keys
-        )
+        _, body = decode_response("ApiVersions", version, whole)
         self._log(
             f"{connection} is {name}, which speaks ApiVersions {version}. It may choose"
-            f" from {offered}."
+            f" from {offered_in(body)}."
         )
 
     def left(self, connection: Any) -> None:
         seconds = time.monotonic() - self._came_at.pop(connection)
         spoken = self._spoken.pop(connection)
         self._introducing.pop(connection, None)
-        chosen = ", ".join(
-            f"{api_name(key)} {version} ({count} x)"
-            for (key, version), count in spoken.items()
-        )
-        self._log(
-            f"{connection} left after {seconds:.1f} s. It spoke"
-            f" {chosen or 'not a word'}."
-        )
+        chosen = []
+        for (key, version), count in spoken.items():
+            chosen.append(f"{api_name(key)} {version} ({count} x)")
+        what = ", ".join(chosen) or "not a word"
+        self._log(f"{connection} left after {seconds:.1f} s. It spoke {what}.")
+
+
+def newest_of(key: int, body: Message) -> int:
+    """The newest version of one API that an ApiVersions answer offers."""
+    [newest] = [api.max_version for api in body.api_keys if api.api_key == key]
+    return int(newest)
+
+
+def offered_in(body: Message) -> str:
+    """All APIs and versions that an ApiVersions answer offers."""
+    offered = []
+    for api in body.api_keys:
+        name = BY_KEY[api.api_key].name
+        offered.append(f"{name} {api.min_version}-{api.max_version}")
+    return ", ".join(offered)
 
 
 def who(frame: bytearray) -> str:

@@ -21,9 +21,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.server.addresses import CannotServe, NodeAt, keep_port
 from minikafka.server.checks import cluster_secret, place_of
@@ -44,13 +45,7 @@ def run_processes(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) 
     """Run all brokers until a stop is wanted; returns the exit code."""
     args.handed_secret = cluster_secret(args)
     nodes = range(1, args.brokers + 1)
-    kept = {
-        node: keep_port(args.host, args.port + node - 1 if args.port else 0)
-        for node in nodes
-    }
-    of_nodes = {node: keep_port("127.0.0.1", 0) for node in nodes[:MOST_VOTERS]}
-    for each in (*kept.values(), *of_nodes.values()):
-        cleanup.callback(each.close)
+    ports = kept_ports(args, nodes, cleanup)
     folder, cluster_id = data_folder(args, nodes, cleanup)
     stop = Stop(parent.wait_for_end)
     our_life, our_end = CONTEXT.Pipe(duplex=False)
@@ -60,10 +55,10 @@ def run_processes(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) 
     # what is loaded stays; a collection that looked at it would copy its pages for each
     # fork
     gc.freeze()
-    each_args = (
-        args_of(args, node, folder, kept, of_nodes, str(cluster_id)) for node in nodes
-    )
-    brokers = [Child(own, folder, our_life, not args.no_restart) for own in each_args]
+    brokers = []
+    for node in nodes:
+        own = args_of(args, node, folder, ports, str(cluster_id))
+        brokers.append(Child(own, folder, our_life, restart=not args.no_restart))
     try:
         watch(brokers, stop, parent)
     finally:
@@ -74,48 +69,79 @@ def run_processes(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) 
     return 0 if stop.wanted else 1
 
 
+class Ports(NamedTuple):
+    """What this process keeps for its brokers: where clients reach each node, and where
+    the voters listen to the other nodes.
+    """
+
+    of_clients: dict[int, socket.socket]
+    of_voters: dict[int, socket.socket]
+
+
+def kept_ports(args: argparse.Namespace, nodes: range, cleanup: ExitStack) -> Ports:
+    ports = Ports({}, {})
+    for at, node in enumerate(nodes):
+        port = args.port + at if args.port else 0
+        ports.of_clients[node] = keep_port(args.host, port)
+    for node in nodes[:MOST_VOTERS]:
+        ports.of_voters[node] = keep_port("127.0.0.1", 0)
+    for each in (*ports.of_clients.values(), *ports.of_voters.values()):
+        cleanup.callback(each.close)
+    return ports
+
+
 def watch(brokers: list["Child"], stop: "Stop", parent: Parent) -> None:
     """Start brokers, and those again that die, until a stop is wanted, all have ended,
     or one never was ready.
     """
     told = False
-    while not stop.wanted and any(not broker.ended for broker in brokers):
-        soon = [broker.start_at for broker in brokers if broker.start_at is not None]
-        patience = max(0.0, min(soon) - time.monotonic()) if soon else None
-        wait(
-            [stop.reader, *(sign for broker in brokers for sign in broker.signs)],
-            patience,
-        )
+    while not stop.wanted and not all(broker.ended for broker in brokers):
+        signs = [stop.reader]
+        for broker in brokers:
+            signs += broker.signs
+        wait(signs, patience_for(brokers))
         for broker in brokers:
             broker.look()
-        if not told and any(broker.ended for broker in brokers):
+        if told:
+            continue
+        if any(broker.ended for broker in brokers):
             return
-        if not told and all(broker.address for broker in brokers):
+        if all(broker.address for broker in brokers):
             told = True
             parent.say_ready(",".join(broker.address for broker in brokers))
 
 
+def patience_for(brokers: list["Child"]) -> float | None:
+    """Seconds until one of them is to be started; None: all run."""
+    soon = [broker.start_at for broker in brokers if broker.start_at is not None]
+    if not soon:
+        return None
+    return max(0.0, min(soon) - time.monotonic())
+
+
 def args_of(
-    args: argparse.Namespace,
-    node: int,
-    folder: str,
-    kept: dict[int, socket.socket],
-    of_nodes: dict[int, socket.socket],
-    cluster_id: str,
+    args: argparse.Namespace, node: int, folder: str, ports: Ports, cluster_id: str
 ) -> argparse.Namespace:
     """What one broker's process is asked for: `serve --node N --voters ...`."""
-    own: dict[str, Any] = {"processes": False, "no_restart": False, "brokers": 1}
-    own |= {"node": NodeAt(node), "cluster_id": cluster_id, "kept_ports": True}
-    own["voters"] = {
-        voter: ("127.0.0.1", port_of(listener)) for voter, listener in of_nodes.items()
-    }
-    own |= {"port": port_of(kept[node]), "data": place_of(folder, node, several=True)}
+    own = argparse.Namespace(**vars(args))
+    own.processes = False
+    own.no_restart = False
+    own.brokers = 1
+    own.node = NodeAt(node)
+    own.cluster_id = cluster_id
+    own.kept_ports = True
+    own.voters = {}
+    for voter, listener in ports.of_voters.items():
+        own.voters[voter] = ("127.0.0.1", port_of(listener))
+    own.port = port_of(ports.of_clients[node])
+    own.data = place_of(folder, node, several=True)
     if args.trace:
-        own |= {"trace": f"{args.trace}.{node}", "trace_began_ms": now().monotonic_ms}
+        own.trace = f"{args.trace}.{node}"
+        own.trace_began_ms = now().monotonic_ms
         with suppress(OSError):
             # of an earlier run: a broker that starts again goes on in its file
-            os.remove(f"{args.trace}.{node}")
-    return argparse.Namespace(**vars(args) | own)
+            os.remove(own.trace)
+    return own
 
 
 def run_broker(
@@ -155,8 +181,12 @@ class Child:
     @property
     def signs(self) -> list[Any]:
         """What is ready for reading when there is something to look at."""
-        process = [] if self._process is None else [self._process.sentinel]
-        return process + ([] if self._ready is None else [self._ready])
+        signs: list[Any] = []
+        if self._process is not None:
+            signs.append(self._process.sentinel)
+        if self._ready is not None:
+            signs.append(self._ready)
+        return signs
 
     def look(self) -> None:
         """Start it when it is time to, hear that it is ready, and see that it has
@@ -173,20 +203,25 @@ class Child:
             self._died(self._process)
 
     def _start(self) -> None:
-        self.start_at, self._began, self._is_ready = None, time.monotonic(), False
+        self.start_at = None
+        self._began = time.monotonic()
+        self._is_ready = False
         self._ready, say = CONTEXT.Pipe(duplex=False)
         self._process = CONTEXT.Process(
             target=run_broker, args=(self._args, say, self._our_life)
         )
         self._process.start()
         say.close()
+        self._write_pid(self._process.pid)
+
+    def _write_pid(self, pid: int | None) -> None:
         try:
             with open(self._pid_file, "w", encoding="ascii") as file:
-                file.write(f"{self._process.pid}\n")
+                file.write(f"{pid}\n")
         except OSError as error:
             why = (
-                f"can't write the id of process {self._process.pid} to"
-                f" {self._pid_file}: {error.strerror}."
+                f"can't write the id of process {pid} to {self._pid_file}:"
+                f" {error.strerror}."
             )
             if not self.address:
                 raise CannotServe(why) from error
@@ -199,7 +234,8 @@ class Child:
         assert process.exitcode is not None
         end = how(process.exitcode)
         stopped_itself = process.exitcode > 0 and not self._is_ready
-        self._process = self._ready = None
+        self._process = None
+        self._ready = None
         self._forget()
         self.ended = not self._restart or not self.address or stopped_itself
         if self.ended:
@@ -209,8 +245,9 @@ class Child:
             f"broker {self._node} (process {process.pid}) died ({end}): it is started"
             " again."
         )
-        soon = time.monotonic() - self._began < SOON_SECONDS
-        self.start_at = time.monotonic() + (SOON_SECONDS if soon else 0)
+        self.start_at = time.monotonic()
+        if self.start_at - self._began < SOON_SECONDS:
+            self.start_at += SOON_SECONDS
 
     def end(self, until: float) -> None:
         """It has heard that it is to end; until: how long it may take, in seconds of
@@ -241,9 +278,8 @@ class Stop:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._signalled)
         if wait_for_end is not None:
-            threading.Thread(
-                target=self._wait, args=(wait_for_end,), daemon=True
-            ).start()
+            waiting = partial(self._wait, wait_for_end)
+            threading.Thread(target=waiting, daemon=True).start()
 
     def _signalled(self, number: int, frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)
@@ -257,4 +293,6 @@ class Stop:
 
 def how(code: int) -> str:
     """A process's end in words."""
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    if code < 0:
+        return signal.Signals(-code).name
+    return f"exit code {code}"

@@ -72,10 +72,8 @@ class Parent(NamedTuple):
 
 def main(args: "argparse.Namespace") -> int:
     """Run `minikafka serve` until it is told to stop; returns the exit code."""
-    return run_here(
-        args,
-        Parent(print_ready, wait_for_end_of_input if args.exit_with_parent else None),
-    )
+    wait_for_end = wait_for_end_of_input if args.exit_with_parent else None
+    return run_here(args, Parent(print_ready, wait_for_end))
 
 
 def run_here(args: "argparse.Namespace", parent: Parent) -> int:
@@ -121,89 +119,127 @@ class Places(NamedTuple):
     told: dict[str, Endpoint]
 
 
+class Shared(NamedTuple):
+    """What all brokers of this process have in common. host: the one that clients are
+    told. most_connections: of one broker. listening: who hears what happens. after_turn:
+    what a server does then, if anything.
+    """
+
+    args: "argparse.Namespace"
+    places: Places
+    host: str
+    cluster_id: str | None
+    secret: bytes | None
+    most_connections: int
+    listening: list[Callable[[Event], None]]
+    after_turn: Callable[[], None] | None
+
+
 async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) -> int:
     secret = cluster_secret(args)
     places = one_of_many(args, secret) if args.node else all_here(args)
     files = share(raised_limit() // len(places.nodes))
-    ports = {
-        node: args.port + at if args.port else 0 for at, node in enumerate(places.nodes)
-    }
-    listeners = {
-        node: listen_socket(args.host, port, args.kept_ports)
-        for node, port in ports.items()
-    }
+    listeners = listeners_of(args, places.nodes)
     folder, cluster_id = data_folder(args, places.nodes, cleanup)
-    folders = {node: place_of(folder, node, args.brokers > 1) for node in places.nodes}
-    disks = {node: open_disk(place, files.disk) for node, place in folders.items()}
-    host = args.advertised_host or args.host
+    disks = {}
+    for node in places.nodes:
+        place = place_of(folder, node, several=args.brokers > 1)
+        disks[node] = open_disk(place, files.disk)
     listening: list[Callable[[Event], None]] = []
-    write_trace = (
-        cleanup.enter_context(trace_file(args, listening)) if args.trace else None
+    write_trace = None
+    if args.trace:
+        write_trace = cleanup.enter_context(trace_file(args, listening))
+    shared = Shared(
+        args,
+        places,
+        args.advertised_host or args.host,
+        cluster_id,
+        secret,
+        files.connections,
+        listening,
+        write_trace,
     )
     servers = {}
     for node in places.nodes:
-        addresses = {LISTENER: (host, port_of(listeners[node])), **places.told}
-        rack = (
-            {"broker.rack": args.racks[(node - 1) % len(args.racks)]}
-            if args.racks
-            else {}
-        )
-        properties = (
-            (PROPERTIES_OF_MANY if places.peers else {})
-            | PROPERTIES
-            | rack
-            | dict(args.override)
-        )
-        try:
-            config = BrokerConfig(
-                addresses, properties, places.peers, places.voters, cluster_id
-            )
-        except KafkaError as error:
-            raise CannotServe(f"--override: {error.message}") from error
-        broker = Broker(
-            node,
-            config,
-            disks[node],
-            random.Random(),
-            Trace(f"broker {node}", listening),
-        )
-        told = handshakes() if args.verbose else None
-        limit = files.connections
-        servers[node] = Server(
-            broker,
-            max_connections=limit,
-            secret=secret,
-            handshakes=told,
-            after_turn=write_trace,
-        )
+        servers[node] = server_of(shared, node, port_of(listeners[node]), disks[node])
     stop_wanted = asyncio.Event()
     stop_on_signals(stop_wanted)
     if parent.wait_for_end is not None:
         stop_after(parent.wait_for_end, stop_wanted)
-    first = listeners[places.nodes[0]]
-    if not is_loopback(first):
+    warn_if_reachable(listeners[places.nodes[0]])
+    stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
+    await run(servers, listeners, places.of_nodes, shared.host, parent.say_ready)
+    stopping.cancel()
+    stopped_itself = [each for each in servers.values() if each.broker.stopped]
+    return 1 if stopped_itself else 0
+
+
+def listeners_of(
+    args: "argparse.Namespace", nodes: Sequence[int]
+) -> dict[int, socket.socket]:
+    """Where clients reach each node: on ports one after another, or on any."""
+    listeners = {}
+    for at, node in enumerate(nodes):
+        port = args.port + at if args.port else 0
+        listeners[node] = listen_socket(args.host, port, args.kept_ports)
+    return listeners
+
+
+def server_of(shared: Shared, node: int, port: int, disk: FolderDisk) -> Server:
+    """One node: the broker, and what carries its bytes."""
+    args, places = shared.args, shared.places
+    addresses = {LISTENER: (shared.host, port), **places.told}
+    try:
+        config = BrokerConfig(
+            addresses,
+            properties_of(args, node, bool(places.peers)),
+            places.peers,
+            places.voters,
+            shared.cluster_id,
+        )
+    except KafkaError as error:
+        raise CannotServe(f"--override: {error.message}") from error
+    trace = Trace(f"broker {node}", shared.listening)
+    broker = Broker(node, config, disk, random.Random(), trace)
+    return Server(
+        broker,
+        max_connections=shared.most_connections,
+        secret=shared.secret,
+        handshakes=handshakes() if args.verbose else None,
+        after_turn=shared.after_turn,
+    )
+
+
+def properties_of(
+    args: "argparse.Namespace", node: int, is_one_of_many: bool
+) -> dict[str, str]:
+    """The server properties of one node; those of the command line win."""
+    properties = {}
+    if is_one_of_many:
+        properties.update(PROPERTIES_OF_MANY)
+    properties.update(PROPERTIES)
+    if args.racks:
+        properties["broker.rack"] = args.racks[(node - 1) % len(args.racks)]
+    properties.update(args.override)
+    return properties
+
+
+def warn_if_reachable(listener: socket.socket) -> None:
+    if not is_loopback(listener):
         log(
             "there is no authentication: anybody who reaches"
-            f" {named(first.getsockname())} may read and write."
+            f" {named(listener.getsockname())} may read and write."
         )
-    stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
-    await run(servers, listeners, places.of_nodes, host, parent.say_ready)
-    stopping.cancel()
-    return 1 if any(server.broker.stopped for server in servers.values()) else 0
 
 
 def all_here(args: "argparse.Namespace") -> Places:
     """One broker, or a whole cluster in this process."""
     nodes = range(1, args.brokers + 1)
-    of_nodes = (
-        {node: listen_socket("127.0.0.1", 0) for node in nodes}
-        if args.brokers > 1
-        else {}
-    )
+    if len(nodes) == 1:
+        return Places(nodes, of_nodes={}, peers={}, voters=(), told={})
+    of_nodes = {node: listen_socket("127.0.0.1", 0) for node in nodes}
     peers = {node: listener.getsockname()[:2] for node, listener in of_nodes.items()}
-    return Places(
-        nodes, of_nodes, peers, tuple(nodes[:MOST_VOTERS]) if peers else (), {}
-    )
+    return Places(nodes, of_nodes, peers, voters=tuple(nodes[:MOST_VOTERS]), told={})
 
 
 def one_of_many(args: "argparse.Namespace", secret: bytes | None) -> Places:
@@ -213,23 +249,24 @@ def one_of_many(args: "argparse.Namespace", secret: bytes | None) -> Places:
     address.
     """
     node, host, port = args.node
+    is_voter = node in args.voters
     voter_host, voter_port = args.voters.get(node, ("127.0.0.1", 0))
-    option = "--voters" if host is None and node in args.voters else "--node"
+    option = "--voters" if host is None and is_voter else "--node"
     listener = listen_socket(
         host or voter_host, port or voter_port, args.kept_ports, option=option
     )
     check_door(args, listener, secret)
-    if node in args.voters:
+    reached_at = host or voter_host
+    if is_voter:
         reached_at = voter_host
-    else:
-        reached_at = (
-            (args.advertised_host or args.host)
-            if is_unspecified(listener)
-            else host or voter_host
-        )
-    told = {CONTROLLER_LISTENER: (reached_at, port_of(listener))}
+    elif is_unspecified(listener):
+        reached_at = args.advertised_host or args.host
     return Places(
-        [node], {node: listener}, args.voters, tuple(sorted(args.voters)), told
+        nodes=[node],
+        of_nodes={node: listener},
+        peers=args.voters,
+        voters=tuple(sorted(args.voters)),
+        told={CONTROLLER_LISTENER: (reached_at, port_of(listener))},
     )
 
 
@@ -250,10 +287,8 @@ async def run(
     been ready.
     """
     waiting = set(servers)
-    ports = [port_of(listener) for listener in listeners.values()]
-    addresses = ",".join(
-        f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for port in ports
-    )
+    name = f"[{host}]" if ":" in host else host
+    addresses = ",".join(f"{name}:{port_of(each)}" for each in listeners.values())
 
     def ready(node: int) -> None:
         waiting.discard(node)
@@ -262,9 +297,11 @@ async def run(
 
     async def run_one(node: int, server: Server) -> None:
         await server.run(listeners[node], partial(ready, node), of_nodes.get(node))
-        if server.broker.stopped:
-            log(server.broker.stopped)
-            for other in servers.values() if waiting else ():
+        if not server.broker.stopped:
+            return
+        log(server.broker.stopped)
+        if waiting:
+            for other in servers.values():
                 other.stop()
 
     await asyncio.gather(*(run_one(node, server) for node, server in servers.items()))
@@ -276,9 +313,8 @@ def open_disk(place: str, most_open_files: int) -> FolderDisk:
         disk = FolderDisk(place, most_open_files)
         alone = disk.lock(".lock")
     except OSError as error:
-        raise CannotServe(
-            f"can't use {place} as data folder: {error.strerror}."
-        ) from error
+        why = f"can't use {place} as data folder: {error.strerror}."
+        raise CannotServe(why) from error
     if not alone:
         raise CannotServe(
             f"another server runs on {place}: stop it, or choose another folder with"
@@ -300,32 +336,34 @@ def data_folder(
     cluster that these nodes are to be: the one that their data belong to, --cluster-id,
     or a new one. None: a single broker makes its own.
     """
-    if args.data is not None:
-        cluster_id = check_folders(args.data, nodes, args.cluster_id)
-        try:
-            os.makedirs(args.data, exist_ok=True)
-        except OSError as error:
-            raise CannotServe(
-                f"can't use {args.data} as data folder: {error.strerror}."
-            ) from error
-        return str(args.data), cluster_id or new_cluster_id(nodes)
+    if args.data is None:
+        folder = temporary_folder(args, cleanup)
+        return folder, args.cluster_id or new_cluster_id(nodes)
+    cluster_id = check_folders(args.data, nodes, args.cluster_id)
+    try:
+        os.makedirs(args.data, exist_ok=True)
+    except OSError as error:
+        why = f"can't use {args.data} as data folder: {error.strerror}."
+        raise CannotServe(why) from error
+    return str(args.data), cluster_id or new_cluster_id(nodes)
+
+
+def temporary_folder(args: "argparse.Namespace", cleanup: ExitStack) -> str:
     import shutil
     import tempfile
 
     try:
         folder = tempfile.mkdtemp(prefix="minikafka-")
     except OSError as error:
-        why = error.strerror
-        raise CannotServe(
-            f"can't make a temporary folder: {why}. Name one with --data DIR."
-        ) from error
+        why = f"can't make a temporary folder: {error.strerror}."
+        raise CannotServe(f"{why} Name one with --data DIR.") from error
     cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
     if args.verbose:
         log(
             f"the data is in {folder} and goes away when the server stops; --data DIR"
             " keeps it."
         )
-    return folder, args.cluster_id or new_cluster_id(nodes)
+    return folder
 
 
 def new_cluster_id(nodes: Sequence[int]) -> str | None:
@@ -344,10 +382,11 @@ def trace_file(
     """
     import json
 
-    path, began_ms = (
-        args.trace,
-        (now().monotonic_ms if args.trace_began_ms is None else args.trace_began_ms),
-    )
+    path, began_ms = args.trace, args.trace_began_ms
+    mode = "a"
+    if began_ms is None:
+        began_ms = now().monotonic_ms
+        mode = "w"
     lines: list[str] = []
 
     def keep(event: Event) -> None:
@@ -367,12 +406,10 @@ def trace_file(
         lines.clear()
 
     try:
-        mode = "w" if args.trace_began_ms is None else "a"
         file = open(path, mode, encoding="utf-8")  # noqa: SIM115 (closed below)
     except OSError as error:
-        raise CannotServe(
-            f"--trace: can't write the trace to {path}: {error.strerror}."
-        ) from error
+        why = f"can't write the trace to {path}: {error.strerror}."
+        raise CannotServe(f"--trace: {why}") from error
     listening.append(keep)
     try:
         yield write
@@ -392,14 +429,14 @@ def stop_on_signals(wanted: asyncio.Event) -> None:
         signal.signal(number, signal.SIG_DFL)
         wanted.set()
 
+    def stop_soon(number: int, frame: object) -> None:
+        loop.call_soon_threadsafe(stop, number)
+
     for number in (signal.SIGINT, signal.SIGTERM):
         try:
             loop.add_signal_handler(number, stop, number)
         except NotImplementedError:  # Windows
-            signal.signal(
-                number,
-                lambda number, frame: loop.call_soon_threadsafe(stop, number) and None,
-            )
+            signal.signal(number, stop_soon)
 
 
 async def stop_all(servers: list[Server], wanted: asyncio.Event) -> None:

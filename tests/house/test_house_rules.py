@@ -38,10 +38,10 @@ MOST_DENSE = {
     "storage": (6, 10),
     "cluster": (6, 10.2),
     "coordinators": (6, 10),
-    "broker": (6, 12.1),
+    "broker": (6, 10.4),
     "clients": (6, 10),
     "simulation": (6, 10),
-    "server": (6, 10),
+    "server": (6, 9),
     "theatre": (7.4, 17.1),
     "course": (6, 11.5),
 }

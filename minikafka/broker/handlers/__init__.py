@@ -2,8 +2,8 @@
 ApiVersions says the same.
 
 `handle(broker, request, now)` returns the answer's fields, None where the protocol
-knows no answer, or a Wait. A KafkaError it raises becomes the answer's top-level error
-code, unless the row has a function `refuse`.
+knows no answer, a Wait, or a HangUp. A KafkaError it raises becomes the answer's
+top-level error code, unless the row has a function `refuse`.
 """
 
 from minikafka.broker.calls import Handler

@@ -4,12 +4,11 @@ change at run time.
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.broker import config
 from minikafka.broker.calls import MOST_TIMES, Broker, Call, each_judged
-from minikafka.broker.config import TABLES, Config, Source, Type, Value
+from minikafka.broker.config import TABLES, Config, Level, Source, Type, Value
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import (
@@ -24,26 +23,20 @@ from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import Encoded
 
+# operations of IncrementalAlterConfigs
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 CLIENT_METRICS = 16
+TYPES = 3  # the first version of DescribeConfigs with types and documentation
 TWICE = "Each resource must appear at most once."
 RESOURCES = {
     TOPIC_RESOURCE: "topic",
     BROKER_RESOURCE: "broker",
     GROUP_RESOURCE: "group",
 }
-CHECKS = {
-    TOPIC_RESOURCE: config.check_topic_configs,
-    BROKER_RESOURCE: config.check_broker_configs,
-}
 RUN_TIME_CONFIGS = (
     config.RUN_TIME_BROKER_CONFIGS
     | config.TOPIC_CONFIGS.keys()
     | config.GROUP_CONFIGS.keys()
-)
-# Apache Kafka has bounds for a group's; here there are none.
-CHECKS[GROUP_RESOURCE] = partial(
-    config.checked, table=config.GROUP_CONFIGS, what="group config name"
 )
 
 
@@ -51,13 +44,17 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeConfigs (KIP-133, KIP-226, KIP-569): configs, and where each value comes
     from.
 
-    A topic's configs with their synonyms, strongest level first; a broker's by its id;
-    the name "" shows what is set at run time for all brokers; a group's (KIP-848)
-    whether there is such a group or not. A resource that is named very often is
-    refused, so that no short request has a very long answer (Apache Kafka answers each
-    time). Versions: 1 to 4; 1 adds sources and synonyms, 3 types and documentation.
-    """
+    - A topic's configs with their synonyms, strongest level first.
+    - A broker's by its id; the name "" shows what is set at run time for all brokers.
+    - A group's (KIP-848), whether there is such a group or not.
+    - A resource that is named very often is refused, so that no short request has a
+      very long answer (Apache Kafka answers each time).
 
+    Versions: 1 to 4.
+
+    - 1 adds sources and synonyms.
+    - 3 adds types and documentation.
+    """
     times_named = Counter(map(identity, request.body.resources))
 
     def shown(resource: Any) -> Answer:
@@ -74,30 +71,29 @@ def identity(resource: Any) -> tuple[int, str]:
 
 
 def configs(broker: Broker, resource: Any, request: Call) -> Encoded:
-    """The configs of a resource that are asked for, as the answer shows them. Thousands
-    of topics and groups differ in few of them, and what they share is encoded once.
-    """
+    """The configs of a resource that are asked for, as the answer shows them."""
     kind, name = check_resource(broker, resource)
-    own, keys = broker.image.config(kind, name), resource.configuration_keys
+    keys = resource.configuration_keys
     if kind == CLIENT_METRICS:
         rows: dict[str, Encoded] = {}  # there is no telemetry (KIP-714)
     elif kind == BROKER_RESOURCE:
-        rows = {
-            row.name: encoded(row, value, request)
-            for row, value in of_broker(broker, name)
-        }
+        rows = {}
+        for row, value in of_broker(broker, name):
+            rows[row.name] = encoded(row, value, request)
     else:
+        # Thousands of topics and groups differ in few of them, and what they share is
+        # encoded once.
         plain = shared(broker, request, kind)
+        own = broker.image.config(kind, name)
         if not own and keys is None:
             return plain.all
-        rows = {
-            key: in_force(broker, request, kind, name, key)
-            for key in own
-            if key in plain.rows
-        }
-        rows = plain.rows | rows
-    wanted = rows if keys is None else set(keys)
-    return join(request, [row for key, row in rows.items() if key in wanted])
+        rows = dict(plain.rows)
+        for key in own:
+            if key in rows:
+                rows[key] = in_force(broker, request, kind, name, key)
+    if keys is not None:
+        rows = {key: row for key, row in rows.items() if key in keys}
+    return join(request, list(rows.values()))
 
 
 class Plain(NamedTuple):
@@ -121,12 +117,11 @@ def shared(broker: Broker, request: Call, kind: int) -> Plain:
     )
     found: Plain | None = broker.image.in_force.get(key)
     if found is None:
-        rows = {
-            name: in_force(broker, request, kind, "", name) for name in TABLES[kind]
-        }
-        found = broker.image.in_force[key] = Plain(
-            rows, join(request, list(rows.values()))
-        )
+        rows = {}
+        for name in TABLES[kind]:
+            rows[name] = in_force(broker, request, kind, "", name)
+        found = Plain(rows, join(request, list(rows.values())))
+        broker.image.in_force[key] = found
     return found
 
 
@@ -137,9 +132,8 @@ def in_force(broker: Broker, request: Call, kind: int, name: str, key: str) -> E
 
 def encoded(row: Config, value: Value, request: Call) -> Encoded:
     response = messages.API[request.api].response
-    return response.encode_item(
-        request.version, "results.configs", described(row, value, request)
-    )
+    fields = described(row, value, request)
+    return response.encode_item(request.version, "results.configs", fields)
 
 
 def join(request: Call, rows: list[Encoded]) -> Encoded:
@@ -173,54 +167,49 @@ def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
     """Each config of this broker with its value; the name "": those that are set at run
     time for all brokers.
     """
-    table, source = TABLES[BROKER_RESOURCE], Source.DYNAMIC_DEFAULT_BROKER
-    if name:
-        for row in table.values():
-            yield (
-                row,
-                broker.config.value(
-                    broker.image, broker.node_id, BROKER_RESOURCE, name, row.name
-                ),
-            )
-        yield from broker.config.places(broker.node_id, broker.log_dir)
-    else:
+    table = TABLES[BROKER_RESOURCE]
+    if not name:
+        source = Source.DYNAMIC_DEFAULT_BROKER
         for key, text in broker.image.config(BROKER_RESOURCE, "").items():
-            yield table[key], Value(text, source, [(key, text, source)])
+            yield table[key], Value(text, source, [Level(key, text, source)])
+        return
+    for row in table.values():
+        value = broker.config.value(
+            broker.image, broker.node_id, BROKER_RESOURCE, name, row.name
+        )
+        yield row, value
+    yield from broker.config.places(broker.node_id, broker.log_dir)
 
 
 def described(row: Config, value: Value, request: Call) -> Answer:
     """One config as the answer shows it."""
-    body = request.body
     answer: Answer = {
         "name": row.name,
         "value": config.show(value.value),
         "read_only": row.name not in RUN_TIME_CONFIGS,
         "config_source": value.source,
     }
-    if body.include_synonyms:
-        answer["synonyms"] = [
-            {"name": name, "value": text, "source": source}
-            for name, text, source in value.synonyms
-        ]
-    if request.version >= 3:
+    if request.body.include_synonyms:
+        synonyms = []
+        for name, text, source in value.synonyms:
+            synonyms.append({"name": name, "value": text, "source": source})
+        answer["synonyms"] = synonyms
+    if request.version >= TYPES:
         answer["config_type"] = row.type
-        answer["documentation"] = (
-            row.documentation if body.include_documentation else None
-        )
+        answer["documentation"] = None
+        if request.body.include_documentation:
+            answer["documentation"] = row.documentation
     return answer
 
 
 def check_own_id(broker: Broker, name: str, what: str, or_else: str = "") -> None:
     """A broker answers for its own configs only, and changes no others."""
     if not name.isdecimal():
-        raise KafkaError(
-            Error.INVALID_REQUEST, f"{what} id must be an integer, but it is: {name}"
-        )
+        why = f"{what} id must be an integer, but it is: {name}"
+        raise KafkaError(Error.INVALID_REQUEST, why)
     if name != str(broker.node_id):
-        why = (
-            f"Unexpected broker id, expected {broker.node_id}{or_else}, but received"
-            f" {name}"
-        )
+        expected = f"{broker.node_id}{or_else}"
+        why = f"Unexpected broker id, expected {expected}, but received {name}"
         raise KafkaError(Error.INVALID_REQUEST, why)
 
 
@@ -229,103 +218,89 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     brokers, leave the others. SET, DELETE, and for lists APPEND and SUBTRACT.
     AlterConfigs (KIP-133), the old form: what isn't named is taken back.
 
-    Each resource succeeds or fails as a whole, before anything is written. Of a
-    broker's configs those that stand behind a topic config can change at run time.
-    Versions: 0 and 1, the same fields; 1 is flexible (of AlterConfigs 2).
+    - Each resource succeeds or fails as a whole, before anything is written.
+    - Of a broker's configs those that stand behind a topic config can change at run
+      time.
+
+    Versions: 0 and 1, the same fields (of AlterConfigs 0 to 2); the last is flexible.
     """
     body = request.body
-    times_named = Counter(
-        (resource.resource_type, resource.resource_name) for resource in body.resources
-    )
+    times_named = Counter(map(identity, body.resources))
+    is_incremental = request.api == "IncrementalAlterConfigs"
     records: list[MetadataRecord] = []
     altered: list[Answer] = []
 
     def verdict(resource: Any) -> Answer:
-        kind, name = resource.resource_type, resource.resource_name
+        kind, name = identity(resource)
         if times_named[kind, name] > 1:
             raise KafkaError(Error.INVALID_REQUEST, TWICE)
-        new = changes(broker, resource, request.api == "IncrementalAlterConfigs")
+        new = changes(broker, resource, is_incremental)
         records.extend(config_records(kind, name, new))
         altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
         return {"error_message": None}
 
     answer = {"responses": each_judged(body.resources, named, verdict, say_why=True)}
-    return (
-        answer
-        if body.validate_only
-        else broker.controller.change(records, now, answer, "ConfigsAltered", altered)
-    )
+    if body.validate_only:
+        return answer
+    return broker.controller.change(records, now, answer, "ConfigsAltered", altered)
 
 
 def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str | None]:
     """One resource: config -> its new text, or None where it goes back to the
     default.
     """
-    kind = resource.resource_type
-    if kind == TOPIC_RESOURCE:
-        check_topic(broker, resource.resource_name)
-    elif kind == GROUP_RESOURCE:
-        if not resource.resource_name:
-            raise KafkaError(
-                Error.INVALID_REQUEST, "Default group resources are not allowed."
-            )
-    elif kind != BROKER_RESOURCE:
-        raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
-    elif resource.resource_name:
-        check_own_id(broker, resource.resource_name, "Node")
-    names = [asked.name for asked in resource.configs]
-    if len(set(names)) < len(names):
+    kind, name = identity(resource)
+    check_alterable(broker, kind, name)
+    keys = [asked.name for asked in resource.configs]
+    if len(set(keys)) < len(keys):
         raise KafkaError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
-    current, table = broker.image.config(kind, resource.resource_name), TABLES[kind]
-    new: dict[str, str | None] = {} if incremental else dict.fromkeys(current)
+    current = broker.image.config(kind, name)
+    new: dict[str, str | None] = {}
+    if not incremental:
+        new = dict.fromkeys(current)
     for asked in resource.configs:
-        operation = asked.config_operation if incremental else SET
-        new[asked.name] = change(
-            asked, operation, current.get(asked.name), table.get(asked.name)
-        )
-    CHECKS[kind]({name: text for name, text in new.items() if text is not None})
+        operation = SET
+        if incremental:
+            operation = asked.config_operation
+        row = TABLES[kind].get(asked.name)
+        new[asked.name] = change(asked, operation, current.get(asked.name), row)
+    to_set = {key: text for key, text in new.items() if text is not None}
+    check_legal(kind, to_set)
     return new
 
 
-def resources(broker: Broker, request: Call, now: Now) -> Answer:
-    """ListConfigResources (KIP-1142): what may have configs of its own. Of client
-    metrics there are none, and of a broker's loggers nothing can be set. Versions: 0
-    asks for the client metrics; 1 names types, none of them: all.
-    """
-    image = broker.image
-    found = {
-        TOPIC_RESOURCE: list(image.topics),
-        BROKER_RESOURCE: [str(one.broker_id) for one in image.live_brokers()],
-        CLIENT_METRICS: [],
-        GROUP_RESOURCE: [
-            name for kind, name in image.configs if kind == GROUP_RESOURCE
-        ],
-    }
-    wanted = (
-        [CLIENT_METRICS]
-        if request.version == 0
-        else dict.fromkeys(request.body.resource_types or found)
-    )
-    if not found.keys() >= set(wanted):
-        raise KafkaError(Error.UNSUPPORTED_VERSION)
-    named = [
-        {"resource_name": name, "resource_type": kind}
-        for kind in wanted
-        for name in found[kind]
-    ]
-    return {"config_resources": named}
+def check_alterable(broker: Broker, kind: int, name: str) -> None:
+    """Whether there is such a resource, and whether its configs may change here."""
+    if kind == TOPIC_RESOURCE:
+        check_topic(broker, name)
+    elif kind == GROUP_RESOURCE:
+        if not name:
+            why = "Default group resources are not allowed."
+            raise KafkaError(Error.INVALID_REQUEST, why)
+    elif kind != BROKER_RESOURCE:
+        raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
+    elif name:
+        check_own_id(broker, name, "Node")
 
 
 def check_topic(broker: Broker, name: str) -> None:
     if not name:
-        raise KafkaError(
-            Error.INVALID_REQUEST, "Default topic resources are not allowed."
-        )
+        why = "Default topic resources are not allowed."
+        raise KafkaError(Error.INVALID_REQUEST, why)
     if name not in broker.image.topics:
         controller.check_topic_name(name)
-        raise KafkaError(
-            Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
-        )
+        why = f"The topic '{name}' does not exist."
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
+
+
+def check_legal(kind: int, new: dict[str, str]) -> None:
+    if kind == TOPIC_RESOURCE:
+        config.check_topic_configs(new)
+    elif kind == BROKER_RESOURCE:
+        config.check_broker_configs(new)
+    else:
+        # Apache Kafka has bounds for a group's; here there are none.
+        config.checked(new, config.GROUP_CONFIGS, "group config name")
 
 
 def change(
@@ -335,27 +310,63 @@ def change(
     if operation == DELETE:
         return None
     if asked.value is None:
-        raise KafkaError(
-            Error.INVALID_REQUEST, f"Null value not supported for : {asked.name}"
-        )
+        why = f"Null value not supported for : {asked.name}"
+        raise KafkaError(Error.INVALID_REQUEST, why)
     if operation == SET:
         return str(asked.value)
     if operation not in (APPEND, SUBTRACT):
-        raise KafkaError(
-            Error.INVALID_REQUEST, f"Unknown operation {operation} for {asked.name}"
-        )
+        why = f"Unknown operation {operation} for {asked.name}"
+        raise KafkaError(Error.INVALID_REQUEST, why)
     if row is None or row.type is not Type.LIST:
-        verb = "APPEND" if operation == APPEND else "SUBTRACT"
-        raise KafkaError(
-            Error.INVALID_CONFIG,
-            f"Can't {verb} to key {asked.name} because its type is not LIST.",
-        )
-    parts = [
-        part
-        for part in (row.default if current is None else current).split(",")
-        if part
-    ]
+        verb = "SUBTRACT"
+        if operation == APPEND:
+            verb = "APPEND"
+        why = f"Can't {verb} to key {asked.name} because its type is not LIST."
+        raise KafkaError(Error.INVALID_CONFIG, why)
+    if current is None:
+        current = row.default
+    parts = [part for part in current.split(",") if part]
     given = str(asked.value).split(",")
     if operation == APPEND:
-        return ",".join(parts + [part for part in given if part not in parts])
-    return ",".join(part for part in parts if part not in given)
+        parts += [part for part in given if part not in parts]
+    else:
+        parts = [part for part in parts if part not in given]
+    return ",".join(parts)
+
+
+def resources(broker: Broker, request: Call, now: Now) -> Answer:
+    """ListConfigResources (KIP-1142): what may have configs of its own.
+
+    - Of client metrics there are none, and of a broker's loggers nothing can be set.
+
+    Versions: 0 and 1.
+
+    - 0 asks for the client metrics.
+    - 1 names types; none of them means all.
+    """
+    wanted = [CLIENT_METRICS]
+    if request.version >= 1:
+        named = request.body.resource_types or LISTED
+        wanted = list(dict.fromkeys(named))
+    if not set(wanted) <= set(LISTED):
+        raise KafkaError(Error.UNSUPPORTED_VERSION)
+    found = []
+    for kind in wanted:
+        for name in names_of(broker, kind):
+            found.append({"resource_name": name, "resource_type": kind})
+    return {"config_resources": found}
+
+
+LISTED = (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS, GROUP_RESOURCE)
+
+
+def names_of(broker: Broker, kind: int) -> list[str]:
+    """The resources of one type."""
+    image = broker.image
+    if kind == TOPIC_RESOURCE:
+        return list(image.topics)
+    if kind == BROKER_RESOURCE:
+        return [str(one.broker_id) for one in image.live_brokers()]
+    if kind == GROUP_RESOURCE:
+        return [name for whose, name in image.configs if whose == GROUP_RESOURCE]
+    return []  # client metrics

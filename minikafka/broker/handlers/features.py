@@ -3,6 +3,7 @@
 """
 
 import re
+from typing import NamedTuple
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.clock import Now
@@ -11,85 +12,96 @@ from minikafka.cluster.registration import METADATA_VERSION, OLDEST_METADATA_VER
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
-METADATA_FEATURE, GROUP_FEATURE, TRANSACTION_FEATURE = (
-    "metadata.version",
-    "group.version",
-    "transaction.version",
-)
+METADATA_FEATURE = "metadata.version"
+GROUP_FEATURE = "group.version"
+TRANSACTION_FEATURE = "transaction.version"
+ELR_FEATURE = "eligible.leader.replicas.version"
+# upgrade types of UpdateFeatures
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 # Produce 0 to 2 are refused, but librdkafka before 2.8 stops compressing where 0 is not
 # advertised (KAFKA-18659).
 ADVERTISED_FROM = {0: 0}
 
-# Feature -> the lowest and the highest level that this code knows, and that of a
-# cluster that never decided otherwise.
+NAMES_SOFTWARE = 3  # the first version of ApiVersions with these fields
+
+
+class Levels(NamedTuple):
+    """Which levels of a feature this code knows. undecided: that of a cluster that
+    never decided.
+    """
+
+    lowest: int
+    highest: int
+    undecided: int
+
+
 FEATURES = {
-    METADATA_FEATURE: (OLDEST_METADATA_VERSION, METADATA_VERSION, 0),
-    GROUP_FEATURE: (0, 1, 1),  # the protocol of KIP-848
+    METADATA_FEATURE: Levels(OLDEST_METADATA_VERSION, METADATA_VERSION, undecided=0),
+    GROUP_FEATURE: Levels(0, 1, undecided=1),  # the protocol of KIP-848
     # KIP-890; a cluster that began before has records that all can read
-    TRANSACTION_FEATURE: (0, 2, 2),
+    TRANSACTION_FEATURE: Levels(0, 2, undecided=2),
     # KIP-966; without it nothing here would lead safely
-    "eligible.leader.replicas.version": (1, 1, 1),
+    ELR_FEATURE: Levels(1, 1, undecided=1),
 }
 
 
 def api_versions(broker: Broker, request: Call, now: Now) -> Answer:
     """ApiVersions (KIP-35, KIP-511, KIP-584): what this broker speaks.
 
-    The answer is computed from the handlers present. A version that the broker does not
-    know is answered in version 0 with error 35 and this API's own versions, so that the
-    client can try again (Broker.receive does that). The response header is version 0
-    always, even where the body is flexible. Versions: 3 lets the client name its
-    software, which must match Kafka's pattern, and adds features.
+    - The answer is computed from the handlers present.
+    - A version that the broker does not know is answered in version 0 with error 35 and
+      this API's own versions, so that the client can try again (Broker.receive does
+      that).
+    - The response header is version 0 always, even where the body is flexible.
+
+    Versions: 0 to 4.
+
+    - 3 lets the client name its software, which must match Kafka's pattern, and adds
+      features.
     """
     from minikafka.broker.handlers import HANDLERS
 
-    body = request.body
-    software = (
-        (body.client_software_name, body.client_software_version)
-        if request.version >= 3
-        else ()
-    )
-    if not all(SOFTWARE.fullmatch(each) for each in software):
-        return {"error_code": Error.INVALID_REQUEST}
-    of_nodes = request.client.listener == CONTROLLER_LISTENER
-    served = sorted(
-        (key, handler.versions)
-        for key, handler in HANDLERS.items()
-        if of_nodes or not handler.of_nodes
-    )
-    return {
-        "api_keys": [
-            {
-                "api_key": key,
-                "min_version": ADVERTISED_FROM.get(key, lowest),
-                "max_version": highest,
-            }
-            for key, (lowest, highest) in served
-        ],
-        "finalized_features_epoch": broker.quorum.high_watermark - 1,
-        **described(broker.image),
-    }
+    if request.version >= NAMES_SOFTWARE:
+        name = request.body.client_software_name
+        version = request.body.client_software_version
+        if not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):
+            return {"error_code": Error.INVALID_REQUEST}
+    among_nodes = request.client.listener == CONTROLLER_LISTENER
+    api_keys = []
+    for key in sorted(HANDLERS):
+        handler = HANDLERS[key]
+        if handler.of_nodes and not among_nodes:
+            continue
+        lowest, highest = handler.versions
+        api = {
+            "api_key": key,
+            "min_version": ADVERTISED_FROM.get(key, lowest),
+            "max_version": highest,
+        }
+        api_keys.append(api)
+    answer = described(broker.image)
+    answer["api_keys"] = api_keys
+    answer["finalized_features_epoch"] = broker.quorum.high_watermark - 1
+    return answer
 
 
 def level(image: Image, feature: str) -> int:
     """The finalized level. 0: the feature is off, or the cluster has not begun."""
-    return image.features.get(feature, FEATURES[feature][2])
+    return image.features.get(feature, FEATURES[feature].undecided)
 
 
 def described(image: Image) -> Answer:
     """The features as ApiVersions tells them."""
-    supported = [
-        {"name": name, "min_version": lowest, "max_version": highest}
-        for name, (lowest, highest, _) in FEATURES.items()
-    ]
-    levels = {name: level(image, name) for name in FEATURES} if image.features else {}
-    finalized = [
-        {"name": name, "max_version_level": at, "min_version_level": at}
-        for name, at in levels.items()
-        if at
-    ]
+    supported = []
+    finalized = []
+    for name, levels in FEATURES.items():
+        versions = {"min_version": levels.lowest, "max_version": levels.highest}
+        supported.append({"name": name, **versions})
+        at = level(image, name) if image.features else 0
+        if at:
+            feature = {"name": name, "max_version_level": at, "min_version_level": at}
+            finalized.append(feature)
     return {"supported_features": supported, "finalized_features": finalized}
 
 
@@ -97,77 +109,76 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """UpdateFeatures (KIP-584, KIP-778): finalize features at other levels, all or
     none.
 
-    group.version 0 turns the consumer protocol off; metadata.version stays: all records
-    are written at its newest level. Versions: 0 says only whether it may be a
-    downgrade, 1 of which kind, and can validate; 2 lists no results.
+    - group.version 0 turns the consumer protocol off.
+    - metadata.version stays: all records are written at its newest level.
+
+    Versions: 0 to 2.
+
+    - 0 says only whether it may be a downgrade, 1 of which kind, and can validate.
+    - 2 lists no results.
     """
     records = []
+    results = []
     for asked in request.body.feature_updates:
+        name, wanted = asked.feature, asked.max_version_level
         kind = asked.upgrade_type
         if request.version == 0:
             kind = SAFE_DOWNGRADE if asked.allow_downgrade else UPGRADE
         try:
-            check(broker, asked.feature, asked.max_version_level, kind)
+            check(broker, name, wanted, kind)
         except KafkaError as error:
             why = (
                 "The update failed for all features since the following feature had an"
-                " error"
+                f" error: {error.message}"
             )
-            raise KafkaError(error.error, f"{why}: {error.message}") from None
-        fields = {"name": asked.feature, "feature_level": asked.max_version_level}
+            raise KafkaError(error.error, why) from None
+        fields = {"name": name, "feature_level": wanted}
         records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
-    results = [
-        {"feature": asked.feature, "error_message": None}
-        for asked in request.body.feature_updates
-    ]
+        results.append({"feature": name, "error_message": None})
     answer = {"error_code": Error.NONE, "error_message": None, "results": results}
-    return (
-        answer
-        if request.body.validate_only
-        else broker.controller.decide(records, now, lambda: answer)
-    )
+    if request.body.validate_only:
+        return answer
+    return broker.controller.decide(records, now, lambda: answer)
 
 
 def check(broker: Broker, name: str, wanted: int, kind: int) -> None:
     """INVALID_UPDATE_VERSION, in Kafka's words."""
-    lowest, highest, _ = FEATURES.get(name, (0, 0, 0))
-    current, why = level(broker.image, name) if name in FEATURES else 0, ""
-    if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-        why = "The controller does not support the given upgrade type."
-    elif wanted < 0:
-        why = "A feature version cannot be less than 0."
-    elif name not in FEATURES:
-        why = f"Local controller {broker.node_id} does not support this feature."
-        why = why if wanted else f"Feature {name} not found."
-    elif not lowest <= wanted <= highest:
-        why = (
-            f"Local controller {broker.node_id} only supports versions"
-            f" {lowest}-{highest}"
-        )
-    elif wanted < current and kind == UPGRADE:
-        why = (
-            "Can't downgrade the version of this feature without setting the upgrade"
-            " type to either safe or unsafe"
-        )
-        why += " downgrade."
-    elif wanted > current and kind != UPGRADE:
-        why = "Can't downgrade to a newer version."
-    if why:
-        raise KafkaError(
-            Error.INVALID_UPDATE_VERSION,
-            f"Invalid update version {wanted} for feature {name}. {why}",
-        )
+    why = what_is_wrong(broker, name, wanted, kind)
+    if why is not None:
+        what = f"Invalid update version {wanted} for feature {name}. {why}"
+        raise KafkaError(Error.INVALID_UPDATE_VERSION, what)
+    current = level(broker.image, name)
     if wanted < current and name == METADATA_FEATURE:
         why = (
             "Refusing to perform the requested downgrade because it might delete"
             " metadata information."
         )
-        why = (
-            "Unsafe metadata downgrade is not supported in this version."
-            if kind == UNSAFE_DOWNGRADE
-            else why
+        if kind == UNSAFE_DOWNGRADE:
+            why = "Unsafe metadata downgrade is not supported in this version."
+        what = f"Unsupported metadata.version downgrade from {current} to {wanted}."
+        raise KafkaError(Error.INVALID_UPDATE_VERSION, f"{what} {why}")
+
+
+def what_is_wrong(broker: Broker, name: str, wanted: int, kind: int) -> str | None:
+    """With another level of a feature; None: nothing."""
+    here = f"Local controller {broker.node_id}"
+    if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        return "The controller does not support the given upgrade type."
+    if wanted < 0:
+        return "A feature version cannot be less than 0."
+    if name not in FEATURES:
+        if wanted == 0:
+            return f"Feature {name} not found."
+        return f"{here} does not support this feature."
+    levels = FEATURES[name]
+    if not levels.lowest <= wanted <= levels.highest:
+        return f"{here} only supports versions {levels.lowest}-{levels.highest}"
+    current = level(broker.image, name)
+    if wanted < current and kind == UPGRADE:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade"
+            " type to either safe or unsafe downgrade."
         )
-        unsupported = (
-            f"Unsupported metadata.version downgrade from {current} to {wanted}. {why}"
-        )
-        raise KafkaError(Error.INVALID_UPDATE_VERSION, unsupported)
+    if wanted > current and kind != UPGRADE:
+        return "Can't downgrade to a newer version."
+    return None

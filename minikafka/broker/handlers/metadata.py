@@ -3,7 +3,7 @@ Any broker answers for all.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
@@ -32,38 +32,47 @@ NOT_ASKED = -(2**31)
 BROKERS, CONTROLLERS = 1, 2  # endpoint types of DescribeCluster
 PARTITION_LIMIT = 2000  # max.request.partition.size.limit
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
+KEY_TYPES, MANY_KEYS = 1, 4  # its first versions with these
+NULL_NAMES = 12  # the first version of Metadata with topics that have an id alone
 
 
 def handle(broker: Broker, request: Call, now: Now) -> Answer:
     """Metadata: which brokers there are, and who leads each partition.
 
-    Topics null (0: an empty list) means all. An unknown topic is created with
-    num.partitions partitions if the client and auto.create.topics.enable allow it; of
-    very many the first ones. It is UNKNOWN_TOPIC_OR_PARTITION in this answer all the
-    same, and clients ask again. __consumer_offsets is made as its coordinator wants it,
-    other internal topics by nobody who only asks. Versions: 4 lets the client forbid
-    creation, 7 adds leader epochs, 10 and 12 topic ids (KIP-516), 11 drops the
-    cluster's authorized operations, 13 adds a top-level error (always 0 here).
+    - Topics null (0: an empty list) means all.
+    - An unknown topic is created with num.partitions partitions if the client and
+      auto.create.topics.enable allow it; of very many the first ones. It is
+      UNKNOWN_TOPIC_OR_PARTITION in this answer all the same, and clients ask again.
+    - __consumer_offsets is made as its coordinator wants it, other internal topics by
+      nobody who only asks.
+
+    Versions: 0 to 13.
+
+    - 4 lets the client forbid creation.
+    - 7 adds leader epochs.
+    - 10 and 12 add topic ids (KIP-516).
+    - 11 drops the cluster's authorized operations.
+    - 13 adds a top-level error (always 0 here).
     """
     body = request.body
-    everything = body.topics is None or (request.version == 0 and not body.topics)
-    topics: list[Encoded | Answer]
-    if everything:
-        topics = [
-            described(broker, topic, request) for topic in broker.image.topics.values()
-        ]
+    topics: list[Encoded | Answer] = []
+    if body.topics is None or (request.version == 0 and not body.topics):
+        for topic in broker.image.topics.values():
+            topics.append(described(broker, topic, request))
     else:
         failed: dict[str, KafkaError] = {}
         created = auto_created(broker, request, failed)
         if created:
             broker.control.create(created, now, dict)
         once = {(one.name, one.topic_id): one for one in body.topics}
-        topics = [find(broker, one, request, failed) for one in once.values()]
-    brokers = [
-        {"node_id": one.broker_id, **address}
-        for one, address in reachable(broker, request)
-    ]
-    return cluster_fields(broker, request, brokers) | {"topics": topics}
+        for one in once.values():
+            topics.append(find(broker, one, request, failed))
+    brokers = []
+    for registered, address in reachable(broker, request):
+        brokers.append({"node_id": registered.broker_id, **address})
+    answer = cluster_fields(broker, request, brokers)
+    answer["topics"] = topics
+    return answer
 
 
 def auto_created(
@@ -72,32 +81,27 @@ def auto_created(
     """The unknown topics of a request, as CreateTopics wants them; names that cannot be
     created go to failed.
     """
-    if not (
-        request.body.allow_auto_topic_creation
-        and broker.config["auto.create.topics.enable"]
-    ):
+    if not broker.config["auto.create.topics.enable"]:
         return []
+    if not request.body.allow_auto_topic_creation:
+        return []
+    known = {METADATA_TOPIC, *broker.image.topics}
     asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one))
-    unknown = [
-        name
-        for name in asked
-        if name not in broker.image.topics and name != METADATA_TOPIC
-    ]
-    coordinators = {
-        each.topic_name: each for each in (broker.groups, broker.transactions)
-    }
+    unknown = [name for name in asked if name not in known]
     topics = []
     for name in unknown[:CREATED_AT_ONCE]:
-        if name in coordinators:
-            topics.append(coordinators[name].creation())
+        if name == broker.groups.topic_name:
+            topics.append(broker.groups.creation())
+        elif name == broker.transactions.topic_name:
+            topics.append(broker.transactions.creation())
         elif name not in INTERNAL_TOPICS:
             try:
                 controller.check_new_topic_name(name, broker.image)
-                topics.append(
-                    {"name": name, "num_partitions": -1, "replication_factor": -1}
-                )
             except KafkaError as error:
                 failed[name] = error
+                continue
+            topic = {"name": name, "num_partitions": -1, "replication_factor": -1}
+            topics.append(topic)
     return topics
 
 
@@ -119,27 +123,27 @@ def find(
             controller.check_topic_name(one.name)
         return described(broker, broker.image.topic(one.name), request)
     except KafkaError as error:
-        name = one.name if by_name(one) else None if request.version >= 12 else ""
-        named = {
+        name = None if request.version >= NULL_NAMES else ""
+        if by_name(one):
+            name = one.name
+        return {
+            "error_code": error.error,
             "name": name,
             "topic_id": one.topic_id,
             "is_internal": name in INTERNAL_TOPICS,
+            "partitions": [],
         }
-        return {"error_code": error.error, **named, "partitions": []}
 
 
 def described(broker: Broker, topic: Topic, request: Call) -> Encoded:
     """A topic that exists. Encoded once for an image: every client that starts asks,
     and many partitions take long.
     """
-    key = topic.name, request.version, request.body.include_topic_authorized_operations
+    asks_operations = request.body.include_topic_authorized_operations
+    key = topic.name, request.version, asks_operations
     if key not in broker.descriptions:
         schema = messages.API[request.api].response
-        operations = (
-            TOPIC_OPERATIONS
-            if request.body.include_topic_authorized_operations
-            else NOT_ASKED
-        )
+        operations = TOPIC_OPERATIONS if asks_operations else NOT_ASKED
         fields = topic_fields(broker, topic, topic.partitions, operations)
         broker.descriptions[key] = schema.encode_item(request.version, "topics", fields)
     return broker.descriptions[key]
@@ -150,30 +154,31 @@ def topic_fields(
 ) -> Answer:
     """A topic with these partitions of it."""
     live = {one.broker_id for one in broker.image.live_brokers()}
-    described = [
-        {
-            "error_code": (
-                Error.LEADER_NOT_AVAILABLE
-                if partition.leader == NO_LEADER
-                else Error.NONE
-            ),
-            "partition_index": number,
-            "leader_id": partition.leader,
-            "leader_epoch": partition.leader_epoch,
-            "replica_nodes": list(partition.replicas),
-            "isr_nodes": list(partition.isr),
-            "offline_replicas": [
-                replica for replica in partition.replicas if replica not in live
-            ],
-        }
-        for number, partition in partitions.items()
-    ]
+    shown = []
+    for number, partition in partitions.items():
+        shown.append(partition_fields(number, partition, live))
     return {
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.name in INTERNAL_TOPICS,
-        "partitions": described,
+        "partitions": shown,
         "topic_authorized_operations": operations,
+    }
+
+
+def partition_fields(number: int, partition: Partition, live: set[int]) -> Answer:
+    error = Error.NONE
+    if partition.leader == NO_LEADER:
+        error = Error.LEADER_NOT_AVAILABLE
+    offline = [replica for replica in partition.replicas if replica not in live]
+    return {
+        "error_code": error,
+        "partition_index": number,
+        "leader_id": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replica_nodes": list(partition.replicas),
+        "isr_nodes": list(partition.isr),
+        "offline_replicas": offline,
     }
 
 
@@ -184,25 +189,30 @@ def reachable(
     through.
     """
     for _, one in sorted(broker.image.brokers.items()):
+        if one.fenced and not fenced:
+            continue
         endpoint = one.endpoints.get(request.client.listener)
-        if endpoint and (fenced or not one.fenced):
-            yield one, {"host": endpoint[0], "port": endpoint[1], "rack": one.rack}
+        if endpoint:
+            host, port = endpoint
+            yield one, {"host": host, "port": port, "rack": one.rack}
 
 
 def cluster_fields(broker: Broker, request: Call, brokers: list[Answer]) -> Answer:
     """The cluster, as Metadata and DescribeCluster tell it. As its controller a broker
     that clients can reach, as in KRaft: the active controller if it is one of them.
     """
-    asked, controller = (
-        request.body.include_cluster_authorized_operations,
-        broker.quorum.leader_id,
-    )
     there = [one.broker_id for one, _ in reachable(broker, request)]
+    controller_id = broker.quorum.leader_id
+    if controller_id not in there:
+        controller_id = min(there, default=-1)
+    operations = NOT_ASKED
+    if request.body.include_cluster_authorized_operations:
+        operations = CLUSTER_OPERATIONS
     return {
         "cluster_id": broker.cluster_id,
-        "controller_id": controller if controller in there else min(there, default=-1),
+        "controller_id": controller_id,
         "brokers": brokers,
-        "cluster_authorized_operations": CLUSTER_OPERATIONS if asked else NOT_ASKED,
+        "cluster_authorized_operations": operations,
     }
 
 
@@ -210,26 +220,28 @@ def describe_cluster(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeCluster (KIP-700, KIP-919): the cluster's id, its controller and its
     brokers.
 
-    Versions: 0 to 2; 1 tells brokers from controllers (this listener knows brokers), 2
-    shows fenced brokers on demand.
+    Versions: 0 to 2.
+
+    - 1 tells brokers from controllers (this listener knows brokers).
+    - 2 shows fenced brokers on demand.
     """
     body = request.body
-    if body.endpoint_type != BROKERS:
-        if body.endpoint_type == CONTROLLERS:
-            why = (
-                "The request was sent to an endpoint of type BROKER, but we wanted an"
-                " endpoint of type CONTROLLER"
-            )
-            raise KafkaError(Error.MISMATCHED_ENDPOINT_TYPE, why)
-        raise KafkaError(
-            Error.UNSUPPORTED_ENDPOINT_TYPE,
-            f"Unsupported endpoint type {body.endpoint_type}",
+    if body.endpoint_type == CONTROLLERS:
+        why = (
+            "The request was sent to an endpoint of type BROKER, but we wanted an"
+            " endpoint of type CONTROLLER"
         )
-    brokers = [
-        {"broker_id": one.broker_id, "is_fenced": one.fenced, **address}
-        for one, address in reachable(broker, request, body.include_fenced_brokers)
-    ]
-    return cluster_fields(broker, request, brokers) | {"endpoint_type": BROKERS}
+        raise KafkaError(Error.MISMATCHED_ENDPOINT_TYPE, why)
+    if body.endpoint_type != BROKERS:
+        why = f"Unsupported endpoint type {body.endpoint_type}"
+        raise KafkaError(Error.UNSUPPORTED_ENDPOINT_TYPE, why)
+    brokers = []
+    for one, address in reachable(broker, request, body.include_fenced_brokers):
+        named = {"broker_id": one.broker_id, "is_fenced": one.fenced}
+        brokers.append(named | address)
+    answer = cluster_fields(broker, request, brokers)
+    answer["endpoint_type"] = BROKERS
+    return answer
 
 
 def describe_topic_partitions(
@@ -237,122 +249,145 @@ def describe_topic_partitions(
 ) -> dict[str, Any]:
     """DescribeTopicPartitions (KIP-966): topics and partitions a page at a time.
 
-    Topics in the order of their names, at most ResponsePartitionLimit partitions an
-    answer (2,000 at the most); NextCursor says where the next page begins. A cursor
-    must name a topic that is asked for. Version: 0.
+    - Topics come in the order of their names, at most ResponsePartitionLimit partitions
+      an answer (2,000 at the most); NextCursor says where the next page begins.
+    - A cursor must name a topic that is asked for.
+
+    Version: 0.
     """
-    body = request.body
+    body, cursor = request.body, request.body.cursor
     names = sorted({topic.name for topic in body.topics} or broker.image.topics)
     first_partition = 0
-    if body.cursor is not None:
-        if body.cursor.partition_index < 0 or (
-            body.topics and body.cursor.topic_name not in names
-        ):
-            return {
-                "topics": [
-                    {"error_code": Error.INVALID_REQUEST, "name": name}
-                    for name in names
-                ]
-            }
-        names = [name for name in names if name >= body.cursor.topic_name]
-        if names and names[0] == body.cursor.topic_name:
-            first_partition = body.cursor.partition_index
+    if cursor is not None:
+        is_astray = bool(body.topics) and cursor.topic_name not in names
+        if cursor.partition_index < 0 or is_astray:
+            return {"topics": [refused_page(name) for name in names]}
+        names = [name for name in names if name >= cursor.topic_name]
+        if names and names[0] == cursor.topic_name:
+            first_partition = cursor.partition_index
     left = max(1, min(body.response_partition_limit, PARTITION_LIMIT))
-    topics: list[dict[str, Any]] = []
+    topics: list[Answer] = []
     for name in names:
         if left == 0:
-            return {
-                "topics": topics,
-                "next_cursor": {"topic_name": name, "partition_index": 0},
-            }
-        answer, shown, complete = described_from(broker, name, first_partition, left)
-        topics.append(answer)
-        left -= shown
-        if not complete:
-            return {
-                "topics": topics,
-                "next_cursor": {
-                    "topic_name": name,
-                    "partition_index": first_partition + shown,
-                },
-            }
+            return {"topics": topics, "next_cursor": cursor_at(name, 0)}
+        page = page_of(broker, name, first_partition, left)
+        topics.append(page.answer)
+        left -= page.partitions
+        if not page.is_last:
+            next_cursor = cursor_at(name, first_partition + page.partitions)
+            return {"topics": topics, "next_cursor": next_cursor}
         first_partition = 0
     return {"topics": topics, "next_cursor": None}
 
 
-def described_from(
-    broker: Broker, name: str, first: int, limit: int
-) -> tuple[dict[str, Any], int, bool]:
-    """One topic from a partition on: its answer, how many partitions it shows, whether
-    these are the last.
+def refused_page(name: str) -> Answer:
+    return {"error_code": Error.INVALID_REQUEST, "name": name}
+
+
+def cursor_at(name: str, number: int) -> Answer:
+    return {"topic_name": name, "partition_index": number}
+
+
+class Page(NamedTuple):
+    """What one answer shows of a topic. partitions: how many. is_last: there are no
+    more after these.
     """
+
+    answer: Answer
+    partitions: int
+    is_last: bool
+
+
+def page_of(broker: Broker, name: str, first: int, limit: int) -> Page:
+    """One topic from a partition on."""
     try:
         if name not in broker.image.topics:
             controller.check_topic_name(name)
         topic = broker.image.topic(name)
     except KafkaError as error:
-        return {"error_code": error.error, "name": name, "partitions": []}, 0, True
-    numbers = [number for number in topic.partitions if number >= first]
-    shown = {number: topic.partitions[number] for number in numbers[:limit]}
+        refused = {"error_code": error.error, "name": name, "partitions": []}
+        return Page(refused, partitions=0, is_last=True)
+    shown: dict[int, Partition] = {}
+    is_last = True
+    for number, partition in topic.partitions.items():
+        if number < first:
+            continue
+        if len(shown) == limit:
+            is_last = False
+            break
+        shown[number] = partition
     answer = topic_fields(broker, topic, shown, TOPIC_OPERATIONS)
     for told, partition in zip(answer["partitions"], shown.values(), strict=True):
         told["eligible_leader_replicas"] = list(partition.eligible_leader_replicas)
         told["last_known_elr"] = list(partition.last_known_elr)
-    return answer, min(limit, len(numbers)), len(numbers) <= limit
+    return Page(answer, len(shown), is_last)
 
 
 def find_coordinator(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """FindCoordinator (KIP-98, KIP-699): which broker coordinates a group or a
     transactional id.
 
-    The group's name chooses a partition of `__consumer_offsets`, a transactional id one
-    of `__transaction_state`, and whoever leads that partition is the coordinator. The
-    topic is made when somebody asks for the first time. Versions: 0 to 6; 1 adds the
-    key type, 4 asks for many keys in one request, 6 adds share groups (refused).
+    - The group's name chooses a partition of `__consumer_offsets`, a transactional id
+      one of `__transaction_state`, and whoever leads that partition is the coordinator.
+    - The topic is made when somebody asks for the first time.
+
+    Versions: 0 to 6.
+
+    - 1 adds the key type.
+    - 4 asks for many keys in one request.
+    - 6 adds share groups (refused).
     """
-    body = request.body
-    kind = body.key_type if request.version >= 1 else GROUP
-    keys = body.coordinator_keys if request.version >= 4 else [body.key]
+    body, version = request.body, request.version
+    kind = GROUP
+    if version >= KEY_TYPES:
+        kind = body.key_type
+    keys = [body.key]
+    if version >= MANY_KEYS:
+        keys = body.coordinator_keys
     if kind not in (GROUP, TRANSACTION):
-        return shaped(
-            request,
-            [
-                refused(key, Error.INVALID_REQUEST, f"Unsupported key type {kind}")
-                for key in keys
-            ],
-        )
+        why = f"Unsupported key type {kind}"
+        refused = [no_coordinator(key, Error.INVALID_REQUEST, why) for key in keys]
+        return shaped(request, refused)
     coordinator = broker.groups if kind == GROUP else broker.transactions
 
-    def find(key: str) -> Answer:
-        """The leader of the key's partition."""
-        partitions = coordinator.topic.partitions if coordinator.topic else {}
-        leader = (
-            partitions[partition_for(key, len(partitions))].leader
-            if partitions
-            else NO_LEADER
-        )
-        endpoints = (
-            {} if leader == NO_LEADER else broker.image.brokers[leader].endpoints
-        )
-        if request.client.listener not in endpoints:
-            return refused(
-                key,
-                Error.COORDINATOR_NOT_AVAILABLE,
-                Error.COORDINATOR_NOT_AVAILABLE.message,
-            )
-        host, port = endpoints[request.client.listener]
-        found = {"key": key, "node_id": leader, "host": host, "port": port}
-        return found | {"error_code": Error.NONE, "error_message": ""}
-
-    def answer() -> Answer:
-        return shaped(request, [find(key) for key in keys])
+    def found() -> Answer:
+        topic, listener = coordinator.topic, request.client.listener
+        each = [coordinator_of(broker, topic, key, listener) for key in keys]
+        return shaped(request, each)
 
     if coordinator.topic is not None:
-        return answer()
-    return broker.control.create([coordinator.creation()], now, answer)
+        return found()
+    return broker.control.create([coordinator.creation()], now, found)
 
 
-def refused(key: str, error: Error, message: str) -> Answer:
+def coordinator_of(
+    broker: Broker, topic: Topic | None, key: str, listener: str
+) -> Answer:
+    """The leader of the partition of an internal topic that a key belongs to, with its
+    address for that listener.
+    """
+    leader = NO_LEADER
+    if topic is not None and topic.partitions:
+        number = partition_for(key, len(topic.partitions))
+        leader = topic.partitions[number].leader
+    endpoint = None
+    if leader != NO_LEADER:
+        endpoint = broker.image.brokers[leader].endpoints.get(listener)
+    if endpoint is None:
+        error = Error.COORDINATOR_NOT_AVAILABLE
+        return no_coordinator(key, error, error.message)
+    host, port = endpoint
+    return {
+        "key": key,
+        "node_id": leader,
+        "host": host,
+        "port": port,
+        "error_code": Error.NONE,
+        "error_message": "",
+    }
+
+
+def no_coordinator(key: str, error: Error, message: str) -> Answer:
     return {
         "key": key,
         "error_code": error,
@@ -365,6 +400,8 @@ def refused(key: str, error: Error, message: str) -> Answer:
 
 def shaped(request: Call, coordinators: list[Answer]) -> Answer:
     """One coordinator before version 4, many from there on."""
-    if request.version >= 4:
+    if request.version >= MANY_KEYS:
         return {"coordinators": coordinators}
-    return {name: value for name, value in coordinators[0].items() if name != "key"}
+    [only] = coordinators
+    del only["key"]
+    return only

@@ -2,7 +2,7 @@
 administrators ask about nodes.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call, by_topic, judged
@@ -17,69 +17,60 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 NO_DIRECTORY = bytes(16)
-NAME_A_VOTER = "Vote", "BeginQuorumEpoch"
 METADATA_LOG = [(METADATA_TOPIC, [0])]  # as a request names it
+ADDRESSES = 2  # the first version of DescribeQuorum with addresses
 
 
 def vote(broker: Broker, request: Call, now: Now) -> Answer:
     """Vote (KIP-595, KIP-996): would this voter, or does it, vote for the candidate.
     Version 2.
     """
-    return of_quorum(
-        broker, request, lambda asked: broker.quorum.election.asked_for_vote(asked, now)
-    )
+    asked = of_metadata_log(broker, request)
+    if not is_for(broker, request.body, asked):
+        return quorum_answer(refused_voter(broker))
+    return quorum_answer(broker.quorum.election.asked_for_vote(asked, now))
 
 
 def begin_quorum_epoch(broker: Broker, request: Call, now: Now) -> Answer:
     """BeginQuorumEpoch (KIP-595): somebody leads the quorum. Version 1."""
-    return of_quorum(
-        broker, request, lambda asked: broker.quorum.election.told_of_leader(asked, now)
-    )
+    asked = of_metadata_log(broker, request)
+    if not is_for(broker, request.body, asked):
+        return quorum_answer(refused_voter(broker))
+    return quorum_answer(broker.quorum.election.told_of_leader(asked, now))
 
 
 def end_quorum_epoch(broker: Broker, request: Call, now: Now) -> Answer:
     """EndQuorumEpoch (KIP-595): the leader of the quorum resigns. Version 1."""
-    return of_quorum(
-        broker,
-        request,
-        lambda asked: broker.quorum.election.told_of_resignation(asked, now),
-    )
+    asked = of_metadata_log(broker, request)
+    return quorum_answer(broker.quorum.election.told_of_resignation(asked, now))
 
 
-def of_quorum(
+def of_metadata_log(
     broker: Broker,
     request: Call,
-    answer: Callable[[Message], Answer],
-    field: str = "topic_name",
-    number: str = "partition_index",
-) -> Answer:
-    """The frame that they have in common: the one partition of one topic, of this
-    cluster. field, number: what names the topic and the partition. Apache Kafka lets a
-    request pass that names no cluster; nodes always name theirs.
+    topic_field: str = "topic_name",
+    partition_field: str = "partition_index",
+) -> Message:
+    """What a request says of the metadata log, the one partition of one topic, of this
+    cluster. Apache Kafka lets a request pass that names no cluster; nodes always name
+    theirs. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST.
     """
-    body = request.body
-    if body.cluster_id != broker.cluster_id:
+    if request.body.cluster_id != broker.cluster_id:
         raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
-    asked = [
-        (getattr(topic, field), each)
-        for topic in body.topics
-        for each in topic.partitions
-    ]
-    if [(topic, getattr(each, number)) for topic, each in asked] != [
-        (METADATA_TOPIC, 0)
-    ]:
+    places = []
+    partitions = []
+    for topic in request.body.topics:
+        for partition in topic.partitions:
+            name = getattr(topic, topic_field)
+            places.append((name, getattr(partition, partition_field)))
+            partitions.append(partition)
+    if places != [(METADATA_TOPIC, 0)]:
         raise KafkaError(Error.INVALID_REQUEST)
-    partition = asked[0][1]
-    known = {
-        "partition_index": 0,
-        "leader_id": broker.quorum.leader_id,
-        "leader_epoch": broker.quorum.epoch,
-    }
-    for_me = request.api not in NAME_A_VOTER or is_for(broker, body, partition)
-    found = (
-        answer(partition) if for_me else known | {"error_code": Error.INVALID_VOTER_KEY}
-    )
-    return {"topics": [{field: METADATA_TOPIC, "partitions": [found]}]}
+    return partitions[0]
+
+
+def quorum_answer(partition: Answer, topic_field: str = "topic_name") -> Answer:
+    return {"topics": [{topic_field: METADATA_TOPIC, "partitions": [partition]}]}
 
 
 def is_for(broker: Broker, body: Message, partition: Message) -> bool:
@@ -87,49 +78,58 @@ def is_for(broker: Broker, body: Message, partition: Message) -> bool:
     that is named (KIP-853).
     """
     directories = NO_DIRECTORY, broker.control.directory_id
-    return (
-        body.voter_id == broker.node_id and partition.voter_directory_id in directories
-    )
+    is_here = partition.voter_directory_id in directories
+    return body.voter_id == broker.node_id and is_here
+
+
+def refused_voter(broker: Broker) -> Answer:
+    return {
+        "partition_index": 0,
+        "leader_id": broker.quorum.leader_id,
+        "leader_epoch": broker.quorum.epoch,
+        "error_code": Error.INVALID_VOTER_KEY,
+    }
 
 
 def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
     """FetchSnapshot (KIP-630): a piece of a snapshot of the metadata, from its leader.
     Version 1.
     """
-    quorum, body = broker.quorum, request.body
-
-    def piece(asked: Message, snapshot: SnapshotId) -> Answer:
-        check_follower(broker, body.replica_id)
-        quorum.check_leader(asked.current_leader_epoch)
-        if asked.position < 0 or body.max_bytes < 0:
-            raise KafkaError(Error.POSITION_OUT_OF_RANGE)
-        found = quorum.snapshots.piece(
-            snapshot, asked.position, min(body.max_bytes, READ_SIZE)
-        )
-        if found is None:
-            raise KafkaError(Error.SNAPSHOT_NOT_FOUND)
-        if asked.position >= found[1]:
-            raise KafkaError(Error.POSITION_OUT_OF_RANGE)
-        quorum.election.heard_from(body.replica_id, now)
-        return {"unaligned_records": found[0], "size": found[1]}
-
-    def answer(asked: Message) -> Answer:
-        snapshot = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
-        known: Answer = {
-            "index": 0,
-            "snapshot_id": snapshot._asdict(),
-            "size": 0,
-            "position": asked.position,
-        }
-        known["current_leader"] = {
+    asked = of_metadata_log(broker, request, "name", "partition")
+    snapshot = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
+    quorum = broker.quorum
+    answer: Answer = {
+        "index": 0,
+        "snapshot_id": snapshot._asdict(),
+        "size": 0,
+        "position": asked.position,
+        "current_leader": {
             "leader_id": quorum.leader_id,
             "leader_epoch": quorum.epoch,
-        }
-        return judged(
-            known | {"unaligned_records": b""}, lambda: piece(asked, snapshot)
-        )
+        },
+        "unaligned_records": b"",
+    }
+    piece = partial(snapshot_piece, broker, request.body, asked, snapshot, now)
+    return quorum_answer(judged(answer, piece), "name")
 
-    return of_quorum(broker, request, answer, "name", "partition")
+
+def snapshot_piece(
+    broker: Broker, body: Message, asked: Message, snapshot: SnapshotId, now: Now
+) -> Answer:
+    quorum = broker.quorum
+    check_follower(broker, body.replica_id)
+    quorum.check_leader(asked.current_leader_epoch)
+    if asked.position < 0 or body.max_bytes < 0:
+        raise KafkaError(Error.POSITION_OUT_OF_RANGE)
+    most_bytes = min(body.max_bytes, READ_SIZE)
+    piece = quorum.snapshots.piece(snapshot, asked.position, most_bytes)
+    if piece is None:
+        raise KafkaError(Error.SNAPSHOT_NOT_FOUND)
+    records, size_bytes = piece
+    if asked.position >= size_bytes:
+        raise KafkaError(Error.POSITION_OUT_OF_RANGE)
+    quorum.election.heard_from(body.replica_id, now)
+    return {"unaligned_records": records, "size": size_bytes}
 
 
 def check_follower(broker: Broker, replica_id: int) -> None:
@@ -159,11 +159,10 @@ def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | W
     body, image = request.body, broker.image
     check_epoch(broker, body)
     records = controller.allocate_producer_ids(image, body.broker_id, body.broker_epoch)
-    start, size = image.next_producer_id, controller.PRODUCER_ID_BLOCK_SIZE
     answer = {
         "error_code": Error.NONE,
-        "producer_id_start": start,
-        "producer_id_len": size,
+        "producer_id_start": image.next_producer_id,
+        "producer_id_len": controller.PRODUCER_ID_BLOCK_SIZE,
     }
     return broker.controller.decide(records, now, lambda: answer)
 
@@ -172,67 +171,70 @@ def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """AlterPartition (KIP-497): leaders name the replicas in sync; each partition has
     its own verdict. Version 3.
     """
-    body, image, value = request.body, broker.image, broker.controller.topic_value
+    body, image = request.body, broker.image
     check_epoch(broker, body)
     records: list[MetadataRecord] = []
     judged_already: set[tuple[bytes, int]] = set()
 
     def verdict(topic: Any, asked: Any) -> Answer:
-        if (topic.topic_id, asked.partition_index) in judged_already:
+        number = asked.partition_index
+        if (topic.topic_id, number) in judged_already:
             # the second change would be one of what was before the first
             raise KafkaError(Error.INVALID_REQUEST)
-        judged_already.add((topic.topic_id, asked.partition_index))
+        judged_already.add((topic.topic_id, number))
+        value = broker.controller.topic_value
         change = controller.alter_isr(
             image, body.broker_id, topic.topic_id, asked, value
         )
-        was = image.topic_by_id(topic.topic_id).partitions[asked.partition_index]
-        isr = list(was.isr)
+        was = image.topic_by_id(topic.topic_id).partitions[number]
+        answer: Answer = {
+            "leader_id": was.leader,
+            "leader_epoch": was.leader_epoch,
+            "isr": list(was.isr),
+            "partition_epoch": was.partition_epoch,
+        }
         if change is not None:
             records.append(change)
-            isr = change.fields.get("isr", isr)
-        answer = {"leader_id": was.leader, "leader_epoch": was.leader_epoch, "isr": isr}
-        return answer | {"partition_epoch": was.partition_epoch + (change is not None)}
+            answer["partition_epoch"] += 1
+            if "isr" in change.fields:
+                answer["isr"] = change.fields["isr"]
+        return answer
 
-    topics = by_topic(
-        body.topics,
-        "topic_id",
-        lambda asked: {"partition_index": asked.partition_index},
-        verdict,
-    )
-    return broker.controller.decide(
-        records, now, lambda: {"error_code": Error.NONE, "topics": topics}
-    )
+    topics = by_topic(body.topics, "topic_id", partition_index, verdict)
+    answer = {"error_code": Error.NONE, "topics": topics}
+    return broker.controller.decide(records, now, lambda: answer)
+
+
+def partition_index(asked: Any) -> Answer:
+    """How the answers about partitions name one."""
+    return {"partition_index": asked.partition_index}
 
 
 def assign_replicas_to_dirs(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """AssignReplicasToDirs (KIP-858): in which directory a broker has its replicas. It
     has one here, and says only which of them are lost. Version 0.
     """
-    body, image, value = request.body, broker.image, broker.controller.topic_value
+    body = request.body
     check_epoch(broker, body)
     records: list[MetadataRecord] = []
 
     def verdict(topic: Any, asked: Any) -> Answer:
+        value = broker.controller.topic_value
         change = controller.lose_replica(
-            image, body.broker_id, topic.topic_id, asked.partition_index, value
+            broker.image, body.broker_id, topic.topic_id, asked.partition_index, value
         )
-        records.extend([change] if change is not None else [])
+        if change is not None:
+            records.append(change)
         return {}
 
-    def answered(directory: Any) -> Answer:
+    directories = []
+    for directory in body.directories:
         if directory.id != controller.LOST_DIRECTORY:
             raise KafkaError(Error.INVALID_REQUEST)
-        named = (
-            directory.topics,
-            "topic_id",
-            lambda asked: {"partition_index": asked.partition_index},
-        )
-        return {"id": directory.id, "topics": by_topic(*named, verdict)}
-
-    directories = [answered(directory) for directory in body.directories]
-    return broker.controller.decide(
-        records, now, lambda: {"error_code": Error.NONE, "directories": directories}
-    )
+        topics = by_topic(directory.topics, "topic_id", partition_index, verdict)
+        directories.append({"id": directory.id, "topics": topics})
+    answer = {"error_code": Error.NONE, "directories": directories}
+    return broker.controller.decide(records, now, lambda: answer)
 
 
 def check_epoch(broker: Broker, body: Message) -> None:
@@ -246,80 +248,93 @@ def describe_quorum(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeQuorum (KIP-595, KIP-836, KIP-853): how far the voters and the observers
     of the metadata log are.
 
-    The active controller knows: what it has, and what the others asked for. Times are
-    those of its wall clock, -1 for a node that has not asked since it leads. Versions:
-    1 brings the times, 2 addresses and messages.
+    - The active controller knows: what it has, and what the others asked for.
+    - Times are those of its wall clock, -1 for a node that has not asked since it
+      leads.
+
+    Versions: 0 to 2.
+
+    - 1 brings the times.
+    - 2 brings addresses and messages.
     """
-    quorum, asked = broker.quorum, request.body.topics
-    if [
-        (topic.topic_name, [each.partition_index for each in topic.partitions])
-        for topic in asked
-    ] != METADATA_LOG:
-        error = Error.UNKNOWN_TOPIC_OR_PARTITION
-        refused = {
-            "error_code": error,
-            "error_message": error.message,
-            "current_voters": [],
-            "observers": [],
-        }
-        topics = [
-            (topic.topic_name, [each.to_dict() | refused for each in topic.partitions])
-            for topic in asked
-        ]
-        return {
-            "topics": [
-                {"topic_name": name, "partitions": partitions}
-                for name, partitions in topics
-            ]
-        }
-    replica, own = (
-        quorum.replica,
-        Follower(now.monotonic_ms, quorum.end_offset, fetched_ms=now.monotonic_ms),
+    if names_in(request.body) != METADATA_LOG:
+        return refused_description(request.body)
+    quorum = broker.quorum
+    voters = quorum.replica.partition.replicas
+    own = Follower(
+        caught_up_ms=now.monotonic_ms,
+        log_end_offset=quorum.end_offset,
+        fetched_ms=now.monotonic_ms,
     )
-
-    def shown(node: int, known: Follower) -> Answer:
-        times = (
-            {"last_fetch": known.fetched_ms, "last_caught_up": known.caught_up_ms}
-            if known.fetched_ms
-            else {}
-        )
-        at = {
-            f"{name}_timestamp": at_ms + now.wall_ms - now.monotonic_ms
-            for name, at_ms in times.items()
-        }
-        return {
-            "replica_id": node,
-            "log_end_offset": known.log_end_offset if at else -1,
-            **at,
-        }
-
-    followers = {
-        **dict.fromkeys(replica.partition.replicas, Follower(0)),
-        **replica.followers,
-        broker.node_id: own,
-    }
+    followers = dict.fromkeys(voters, Follower(0))
+    followers |= quorum.replica.followers
+    followers[broker.node_id] = own
+    observers = []
+    for node, known in sorted(quorum.observers.items()):
+        observers.append(progress(node, known, now))
     answer = {
         "partition_index": 0,
         "leader_id": quorum.leader_id,
         "leader_epoch": quorum.epoch,
         "high_watermark": quorum.high_watermark,
-        "current_voters": [
-            shown(node, followers[node]) for node in replica.partition.replicas
-        ],
-        "observers": [shown(*each) for each in sorted(quorum.observers.items())],
+        "current_voters": [progress(node, followers[node], now) for node in voters],
+        "observers": observers,
     }
-    nodes = [
-        {
-            "node_id": node,
-            "listeners": [{"name": CONTROLLER_LISTENER, "host": host, "port": port}],
-        }
-        for node, (host, port) in broker.config.peers.items()
-        if request.version >= 2 and node in replica.partition.replicas
-    ]
+    nodes = []
+    if request.version >= ADDRESSES:
+        nodes = voters_addresses(broker)
+    return quorum_answer(answer) | {"nodes": nodes}
+
+
+def names_in(body: Message) -> list[tuple[str, list[int]]]:
+    """The topics and partitions that a DescribeQuorum asks for."""
+    names = []
+    for topic in body.topics:
+        numbers = [each.partition_index for each in topic.partitions]
+        names.append((topic.topic_name, numbers))
+    return names
+
+
+def refused_description(body: Message) -> Answer:
+    """Of all partitions that are asked for, one of which is another than that of the
+    metadata log.
+    """
+    error = Error.UNKNOWN_TOPIC_OR_PARTITION
+    topics = []
+    for topic in body.topics:
+        partitions = []
+        for each in topic.partitions:
+            refused = each.to_dict()
+            refused["error_code"] = error
+            refused["error_message"] = error.message
+            refused["current_voters"] = []
+            refused["observers"] = []
+            partitions.append(refused)
+        topics.append({"topic_name": topic.topic_name, "partitions": partitions})
+    return {"topics": topics}
+
+
+def progress(node: int, known: Follower, now: Now) -> Answer:
+    """How far a node is."""
+    if not known.fetched_ms:
+        return {"replica_id": node, "log_end_offset": -1}
+    offset_ms = now.wall_ms - now.monotonic_ms
     return {
-        "topics": [{"topic_name": METADATA_TOPIC, "partitions": [answer]}],
-        "nodes": nodes,
+        "replica_id": node,
+        "log_end_offset": known.log_end_offset,
+        "last_fetch_timestamp": known.fetched_ms + offset_ms,
+        "last_caught_up_timestamp": known.caught_up_ms + offset_ms,
     }
+
+
+def voters_addresses(broker: Broker) -> list[Answer]:
+    voters = broker.quorum.replica.partition.replicas
+    nodes = []
+    for node, (host, port) in broker.config.peers.items():
+        if node in voters:
+            listener = {"name": CONTROLLER_LISTENER, "host": host, "port": port}
+            nodes.append({"node_id": node, "listeners": [listener]})
+    return nodes
 
 
 def unregister(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -328,13 +343,10 @@ def unregister(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """
     broker_id = request.body.broker_id
     if broker_id not in broker.image.brokers:
-        raise KafkaError(
-            Error.BROKER_ID_NOT_REGISTERED,
-            f"Broker ID {broker_id} is not currently registered",
-        )
+        why = f"Broker ID {broker_id} is not currently registered"
+        raise KafkaError(Error.BROKER_ID_NOT_REGISTERED, why)
     records = controller.unregister_broker(
         broker.image, broker_id, broker.controller.topic_value
     )
-    return broker.controller.decide(
-        records, now, lambda: {"error_code": Error.NONE, "error_message": None}
-    )
+    answer = {"error_code": Error.NONE, "error_message": None}
+    return broker.controller.decide(records, now, lambda: answer)

@@ -5,7 +5,7 @@ good are decided together.
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call, each_judged, judged
 from minikafka.broker.config import TOPIC_CONFIGS, Source, check_topic_configs, show
@@ -28,82 +28,119 @@ EXCESSIVE = "Excessively large number of partitions per request."
 def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """CreateTopics (KIP-4, KIP-464, KIP-525): new topics.
 
-    -1 partitions or replicas means the broker's default. Versions: 2 to 7; 5 answers
-    the resulting configs, 7 the id.
+    - -1 partitions or replicas means the broker's default.
+
+    Versions: 2 to 7.
+
+    - 5 answers the resulting configs.
+    - 7 answers the id.
     """
     body = request.body
-    by_default = broker.config["num.partitions"]
-    counts = (len(topic.assignments) or topic.num_partitions for topic in body.topics)
-    partitions = sum(by_default if count == -1 else max(count, 0) for count in counts)
+    creating = Creating(broker)
+    partitions = partitions_asked_for(broker, body.topics)
     topics = len({topic.name for topic in body.topics})
-    in_force = partial(
-        broker.config.value, broker.image, broker.node_id, TOPIC_RESOURCE, ""
-    )
-    values = {name: in_force(name) for name in TOPIC_CONFIGS}
-    defaults = [
-        {"name": name, "value": show(one.value), "config_source": one.source}
-        for name, one in values.items()
-    ]
-    records: list[MetadataRecord] = []
-    created: list[Answer] = []
 
     def verdict(topic: Any) -> Answer:
         if partitions > controller.MAX_PARTITIONS_PER_REQUEST:
             raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
-        if topics > (most := controller.MAX_TOPICS_PER_REQUEST):
-            raise KafkaError(
-                Error.POLICY_VIOLATION, f"A request may create at most {most} topics."
-            )
-        if topic.name == METADATA_TOPIC:
-            raise KafkaError(
-                Error.INVALID_REQUEST,
-                f"Creation of internal topic {METADATA_TOPIC} is prohibited.",
-            )
-        controller.check_new_topic_name(topic.name, broker.image)
-        configs = check_topic_configs(
-            {config.name: config.value for config in topic.configs}
-        )
-        placement = place(broker, topic)
-        topic_id = broker.random_uuid()
-        records.extend(
-            controller.create_topic(topic.name, topic_id, placement, configs)
-        )
-        count, factor = len(placement), len(placement[0])
-        if topic.name not in INTERNAL_TOPICS:
-            created.append(
-                {
-                    "topic": topic.name,
-                    "partitions": count,
-                    "replication_factor": factor,
-                    "configs": configs,
-                }
-            )
-        resulting = [
-            (
-                row | {"value": configs[row["name"]], "config_source": Source.TOPIC}
-                if row["name"] in configs
-                else row
-            )
-            for row in defaults
-        ]
-        return {
-            "topic_id": topic_id,
-            "num_partitions": count,
-            "replication_factor": factor,
-            "configs": resulting,
-        }
+        most = controller.MAX_TOPICS_PER_REQUEST
+        if topics > most:
+            why = f"A request may create at most {most} topics."
+            raise KafkaError(Error.POLICY_VIOLATION, why)
+        return creating.create(topic)
 
     answer = {"topics": verdicts(body.topics, verdict)}
-    return (
-        answer
-        if body.validate_only
-        else broker.controller.change(records, now, answer, "TopicCreated", created)
+    if body.validate_only:
+        return answer
+    return broker.controller.change(
+        creating.records, now, answer, "TopicCreated", creating.created
     )
+
+
+def partitions_asked_for(broker: Broker, topics: list[Any]) -> int:
+    """How many a CreateTopics would make."""
+    partitions = 0
+    for topic in topics:
+        count = len(topic.assignments) or topic.num_partitions
+        if count == -1:
+            count = broker.config["num.partitions"]
+        partitions += max(count, 0)
+    return partitions
+
+
+class Creating:
+    """The topics that one request creates: their records, and what the trace hears of
+    them.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self.records: list[MetadataRecord] = []
+        self.created: list[Answer] = []
+        self._broker = broker
+        self._defaults = default_configs(broker)
+
+    def create(self, topic: Any) -> Answer:
+        """One topic, and what is answered for it."""
+        broker, name = self._broker, topic.name
+        if name == METADATA_TOPIC:
+            why = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+            raise KafkaError(Error.INVALID_REQUEST, why)
+        controller.check_new_topic_name(name, broker.image)
+        asked = {config.name: config.value for config in topic.configs}
+        configs = check_topic_configs(asked)
+        placement = place(broker, topic)
+        topic_id = broker.random_uuid()
+        self.records += controller.create_topic(name, topic_id, placement, configs)
+        partitions, replication_factor = len(placement), len(placement[0])
+        if name not in INTERNAL_TOPICS:
+            told = {
+                "topic": name,
+                "partitions": partitions,
+                "replication_factor": replication_factor,
+                "configs": configs,
+            }
+            self.created.append(told)
+        return {
+            "topic_id": topic_id,
+            "num_partitions": partitions,
+            "replication_factor": replication_factor,
+            "configs": self._resulting(configs),
+        }
+
+    def _resulting(self, configs: dict[str, str]) -> list[Answer]:
+        """All configs of a topic that sets these itself."""
+        rows = []
+        for row in self._defaults:
+            name = row["name"]
+            if name in configs:
+                own = {"value": configs[name], "config_source": Source.TOPIC}
+                row = row | own
+            rows.append(row)
+        return rows
+
+
+def default_configs(broker: Broker) -> list[Answer]:
+    """The configs of a topic that sets none itself."""
+    rows = []
+    for name in TOPIC_CONFIGS:
+        value = broker.config.value(
+            broker.image, broker.node_id, TOPIC_RESOURCE, "", name
+        )
+        row = {
+            "name": name,
+            "value": show(value.value),
+            "config_source": value.source,
+        }
+        rows.append(row)
+    return rows
 
 
 def verdicts(topics: list[Any], verdict: Callable[[Any], Answer]) -> list[Answer]:
     """What is answered for each topic: the fields of its verdict, or the error."""
     times_named = Counter(topic.name for topic in topics)
+
+    def named(topic: Any) -> Answer:
+        return {"name": topic.name, "error_message": None}
 
     def once(topic: Any) -> Answer:
         if times_named[topic.name] > 1:
@@ -111,56 +148,47 @@ def verdicts(topics: list[Any], verdict: Callable[[Any], Answer]) -> list[Answer
         return verdict(topic)
 
     by_name = {topic.name: topic for topic in topics}
-    return each_judged(
-        by_name.values(),
-        lambda each: {"name": each.name, "error_message": None},
-        once,
-        say_why=True,
-    )
+    return each_judged(by_name.values(), named, once, say_why=True)
 
 
 def place(broker: Broker, topic: Any) -> placer.Placement:
     """Where the partitions go: as the client says, or as the controller chooses."""
     if topic.assignments:
-        for name, value in (
-            ("replication factor", topic.replication_factor),
-            ("numPartitions", topic.num_partitions),
-        ):
-            if value != -1:
-                what = (
-                    f"A manual partition assignment was specified, but {name} was not"
-                    " set to -1."
-                )
-                raise KafkaError(Error.INVALID_REQUEST, what)
-        [(number, times), *_] = Counter(
-            one.partition_index for one in topic.assignments
-        ).most_common(1)
-        if times > 1:
-            what = f"Found multiple manual partition assignments for partition {number}"
-            raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, what)
-        chosen = {one.partition_index: one.broker_ids for one in topic.assignments}
-        return placer.check(broker.image, chosen)
-    partitions = (
-        broker.config["num.partitions"]
-        if topic.num_partitions == -1
-        else topic.num_partitions
-    )
-    factor = (
-        broker.config["default.replication.factor"]
-        if topic.replication_factor == -1
-        else topic.replication_factor
-    )
-    return placer.place(
-        broker.image, partitions, factor, first=int(broker.random.random() * 2**16)
-    )
+        return placed_by_client(broker, topic)
+    partitions = topic.num_partitions
+    if partitions == -1:
+        partitions = broker.config["num.partitions"]
+    factor = topic.replication_factor
+    if factor == -1:
+        factor = broker.config["default.replication.factor"]
+    first = int(broker.random.random() * 2**16)
+    return placer.place(broker.image, partitions, factor, first)
+
+
+def placed_by_client(broker: Broker, topic: Any) -> placer.Placement:
+    unset = "A manual partition assignment was specified, but {} was not set to -1."
+    if topic.replication_factor != -1:
+        raise KafkaError(Error.INVALID_REQUEST, unset.format("replication factor"))
+    if topic.num_partitions != -1:
+        raise KafkaError(Error.INVALID_REQUEST, unset.format("numPartitions"))
+    times_named = Counter(one.partition_index for one in topic.assignments)
+    [(number, times)] = times_named.most_common(1)
+    if times > 1:
+        why = f"Found multiple manual partition assignments for partition {number}"
+        raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
+    chosen = {one.partition_index: one.broker_ids for one in topic.assignments}
+    return placer.check(broker.image, chosen)
 
 
 def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """CreatePartitions (KIP-195): a topic grows. It can never shrink.
 
-    Count is the new total. Existing partitions and their records stay where they are;
-    only the choice of a partition by key changes, for records to come. Versions: 0 to
-    3, the same fields; 2 is flexible.
+    - Count is the new total. Existing partitions and their records stay where they are;
+      only the choice of a partition by key changes, for records to come.
+
+    Versions: 0 to 3, the same fields.
+
+    - 2 is flexible.
     """
     records: list[MetadataRecord] = []
     grown: list[Answer] = []
@@ -168,13 +196,12 @@ def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     def verdict(asked: Any) -> Answer:
         topic = broker.image.topic(asked.name)
         records.extend(grow(broker, topic, asked))
-        grown.append(
-            {
-                "topic": topic.name,
-                "partitions": asked.count,
-                "was": len(topic.partitions),
-            }
-        )
+        told = {
+            "topic": topic.name,
+            "partitions": asked.count,
+            "was": len(topic.partitions),
+        }
+        grown.append(told)
         return {}
 
     answer = {"results": verdicts(request.body.topics, verdict)}
@@ -188,9 +215,8 @@ def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
     current = len(topic.partitions)
     new = asked.count - current
     if new == 0:
-        raise KafkaError(
-            Error.INVALID_PARTITIONS, f"Topic already has {current} partition(s)."
-        )
+        why = f"Topic already has {current} partition(s)."
+        raise KafkaError(Error.INVALID_PARTITIONS, why)
     if new < 0:
         why = (
             f"The topic {topic.name} currently has {current} partition(s);"
@@ -199,85 +225,85 @@ def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
         raise KafkaError(Error.INVALID_PARTITIONS, why)
     if new > controller.MAX_PARTITIONS_PER_REQUEST:
         raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
-    if asked.assignments is not None:
-        if len(asked.assignments) != new:
-            why = (
-                f"Attempted to add {new} additional partition(s), but only"
-                f" {len(asked.assignments)}"
-            )
-            raise KafkaError(
-                Error.INVALID_REPLICA_ASSIGNMENT, f"{why} assignment(s) were specified."
-            )
-        chosen = {
-            current + number: one.broker_ids
-            for number, one in enumerate(asked.assignments)
-        }
-        return controller.create_partitions(
-            topic, placer.check(broker.image, chosen, current)
+    if asked.assignments is None:
+        factor = len(topic.partitions[0].replicas)
+        first = topic.partitions[current - 1].replicas[0] + 1
+        placement = placer.place(broker.image, new, factor, first)
+        return controller.create_partitions(topic, placement)
+    given = len(asked.assignments)
+    if given != new:
+        why = (
+            f"Attempted to add {new} additional partition(s), but only {given}"
+            " assignment(s) were specified."
         )
-    factor = len(topic.partitions[0].replicas)
-    first = topic.partitions[current - 1].replicas[0] + 1
-    return controller.create_partitions(
-        topic, placer.place(broker.image, new, factor, first)
-    )
+        raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
+    chosen = {}
+    for number, one in enumerate(asked.assignments, current):
+        chosen[number] = one.broker_ids
+    placement = placer.check(broker.image, chosen, current)
+    return controller.create_partitions(topic, placement)
+
+
+class Named(NamedTuple):
+    """How a DeleteTopics names a topic: by name or by id."""
+
+    name: str | None
+    topic_id: bytes
 
 
 def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """DeleteTopics (KIP-4, KIP-516): topics go, by name or by id.
 
-    A topic is gone for all clients at once; its files are renamed first and removed in
-    the background. Versions: 1 to 6; 5 adds an error message, 6 names topics by id or
-    name.
+    - A topic is gone for all clients at once; its files are renamed first and removed
+      in the background.
+
+    Versions: 1 to 6.
+
+    - 5 adds an error message.
+    - 6 names topics by id or name.
     """
-    old = [(name, NO_ID) for name in request.body.topic_names]  # of versions before 6
-    asked = Counter([*old, *((one.name, one.topic_id) for one in request.body.topics)])
-
-    def found(name: str | None, topic_id: bytes, times: int) -> Answer:
-        topic = find(broker, name, topic_id, times)
-        return {"name": topic.name, "topic_id": topic.topic_id}
-
-    results: dict[bytes | tuple[str | None, bytes], Answer] = {}
-    for (name, topic_id), times in asked.items():
-        named = {"name": name, "topic_id": topic_id, "error_message": None}
-        result = judged(named, partial(found, name, topic_id, times), say_why=True)
-        key = (name, topic_id) if result["error_code"] else result["topic_id"]
+    asked: Counter[Named] = Counter()
+    for name in request.body.topic_names:  # of versions before 6
+        asked[Named(name, NO_ID)] += 1
+    for one in request.body.topics:
+        asked[Named(one.name, one.topic_id)] += 1
+    results: dict[bytes | Named, Answer] = {}
+    for named, times in asked.items():
+        known = {**named._asdict(), "error_message": None}
+        result = judged(known, partial(find, broker, named, times), say_why=True)
+        key = named if result["error_code"] else result["topic_id"]
         if key in results:
-            what = "The provided topic name maps to an ID that was already supplied."
-            result |= {"error_code": Error.INVALID_REQUEST, "error_message": what}
+            why = "The provided topic name maps to an ID that was already supplied."
+            result["error_code"] = Error.INVALID_REQUEST
+            result["error_message"] = why
         results[key] = result
-    gone = [
-        result["name"]
-        for result in results.values()
-        if result["error_code"] == Error.NONE
-    ]
-    records = [
-        record
-        for name in gone
-        for record in controller.delete_topic(broker.image.topics[name])
-    ]
+    records = []
+    gone = []
+    for result in results.values():
+        if result["error_code"] == Error.NONE:
+            name = result["name"]
+            records += controller.delete_topic(broker.image.topics[name])
+            gone.append({"topic": name})
     answer = {"responses": list(results.values())}
-    return broker.controller.change(
-        records, now, answer, "TopicDeleted", [{"topic": name} for name in gone]
-    )
+    return broker.controller.change(records, now, answer, "TopicDeleted", gone)
 
 
-def find(broker: Broker, name: str | None, topic_id: bytes, times: int) -> Topic:
+def find(broker: Broker, named: Named, times: int) -> Answer:
     """The topic that is to go. times: how often the request names it this way."""
+    name, topic_id = named
     if not broker.config["delete.topic.enable"]:
         raise KafkaError(Error.TOPIC_DELETION_DISABLED)
     if times > 1:
-        raise KafkaError(
-            Error.INVALID_REQUEST,
-            f"Duplicate topic {'id' if name is None else 'name'}.",
-        )
+        what = "id" if name is None else "name"
+        raise KafkaError(Error.INVALID_REQUEST, f"Duplicate topic {what}.")
+    if name is None and topic_id == NO_ID:
+        why = "Neither topic name nor id were specified."
+        raise KafkaError(Error.INVALID_REQUEST, why)
+    if name is not None and topic_id != NO_ID:
+        why = "You may not specify both topic name and topic id."
+        raise KafkaError(Error.INVALID_REQUEST, why)
     if name is None:
-        if topic_id == NO_ID:
-            raise KafkaError(
-                Error.INVALID_REQUEST, "Neither topic name nor id were specified."
-            )
-        return broker.image.topic_by_id(topic_id)
-    if topic_id != NO_ID:
-        raise KafkaError(
-            Error.INVALID_REQUEST, "You may not specify both topic name and topic id."
-        )
-    return broker.image.topic(name)
+        topic = broker.image.topic_by_id(topic_id)
+    else:
+        topic = broker.image.topic(name)
+    return {"name": topic.name, "topic_id": topic.topic_id}

@@ -6,13 +6,15 @@ Old versions don't know PRODUCER_FENCED: they hear INVALID_PRODUCER_EPOCH (KIP-5
 
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call, a_few_times, by_topic, judged
+from minikafka.broker.calls import Broker, Call, a_few_times, by_topic, each_judged
 from minikafka.broker.handlers.produce import Promise, replicated
+from minikafka.broker.transaction_requests import Identity
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait, all_of
+from minikafka.coordinators.runtime import Decision
 from minikafka.coordinators.transaction_states import (
     NO_PRODUCER_ID,
     V2,
@@ -32,35 +34,45 @@ KNOWS_FENCED = {
 }
 # the version of AddPartitionsToTxn that asks for many transactions, as brokers do
 MANY = 4
+V0 = 0  # a version of transactions, before V2 (KIP-890)
 BUMPS = 5  # the version of EndTxn that gives the producer its next epoch
 TIMEOUT_MS = 30_000  # request.timeout.ms of brokers
 
 
-class Asked(NamedTuple):
-    """One transaction of an AddPartitionsToTxn. verify_only: they are not to join, but
-    to have joined.
-    """
+class TransactionalProducer(NamedTuple):
+    """Who asks for its transaction."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
+
+
+class Asked(NamedTuple):
+    """One transaction of an AddPartitionsToTxn. verify_only: the partitions are not to
+    join, but to have joined.
+    """
+
+    producer: TransactionalProducer
     verify_only: bool
     partitions: tuple[TopicPartition, ...]
 
 
+Codes = dict[TopicPartition, Error]  # of each partition of a transaction
+
+
 def said(request: Call, error: KafkaError) -> Error:
     """The error as this version of the API knows it."""
-    fenced = (
-        error.error is Error.PRODUCER_FENCED
-        and request.version < KNOWS_FENCED[request.api]
-    )
-    return Error.INVALID_PRODUCER_EPOCH if fenced else error.error
+    is_fenced = error.error is Error.PRODUCER_FENCED
+    if is_fenced and request.version < KNOWS_FENCED[request.api]:
+        return Error.INVALID_PRODUCER_EPOCH
+    return error.error
 
 
 def refuse(request: Call, error: KafkaError) -> Answer:
-    return {"error_code": said(request, error)} | (
-        {"producer_epoch": -1} if request.api == "InitProducerId" else {}
-    )
+    answer: Answer = {"error_code": said(request, error)}
+    if request.api == "InitProducerId":
+        answer["producer_epoch"] = -1
+    return answer
 
 
 # -- of producers
@@ -70,152 +82,164 @@ def init_producer_id(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """InitProducerId (KIP-98): an identity for an idempotent producer, or for a
     transactional one.
 
-    Without a transactional id every call gives a new producer id with epoch 0, also
-    when the client names an old one (KIP-360: that is for transactional producers).
-    With one its coordinator says which id and epoch, and fences whoever had them.
-    Versions: 0 to 5; 2 is flexible, 3 brings the id and epoch that the producer has.
+    - Without a transactional id every call gives a new producer id with epoch 0, also
+      when the client names an old one (KIP-360: that is for transactional producers).
+    - With one its coordinator says which id and epoch, and fences whoever had them.
+
+    Versions: 0 to 5.
+
+    - 2 is flexible.
+    - 3 brings the id and epoch that the producer has.
     """
     body = request.body
-    if body.transactional_id == "" or (body.producer_id < 0) != (
-        body.producer_epoch < 0
-    ):
+    names_id, names_epoch = body.producer_id >= 0, body.producer_epoch >= 0
+    if body.transactional_id == "" or names_id != names_epoch:
         raise KafkaError(Error.INVALID_REQUEST)
     if body.transactional_id is None:
-        producer_id = broker.control.next_producer_id(now)
-        if isinstance(producer_id, Wait):
-            return producer_id
-        if broker.trace:
-            broker.trace.emit(
-                "ProducerIdAssigned", producer_id=producer_id, producer_epoch=0
-            )
-        return {
-            "error_code": Error.NONE,
-            "producer_id": producer_id,
-            "producer_epoch": 0,
-        }
-    if (
-        not 0
-        < body.transaction_timeout_ms
-        <= broker.config["transaction.max.timeout.ms"]
-    ):
+        return init_idempotent(broker, now)
+    timeout_ms = body.transaction_timeout_ms
+    if not 0 < timeout_ms <= broker.config["transaction.max.timeout.ms"]:
         raise KafkaError(Error.INVALID_TRANSACTION_TIMEOUT)
-    producer_id = new_producer_id(broker, body.transactional_id, now)
+    transactional_id = body.transactional_id
+    producer_id = new_producer_id(broker, transactional_id, now)
     if isinstance(producer_id, Wait):
         return producer_id
-    expected = (
-        (body.producer_id, body.producer_epoch) if body.producer_id >= 0 else None
-    )
-    transactional_id = body.transactional_id
-    asked = transactional_id, body.transaction_timeout_ms, expected, producer_id
-    return broker.transactions.ask(
-        transactional_id,
-        lambda transactions, _, now: transactions.init(*asked, now),
-        now,
-    )
+    expected = Identity(body.producer_id, body.producer_epoch) if names_id else None
+
+    def decide(transactions: Any, _: Wait, now: Now) -> Decision:
+        return transactions.init(
+            transactional_id, timeout_ms, expected, producer_id, now
+        )
+
+    return broker.transactions.ask(transactional_id, decide, now)
+
+
+def init_idempotent(broker: Broker, now: Now) -> Answer | Wait:
+    producer_id = broker.control.next_producer_id(now)
+    if isinstance(producer_id, Wait):
+        return producer_id
+    if broker.trace:
+        broker.trace.emit(
+            "ProducerIdAssigned", producer_id=producer_id, producer_epoch=0
+        )
+    return {
+        "error_code": Error.NONE,
+        "producer_id": producer_id,
+        "producer_epoch": 0,
+    }
 
 
 def new_producer_id(broker: Broker, transactional_id: str, now: Now) -> int | Wait:
     """It is asked for before the coordinator decides, if that may want one."""
-    may_want_one = broker.transactions.state(transactional_id).needs_producer_id(
-        transactional_id
-    )
-    return broker.control.next_producer_id(now) if may_want_one else NO_PRODUCER_ID
+    transactions = broker.transactions.state(transactional_id)
+    if not transactions.needs_producer_id(transactional_id):
+        return NO_PRODUCER_ID
+    return broker.control.next_producer_id(now)
 
 
 def add_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """AddPartitionsToTxn (KIP-98, KIP-890): all partitions of a transaction join it, or
-    none. Versions: 0 to 5; 3 is flexible, 4 brings many transactions and verification.
+    none.
+
+    Versions: 0 to 5.
+
+    - 3 is flexible.
+    - 4 brings many transactions and verification.
     """
-    transactions, topics = asked_for(request), broker.image.topics
-    outcomes: list[dict[TopicPartition, Error] | Wait] = []
-    for asked in transactions:
-        missing = [
-            at
-            for at in asked.partitions
-            if at[0] not in topics or at[1] not in topics[at[0]].partitions
-        ]
-        if asked.verify_only:
-            outcomes.append(
-                {at: verified(broker, asked, at) for at in asked.partitions}
-            )
-        elif missing:
-            codes = dict.fromkeys(asked.partitions, Error.OPERATION_NOT_ATTEMPTED)
-            outcomes.append(
-                codes | dict.fromkeys(missing, Error.UNKNOWN_TOPIC_OR_PARTITION)
-            )
-        else:
-            version = V2 if request.version >= MANY else 0
-            outcomes.append(
-                joining(broker, asked[:3], frozenset(asked.partitions), version, now)
-            )
+    transactions = asked_for(request)
+    outcomes = [outcome_of(broker, request, asked, now) for asked in transactions]
 
-    def answer() -> Answer:
-        results = []
+    def results() -> Answer:
+        rows = []
         for asked, outcome in zip(transactions, outcomes, strict=True):
-            if isinstance(outcome, Wait):
-                code = (
-                    Error.NONE
-                    if outcome.error is None
-                    else said(request, outcome.error)
-                )
-                outcome = dict.fromkeys(asked.partitions, code)
-            parts = [
-                (
-                    topic,
-                    {
-                        "partition_index": number,
-                        "partition_error_code": outcome[topic, number],
-                    },
-                )
-                for topic, number in asked.partitions
-            ]
-            named = nested(parts, "name", "results_by_partition")
-            results.append(
-                {"transactional_id": asked.transactional_id, "topic_results": named}
-            )
+            codes = codes_of(request, asked, outcome)
+            rows.append(joined_answer(asked, codes))
         if request.version < MANY:
-            return {"results_by_topic_v3_and_below": results[0]["topic_results"]}
-        return {"results_by_transaction": results}
+            return {"results_by_topic_v3_and_below": rows[0]["topic_results"]}
+        return {"results_by_transaction": rows}
 
-    return all_of([each for each in outcomes if isinstance(each, Wait)], answer)
+    waits = [outcome for outcome in outcomes if isinstance(outcome, Wait)]
+    return all_of(waits, results)
+
+
+def outcome_of(broker: Broker, request: Call, asked: Asked, now: Now) -> Codes | Wait:
+    """What becomes of one transaction's partitions, or will."""
+    if asked.verify_only:
+        return {at: verified(broker, asked, at) for at in asked.partitions}
+    missing = []
+    for at in asked.partitions:
+        topic, number = at
+        known = broker.image.topics.get(topic)
+        if known is None or number not in known.partitions:
+            missing.append(at)
+    if missing:
+        codes = dict.fromkeys(asked.partitions, Error.OPERATION_NOT_ATTEMPTED)
+        codes |= dict.fromkeys(missing, Error.UNKNOWN_TOPIC_OR_PARTITION)
+        return codes
+    version = V2 if request.version >= MANY else V0
+    return joining(broker, asked.producer, frozenset(asked.partitions), version, now)
+
+
+def codes_of(request: Call, asked: Asked, outcome: Codes | Wait) -> Codes:
+    """The error code of each partition of a transaction, now that it is known."""
+    if not isinstance(outcome, Wait):
+        return outcome
+    code = Error.NONE
+    if outcome.error is not None:
+        code = said(request, outcome.error)
+    return dict.fromkeys(asked.partitions, code)
+
+
+def joined_answer(asked: Asked, codes: Codes) -> Answer:
+    parts = []
+    for at in asked.partitions:
+        topic, number = at
+        part = {"partition_index": number, "partition_error_code": codes[at]}
+        parts.append((topic, part))
+    return {
+        "transactional_id": asked.producer.transactional_id,
+        "topic_results": nested(parts, "name", "results_by_partition"),
+    }
 
 
 def asked_for(request: Call) -> list[Asked]:
     """The transactions of an AddPartitionsToTxn."""
     body = request.body
     if request.version < MANY:
-        only = Asked(
+        producer = TransactionalProducer(
             body.v3_and_below_transactional_id,
             body.v3_and_below_producer_id,
             body.v3_and_below_producer_epoch,
-            False,
-            flat(body.v3_and_below_topics),
         )
-        return [only]
-    return [
-        Asked(
-            each.transactional_id,
-            each.producer_id,
-            each.producer_epoch,
-            each.verify_only,
-            flat(each.topics),
-        )
-        for each in body.transactions
-    ]
+        partitions = places_in(body.v3_and_below_topics)
+        return [Asked(producer, verify_only=False, partitions=partitions)]
+    found = []
+    for each in body.transactions:
+        producer = transactional_producer(each)
+        found.append(Asked(producer, each.verify_only, places_in(each.topics)))
+    return found
 
 
-def flat(topics: Any) -> tuple[TopicPartition, ...]:
-    return tuple(
-        dict.fromkeys(
-            (topic.name, number) for topic in topics for number in topic.partitions
-        )
+def transactional_producer(named: Any) -> TransactionalProducer:
+    return TransactionalProducer(
+        named.transactional_id, named.producer_id, named.producer_epoch
     )
+
+
+def places_in(topics: Any) -> tuple[TopicPartition, ...]:
+    """The partitions that are named, each once."""
+    places: list[TopicPartition] = []
+    for topic in topics:
+        places += [(topic.name, number) for number in topic.partitions]
+    return tuple(dict.fromkeys(places))
 
 
 def verified(broker: Broker, asked: Asked, partition: TopicPartition) -> Error:
     """Whether a partition has joined."""
+    producer = asked.producer
     try:
-        broker.transactions.state(asked.transactional_id).verify(*asked[:3], partition)
+        transactions = broker.transactions.state(producer.transactional_id)
+        transactions.verify(*producer, partition)
     except KafkaError as error:
         return error.error
     return Error.NONE
@@ -223,55 +247,51 @@ def verified(broker: Broker, asked: Asked, partition: TopicPartition) -> Error:
 
 def joining(
     broker: Broker,
-    producer: tuple[str, int, int],
+    producer: TransactionalProducer,
     partitions: frozenset[TopicPartition],
     version: int,
     now: Now,
 ) -> Wait:
-    transactional_id = producer[0]
-    return broker.transactions.ask(
-        transactional_id,
-        lambda transactions, _, now: transactions.add(
-            producer, partitions, version, now
-        ),
-        now,
-    )
+    def decide(transactions: Any, _: Wait, now: Now) -> Decision:
+        return transactions.add(producer, partitions, version, now)
+
+    return broker.transactions.ask(producer.transactional_id, decide, now)
 
 
 def add_offsets(broker: Broker, request: Call, now: Now) -> Wait:
     """AddOffsetsToTxn (KIP-98): a partition of group offsets joins, made or not.
-    Versions: 0 to 4; 3 is flexible.
+
+    Versions: 0 to 4.
+
+    - 3 is flexible.
     """
-    body = request.body
-    partition = frozenset({(OFFSETS_TOPIC, broker.groups.partition(body.group_id))})
-    return joining(
-        broker,
-        (body.transactional_id, body.producer_id, body.producer_epoch),
-        partition,
-        0,
-        now,
-    )
+    producer = transactional_producer(request.body)
+    place = (OFFSETS_TOPIC, broker.groups.partition(request.body.group_id))
+    return joining(broker, producer, frozenset({place}), V0, now)
 
 
 def end(broker: Broker, request: Call, now: Now) -> Wait:
     """EndTxn (KIP-98): commit or abort; answered when that is decided, before the
-    markers are written. Versions: 0 to 5; 3 is flexible, 5 is of transactions v2
-    (KIP-890).
+    markers are written.
+
+    Versions: 0 to 5.
+
+    - 3 is flexible.
+    - 5 is of transactions v2 (KIP-890).
     """
-    body = request.body
-    producer = body.transactional_id, body.producer_id, body.producer_epoch
-    version = V2 if request.version >= BUMPS else 0
+    producer = transactional_producer(request.body)
+    transactional_id, committed = producer.transactional_id, request.body.committed
+    version = V2 if request.version >= BUMPS else V0
     producer_id: int | Wait = NO_PRODUCER_ID
-    if version:
-        producer_id = new_producer_id(broker, body.transactional_id, now)
+    if version == V2:
+        producer_id = new_producer_id(broker, transactional_id, now)
     if isinstance(producer_id, Wait):
         return producer_id
-    how = body.committed, version, producer_id
-    return broker.transactions.ask(
-        body.transactional_id,
-        lambda transactions, _, now: transactions.end(producer, *how, now),
-        now,
-    )
+
+    def decide(transactions: Any, _: Wait, now: Now) -> Decision:
+        return transactions.end(producer, committed, version, producer_id, now)
+
+    return broker.transactions.ask(transactional_id, decide, now)
 
 
 # -- of coordinators
@@ -282,78 +302,84 @@ def write_markers(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     leaders of all partitions of the transaction to write so; an administrator asks one
     leader, to abort a transaction that no coordinator knows any more (KIP-664).
 
-    A marker is written once the leader has found its epochs to be current, and answered
-    when all in-sync replicas have it. The coordinator asks again until each partition
-    has its marker, so one may come twice. Versions: 1; 2 brings the transaction's
-    version (KIP-1228).
+    - A marker is written once the leader has found its epochs to be current, and
+      answered when all in-sync replicas have it.
+    - The coordinator asks again until each partition has its marker, so one may come
+      twice.
+
+    Versions: 1 to 2.
+
+    - 2 brings the transaction's version (KIP-1228).
     """
-    written, pending = [], []
+    written: list[Answer] = []
+    pending: list[Promise] = []
     highest = highest_coordinator_epoch(broker)
     for each in request.body.markers:
-        epochs = each.coordinator_epoch, each.transaction_version
         marker = Marker(
-            each.producer_id, each.producer_epoch, each.transaction_result, *epochs
+            each.producer_id,
+            each.producer_epoch,
+            each.transaction_result,
+            each.coordinator_epoch,
+            each.transaction_version,
         )
         results = []
-        for topic, number in [
-            (asked.name, number)
-            for asked in each.topics
-            for number in asked.partition_indexes
-        ]:
-            answer = {"partition_index": number, "error_code": Error.NONE}
-            results.append((topic, answer))
-            try:
-                pending.append(promise(broker, topic, marker, highest, answer, now))
-            except KafkaError as error:
-                answer["error_code"] = error.error
-                if error.error is Error.KAFKA_STORAGE_ERROR:
-                    broker.storage_failed(error)
-        written.append((each.producer_id, results))
-
-    def answer_all() -> Answer:
-        return {
-            "markers": [
-                {"producer_id": producer_id, "topics": nested(results)}
-                for producer_id, results in written
-            ]
-        }
-
+        for topic in each.topics:
+            for number in topic.partition_indexes:
+                answer = {"partition_index": number, "error_code": Error.NONE}
+                results.append((topic.name, answer))
+                kept = write(broker, topic.name, marker, highest, answer, now)
+                if kept is not None:
+                    pending.append(kept)
+        written.append({"producer_id": each.producer_id, "topics": nested(results)})
+    whole: Answer = {"markers": written}
     if not pending:
-        return answer_all()
-    return replicated(
-        pending, now.monotonic_ms + TIMEOUT_MS, lambda *_: None, answer_all
-    )
+        return whole
+    deadline_ms = now.monotonic_ms + TIMEOUT_MS
+    return replicated(pending, deadline_ms, tell_nobody, lambda: whole)
 
 
-def promise(
+def tell_nobody(replica: Replica, last_offset: int, answer: Answer) -> None:
+    """A marker is no record of a producer."""
+
+
+def write(
     broker: Broker,
     topic: str,
     marker: Marker,
     highest_coordinator_epoch: int | None,
     answer: Answer,
     now: Now,
-) -> Promise:
-    """Write a marker into a partition. What was committed for groups is for their
-    coordinator to know.
+) -> Promise | None:
+    """Write a marker into a partition. Gives what must become true before that is
+    answered, or None if it went wrong, which stands in the answer then.
     """
     number = answer["partition_index"]
-    if broker.replicas.find(topic, number) is None:
-        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
-    replica = broker.replicas.leader(topic, number)
-    check_coordinator_epoch(replica, marker, highest_coordinator_epoch)
-    of_groups = topic == OFFSETS_TOPIC
-    appended = (
-        broker.groups.end_transaction(number, marker, now)
-        if of_groups
-        else replica.append_marker(marker, now)
-    )
+    try:
+        if broker.replicas.find(topic, number) is None:
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        replica = broker.replicas.leader(topic, number)
+        check_coordinator_epoch(replica, marker, highest_coordinator_epoch)
+        if topic == OFFSETS_TOPIC:
+            # what was committed for groups is for their coordinator to know
+            appended = broker.groups.end_transaction(number, marker, now)
+        else:
+            appended = replica.append_marker(marker, now)
+    except KafkaError as error:
+        answer["error_code"] = error.error
+        if error.error is Error.KAFKA_STORAGE_ERROR:
+            broker.storage_failed(error)
+        return None
     return Promise(
         replica,
-        replica.leader_epoch,
-        appended.last_offset + 1,
-        answer,
-        lambda error: {"error_code": error.error},
+        leader_epoch=replica.leader_epoch,
+        next_offset=appended.last_offset + 1,
+        answer=answer,
+        refuse=refused_marker,
     )
+
+
+def refused_marker(error: KafkaError) -> Answer:
+    return {"error_code": error.error}
 
 
 def highest_coordinator_epoch(broker: Broker) -> int | None:
@@ -374,7 +400,9 @@ def check_coordinator_epoch(
     kept, no coordinator could ever end that producer's transactions again. (Apache
     Kafka believes it.) Errors: UNKNOWN_LEADER_EPOCH, INVALID_REQUEST.
     """
-    if min(marker.producer_id, marker.producer_epoch, marker.coordinator_epoch + 1) < 0:
+    if marker.producer_id < 0 or marker.producer_epoch < 0:
+        raise KafkaError(Error.INVALID_REQUEST)
+    if marker.coordinator_epoch < -1:
         raise KafkaError(Error.INVALID_REQUEST)
     if highest is not None:
         if marker.coordinator_epoch > highest:
@@ -386,31 +414,36 @@ def check_coordinator_epoch(
 
 
 def describe(broker: Broker, request: Call, now: Now) -> Answer:
-    """DescribeTransactions (KIP-664). Version 0."""
+    """DescribeTransactions (KIP-664): what their coordinator knows of transactions.
 
-    def one(name: str) -> Answer:
-        return judged(
-            {"transactional_id": name},
-            lambda: broker.transactions.state(name).describe(name),
-        )
+    Version: 0.
+    """
 
-    return {
-        "transaction_states": [
-            one(each) for each in a_few_times(request.body.transactional_ids)
-        ]
-    }
+    def named(transactional_id: str) -> Answer:
+        return {"transactional_id": transactional_id}
+
+    def shown(transactional_id: str) -> Answer:
+        transactions = broker.transactions.state(transactional_id)
+        return transactions.describe(transactional_id)
+
+    names = a_few_times(request.body.transactional_ids)
+    return {"transaction_states": each_judged(names, named, shown)}
 
 
 def listed(broker: Broker, request: Call, now: Now) -> Answer:
     """ListTransactions (KIP-664, KIP-994, KIP-1152): those that this broker
-    coordinates. Versions: 0 to 2; 1 filters by duration, 2 by pattern.
+    coordinates.
+
+    Versions: 0 to 2.
+
+    - 1 filters by duration.
+    - 2 filters by pattern.
     """
-    found = [
-        each
-        for transactions in broker.transactions.loaded()
-        for each in transactions.listed(request.body, now)
-    ]
-    unknown = set(request.body.state_filters) - {status.word for status in Status}
+    found = []
+    for transactions in broker.transactions.loaded():
+        found += transactions.listed(request.body, now)
+    known = {status.word for status in Status}
+    unknown = set(request.body.state_filters) - known
     return {
         "error_code": Error.NONE,
         "unknown_state_filters": sorted(unknown),
@@ -420,18 +453,19 @@ def listed(broker: Broker, request: Call, now: Now) -> Answer:
 
 def describe_producers(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeProducers (KIP-664): the producers that a replica remembers, leader or
-    not. Version 0.
-    """
+    not.
 
-    def remembered(topic: Any, number: int) -> Answer:
-        controller.check_topic_name(topic.name)
-        producers = broker.replicas.leader(
-            topic.name, number, or_follower=True
-        ).log.producers.producers
-        return {"active_producers": [described(*each) for each in producers.items()]}
+    Version: 0.
+    """
 
     def named(number: int) -> Answer:
         return {"partition_index": number}
+
+    def remembered(topic: Any, number: int) -> Answer:
+        controller.check_topic_name(topic.name)
+        replica = broker.replicas.leader(topic.name, number, or_follower=True)
+        producers = replica.log.producers.producers
+        return {"active_producers": [described(*each) for each in producers.items()]}
 
     for topic in request.body.topics:
         topic.partition_indexes = a_few_times(topic.partition_indexes)

@@ -1,0 +1,163 @@
+"""What only a node does that fetches as a follower: it says who it is, its offsets say
+what it has, and of what is settled nothing is said.
+"""
+
+from collections.abc import Iterable
+
+from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
+from minikafka.broker.fetch_sessions import (
+    FINAL_EPOCH,
+    Asked,
+    FetchKey,
+    Row,
+    Session,
+    Settled,
+)
+from minikafka.broker.handlers.nodes import check_follower
+from minikafka.clock import Now
+from minikafka.cluster.metadata import METADATA_TOPIC
+from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
+from minikafka.cluster.replica import Replica
+from minikafka.cluster.waiting import Answer
+from minikafka.wire.errors import Error, KafkaError
+
+CONSUMER = -1  # in the place of a follower's id
+REPLICA_STATE = 15  # the first version that has it
+HIGH_WATERMARKS = 18  # the first version in which a follower says what it knows
+METADATA_KEYS = {(METADATA_TOPIC, 0), (METADATA_TOPIC_ID, 0)}
+
+
+def replica_id(broker: Broker, request: Call) -> int:
+    """The node that fetches as a follower; CONSUMER for everybody who is not a node of
+    the cluster.
+    """
+    if request.client.listener != CONTROLLER_LISTENER:
+        return CONSUMER
+    if request.version >= REPLICA_STATE:
+        follower = int(request.body.replica_state.replica_id)
+    else:
+        follower = int(request.body.replica_id)
+    if follower != CONSUMER:
+        check_follower(broker, follower)
+    return follower
+
+
+def check_metadata_fetch(
+    broker: Broker, request: Call, named: Iterable[FetchKey]
+) -> None:
+    """Who follows the metadata log names its cluster each time, so it has no session.
+    Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST.
+    """
+    if METADATA_KEYS.isdisjoint(named):
+        return
+    if request.body.cluster_id != broker.cluster_id:
+        raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
+    if request.body.session_epoch != FINAL_EPOCH:
+        raise KafkaError(Error.INVALID_REQUEST)
+
+
+def note_follower(
+    broker: Broker, request: Call, follower: int, row: Row, now: Now
+) -> None:
+    """Asking from an offset on says that all before is there, unless the two logs have
+    parted.
+    """
+    replica, one = row.found, row.asked
+    if isinstance(replica, KafkaError):
+        return
+    is_within = 0 <= one.fetch_offset <= replica.log.log_end_offset
+    if not is_within or has_parted(replica, one):
+        return
+    if replica is broker.quorum.replica:
+        broker.quorum.follower_fetched(follower, one.fetch_offset, now)
+        return
+    known = broker.image.brokers.get(follower)
+    epoch = request.body.replica_state.replica_epoch
+    is_another_run = epoch >= 0 and known is not None and known.broker_epoch > epoch
+    if is_another_run:  # KIP-903
+        return
+    replica.follower_fetched(
+        follower, one.fetch_offset, now, epoch, one.log_start_offset
+    )
+    log_start = ("log_start", replica.log.topic, one.partition)
+    if log_start in broker.waiting:
+        broker.moved(log_start, 0)
+    if follower not in replica.partition.isr:  # who leaves it is found by the clock
+        broker.isr.look((replica.log.topic, one.partition), replica, now)
+
+
+def has_parted(replica: Replica, one: Asked) -> bool:
+    """Whether the follower's log has records that this one has not. The answer will say
+    so, and where its epoch is unknown here.
+    """
+    if one.last_fetched_epoch < 0:
+        return False
+    try:
+        diverging = replica.log.diverging_epoch(
+            one.last_fetched_epoch, one.fetch_offset
+        )
+    except KafkaError:
+        return True
+    return diverging is not None
+
+
+def unsettled(
+    broker: Broker, session: Session, fetched_ms: int | None = None
+) -> list[Asked]:
+    """The partitions of a follower's session that must be looked at. fetched_ms: it has
+    just fetched, and of the others it has all as of this fetch, too.
+    """
+    replicas = broker.replicas.replicas
+    rows = []
+    for key, one in session.asked.items():
+        settled = session.settled.get(key)
+        if settled is None:
+            rows.append(one)
+            continue
+        place, known, partition, log_start_offset, log_end_offset = settled
+        replica = replicas.get(place)
+        if replica is None or replica.partition is not partition:
+            rows.append(one)
+            continue
+        log = replica.log
+        has_same_start = log.log_start_offset == log_start_offset
+        if not has_same_start or log.log_end_offset != log_end_offset:
+            rows.append(one)
+        elif fetched_ms is not None:
+            known.caught_up_ms = known.fetched_ms = fetched_ms
+    return rows
+
+
+def settle(broker: Broker, session: Session, rows: list[Row], follower: int) -> None:
+    """Remember of which partitions the follower has all and was told so."""
+    for row in rows:
+        place = row.topic, row.asked.partition
+        replica = broker.replicas.replicas.get(place)
+        if replica is None or follower not in replica.partition.isr:
+            continue
+        known = replica.followers.get(follower)
+        if known is None or row.asked.key not in session.told:
+            continue
+        log = replica.log
+        end = log.log_end_offset
+        has_all = row.asked.fetch_offset == known.log_end_offset == end
+        if has_all and end == replica.high_watermark:
+            session.settled[row.asked.key] = Settled(
+                place, known, replica.partition, log.log_start_offset, end
+            )
+
+
+def hears_of_high_watermark(request: Call, answers: dict[FetchKey, Answer]) -> bool:
+    """Whether a partition has a higher high watermark than the follower says it knows:
+    it is to hear of that at once (KIP-1166).
+    """
+    if request.version < HIGH_WATERMARKS:
+        return False
+    for topic in request.body.topics:
+        for partition in topic.partitions:
+            answer = answers.get((topic.topic_id, partition.partition))
+            if answer is None:
+                continue
+            if answer["high_watermark"] > partition.high_watermark:
+                return True
+    return False
