@@ -18,3 +18,7 @@ class Box(NamedTuple):
     @property
     def foot(self) -> float:
         return self.y + self.h
+
+    @property
+    def middle(self) -> float:
+        return self.x + self.w / 2

@@ -9,7 +9,7 @@ can be seen at all.
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import Drawing, fitting, has_room, text_width
 from minikafka.theatre.lanes import Scene, draw_times, round_times
@@ -79,10 +79,13 @@ class Axis:
         after = bisect_right(self.times, ms)
         if after == 0 or after == len(self.times):
             return self.places[max(after - 1, 0)]
-        begin = self.times[after - 1]
-        end = self.times[after]
-        part = (ms - begin) / (end - begin)
-        return self.places[after - 1] * (1 - part) + self.places[after] * part
+        before = after - 1
+        begin_ms = self.times[before]
+        end_ms = self.times[after]
+        part = (ms - begin_ms) / (end_ms - begin_ms)
+        begin = self.places[before]
+        end = self.places[after]
+        return begin * (1 - part) + end * part
 
 
 def _own_units(step: int, gap: int, spaces: Mapping[str, Sequence[Space]]) -> int:
@@ -123,8 +126,10 @@ class Band:
             draw_times(self.d, y, (), bent=True)
             return
         rounded = round_times(moments[0], moments[-1], self.now, MOST_TIMES)
-        places = ((at, self.x(at), words) for at, words in rounded)
-        draw_times(self.d, y, places, bent=True)
+        times = []
+        for at, words in rounded:
+            times.append((at, self.x(at), words))
+        draw_times(self.d, y, times, bent=True)
 
 
 def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> None:
@@ -134,7 +139,9 @@ def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> 
     d.note("time/caption", 0, caption, "who reads each partition")
     _legend(d, caption, space)
     band.columns("time", caption)
-    are_many = len(cast["actors"]) > 3 or len(cast["partitions"]) > 4
+    members = len(cast["actors"])
+    partitions = len(cast["partitions"])
+    are_many = members > 3 or partitions > 4
     height, gap = (14, 2) if are_many else (16, 3)
     top += CAPTION
     foot = Block(band, cast, space, "", height).draw(top, gap)
@@ -149,8 +156,7 @@ def _legend(d: Drawing, y: float, space: Space) -> None:
     top = y - 10
     d.rect(key + "/nobody", x, top, 16, 12, "hatch", "trouble", r=3)
     d.note(key + "/nobody/word", x + 22, y, "nobody")
-    lanes = space["spans"].values()
-    if any(Span(*each).what == "two" for lane in lanes for each in lane):
+    if any(_ever_two(spans) for spans in space["spans"].values()):
         x += 100
         d.rect(key + "/two/over", x, top, 16, 6, "quiet")
         d.rect(key + "/two/under", x, y - 4, 16, 6, "chip")
@@ -158,16 +164,15 @@ def _legend(d: Drawing, y: float, space: Space) -> None:
         d.note(key + "/two/word", x + 22, y, "two" if d.narrow else "two own it")
 
 
+def _ever_two(spans: Sequence[Sequence[Any]]) -> bool:
+    return any(Span(*each).what == "two" for each in spans)
+
+
 class Shown(NamedTuple):
-    """A span from x to x2, up to the cursor."""
+    """A span in its lane, up to the cursor."""
 
-    x: float
-    x2: float
+    box: Box
     span: Span
-
-    @property
-    def w(self) -> float:
-        return self.x2 - self.x
 
 
 class Block:
@@ -195,12 +200,17 @@ class Block:
             self.partition(y, label)
         return y + self.height
 
-    def shown(self, lane: str) -> list[Shown]:
-        """Up to the cursor."""
-        spans = [Span(*each) for each in self.space["spans"].get(lane, [])]
+    def shown(self, lane: str, y: float) -> list[Shown]:
+        """The spans of a lane at y, up to the cursor."""
+        told = self.space["spans"].get(lane, [])
+        spans = [Span(*each) for each in told]
         begins = [self.band.x(span.since_ms) for span in spans]
         ends = [*begins[1:], self.band.cursor]
-        return [Shown(*each) for each in zip(begins, ends, spans, strict=False)]
+        shown = []
+        for span, begin, end in zip(spans, begins, ends, strict=False):
+            box = Box(begin, y, end - begin, self.height)
+            shown.append(Shown(box, span))
+        return shown
 
     def unread_ms(self, label: str) -> int:
         lane = self.space["spans"].get(label, [])
@@ -210,39 +220,36 @@ class Block:
         """The group's states, and at the end how long partitions were not read, all of
         them together.
         """
-        for number, shown in enumerate(self.shown("group")):
-            if shown.w >= LEAST_DRAWN:
-                self._phase(f"time/{self.tag}group/{number}", y, shown)
-        total = sum(self.unread_ms(label) for label in self.cast["partitions"])
+        lane = self.shown("group", y)
+        for number, shown in enumerate(lane):
+            if shown.box.w >= LEAST_DRAWN:
+                self._phase(f"time/{self.tag}group/{number}", shown)
         d = self.d
         key = f"time/{self.tag}sum"
         right = self.band.unread_x
+        foot = y + self.height
         d.rect(key, right - 104, y - 2, 110, self.height + 4, r=4)
-        d.text(
-            key + "/words",
-            right,
-            y + self.height - FOOT,
-            f"sum {seconds(total)}",
-            bold=True,
-            size=12.5,
-            anchor="end",
-        )
+        total_ms = sum(self.unread_ms(label) for label in self.cast["partitions"])
+        words = f"sum {seconds(total_ms)}"
+        look: dict[str, Any] = {"bold": True, "size": 12.5, "anchor": "end"}
+        d.text(key + "/words", right, foot - FOOT, words, **look)
 
-    def _phase(self, key: str, y: float, shown: Shown) -> None:
+    def _phase(self, key: str, shown: Shown) -> None:
+        box = shown.box
         state = shown.span.what
         [number] = shown.span.who
         plain, short, fill = PHASES.get(state, (state, state, "wash"))
         counts = "generation" if self.cast["kind"] == "classic" else "epoch"
         tip = f"{state}, {counts} {number}: {plain}"
-        width = max(shown.w - 1, 1)
-        self.d.rect(key, shown.x, y, width, self.height, fill, r=3, tip=tip)
+        drawn = box._replace(w=max(box.w - 1, 1))
+        self.d.rect(key, *drawn, fill, r=3, tip=tip)
         if state == "Stable":
             plain = f"{plain} · {number}"
-        words = fitting([plain, short], shown.w - 4)
+        words = fitting([plain, short], box.w - 4)
         if words:
-            middle = (shown.x + shown.x2) / 2
-            foot = y + self.height - FOOT
-            self.d.text(key + "/word", middle, foot, words, size=12, anchor="middle")
+            foot = box.foot - FOOT
+            key += "/word"
+            self.d.text(key, box.middle, foot, words, size=12, anchor="middle")
 
     def partition(self, y: float, label: str) -> None:
         d = self.d
@@ -252,20 +259,23 @@ class Block:
         d.number(key + "/name", band.left - 8, foot, label, "ink")
         ground = Box(band.left, y, band.right - band.left, self.height)
         d.rect(key + "/ground", *ground, "wash", r=3)
-        lane = self.shown(label)
-        last = lane[-1] if lane else None
+        lane = self.shown(label, y)
+        last = lane[-1].span if lane else None
         end = band.cursor
-        if last and last.span.what == "two":  # it is seen though it has just begun
-            end = max(last.x2, last.x + LEAST_SEEN)
-            lane[-1] = last._replace(x2=end)
+        if last and last.what == "two":  # it is seen though it has just begun
+            box = lane[-1].box
+            box = box._replace(w=max(box.w, LEAST_SEEN))
+            lane[-1] = Shown(box, last)
+            end = box.right
         begun = band.axis.begun.get(self.tag + label, [])
         for number, shown in enumerate(lane):
-            if shown.w >= LEAST_DRAWN:
-                self._span(f"{key}/{number}", y, shown, begun[number])
-        what = last.span.what if last else ""
-        self._numbers(key, foot, label, nobody=what == "nobody")
-        words = self._words(label, last.span) if last else ""
-        if words and has_room(words, band.right - end - 16):
+            if shown.box.w >= LEAST_DRAWN:
+                self._span(f"{key}/{number}", shown, begun[number])
+        is_unread = last is not None and last.what == "nobody"
+        self._numbers(key, foot, label, nobody=is_unread)
+        words = self._words(label, last) if last else ""
+        room = band.right - end - 16
+        if words and has_room(words, room):
             key = f"time/cursor/{self.tag}{label}/words"
             d.text(key, end + 9, foot, words, "trouble", size=12)
 
@@ -295,13 +305,13 @@ class Block:
     def _letters(self, names: Sequence[str]) -> str:
         return listed([self.actors[name].letter for name in names])
 
-    def _span(self, key: str, y: float, shown: Shown, begun: int) -> None:
+    def _span(self, key: str, shown: Shown, begun: int) -> None:
         """begun: the number of the scene that began it."""
-        box = Box(shown.x, y, shown.w, self.height)
-        actors = [self.actors[name] for name in shown.span.who]
-        if shown.span.what == "nobody":
-            self._unread(key, box, actors, begun, shown.span.waited)
-        elif shown.span.what == "two":
+        box, span = shown
+        actors = [self.actors[name] for name in span.who]
+        if span.what == "nobody":
+            self._unread(key, box, actors, begun, span.waited)
+        elif span.what == "two":
             self._split(key, box, actors, begun)
         else:
             self._read(key, box, actors[0], begun)
@@ -340,9 +350,10 @@ class Block:
     def _split(self, key: str, box: Box, actors: list[Actor], begun: int) -> None:
         """Two at work on one partition: what must not be."""
         d = self.d
-        h = self.height / len(actors)
+        strip = box._replace(h=self.height / len(actors))
         for n, actor in enumerate(actors):
-            d.rect(f"{key}/{n}", box.x, box.y + n * h, box.w, h, actor.colour)
+            d.rect(f"{key}/{n}", *strip, actor.colour)
+            strip = strip._replace(y=strip.foot)
         who = listed([actor.letter for actor in actors])
         d.rect(
             key + "/span",
@@ -360,8 +371,10 @@ class Block:
         """The first that has room, on paper: nobody reads what stands on hatching."""
         said = fitting(words, box.w - 12, bold=True)
         if said:
+            d = self.d
+            left = box.x + 4
             wide = text_width(said, 12, bold=True) + 8
-            paper = Box(box.x + 4, box.y + 1, wide, self.height - 2)
+            paper = Box(left, box.y + 1, wide, self.height - 2)
+            d.rect(key + "/paper", *paper, "paper", r=3)
             foot = box.foot - FOOT
-            self.d.rect(key + "/paper", *paper, "paper", r=3)
-            self.d.text(key + "/who", box.x + 8, foot, said, size=12, bold=True)
+            d.text(key + "/who", left + 4, foot, said, size=12, bold=True)
