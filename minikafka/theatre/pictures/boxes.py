@@ -16,9 +16,5 @@ class Box(NamedTuple):
         return self.x + self.w
 
     @property
-    def foot(self) -> float:
+    def bottom(self) -> float:
         return self.y + self.h
-
-    @property
-    def middle(self) -> float:
-        return self.x + self.w / 2

@@ -86,8 +86,12 @@ class LogCopy:
         return record.offset >= self.end or is_another
 
     def truncate(self, end: int) -> None:
-        gone = sorted(offset for offset in self.records if offset >= end)
-        self.cut = [RecordId(offset, self.records.pop(offset).epoch) for offset in gone]
+        cut = []
+        for offset in sorted(self.records):
+            if offset >= end:
+                held = self.records.pop(offset)
+                cut.append(RecordId(offset, held.epoch))
+        self.cut = cut
         self.end = end
 
     def described(

@@ -78,15 +78,16 @@ class MicroBatchPlay(Play):
             word = "alive"
             fill = "good"
             ink = "ink"
-        d.chip("query", 0, 10, f"life {space['life']}: {word}", fill, ink)
+        d.chip("query", 0, 10, f"life {space['life']}: {word}", fill=fill, ink=ink)
         y = HEAD
         for batch in space["batches"][-MOST:]:
             _batch(d, batch, y, columns)
             y += ROW
         rows = min(len(self.cast["batches"]), MOST)
+        foot = HEAD + rows * ROW
         many = space["too_many"]
         words = f"{counted(many, 'row')} too many" if many else "no row too many"
-        d.lamp("lamp", 0, HEAD + rows * ROW + 10, words, bool(many))
+        d.lamp("lamp", 0, foot + 10, words, bool(many))
 
 
 def _columns(d: Drawing) -> list[Column]:
@@ -101,7 +102,7 @@ def _batch(
 ) -> None:
     number = batch["number"]
     name = f"batch {number}" if d.narrow else f"micro-batch {number}"
-    d.line(f"row/{number}", 0, y, d.width, y, "rule", width=1)
+    d.line(f"row/{number}", 0, y, d.width, y, line="rule", width=1)
     d.text(f"row/{number}/name", 0, y + 27, name)
     lamps = _lamps(batch, short=d.narrow)
     for column in columns:
@@ -142,4 +143,4 @@ def _lamp(d: Drawing, column: Column, number: int, lamp: Lamp, y: float) -> None
     room = (column.end - column.x - WORDS) * LEAST_STRETCH
     words = fit(lamp.words, room, bold=lamp.trouble)
     ink = "trouble" if lamp.trouble else "ink"
-    d.text(f"{key}/words", column.x + WORDS, y + 27, words, ink, bold=lamp.trouble)
+    d.text(f"{key}/words", column.x + WORDS, y + 27, words, fill=ink, bold=lamp.trouble)

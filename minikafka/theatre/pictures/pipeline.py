@@ -98,8 +98,9 @@ class PipelinePlay(Play):
     def summary(self, space: dict[str, Any]) -> str:
         held = []
         for log in space["logs"]:
-            letters = " ".join(str(cell[2] or "–") for cell in log["records"])
-            held.append(f"partition {log['partition']}: {letters or 'empty'}")
+            letters = [str(letter or "–") for _, _, letter, *_ in log["records"]]
+            words = " ".join(letters) or "empty"
+            held.append(f"partition {log['partition']}: {words}")
         parts = [f"{space['sent']} sent in {counted(space['requests'], 'request')}"]
         parts.append(f"{space['acknowledged']} done")
         if space["failed"]:
@@ -145,7 +146,7 @@ class PipelinePlay(Play):
         """What stands above a column."""
         x, y, w = place
         d.text(key + "/name", x, y + 14, name, bold=True, room=w - 100)
-        d.note(key + "/count", x + w, y + 14, words, "end", mono=True)
+        d.note(key + "/count", x + w, y + 14, words, anchor="end", mono=True)
 
     def _row(self, column: tuple[float, float], row: int) -> Box:
         x, w = column
@@ -185,7 +186,7 @@ class PipelinePlay(Play):
                 is_lost = request["state"] in LOST
                 self._batch(d, batch, box, _state(request), is_lost)
             else:
-                d.rect(f"slot/{row}", *box, "none", "rule", r=6, dash="2 4")
+                d.rect(f"slot/{row}", *box, fill="none", line="rule", r=6, dash="2 4")
 
     def _in_flight(self, space: dict[str, Any]) -> list[tuple[Any, Any]]:
         """Requests and their batches, one a row."""
@@ -209,7 +210,7 @@ class PipelinePlay(Play):
         """
         key = f"batch/{batch['batch']}"
         line, dash = ("trouble", "4 3") if trouble else ("actor1", None)
-        d.rect(key, *box, "wash", line, r=6, width=1.5, dash=dash)
+        d.rect(key, *box, fill="wash", line=line, r=6, width=1.5, dash=dash)
         name = f"batch {batch['batch']}"
         if self.are_many:
             name += f" P{batch['partition']}"
@@ -220,7 +221,7 @@ class PipelinePlay(Play):
         self._records(d, key, batch, left, right, y)
         ink = "trouble" if trouble else "quiet"
         right = box.right - 8
-        d.text(key + "/state", right, y, state, ink, size=12.5, anchor="end")
+        d.text(key + "/state", right, y, state, fill=ink, size=12.5, anchor="end")
 
     def _records(
         self,
@@ -275,15 +276,18 @@ class PipelinePlay(Play):
         if space["untrue"]:
             words = f"{space['untrue']} told wrong"
         is_red = space["untrue"] > 0
-        lamp = d.lamp("lamp/truth", d.width, y + 3, words, is_red, "end")
-        most = int((d.width - TOLD_LEFT - lamp - 8) // (TOLD + 4))
+        lamp = d.lamp("lamp/truth", d.width, y + 3, words, is_red, anchor="end")
+        pitch = TOLD + 4
+        room = d.width - TOLD_LEFT - lamp - 8
+        most = int(room // pitch)
         told = [Outcome(*each) for each in space["told"]]
         untrue = [each for each in told if each.untrue][-MOST_UNTRUE:]
         latest = [each for each in told if each not in untrue]
-        shown = sorted([*untrue, *latest[len(untrue) - most :]])
-        for column, outcome in enumerate(shown):
-            x = TOLD_LEFT + column * (TOLD + 4)
+        latest = latest[len(untrue) - most :]
+        x = TOLD_LEFT
+        for outcome in sorted([*untrue, *latest]):
             _outcome(d, Box(x, y, TOLD, 25), outcome)
+            x += pitch
 
     # -- logs
 
@@ -308,14 +312,16 @@ class PipelinePlay(Play):
                 label = f"P{log['partition']}"
                 key = f"log/{log['partition']}/name"
                 d.text(key, x, top + 19, label, mono=True, bold=True)
-            grid = Grid(x + indent, top, per_line, lines, log["end"])
+            grid = Grid(
+                x=x + indent, y=top, per_line=per_line, lines=lines, end=log["end"]
+            )
             _log(d, log, grid)
             top += LINE
         top += LINE * (lines - 1)
         right = float(x + w)
         for lamp in reversed(_lamps(space)):
             key = f"lamp/{lamp.name}"
-            wide = d.lamp(key, right, top + 2, lamp.words, lamp.is_broken, "end")
+            wide = d.lamp(key, right, top + 2, lamp.words, lamp.is_broken, anchor="end")
             right -= wide + 4
         return top + 22
 
@@ -326,10 +332,23 @@ class PipelinePlay(Play):
         if failed:
             answers = f"{failed} failed"
         lanes = [
-            Lane(SEND, "send()", "quiet", f"{space['sent']} sent"),
-            Lane(REQUESTS, "requests", "actor1", f"{space['requests']} sent"),
-            Lane(LOG, "log", "ink", f"{written} written"),
-            Lane(ANSWERS, "answers", "actor1", answers, bool(failed)),
+            Lane(
+                key=SEND, name="send()", colour="quiet", number=f"{space['sent']} sent"
+            ),
+            Lane(
+                key=REQUESTS,
+                name="requests",
+                colour="actor1",
+                number=f"{space['requests']} sent",
+            ),
+            Lane(key=LOG, name="log", colour="ink", number=f"{written} written"),
+            Lane(
+                key=ANSWERS,
+                name="answers",
+                colour="actor1",
+                number=answers,
+                trouble=bool(failed),
+            ),
         ]
         return [lane for lane in lanes if lane.key in self.lanes.marks]
 
@@ -382,7 +401,9 @@ class Grid(NamedTuple):
 
     def box(self, offset: int) -> Box:
         line, column = divmod(offset - self.first, self.per_line)
-        return Box(self.x + column * (CELL + 5), self.y + line * LINE, CELL, 28)
+        x = self.x + column * (CELL + 5)
+        y = self.y + line * LINE
+        return Box(x, y, CELL, 28)
 
 
 def _log(d: Drawing, log: Mapping[str, Any], grid: Grid) -> None:

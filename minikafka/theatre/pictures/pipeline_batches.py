@@ -31,7 +31,8 @@ class Batch:
     sent: tuple[str, int] | None = None
 
     def space(self, sent: Sequence[Sent]) -> dict[str, Any]:
-        shown = [[number, *sent[number]] for number in self.records[:MOST_RECORDS]]
+        first = self.records[:MOST_RECORDS]
+        shown = [[number, *sent[number]] for number in first]
         return {
             "batch": self.number,
             "partition": self.partition,

@@ -119,7 +119,14 @@ class Records:
             done = self.heard.get(number)
             untrue = number in lost if done else number in written
             is_told = done is not None
-            told.append(Outcome(number, record.letter, WORDS[done], is_told and untrue))
+            told.append(
+                Outcome(
+                    number=number,
+                    letter=record.letter,
+                    word=WORDS[done],
+                    untrue=is_told and untrue,
+                )
+            )
         return told
 
     # -- as plain JSON

@@ -120,7 +120,8 @@ class PipelineStory(OfTopic):
         self.chosen = busiest_partitions(mine, MOST_PARTITIONS)
         if self.producer:
             self.title = f"{self.producer}'s pipeline to {self.topic}"
-        self._choose_letters([e.detail for e in sent if e.node == self.producer])
+        own = [event.detail for event in sent if event.node == self.producer]
+        self._choose_letters(own)
         self.config: dict[str, Any] = _config_of(trace, self.producer)
         self.records = Records()
         # by number; a producer that starts again counts anew
@@ -286,7 +287,9 @@ class PipelineStory(OfTopic):
         if not on_it:
             return None
         self.cut = True
-        return self._lose_answer(on_it) if d["answer"] else self._lose(on_it[-1])
+        if d["answer"]:
+            return self._lose_answer(on_it)
+        return self._lose(on_it[-1])
 
     def _lose_answer(self, on_it: Sequence[Request]) -> Told:
         """on_it: the requests in flight on the connection that is lost."""
@@ -402,17 +405,29 @@ class PipelineStory(OfTopic):
                 f"To the broker this is a new batch like any other. {twice} in the log"
                 " twice now."
             )
-            return Wrong(words, "written twice", "once", found.again)
+            return Wrong(
+                words=words, chapter="written twice", lamp="once", records=found.again
+            )
         if batch.state == "failed":
             words = "The program was told that it failed."
-            return Wrong(words, "written after all", "truth", batch.records)
+            return Wrong(
+                words=words,
+                chapter="written after all",
+                lamp="truth",
+                records=batch.records,
+            )
         if found.late:
             other = found.overtaken_by
             words = (
                 "It was sent before what is already there:"
                 f" {self.records.sent[other].letter} has overtaken it."
             )
-            return Wrong(words, "overtaken", "order", [other, *found.late])
+            return Wrong(
+                words=words,
+                chapter="overtaken",
+                lamp="order",
+                records=[other, *found.late],
+            )
         return None
 
     def _answered(self, event: Event, d: Detail) -> Told | None:

@@ -34,7 +34,7 @@ def draw_wire(
     """
     wire = Wire(box.x, box.x + box.w * CUT, box.right)
     by_hand = "parted" in space
-    d.line("wire/door", wire.door, box.y, wire.door, box.foot - 6, "rule", width=3)
+    d.line("wire/door", wire.door, box.y, wire.door, box.bottom - 6, line="rule", width=3)
     for row, number, state in messages:
         y = box.y + row * pitch + 12
         _row(d, f"wire/{row}", wire, y, state)
@@ -45,15 +45,15 @@ def draw_wire(
     if space["cut"]:
         _cut(d, wire.cut, box)
     if lever:
-        d.wire("wire/lever", wire.cut, box.foot, lever, by_hand)
+        d.wire("wire/lever", wire.cut, box.bottom, lever, by_hand)
 
 
 def _row(d: Drawing, key: str, wire: Wire, y: float, state: str) -> None:
     """Dashed behind the cut for a request that is lost, before it for an answer."""
     near = "2 4" if state == "answer lost" else None
     far = "2 4" if state == "lost" else None
-    d.line(key, wire.x + 1, y, wire.cut, y, "rule", width=2, dash=near)
-    d.line(key + "/far", wire.cut, y, wire.door - 2, y, "rule", width=2, dash=far)
+    d.line(key, wire.x + 1, y, wire.cut, y, line="rule", width=2, dash=near)
+    d.line(key + "/far", wire.cut, y, wire.door - 2, y, line="rule", width=2, dash=far)
 
 
 def _message(
@@ -87,8 +87,8 @@ def _message(
         PILL,
         18,
         words,
-        fill,
-        ink,
+        fill=fill,
+        ink=ink,
         line=line,
         width=1.5,
         dash="3 3" if is_lost else None,
@@ -108,4 +108,4 @@ def _cut(d: Drawing, x: float, box: Box) -> None:
         tip="the connection is lost",
     )
     y = box.y - 10
-    d.text("wire/cut/name", x, y, "cut", "trouble", bold=True, anchor="middle")
+    d.text("wire/cut/name", x, y, "cut", fill="trouble", bold=True, anchor="middle")

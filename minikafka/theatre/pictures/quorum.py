@@ -82,10 +82,19 @@ class QuorumPlay(Play):
         now = scene["number"]
         lamp = _lamp(d, space["two"])
         if space["clients"]:
-            _client(d, *space["clients"][-1], room=d.width - lamp)
-        columns = Columns(d, self.cast["most"], space["end"], 4, PITCH, PITCH)
+            latest = space["clients"][-1]
+            _client(d, *latest, room=d.width - lamp)
+        columns = Columns(
+            d,
+            most=self.cast["most"],
+            end=space["end"],
+            right=4,
+            least=PITCH,
+            widest=PITCH,
+        )
         brokers = [voter["broker"] for voter in space["voters"]]
-        rows, foot = rows_of(d, brokers, HEAD, CELL, bool(self.cast.get("live")))
+        live = bool(self.cast.get("live"))
+        rows, foot = rows_of(d, brokers, HEAD, CELL, live)
         for row, voter in zip(rows.values(), space["voters"], strict=True):
             self._card(row, voter, is_fenced=voter["broker"] in space["fenced"])
             self._vote(row, voter, rows)
@@ -130,7 +139,7 @@ class QuorumPlay(Play):
         y = row.y + 38
         tip = f"voted for {candidate.name} in epoch {voter['epoch']}"
         number = candidate.broker
-        d.note(row.key + "/voted", x - 12, y + 4, "vote", "end", size=12)
+        d.note(row.key + "/voted", x - 12, y + 4, "vote", anchor="end", size=12)
         d.disc(row.key + "/vote", x, y, 8, str(number), number - 1, 12, tip=tip)
 
     def _answer(
@@ -151,7 +160,7 @@ class QuorumPlay(Play):
 def _lamp(d: Drawing, two: int) -> float:
     """two: an epoch with two controllers, which should never be. Returns its width."""
     words = f"two controllers in epoch {two}" if two else "one controller an epoch"
-    return d.lamp("lamp", d.width, 0, words, bool(two), "end")
+    return d.lamp("lamp", d.width, 0, words, bool(two), anchor="end")
 
 
 def _client(d: Drawing, name: str, to: int, fresh: bool, *, room: float) -> None:
@@ -165,10 +174,10 @@ def _client(d: Drawing, name: str, to: int, fresh: bool, *, room: float) -> None
         fill = "good"
         ink = "ink"
         words_ink = "ink"
-    wide = d.chip("clients/state", 0, 0, state, fill, ink)
+    wide = d.chip("clients/state", 0, 0, state, fill=fill, ink=ink)
     words = f"{name} writes to broker {to}"
     room -= wide + 28
-    d.text("clients/words", wide + 8, 14, words, words_ink, size=12.5, room=room)
+    d.text("clients/words", wide + 8, 14, words, fill=words_ink, size=12.5, room=room)
 
 
 def _lanes(space: dict[str, Any]) -> list[Lane]:
@@ -177,6 +186,16 @@ def _lanes(space: dict[str, Any]) -> list[Lane]:
         name = f"broker {voter['broker']}"
         life = voter["life"]
         number = life or f"epoch {voter['epoch']}"
-        lanes.append(Lane(name, name, colour(voter["broker"]), number, bool(life)))
-    lanes.append(Lane("log", "metadata", "ink", f"end {space['end']}"))
+        lanes.append(
+            Lane(
+                key=name,
+                name=name,
+                colour=colour(voter["broker"]),
+                number=number,
+                trouble=bool(life),
+            )
+        )
+    lanes.append(
+        Lane(key="log", name="metadata", colour="ink", number=f"end {space['end']}")
+    )
     return lanes

@@ -219,7 +219,8 @@ class QuorumStory(CopiesStory):
         for offset in sorted(voter.records):
             if offset >= voter.high_watermark:
                 break
-            name, d = self.records[offset, voter.records[offset].epoch]
+            epoch = voter.records[offset].epoch
+            name, d = self.records[offset, epoch]
             if name in OF_BROKERS:
                 change = d.get("fenced", 0)
                 if change in (1, True):

@@ -31,7 +31,9 @@ def both(trace: Sequence[Event], beside: Sequence[Event]) -> list[Event]:
     """The events of two traces in order of time, ids and causes of the second marked as
     its own.
     """
-    return sorted([*trace, *map(_marked, beside)], key=lambda event: event.at)
+    events = list(trace)
+    events += map(_marked, beside)
+    return sorted(events, key=lambda event: event.at)
 
 
 def _marked(event: Event) -> Event:
@@ -68,7 +70,8 @@ class BesideStory(Story):
             used = [f"{name} ({n})" for n, name in enumerate(used, 1)]
         self.names = list(names or used)
         group = self.stories[0].who.group
-        self.title = f"{self.names[0]} beside {self.names[1]}: group {group}"
+        first, second = self.names
+        self.title = f"{first} beside {second}: group {group}"
 
     def see(self, event: Event) -> Told | None:
         second = isinstance(event, OfOther)
@@ -119,8 +122,9 @@ class BesidePlay(Play):
         self.names = self.cast["names"]
         self.groups = self.cast["groups"]
         spaces = {}
+        every = [scene["space"]["groups"] for scene in scenes]
         for n in range(2):
-            spaces[f"{n}/"] = [scene["space"]["groups"][n] for scene in scenes]
+            spaces[f"{n}/"] = [groups[n] for groups in every]
         self.axis = Axis(scenes, spaces)
 
     def scenario(self, scene: Scene) -> str:
@@ -132,7 +136,8 @@ class BesidePlay(Play):
     def summary(self, space: dict[str, Any]) -> str:
         said = []
         for name, group in zip(self.names, space["groups"], strict=True):
-            said.append(f"{name}: {group['state'] or 'not begun'} {group['number']}")
+            state = group["state"] or "not begun"
+            said.append(f"{name}: {state} {group['number']}")
         return "; ".join(said)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
@@ -162,7 +167,7 @@ class BesidePlay(Play):
             widest = max(text_width(each, 14, bold=True) for each in self.names)
             x = min(widest / LEAST_STRETCH, room) + 12
             fill = "good" if state == "Stable" else "chip"
-            d.chip(key + "/state", x, y + 1, state, fill)
+            d.chip(key + "/state", x, y + 1, state, fill=fill)
         band.columns(key, y + 15)
 
     def _members(

@@ -106,7 +106,7 @@ class Card:
         if self.assigns:
             ground = "said"
         line = actor.colour if self.is_here else "rule"
-        d.rect(key, *self.whole, ground, line, r=8, width=2, dash=dash)
+        d.rect(key, *self.whole, fill=ground, line=line, r=8, width=2, dash=dash)
         x = self.box.x + 20
         y = self.box.y + 20
         d.disc(
@@ -121,7 +121,9 @@ class Card:
             fade=0.6 if self.gone else None,
         )
         if actor.pattern:
-            d.circle(key + "/ring", x, y, 9.5, "none", "paper", dash="2 3", width=2)
+            d.circle(
+                key + "/ring", x, y, 9.5, fill="none", line="paper", dash="2 3", width=2
+            )
         self._name()
         self._words()
         self._link()
@@ -140,7 +142,7 @@ class Card:
         y = box.y + (18 if self.is_wide or self.leads else 25)
         if self.leads and self.is_wide:
             words = "group leader" if box.w >= WIDER_CARD else "leader"
-            d.note(key + "/leads", box.right - 9, y, words, "end", size=12)
+            d.note(key + "/leads", box.right - 9, y, words, anchor="end", size=12)
             room -= text_width(words, 12) / LEAST_STRETCH + 8
         elif self.leads:
             d.note(key + "/leads", box.x + 38, y + 15, "leader", size=12)
@@ -169,7 +171,7 @@ class Card:
         room = box.right - x - 6
         for n, line in enumerate(wrapped(self.member["words"], box.w)):
             key = f"{self.key}/words/{n}"
-            self.d.text(key, x, y + LINE * n, line, ink, size=12.5, room=room)
+            self.d.text(key, x, y + LINE * n, line, fill=ink, size=12.5, room=room)
 
     # -- levers
 
@@ -183,7 +185,7 @@ class Card:
             y = box.y - GAP / 2
             is_cut = "cut" in member
             self.d.wire(f"{self.key}/wire", x, y, self.actor.name, is_cut)
-        y = box.foot - 1
+        y = box.bottom - 1
         for first in range(0, len(words), self.levers_in_a_row):
             self._row_of_levers(words[first : first + self.levers_in_a_row], y)
             y += LEVER
@@ -203,7 +205,7 @@ class Card:
                 w,
                 20,
                 word,
-                "wash",
+                fill="wash",
                 line="rule",
                 r=10,
                 bold=False,
@@ -219,7 +221,8 @@ class Card:
         box = self.box
         parts = []
         for label in member["owns"]:
-            parts.append((label, "gives" if label in member["gives"] else "owns"))
+            how = "gives" if label in member["gives"] else "owns"
+            parts.append((label, how))
         parts += [(label, "waits") for label in member["waits"]]
         if not parts:
             return
@@ -228,18 +231,19 @@ class Card:
         room = box.w - 18
         slots = int(room // (widest + 8))
         shown = parts
-        pitch = min(max(widest + 18.0, CHIP_PITCH), room / len(parts))
+        wanted = max(widest + 18.0, CHIP_PITCH)
+        pitch = min(wanted, room / len(parts))
         if len(parts) > slots:
             shown = parts[: slots - 1]
             pitch = widest + 8
         x = box.x + 9
-        y = box.foot - 25
+        y = box.bottom - 25
         for label, how in shown:
             self._part(label, how, Box(x, y, pitch - 4, CHIP))
             x += pitch
         if len(shown) < len(parts):
             more = f"+{len(parts) - len(shown)}"
-            self.d.text(self.key + "/more", x + 2, y + 15, more, "quiet", size=12)
+            self.d.text(self.key + "/more", x + 2, y + 15, more, fill="quiet", size=12)
 
     def _part(self, label: str, how: str, box: Box) -> None:
         """how: it owns it, must give it up, or waits for it."""
@@ -257,16 +261,16 @@ class Card:
         colour = self.actor.colour
         ink = self.actor.ink
         if how == "waits":
-            return Look("none", "quiet", "quiet", "1 3")
+            return Look(fill="none", line="quiet", ink="quiet", dash="1 3")
         if label in self.two_owners:
-            return Look(colour, "trouble", ink, None, width=3)
+            return Look(fill=colour, line="trouble", ink=ink, dash=None, width=3)
         if how == "gives":
-            return Look("paper", colour, "ink", "4 3")
+            return Look(fill="paper", line=colour, ink="ink", dash="4 3")
         if not self.member["inside"]:
-            return Look("none", "rule", "gone", "4 3")
+            return Look(fill="none", line="rule", ink="gone", dash="4 3")
         if self.silent:
-            return Look("paper", "trouble", "trouble", None)
-        return Look(colour, colour, ink, None)
+            return Look(fill="paper", line="trouble", ink="trouble", dash=None)
+        return Look(fill=colour, line=colour, ink=ink, dash=None)
 
     # -- between it and the coordinator
 
@@ -281,10 +285,10 @@ class Card:
         x = self.box.x + 20
         top, foot = self._ends
         if self.member["inside"] and not self.silent:
-            d.line(key, x, top, x, foot, "rule")
+            d.line(key, x, top, x, foot, line="rule")
         elif self.member["life"] == "cut off":
             look = {"width": 2, "dash": "3 5", "tip": "nothing passes"}
-            d.line(key, x, top, x, foot, "trouble", **look)
+            d.line(key, x, top, x, foot, line="trouble", **look)
 
     def _arrow(self) -> Arrow | None:
         """The answer that has just come; else the request that it waits for."""
@@ -295,7 +299,15 @@ class Card:
             if answer.step == self.now:
                 words = [answer.words, answer.words.split(": ")[-1]]
                 ink = "trouble" if answer.trouble else "ink"
-                return Arrow("answer", top, foot, words, ink, self.now, True)
+                return Arrow(
+                    name="answer",
+                    begin=top,
+                    end=foot,
+                    words=words,
+                    ink=ink,
+                    begun=self.now,
+                    is_new=True,
+                )
         asked = member["asked"]
         begun = member["asked_at"]
         if not asked:
@@ -305,7 +317,15 @@ class Card:
         if not is_new:
             words[0] += ", waits"
         ink = "ink" if is_new else "quiet"
-        return Arrow("asks", foot, top, words, ink, begun, is_new)
+        return Arrow(
+            name="asks",
+            begin=foot,
+            end=top,
+            words=words,
+            ink=ink,
+            begun=begun,
+            is_new=is_new,
+        )
 
     def _draw_arrow(self, arrow: Arrow) -> None:
         d = self.d
@@ -313,18 +333,19 @@ class Card:
         key = f"{self.key}/{arrow.name}"
         line = "ink" if arrow.is_new else "quiet"
         ends = (x, arrow.begin, x, arrow.end)
-        d.arrow(key, *ends, line, width=1.6, of=arrow.begun)
+        d.arrow(key, *ends, line=line, width=1.6, of=arrow.begun)
         room = self.box.w - 24
         is_answer = arrow.name == "answer"
         size = 13.5 if is_answer else 12.5
-        said = fitting(arrow.words, room, size, bold=is_answer) or arrow.words[-1]
+        said = fitting(arrow.words, room, size, bold=is_answer)
+        said = said or arrow.words[-1]
         y = self._ends[1] - 8
         d.text(
             key + "/word",
             x + 11,
             y,
             said,
-            arrow.ink,
+            fill=arrow.ink,
             size=12.5,
             bold=arrow.is_new,
             room=room,

@@ -222,10 +222,14 @@ def _letters(names: Sequence[str]) -> dict[str, str]:
     ends = [_last_word(name).upper() for name in names]
     if all(len(end) == 1 and end in ALPHABET for end in ends):
         marked = {}
-        for number, (name, end) in enumerate(zip(names, ends, strict=True)):
-            marked[name] = end + "'" * ends[:number].count(end)
+        taken: Counter[str] = Counter()
+        for name, end in zip(names, ends, strict=True):
+            marked[name] = end + "'" * taken[end]
+            taken[end] += 1
         return marked
-    in_order = [*ALPHABET, *map(str, range(len(ALPHABET) + 1, len(names) + 1))]
+    in_order = list(ALPHABET)
+    for number in range(len(ALPHABET) + 1, len(names) + 1):
+        in_order.append(str(number))
     return dict(zip(names, in_order, strict=False))
 
 

@@ -184,16 +184,15 @@ class Coordinator(Voice):
         waiting = group.parts(d["waiting_for"])
         member.gives = revoking
         if self.cast.clients_speak:
-            new = [part for part in [*owned, *waiting] if part not in member.owns]
+            coming = [*owned, *waiting]
             member.given = owned
-            member.waits = new
+            member.waits = [part for part in coming if part not in member.owns]
         else:
             member.owns = owned
             member.waits = waiting
             member.given = [*owned, *waiting]
         member.reconciled = not revoking and not waiting
-        inside = group.inside
-        if all(each.epoch == group.number and each.reconciled for each in inside):
+        if all(_is_settled(each, group.number) for each in group.inside):
             group.derived("Stable")
         verb = "may"
         what = f"read {group.labels(owned) or 'nothing yet'}"
@@ -255,6 +254,10 @@ class Coordinator(Voice):
         return Told(
             f"{name}'s Heartbeat (12) is answered {with_number(error)}: it must {what}."
         )
+
+
+def _is_settled(member: Member, epoch: int) -> bool:
+    return member.epoch == epoch and member.reconciled
 
 
 def _refuses(what: str, error: str) -> Told:

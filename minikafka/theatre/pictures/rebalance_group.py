@@ -121,7 +121,8 @@ class Group:
 
     def labels(self, parts: Iterable[Part]) -> str:
         names = [self.cast.label(part) for part in parts]
-        if len(names) > 3 and len(names) == len(self.cast.parts):
+        are_all = len(names) == len(self.cast.parts)
+        if are_all and len(names) > 3:
             return "all partitions"
         return listed(names)
 
@@ -149,7 +150,9 @@ class Group:
 
     def waiting(self, part: Part) -> int:
         """How many records wait there."""
-        return max(self.end.get(part, 0) - self.position.get(part, 0), 0)
+        end = self.end.get(part, 0)
+        position = self.position.get(part, 0)
+        return max(end - position, 0)
 
     # -- lanes
 
@@ -161,8 +164,9 @@ class Group:
             owners = all_owners.get(part, [])
             readers = [each.actor.name for each in owners if each.reads]
             if _are_two(owners):
-                holders = [each.actor.name for each in self.holders(part)]
-                self._span(lane, at, holders, "two")
+                holders = self.holders(part)
+                names = [each.actor.name for each in holders]
+                self._span(lane, at, names, "two")
             elif readers:
                 self._span(lane, at, readers, "reads")
             elif owners or lane in self.spans:
@@ -178,7 +182,7 @@ class Group:
             return
         if last:
             spans[-1] = last._replace(waited=self._waiting_in(lane))
-        spans.append(Span(at, who, what, None))
+        spans.append(Span(since_ms=at, who=who, what=what, waited=None))
 
     def _waiting_in(self, lane: str) -> int:
         parts = [part for part in self.cast.parts if self.cast.label(part) == lane]
@@ -200,7 +204,8 @@ class Group:
         space["members"] = [self._member(each) for each in self._shown()]
         space["free"] = [label(part) for part in self._free()]
         space["waiting"] = {label(part): self.waiting(part) for part in parts}
-        space["spans"] = {lane: list(each) for lane, each in sorted(self.spans.items())}
+        lanes = sorted(self.spans.items())
+        space["spans"] = {lane: list(spans) for lane, spans in lanes}
         return space
 
     def _free(self) -> list[Part]:

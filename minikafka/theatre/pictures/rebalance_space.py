@@ -49,8 +49,10 @@ class Places:
         room: float = d.width
         if live and self.is_full:
             room -= STRIP + BETWEEN
-        self.width = (room - BETWEEN * (self.columns - 1)) / self.columns
-        lines = max((len(wrapped(each, self.width)) for each in words), default=1)
+        room -= BETWEEN * (self.columns - 1)
+        self.width = room / self.columns
+        needed = [len(wrapped(each, self.width)) for each in words]
+        lines = max(needed, default=1)
         self.levers = 0
         if live:
             self.levers = LEVER if self.width >= LEVERS_IN_A_ROW else 2 * LEVER
@@ -95,7 +97,17 @@ def draw_space(
         has_own_place = len(actors) <= MOST_MEMBERS
         place = names.index(actor.name) if has_own_place else number
         box = places[place]
-        cards.append(Card(d, actor, member, box, places.levers, scene["number"], space))
+        cards.append(
+            Card(
+                d,
+                actor=actor,
+                member=member,
+                box=box,
+                levers=places.levers,
+                now=scene["number"],
+                space=space,
+            )
+        )
     for card in cards:
         card.draw()
         if live:
@@ -113,8 +125,8 @@ def _add_lever(d: Drawing, box: Box) -> None:
     d.rect(
         "lever/add",
         *box,
-        "wash",
-        "quiet",
+        fill="wash",
+        line="quiet",
         r=8,
         dash="4 4",
         act="add",
@@ -123,7 +135,7 @@ def _add_lever(d: Drawing, box: Box) -> None:
     word = "+ member" if box.w > STRIP else "+"
     x = box.x + box.w / 2
     y = box.y + box.h / 2 + 5
-    d.text("lever/add/word", x, y, word, "quiet", bold=True, anchor="middle")
+    d.text("lever/add/word", x, y, word, fill="quiet", bold=True, anchor="middle")
 
 
 # -- the coordinator
@@ -138,7 +150,7 @@ def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
     if space["assigns"] == "coordinator":
         fill = "said"
         line = "saidline"
-    d.rect("coordinator", 0, 0, d.width, height, fill, line, r=8, dash=dash)
+    d.rect("coordinator", 0, 0, d.width, height, fill=fill, line=line, r=8, dash=dash)
     d.text("coordinator/name", 12, 19, "group coordinator", bold=True)
     state = space["state"]
     if not state:
@@ -146,7 +158,7 @@ def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
     x, y = (12.0, 24) if d.narrow else (190.0, 5)
     shown = "down" if space["down"] else state
     fill = "good" if shown == "Stable" else "chip"
-    width = d.chip("coordinator/state", x, y, shown, fill)
+    width = d.chip("coordinator/state", x, y, shown, fill=fill)
     x = x + width + 10 if d.narrow else 12
     room: float = d.width - 12 - x
     if space["free"] and not d.narrow:
@@ -197,14 +209,14 @@ def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
         d.width - 34,
         18,
         words,
-        "trouble" if is_red else "quiet",
+        fill="trouble" if is_red else "quiet",
         size=12.5,
         bold=bool(two_ms),
         anchor="end",
     )
     fill = "trouble" if is_red else "good"
     line = "trouble" if two_ms else "quiet"
-    d.circle("lamp", d.width - 20, 13.5, 7, fill, line)
+    d.circle("lamp", d.width - 20, 13.5, 7, fill=fill, line=line)
 
 
 def _two_owners(two_ms: Mapping[str, int], is_red: bool) -> str:
@@ -223,7 +235,9 @@ def _pool(d: Drawing, free: Sequence[str], foot: float) -> None:
     """Partitions that nobody has. foot: of the coordinator's bar."""
     x: float = d.width - 12 - _pool_width(free)
     y = foot - CHIP - 3
-    d.text("pool", x - 10, y + 15, "nobody has", "trouble", size=12.5, anchor="end")
+    d.text(
+        "pool", x - 10, y + 15, "nobody has", fill="trouble", size=12.5, anchor="end"
+    )
     for label in free:
         box = Box(x, y, _chip_width(label), CHIP)
         d.cell(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 SHORTEST_MS = 5  # less is 0.00 s
+EXACT_UP_TO_MS = 100_000  # nobody asks for hundredths of a longer time
 
 
 class Span(NamedTuple):
@@ -47,4 +48,6 @@ def unread_spans(tag: str, label: str, spans: Sequence[Sequence[Any]]) -> list[s
 def seconds(ms: int) -> str:
     if ms < SHORTEST_MS:
         return "0"
-    return f"{ms / 1000:.2f} s" if ms < 100_000 else f"{ms / 1000:.0f} s"
+    if ms < EXACT_UP_TO_MS:
+        return f"{ms / 1000:.2f} s"
+    return f"{ms / 1000:.0f} s"

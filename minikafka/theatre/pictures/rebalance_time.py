@@ -117,8 +117,10 @@ class Band:
 
     def columns(self, key: str, y: float) -> None:
         """What the numbers at the lanes' ends are."""
-        self.d.note(key + "/waiting", self.waiting_x, y, "waiting", "end")
-        self.d.note(key + "/unread/words", self.unread_x, y, "not read for", "end")
+        self.d.note(key + "/waiting", self.waiting_x, y, "waiting", anchor="end")
+        self.d.note(
+            key + "/unread/words", self.unread_x, y, "not read for", anchor="end"
+        )
 
     def times(self, y: float) -> None:
         moments = self.axis.times
@@ -154,13 +156,13 @@ def _legend(d: Drawing, y: float, space: Space) -> None:
     key = "time/legend"
     x = 200.0 if d.narrow else 220.0
     top = y - 10
-    d.rect(key + "/nobody", x, top, 16, 12, "hatch", "trouble", r=3)
+    d.rect(key + "/nobody", x, top, 16, 12, fill="hatch", line="trouble", r=3)
     d.note(key + "/nobody/word", x + 22, y, "nobody")
     if any(_ever_two(spans) for spans in space["spans"].values()):
         x += 100
-        d.rect(key + "/two/over", x, top, 16, 6, "quiet")
-        d.rect(key + "/two/under", x, y - 4, 16, 6, "chip")
-        d.rect(key + "/two", x, top, 16, 12, "none", "trouble", r=2, width=2)
+        d.rect(key + "/two/over", x, top, 16, 6, fill="quiet")
+        d.rect(key + "/two/under", x, y - 4, 16, 6, fill="chip")
+        d.rect(key + "/two", x, top, 16, 12, fill="none", line="trouble", r=2, width=2)
         d.note(key + "/two/word", x + 22, y, "two" if d.narrow else "two own it")
 
 
@@ -242,23 +244,24 @@ class Block:
         counts = "generation" if self.cast["kind"] == "classic" else "epoch"
         tip = f"{state}, {counts} {number}: {plain}"
         drawn = box._replace(w=max(box.w - 1, 1))
-        self.d.rect(key, *drawn, fill, r=3, tip=tip)
+        self.d.rect(key, *drawn, fill=fill, r=3, tip=tip)
         if state == "Stable":
             plain = f"{plain} · {number}"
         words = fitting([plain, short], box.w - 4)
         if words:
-            foot = box.foot - FOOT
+            middle = (box.x + box.right) / 2
+            foot = box.bottom - FOOT
             key += "/word"
-            self.d.text(key, box.middle, foot, words, size=12, anchor="middle")
+            self.d.text(key, middle, foot, words, size=12, anchor="middle")
 
     def partition(self, y: float, label: str) -> None:
         d = self.d
         band = self.band
         key = f"time/{self.tag}{label}"
         foot = y + self.height - FOOT
-        d.number(key + "/name", band.left - 8, foot, label, "ink")
+        d.number(key + "/name", band.left - 8, foot, label, ink="ink")
         ground = Box(band.left, y, band.right - band.left, self.height)
-        d.rect(key + "/ground", *ground, "wash", r=3)
+        d.rect(key + "/ground", *ground, fill="wash", r=3)
         lane = self.shown(label, y)
         last = lane[-1].span if lane else None
         end = band.cursor
@@ -277,7 +280,7 @@ class Block:
         room = band.right - end - 16
         if words and has_room(words, room):
             key = f"time/cursor/{self.tag}{label}/words"
-            d.text(key, end + 9, foot, words, "trouble", size=12)
+            d.text(key, end + 9, foot, words, fill="trouble", size=12)
 
     def _numbers(self, key: str, y: float, label: str, *, nobody: bool) -> None:
         """How many records wait, and for how long nobody has read in all."""
@@ -285,12 +288,12 @@ class Block:
         band = self.band
         waiting = self.space["waiting"][label]
         ink = "trouble" if nobody and waiting else "quiet"
-        d.number(key + "/waiting", band.waiting_x, y, str(waiting), ink)
+        d.number(key + "/waiting", band.waiting_x, y, str(waiting), ink=ink)
         unread = self.unread_ms(label)
         is_long = unread >= SHORTEST_MS
         ink = "trouble" if nobody and is_long else "quiet"
         words = seconds(unread)
-        d.number(key + "/unread", band.unread_x, y, words, ink, bold=is_long)
+        d.number(key + "/unread", band.unread_x, y, words, ink=ink, bold=is_long)
 
     def _words(self, label: str, last: Span) -> str:
         """At the cursor: what is wrong now."""
@@ -324,25 +327,27 @@ class Block:
         if waited is not None:
             words.append(f"{waited} waited")
         tip = ", ".join(["nobody reads", *words])
-        self.d.rect(key + "/span", *box, "hatch", "trouble", r=3, of=begun, tip=tip)
+        self.d.rect(
+            key + "/span", *box, fill="hatch", line="trouble", r=3, of=begun, tip=tip
+        )
         self._label(key, box, [", ".join(words), *words])
 
     def _read(self, key: str, box: Box, actor: Actor, begun: int) -> None:
         d = self.d
-        d.rect(key + "/span", *box, actor.colour, r=3, of=begun)
+        d.rect(key + "/span", *box, fill=actor.colour, r=3, of=begun)
         # where colours repeat: a dotted edge the first time, then a dashed one
         if actor.pattern and box.w > 4:
-            y = box.foot - 2.5
+            y = box.bottom - 2.5
             dash = "2 3" if actor.pattern == 1 else "7 3"
             ends = (box.x + 2, y, box.right - 2, y)
-            d.line(key + "/pattern", *ends, "paper", width=2, dash=dash)
+            d.line(key + "/pattern", *ends, line="paper", width=2, dash=dash)
         if box.w > text_width(actor.letter, 12, bold=True) + 8:
             d.text(
                 key + "/who",
                 box.x + 5,
-                box.foot - FOOT,
+                box.bottom - FOOT,
                 actor.letter,
-                actor.ink,
+                fill=actor.ink,
                 size=12.5,
                 bold=True,
             )
@@ -352,14 +357,14 @@ class Block:
         d = self.d
         strip = box._replace(h=self.height / len(actors))
         for n, actor in enumerate(actors):
-            d.rect(f"{key}/{n}", *strip, actor.colour)
-            strip = strip._replace(y=strip.foot)
+            d.rect(f"{key}/{n}", *strip, fill=actor.colour)
+            strip = strip._replace(y=strip.bottom)
         who = listed([actor.letter for actor in actors])
         d.rect(
             key + "/span",
             *box,
-            "none",
-            "trouble",
+            fill="none",
+            line="trouble",
             r=2,
             width=2.5,
             of=begun,
@@ -375,6 +380,6 @@ class Block:
             left = box.x + 4
             wide = text_width(said, 12, bold=True) + 8
             paper = Box(left, box.y + 1, wide, self.height - 2)
-            d.rect(key + "/paper", *paper, "paper", r=3)
-            foot = box.foot - FOOT
+            d.rect(key + "/paper", *paper, fill="paper", r=3)
+            foot = box.bottom - FOOT
             d.text(key + "/who", left + 4, foot, said, size=12, bold=True)

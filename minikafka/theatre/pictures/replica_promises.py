@@ -61,14 +61,18 @@ class Promises:
         found = []
         batch = self._batches.get(event.cause)
         for record, key, value in _records(event.detail):
-            self.written[record] = Written(key, value, producer, number, batch)
+            self.written[record] = Written(
+                key=key, value=value, producer=producer, number=number, batch=batch
+            )
             found.append(record)
         return found
 
     def replicated(self, event: Event, number: int) -> None:
         """A follower has these records: a trace may begin after they were written."""
         for record, key, value in _records(event.detail):
-            self.written.setdefault(record, Written(key, value, "", number))
+            self.written.setdefault(
+                record, Written(key=key, value=value, producer="", number=number)
+            )
 
     def describe(self, record: RecordId) -> Described:
         """Letter, value, and both in full."""

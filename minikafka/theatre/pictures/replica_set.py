@@ -95,10 +95,18 @@ class ReplicaSetPlay(Play):
         lines_of_told = 2 if self.cast["ever_lost"] else 1
         top = HEAD + TOLD * lines_of_told + 6
         right = NUMBERS_NARROW if d.narrow else NUMBERS
-        columns = Columns(d, self.cast["most"], space["end"], right, 34, 96)
+        columns = Columns(
+            d,
+            most=self.cast["most"],
+            end=space["end"],
+            right=right,
+            least=34,
+            widest=96,
+        )
         self._told(d, columns, space, top - TOLD - 4)
         brokers = [copy["broker"] for copy in space["copies"]]
-        rows, foot = rows_of(d, brokers, top, CELL, bool(self.cast.get("live")))
+        live = bool(self.cast.get("live"))
+        rows, foot = rows_of(d, brokers, top, CELL, live)
         for row, copy in zip(rows.values(), space["copies"], strict=True):
             _card(row, copy, space)
             leader = None if copy["leads"] else rows.get(copy["follows"])
@@ -137,7 +145,7 @@ def _lamp(d: Drawing, lost: int) -> None:
     words = "no acknowledged record lost"
     if lost:
         words = f"{counted(lost, 'acknowledged record')} lost"
-    d.lamp("lamp", d.width, 0, words, bool(lost), "end")
+    d.lamp("lamp", d.width, 0, words, bool(lost), anchor="end")
 
 
 def _one_told(d: Drawing, columns: Columns, told: WasTold, y: float) -> None:
@@ -197,21 +205,32 @@ def _numbers(row: Row, copy: Mapping[str, Any]) -> None:
     d = row.d
     x = row.d.width
     y = row.cells_y + 10
-    d.number(row.key + "/end", x, y, f"end {copy['end']}", "ink")
+    d.number(row.key + "/end", x, y, f"end {copy['end']}", ink="ink")
     name = "watermark" if d.narrow else "high watermark"
     watermark = f"{name} {copy['high_watermark']}"
     d.number(row.key + "/counts", x, y + LINE, watermark, bold=False)
     if copy["says"]:
-        d.note(row.key + "/says", x, y + 2 * LINE, copy["says"], "end", size=12)
+        y += 2 * LINE
+        d.note(row.key + "/says", x, y, copy["says"], anchor="end", size=12)
 
 
 def _lanes(space: dict[str, Any]) -> list[Lane]:
     lost = space["lost"]
     number = f"{lost} lost" if lost else ""
-    lanes = [Lane("told", "told", "quiet", number, lost > 0)]
+    lanes = [
+        Lane(key="told", name="told", colour="quiet", number=number, trouble=lost > 0)
+    ]
     for copy in space["copies"]:
         name = f"broker {copy['broker']}"
         life = copy["life"]
-        lanes.append(Lane(name, name, colour(copy["broker"]), life, bool(life)))
-    lanes.append(Lane("isr", "ISR", "ink", listed(space["isr"])))
+        lanes.append(
+            Lane(
+                key=name,
+                name=name,
+                colour=colour(copy["broker"]),
+                number=life,
+                trouble=bool(life),
+            )
+        )
+    lanes.append(Lane(key="isr", name="ISR", colour="ink", number=listed(space["isr"])))
     return lanes

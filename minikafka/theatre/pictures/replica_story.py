@@ -218,7 +218,9 @@ class ReplicaStory(CopiesStory):
         told = super().details(event)
         told["asker"] = self.asker(event) or "a producer"
         told["Leader"] = f"Broker {leader.broker}" if leader else "The leader"
-        told |= {name: listed(d[name]) for name in ("isr", "was") if name in d}
+        for name in ("isr", "was"):
+            if name in d:
+                told[name] = listed(d[name])
         if "broker" in d:
             told["broker"] = f"broker {d['broker']}"
         if "follower" in d:
@@ -485,8 +487,9 @@ def _busiest_partition(
         if event.kind not in REPLICATED:
             continue
         part = event.detail["topic"], event.detail["partition"]
-        is_meant = topic in (None, part[0]) and partition in (None, part[1])
-        if is_meant and not part[0].startswith("__"):
+        name, number = part
+        is_meant = topic in (None, name) and partition in (None, number)
+        if is_meant and not name.startswith("__"):
             found[part] += 1
     return max(found, key=lambda each: (found[each], each), default=None)
 

@@ -48,6 +48,26 @@ LEFT, PITCH, LEAST_PITCH, GAP = 128, 84, 44, 10  # LEFT: where records begin
 READ_PITCH = 54  # of what is read
 
 
+class Columns(NamedTuple):
+    """The places of a log's records. first: the first offset that has one."""
+
+    first: int
+    pitch: float
+    y: float
+
+    @classmethod
+    def of(cls, d: Drawing, most: int, end: int, y: float) -> "Columns":
+        """most: records of the longest log ever; end: this one's end offset."""
+        room = d.width - LEFT
+        pitch = min(max(room / (most + 1), LEAST_PITCH), PITCH)
+        count = int(room // pitch) - 1
+        return cls(max(end - count, 0), pitch, y)
+
+    def box(self, offset: int) -> Box:
+        x = LEFT + (offset - self.first) * self.pitch
+        return Box(x, self.y, self.pitch - 5, CELL)
+
+
 class TransactionPlay(Play):
     story = TransactionStory
     foot = (
@@ -106,7 +126,7 @@ class TransactionPlay(Play):
                 states = [state for _, _, _, _, state, _ in found]
                 is_wrong = is_wrong or "aborted" in states
         words = "read_committed reads no aborted record"
-        d.lamp("lamp", d.width, 1, words, is_wrong, "end")
+        d.lamp("lamp", d.width, 1, words, is_wrong, anchor="end")
 
     def _producers(self, d: Drawing, space: Space, y: float, now: int) -> None:
         producers = space["producers"]
@@ -127,34 +147,27 @@ class TransactionPlay(Play):
         last_stable = log["last_stable_offset"]
         joined = log["joined"]
         name = key_part(part)
-        key = f"log/{key_part(part)}"
-        room = d.width - LEFT
-        pitch = min(max(room / (self.cast["most"] + 1), LEAST_PITCH), PITCH)
-        columns = int(room // pitch) - 1
-        first = max(end - columns, 0)
-
-        def place(offset: int) -> Box:
-            return Box(LEFT + (offset - first) * pitch, y, pitch - 5, CELL)
-
+        key = f"log/{name}"
+        columns = Columns.of(d, self.cast["most"], end, y)
         right = LEFT - 10
         room = LEFT - 12
         d.text(key + "/name", right, y + 14, part, bold=True, anchor="end", room=room)
         if joined:
-            wide = text_width(joined, 12, bold=True) / LEAST_STRETCH + 10
+            left = right - _chip_width(joined)
             fill = "said" if joined == "joined" else "chip"
-            d.chip(key + "/joined", right - wide, y + 20, joined, fill)
+            d.chip(key + "/joined", left, y + 20, joined, fill=fill)
         for each in log["records"]:
             record = Record(*each)
-            if record.offset >= first:
-                offset = str(record.offset)
+            offset = record.offset
+            if offset >= columns.first:
                 key_of_record = f"record/{name}/{offset}"
-                box = place(record.offset)
-                self._record(d, key_of_record, box, part, record, below=offset)
-        d.slot(key + "/next", *place(end), end)
-        if last_stable >= first:
-            x = place(last_stable).x - 2.5
+                box = columns.box(offset)
+                self._record(d, key_of_record, box, part, record, below=str(offset))
+        d.slot(key + "/next", *columns.box(end), end)
+        if last_stable >= columns.first:
+            x = columns.box(last_stable).x - 2.5
             ends = (x, y - 6, x, y + CELL + 6)
-            d.line(key + "/last-stable", *ends, "ink", width=3)
+            d.line(key + "/last-stable", *ends, line="ink", width=3)
 
     def _readers(self, d: Drawing, readers: Sequence[Any], y: float) -> None:
         """What each was handed, in its order: side by side."""
@@ -163,20 +176,26 @@ class TransactionPlay(Play):
             key = f"reader/{side}"
             level = self.cast["levels"][name]
             box = Box(side * (wide + GAP), y, wide, READ + 30)
-            d.rect(key, *box, "wash", r=8)
+            d.rect(key, *box, fill="wash", r=8)
             right = box.right - 8
-            d.note(key + "/level", right, y + 17, level, "end", size=12)
+            d.note(key + "/level", right, y + 17, level, anchor="end", size=12)
             room = (wide - 24) * LEAST_STRETCH - text_width(level, 12)
             shown = fit(name, room, 13, bold=True)
             d.text(key + "/name", box.x + 10, y + 17, shown, bold=True)
-            columns = max(int((wide - 16) // READ_PITCH), 1)
-            first = max(len(found) - columns, 0)
-            x = box.x + 8
-            for number, (place, *each) in enumerate(found[first:], first):
-                part = self.cast["parts"][place]
-                cell = Box(x, y + 24, READ_PITCH - 4, READ)
-                self._record(d, f"{key}/{number}", cell, part, Record(*each))
-                x += READ_PITCH
+            self._what_was_read(d, key, box, found)
+
+    def _what_was_read(
+        self, d: Drawing, key: str, box: Box, found: Sequence[Any]
+    ) -> None:
+        """The latest records of a reader."""
+        columns = max(int((box.w - 16) // READ_PITCH), 1)
+        first = max(len(found) - columns, 0)
+        cell = Box(box.x + 8, box.y + 24, READ_PITCH - 4, READ)
+        for number, (place, *each) in enumerate(found[first:], first):
+            part = self.cast["parts"][place]
+            record = Record(*each)
+            self._record(d, f"{key}/{number}", cell, part, record)
+            cell = cell._replace(x=cell.x + READ_PITCH)
 
     def _record(
         self,
@@ -198,7 +217,8 @@ class TransactionPlay(Play):
         is_marker = state in ("COMMIT", "ABORT")
         if is_marker and not has_room(text, box.w - 8, 13.5, mono=True):
             text = text[:1]
-        shown = fit(text, (box.w - 8) * LEAST_STRETCH, 13.5, mono=True, bold=True)
+        room = (box.w - 8) * LEAST_STRETCH
+        shown = fit(text, room, 13.5, mono=True, bold=True)
         d.cell(
             key,
             *box,
@@ -211,8 +231,8 @@ class TransactionPlay(Play):
             **_look(state, actor)._asdict(),
         )
         if state == "aborted":
-            ends = (box.x + 3, box.foot - 3, box.right - 3, box.y + 3)
-            d.line(key + "/cross", *ends, "trouble", width=2)
+            ends = (box.x + 3, box.bottom - 3, box.right - 3, box.y + 3)
+            d.line(key + "/cross", *ends, line="trouble", width=2)
 
     def _lanes(self, space: Space) -> list[Lane]:
         lanes = []
@@ -221,14 +241,31 @@ class TransactionPlay(Play):
             shown = name if life else ""
             is_late = life in ("zombie", "fenced")
             colour = actor_colour(number)
-            lanes.append(Lane(f"producer {name}", shown, colour, words, is_late))
+            lanes.append(
+                Lane(
+                    key=f"producer {name}",
+                    name=shown,
+                    colour=colour,
+                    number=words,
+                    trouble=is_late,
+                )
+            )
         epoch = f"epoch {space['epoch']}" if space["state"] else ""
-        lanes.append(Lane("coordinator", "state", "ink", epoch))
+        lanes.append(Lane(key="coordinator", name="state", colour="ink", number=epoch))
         for part, log in zip(self.cast["parts"], space["logs"], strict=True):
             words = f"LSO {log['last_stable_offset']}"
-            lanes.append(Lane(f"log {part}", part, "quiet", words))
+            lanes.append(
+                Lane(key=f"log {part}", name=part, colour="quiet", number=words)
+            )
         for name, found in space["readers"]:
-            lanes.append(Lane(f"reader {name}", name, "gone", f"{len(found)} read"))
+            lanes.append(
+                Lane(
+                    key=f"reader {name}",
+                    name=name,
+                    colour="gone",
+                    number=f"{len(found)} read",
+                )
+            )
         return lanes
 
 
@@ -241,15 +278,14 @@ def _states(d: Drawing, now: str) -> float:
     """
     x = 0.0
     for column, states in enumerate(STATES):
-        widest = max(text_width(state, 12, bold=True) for state in states)
-        wide = widest / LEAST_STRETCH + 10
+        wide = max(_chip_width(state) for state in states)
         y = 13 if len(states) == 1 else 0
         for state in states:
             _state(d, Box(x, y, wide, 20), state, is_now=state == now)
             y += 26
         if column:
             key = f"state/arrow/{column}"
-            d.arrow(key, x - 14, 23, x - 3, 23, "rule", width=1.5)
+            d.arrow(key, x - 14, 23, x - 3, 23, line="rule", width=1.5)
         x += wide + 17
     return x
 
@@ -267,7 +303,7 @@ def _state(d: Drawing, box: Box, state: str, *, is_now: bool) -> None:
             ink = "paper"
         elif "Commit" in state:
             fill = "good"
-    d.boxed(f"state/{state}", *box, state, fill, ink, line=line, bold=is_now)
+    d.boxed(f"state/{state}", *box, state, fill=fill, ink=ink, line=line, bold=is_now)
 
 
 def _offset_words(told: Sequence[Any]) -> str:
@@ -279,7 +315,7 @@ def _offset_words(told: Sequence[Any]) -> str:
 def _offsets(d: Drawing, told: Sequence[Any], left: float) -> None:
     words = fit(_offset_words(told), d.width - left - 8, 12.5)
     ink = OFFSET_INKS.get(GroupOffset(*told).state, "ink")
-    d.text("offsets", d.width, 40, words, ink, size=12.5, anchor="end")
+    d.text("offsets", d.width, 40, words, fill=ink, size=12.5, anchor="end")
 
 
 # -- producers and records
@@ -290,16 +326,23 @@ def _producer(
 ) -> None:
     key = f"producer/{number}"
     line = "rule" if life in CHIPS else "trouble"
-    d.rect(key, *box, "paper", line, r=8, width=1.5)
+    d.rect(key, *box, fill="paper", line=line, r=8, width=1.5)
     letter = name[:1].upper()
     d.disc(key + "/disc", box.x + 18, box.y + 17, 10, letter, number, 12)
-    wide = text_width(life, 12, bold=True) / LEAST_STRETCH + 10
+    wide = _chip_width(life)
     fill, ink = CHIPS.get(life, ("trouble", "paper"))
-    d.chip(key + "/chip", box.right - wide - 6, box.y + 7, life, fill, ink)
-    shown = fit(name, (box.w - wide - 50) * LEAST_STRETCH, 13, bold=True)
+    left = box.right - wide - 6
+    d.chip(key + "/chip", left, box.y + 7, life, fill=fill, ink=ink)
+    room = (box.w - wide - 50) * LEAST_STRETCH
+    shown = fit(name, room, 13, bold=True)
     d.text(key + "/name", box.x + 34, box.y + 22, shown, bold=True)
-    said = fit(words, (box.w - 16) * LEAST_STRETCH, 12.5)
-    d.text(key + "/words", box.x + 10, box.y + 43, said, "ink", size=12.5)
+    room = (box.w - 16) * LEAST_STRETCH
+    said = fit(words, room, 12.5)
+    d.text(key + "/words", box.x + 10, box.y + 43, said, size=12.5)
+
+
+def _chip_width(word: str) -> float:
+    return text_width(word, 12, bold=True) / LEAST_STRETCH + 10
 
 
 class Look(NamedTuple):

@@ -277,7 +277,7 @@ class TransactionStory(Story):
         to = d["to"]
         if api not in ASKS or name not in self.producers_shown:
             return None
-        self.asks = Asked(name, api, to, self.number)
+        self.asks = Asked(who=name, api=api, of_whom=to, number=self.number)
         words = f"{capital(name)} {ASKS[api]}: {api}, to {to}."
         return Told(words, marks=self.mark(f"producer {name}", api))
 
@@ -360,11 +360,19 @@ class TransactionStory(Story):
         is_open = "producer_id" in d
         state = "open" if is_open else ""
         whose = self._producer(d)
-        texts = {offset: value or "" for offset, _, value, *_ in d["records"]}
+        values = {offset: value for offset, _, value, *_ in d["records"]}
         offsets = range(base, d["last_offset"] + 1)
         for offset in offsets:
-            text = texts.get(offset, "")
-            log.append(Record(offset, text, whose, state, self.number))
+            text = values.get(offset) or ""
+            log.append(
+                Record(
+                    offset=offset,
+                    text=text,
+                    producer=whose,
+                    state=state,
+                    number=self.number,
+                )
+            )
             if is_open:
                 log.open[offset] = d["producer_id"]
         what = span_of(offsets)
@@ -381,7 +389,11 @@ class TransactionStory(Story):
             return None
         word = "COMMIT" if outcome == "committed" else "ABORT"
         log.settle(d["producer_id"], outcome)
-        log.append(Record(offset, word, "", word, self.number))
+        log.append(
+            Record(
+                offset=offset, text=word, producer="", state=word, number=self.number
+            )
+        )
         if d["producer_id"] in self.ids:
             log.joined = "marker"
         words = (
@@ -413,7 +425,9 @@ class TransactionStory(Story):
     def _do_OffsetPending(self, event: Event, d: Detail) -> None:
         state = "pending" if event.kind == "OffsetPending" else "counts"
         part = part_of(event).name
-        self.offsets = GroupOffset(d["group"], part, d["offset"], state)
+        self.offsets = GroupOffset(
+            group=d["group"], part=part, offset=d["offset"], state=state
+        )
 
     _do_PendingOffsetCommitted = _do_OffsetPending
 
@@ -438,7 +452,9 @@ class TransactionStory(Story):
             return None
         place = list(self.logs).index(part)
         for offset, _, value in d["records"]:
-            self.read[name].append(Read(place, offset, value or "", self.number))
+            self.read[name].append(
+                Read(place=place, offset=offset, value=value or "", number=self.number)
+            )
         what = listed([value or "–" for _, _, value in d["records"]])
         reads_committed = self.levels[name] == READ_COMMITTED
         level = "committed records" if reads_committed else "everything"

@@ -36,9 +36,11 @@ class Fate(NamedTuple):
 
 
 FATES = {
-    "": Fate("not decided yet", "paper", "actor1", "ink"),
-    "counted": Fate("counted", "actor1", "none", "on1"),
-    "dropped": Fate("dropped", "paper", "trouble", "trouble", "3 3"),
+    "": Fate(words="not decided yet", fill="paper", line="actor1", ink="ink"),
+    "counted": Fate(words="counted", fill="actor1", line="none", ink="on1"),
+    "dropped": Fate(
+        words="dropped", fill="paper", line="trouble", ink="trouble", dash="3 3"
+    ),
 }
 
 
@@ -55,7 +57,8 @@ class Axis(NamedTuple):
         edge.
         """
         part = (minute - self.first) / (self.last - self.first)
-        return self.left + (self.right - self.left) * min(max(part, 0.0), 1.0)
+        part = min(max(part, 0.0), 1.0)
+        return self.left + (self.right - self.left) * part
 
 
 class Stand(NamedTuple):
@@ -133,8 +136,8 @@ class WatermarkPlay(Play):
             key = f"axis/{minute}"
             x = self.axis.x(minute)
             words = clock(minute)
-            d.note(key, x, AXIS, words, "middle", size=12, mono=True)
-            d.line(key + "/line", x, AXIS + 6, x, foot, "rule", width=1)
+            d.note(key, x, AXIS, words, anchor="middle", size=12, mono=True)
+            d.line(key + "/line", x, AXIS + 6, x, foot, line="rule", width=1)
 
     def _window(self, d: Drawing, window: Mapping[str, Any]) -> None:
         """What is in state of it, and below what the sink has got."""
@@ -154,7 +157,7 @@ class WatermarkPlay(Play):
         closed = row["closed"]
         key = f"row/{batch}"
         name = f"batch {batch}" if d.narrow else f"micro-batch {batch}"
-        d.line(key, 0, y, d.width, y, "rule", width=1)
+        d.line(key, 0, y, d.width, y, line="rule", width=1)
         d.text(key + "/name", 0, y + 18, name, bold=now, size=12.5)
         d.note(key + "/writes", 0, y + 37, "writes", size=12)
         closes_windows = closed is not None and self.cast["mode"] != "complete"
@@ -163,7 +166,9 @@ class WatermarkPlay(Play):
         for each in row["orders"]:
             self._order(d, Order(*each), y + 13)
         for begin, count in row["written"]:
-            middle = (self.axis.x(begin) + self.axis.x(begin + self.size)) / 2
+            left = self.axis.x(begin)
+            right = self.axis.x(begin + self.size)
+            middle = (left + right) / 2
             tip = f"micro-batch {batch} writes {count} for the window of {clock(begin)}"
             key = f"written/{batch}/{begin}"
             x = middle - 13
@@ -179,8 +184,9 @@ class WatermarkPlay(Play):
             f" {clock(closed)}"
         )
         left = self.axis.left
-        box = Box(left, y + 1, self.axis.x(ended) - left, ROW - 2)
-        d.rect(f"closed/{batch}", *box, "chip", fade=0.55, tip=tip)
+        right = self.axis.x(ended)
+        box = Box(left, y + 1, right - left, ROW - 2)
+        d.rect(f"closed/{batch}", *box, fill="chip", fade=0.55, tip=tip)
 
     def _order(self, d: Drawing, order: Order, y: float) -> None:
         name = order.name
@@ -197,8 +203,8 @@ class WatermarkPlay(Play):
             x,
             y,
             RADIUS,
-            fate.fill,
-            fate.line,
+            fill=fate.fill,
+            line=fate.line,
             dash=fate.dash,
             width=2,
             tip=tip,
@@ -210,7 +216,7 @@ class WatermarkPlay(Play):
             x,
             y + 4.5,
             name,
-            fate.ink,
+            fill=fate.ink,
             size=12,
             bold=True,
             anchor="middle",
@@ -218,7 +224,7 @@ class WatermarkPlay(Play):
         )
         if order.fate == "dropped":
             ends = (x - 9, y + 9, x + 9, y - 9)
-            d.line(key + "/gone", *ends, "trouble", width=1.5)
+            d.line(key + "/gone", *ends, line="trouble", width=1.5)
 
     def _watermark(self, d: Drawing, rows: Sequence[Mapping[str, Any]]) -> None:
         """A stair: it stands within a micro-batch, and moves between two."""
@@ -228,13 +234,13 @@ class WatermarkPlay(Play):
             if minute is not None:
                 y = ROWS + number * ROW
                 x = self.axis.x(minute)
-                stands.append(Stand(row["batch"], y, x, minute))
+                stands.append(Stand(batch=row["batch"], y=y, x=x, minute=minute))
         for stand in stands:
             _stand(d, stand)
         for before, after in pairwise(stands):
             if before.minute != after.minute:
                 key = f"mark/{after.batch}/moved"
-                d.line(key, before.x, after.y, after.x, after.y, "ink", width=3)
+                d.line(key, before.x, after.y, after.x, after.y, line="ink", width=3)
 
 
 def _what_became(window: Mapping[str, Any]) -> list[str]:
@@ -256,7 +262,7 @@ def _names(d: Drawing) -> None:
     sink = "in sink" if d.narrow else "in the sink"
     d.text("name/state", 0, STATE + 19, "in state", bold=True)
     d.text("name/sink", 0, SINK + 19, sink, bold=True)
-    d.note("name/watermark", d.width, SINK + 36, "watermark", "end", size=12)
+    d.note("name/watermark", d.width, SINK + 36, "watermark", anchor="end", size=12)
 
 
 def _state(d: Drawing, box: Box, name: str, window: Mapping[str, Any]) -> None:
@@ -300,7 +306,7 @@ def _stand(d: Drawing, stand: Stand) -> None:
     key = f"mark/{stand.batch}"
     x = stand.x
     y = stand.y
-    d.line(key, x, y, x, y + ROW, "ink", width=3)
+    d.line(key, x, y, x, y + ROW, line="ink", width=3)
     d.text(
         key + "/time",
         d.width,

@@ -75,11 +75,13 @@ class WatermarkStory(Story):
         self.dropped = 0
 
     def cast(self) -> Cast:
-        begins = list(self.windows)
-        every = range(begins[0], begins[-1] + self.size, self.size) if begins else ()
         told = super().cast()
         told |= picked(self, "size", "delay", "mode", "batches")
-        told["windows"] = list(every)
+        told["windows"] = []
+        begins = list(self.windows)
+        if begins:
+            end = begins[-1] + self.size
+            told["windows"] = list(range(begins[0], end, self.size))
         return told
 
     def space(self) -> Space:
