@@ -17,6 +17,9 @@ HEAD, ROW, MOST = 40, 42, 8
 NAMES = {"plan": "offsets/", "sink": "the sink", "commit": "commits/"}
 # where the columns of the lamps begin; the sink's words may be many
 PLACES = {"plan": 0.0, "sink": 0.27, "commit": 0.66}
+# of the query: its word, fill and ink
+ALIVE = ("alive", "good", "ink")
+DEAD = ("dead", "trouble", "paper")
 WORDS = 28  # units from a lamp's left to its words
 
 
@@ -66,23 +69,21 @@ class MicroBatchPlay(Play):
         d = drawing
         space = scenes[-1]["space"]
         columns = _columns(d)
+
         for column in columns:
             name = NAMES[column.key]
             is_path = name.endswith("/")
             key = f"name/{column.key}"
             d.text(key, column.x, 24, name, bold=True, mono=is_path)
-        word = "dead"
-        fill = "trouble"
-        ink = "paper"
-        if space["alive"]:
-            word = "alive"
-            fill = "good"
-            ink = "ink"
+
+        word, fill, ink = ALIVE if space["alive"] else DEAD
         d.chip("query", 0, 10, f"life {space['life']}: {word}", fill=fill, ink=ink)
+
         y = HEAD
         for batch in space["batches"][-MOST:]:
             _batch(d, batch, y, columns)
             y += ROW
+
         rows = min(len(self.cast["batches"]), MOST)
         foot = HEAD + rows * ROW
         many = space["too_many"]

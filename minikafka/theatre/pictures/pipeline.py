@@ -284,6 +284,7 @@ class PipelinePlay(Play):
         untrue = [each for each in told if each.untrue][-MOST_UNTRUE:]
         latest = [each for each in told if each not in untrue]
         latest = latest[len(untrue) - most :]
+
         x = TOLD_LEFT
         for outcome in sorted([*untrue, *latest]):
             _outcome(d, Box(x, y, TOLD, 25), outcome)
@@ -306,6 +307,7 @@ class PipelinePlay(Play):
         if not self.are_many:
             needed = -(-self.longest // per_line)
             lines = min(max(needed, 1), MOST_LINES)
+
         top = y + HEAD
         for log in space["logs"]:
             if self.are_many:
@@ -317,12 +319,15 @@ class PipelinePlay(Play):
             )
             _log(d, log, grid)
             top += LINE
+
         top += LINE * (lines - 1)
+
         right = float(x + w)
         for lamp in reversed(_lamps(space)):
             key = f"lamp/{lamp.name}"
             wide = d.lamp(key, right, top + 2, lamp.words, lamp.is_broken, anchor="end")
             right -= wide + 4
+
         return top + 22
 
     def _lanes(self, space: dict[str, Any]) -> list[Lane]:
@@ -423,6 +428,7 @@ def _log(d: Drawing, log: Mapping[str, Any], grid: Grid) -> None:
             from_y=grid.y,
             tip=f"offset {offset} · {what}{WRONG[state]}",
         )
+
     d.slot(f"{key}/next", *grid.box(grid.end), grid.end)
 
 

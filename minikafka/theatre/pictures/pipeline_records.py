@@ -114,6 +114,7 @@ class Records:
         """
         written = set(+self.copies)
         lost = self.lost - written
+
         told = []
         for number, record in enumerate(self.sent):
             done = self.heard.get(number)
@@ -127,6 +128,7 @@ class Records:
                     untrue=is_told and untrue,
                 )
             )
+
         return told
 
     # -- as plain JSON

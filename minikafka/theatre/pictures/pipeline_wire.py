@@ -34,7 +34,9 @@ def draw_wire(
     """
     wire = Wire(box.x, box.x + box.w * CUT, box.right)
     by_hand = "parted" in space
-    d.line("wire/door", wire.door, box.y, wire.door, box.bottom - 6, line="rule", width=3)
+    d.line(
+        "wire/door", wire.door, box.y, wire.door, box.bottom - 6, line="rule", width=3
+    )
     for row, number, state in messages:
         y = box.y + row * pitch + 12
         _row(d, f"wire/{row}", wire, y, state)

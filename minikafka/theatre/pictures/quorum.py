@@ -24,6 +24,9 @@ from minikafka.theatre.text import counted, dotted
 
 # heights: of the first line, of a record; units from one record to the next
 HEAD, CELL, PITCH = 28, 44, 96
+# of a client's metadata
+FRESH = ("up to date", "good", "ink")
+STALE = ("stale metadata", "trouble", "paper")
 NO_CHIP = ("", "", "")
 OBSERVER = ("observer", "chip", "ink")
 CHIPS = {
@@ -95,6 +98,7 @@ class QuorumPlay(Play):
         brokers = [voter["broker"] for voter in space["voters"]]
         live = bool(self.cast.get("live"))
         rows, foot = rows_of(d, brokers, HEAD, CELL, live)
+
         for row, voter in zip(rows.values(), space["voters"], strict=True):
             self._card(row, voter, is_fenced=voter["broker"] in space["fenced"])
             self._vote(row, voter, rows)
@@ -104,6 +108,7 @@ class QuorumPlay(Play):
             from_y = comes_from.cells_y if comes_from else None
             leaders = self.cast["leaders"]
             draw_log(row, columns, voter, leaders, now=now, from_y=from_y)
+
         if len(rows) <= MOST_WITH_LANES:
             self.lanes.draw(d, foot - 8, _lanes(space), scene["step"])
 
@@ -165,15 +170,8 @@ def _lamp(d: Drawing, two: int) -> float:
 
 def _client(d: Drawing, name: str, to: int, fresh: bool, *, room: float) -> None:
     """To which broker a client sends its records, and whether that is still right."""
-    state = "stale metadata"
-    fill = "trouble"
-    ink = "paper"
-    words_ink = "trouble"
-    if fresh:
-        state = "up to date"
-        fill = "good"
-        ink = "ink"
-        words_ink = "ink"
+    state, fill, ink = FRESH if fresh else STALE
+    words_ink = "ink" if fresh else "trouble"
     wide = d.chip("clients/state", 0, 0, state, fill=fill, ink=ink)
     words = f"{name} writes to broker {to}"
     room -= wide + 28
@@ -195,6 +193,7 @@ def _lanes(space: dict[str, Any]) -> list[Lane]:
                 trouble=bool(life),
             )
         )
+
     lanes.append(
         Lane(key="log", name="metadata", colour="ink", number=f"end {space['end']}")
     )

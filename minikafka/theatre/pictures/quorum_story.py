@@ -230,6 +230,7 @@ class QuorumStory(CopiesStory):
             elif name in OF_PARTITIONS and self._is_of_part(d):
                 new = d.get("leader", UNCHANGED)
                 leader = leader if new == UNCHANGED else new
+
         return Image(frozenset(fenced), leader)
 
     def _is_of_part(self, fields: Detail) -> bool:
@@ -274,6 +275,7 @@ class QuorumStory(CopiesStory):
     def _in_short(self, name: str, fields: Detail, epoch: int) -> tuple[str, str]:
         broker = f"broker {fields.get('broker_id', '')}"
         named = str(fields.get("name", ""))
+
         match name:
             case "LeaderChangeMessage":
                 return f"epoch {epoch}", "begins"
@@ -295,6 +297,7 @@ class QuorumStory(CopiesStory):
                 return "config", named
             case "ProducerIdsRecord":
                 return "producer", "ids"
+
         return name.removesuffix("Record"), ""
 
     def _part_of(self, fields: Detail) -> str:

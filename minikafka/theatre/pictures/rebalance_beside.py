@@ -178,6 +178,7 @@ class BesidePlay(Play):
         most = max(len(group["actors"]) for group in self.groups)
         columns = min(max(most, LEAST_COLUMNS), MOST_MEMBERS)
         pitch = (d.width if d.narrow else band.right) / columns
+
         for n, member in enumerate(space["members"]):
             actor = actors[member["name"]]
             key = f"group/{number}/member/{n}"

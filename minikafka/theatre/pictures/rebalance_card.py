@@ -194,6 +194,7 @@ class Card:
         box = self.box
         wide = sum(text_width(word, 12) for word in words)
         around = (box.w - 9 - wide) / len(words) - 3  # each word
+
         x = box.x + 6.0
         for word in words:
             act = f"{word} {self.actor.name}"
@@ -219,10 +220,12 @@ class Card:
     def draw_parts(self) -> None:
         member = self.member
         box = self.box
+
         parts = []
         for label in member["owns"]:
             how = "gives" if label in member["gives"] else "owns"
             parts.append((label, how))
+
         parts += [(label, "waits") for label in member["waits"]]
         if not parts:
             return
@@ -238,9 +241,11 @@ class Card:
             pitch = widest + 8
         x = box.x + 9
         y = box.bottom - 25
+
         for label, how in shown:
             self._part(label, how, Box(x, y, pitch - 4, CHIP))
             x += pitch
+
         if len(shown) < len(parts):
             more = f"+{len(parts) - len(shown)}"
             self.d.text(self.key + "/more", x + 2, y + 15, more, fill="quiet", size=12)

@@ -145,10 +145,12 @@ class Coordinator(Voice):
         group.number = d["generation"]
         group.assigned_at = group.step
         group.derived("Stable" if group.is_classic else "Reconciling")
+
         for member_id, parts in assignment.items():
             member = group.member(member_id)
             if member is not None:
                 self._assign(member, parts)
+
         if not group.is_classic:
             return Told(
                 f"The coordinator assigns with {assigned_by(group)} for epoch"

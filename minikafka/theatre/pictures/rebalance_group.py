@@ -172,6 +172,7 @@ class Group:
             elif owners or lane in self.spans:
                 frozen = [each.actor.name for each in owners if each.life == "frozen"]
                 self._span(lane, at, frozen[:1], "nobody")
+
         if self.state:
             self._span("group", at, [str(self.number)], self.state)
 

@@ -91,6 +91,7 @@ def draw_space(
     _lamp(d, space, cast["since_ms"], scene["at"])
     places = Places(d, len(actors), live, words, foot + GAP)
     names = list(actors)
+
     cards = []
     for number, member in enumerate(space["members"]):
         actor = actors[member["name"]]
@@ -108,10 +109,12 @@ def draw_space(
                 space=space,
             )
         )
+
     for card in cards:
         card.draw()
         if live:
             card.draw_levers()
+
     if live:
         _add_lever(d, places.one_more(d))
     for card in cards:  # partitions move between cards, in front of all of them
@@ -200,6 +203,7 @@ def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
     for label, spans in space["spans"].items():
         if any(Span(*each).what == "two" for each in spans):
             two_ms[label] = lasted_ms("two", spans, since_ms, now)
+
     is_red = bool(space["two_owners"])
     words = "no two owners" if d.narrow else "no partition has two owners"
     if two_ms:
@@ -238,6 +242,7 @@ def _pool(d: Drawing, free: Sequence[str], foot: float) -> None:
     d.text(
         "pool", x - 10, y + 15, "nobody has", fill="trouble", size=12.5, anchor="end"
     )
+
     for label in free:
         box = Box(x, y, _chip_width(label), CHIP)
         d.cell(

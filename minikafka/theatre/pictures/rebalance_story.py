@@ -139,12 +139,14 @@ class RebalanceStory(Story):
         if not self.once("two owners"):
             return
         names = [key_part(each.actor.name) for each in holders]
+
         light = ["lamp", *(f"member/{name}" for name in names)]
         for part in parts:
             label = self.who.label(part)
             lane = f"time/{label}"
             light += [lane, f"{lane}/ground", f"time/cursor/{label}", f"part/{label}"]
             light += [f"part/{label}/{name}" for name in names]
+
         told.light = light
 
     def ends(self, last: Scene) -> None:
@@ -155,6 +157,7 @@ class RebalanceStory(Story):
             label = self.who.label(part)
             lane = lanes.get(label, [])
             unread_ms[label] = lasted_ms("nobody", lane, self.since_ms, last["at"])
+
         longest_ms = max(unread_ms.values(), default=0)
         if longest_ms < LONG_MS:
             return

@@ -271,9 +271,11 @@ class Block:
             lane[-1] = Shown(box, last)
             end = box.right
         begun = band.axis.begun.get(self.tag + label, [])
+
         for number, shown in enumerate(lane):
             if shown.box.w >= LEAST_DRAWN:
                 self._span(f"{key}/{number}", shown, begun[number])
+
         is_unread = last is not None and last.what == "nobody"
         self._numbers(key, foot, label, nobody=is_unread)
         words = self._words(label, last) if last else ""
@@ -359,6 +361,7 @@ class Block:
         for n, actor in enumerate(actors):
             d.rect(f"{key}/{n}", *strip, fill=actor.colour)
             strip = strip._replace(y=strip.bottom)
+
         who = listed([actor.letter for actor in actors])
         d.rect(
             key + "/span",

@@ -107,6 +107,7 @@ class ReplicaSetPlay(Play):
         brokers = [copy["broker"] for copy in space["copies"]]
         live = bool(self.cast.get("live"))
         rows, foot = rows_of(d, brokers, top, CELL, live)
+
         for row, copy in zip(rows.values(), space["copies"], strict=True):
             _card(row, copy, space)
             leader = None if copy["leads"] else rows.get(copy["follows"])
@@ -118,6 +119,7 @@ class ReplicaSetPlay(Play):
                 row.link(leader, copy["apart"])
                 if copy["asked_at"] == now:
                     row.asks(leader, now, f"Fetch: {copy['says']}")
+
         if len(rows) <= MOST_WITH_LANES:
             self.lanes.draw(d, foot - 6, _lanes(space), scene["step"])
 
@@ -217,6 +219,7 @@ def _numbers(row: Row, copy: Mapping[str, Any]) -> None:
 def _lanes(space: dict[str, Any]) -> list[Lane]:
     lost = space["lost"]
     number = f"{lost} lost" if lost else ""
+
     lanes = [
         Lane(key="told", name="told", colour="quiet", number=number, trouble=lost > 0)
     ]
@@ -232,5 +235,6 @@ def _lanes(space: dict[str, Any]) -> list[Lane]:
                 trouble=bool(life),
             )
         )
+
     lanes.append(Lane(key="isr", name="ISR", colour="ink", number=listed(space["isr"])))
     return lanes

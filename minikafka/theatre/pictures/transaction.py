@@ -110,10 +110,12 @@ class TransactionPlay(Play):
             if space["offsets"]:
                 _offsets(d, space["offsets"], right)
         self._producers(d, space, HEAD + GAP, scene["number"])
+
         top = HEAD + CARD + 2 * GAP + 4
         for part, log in zip(self.cast["parts"], space["logs"], strict=True):
             self._log(d, part, log, top)
             top += LOG
+
         self._readers(d, space["readers"], top)
         if self.cast["levels"]:
             top += READ + 36
@@ -156,6 +158,7 @@ class TransactionPlay(Play):
             left = right - _chip_width(joined)
             fill = "said" if joined == "joined" else "chip"
             d.chip(key + "/joined", left, y + 20, joined, fill=fill)
+
         for each in log["records"]:
             record = Record(*each)
             offset = record.offset
@@ -163,6 +166,7 @@ class TransactionPlay(Play):
                 key_of_record = f"record/{name}/{offset}"
                 box = columns.box(offset)
                 self._record(d, key_of_record, box, part, record, below=str(offset))
+
         d.slot(key + "/next", *columns.box(end), end)
         if last_stable >= columns.first:
             x = columns.box(last_stable).x - 2.5
@@ -250,13 +254,16 @@ class TransactionPlay(Play):
                     trouble=is_late,
                 )
             )
+
         epoch = f"epoch {space['epoch']}" if space["state"] else ""
         lanes.append(Lane(key="coordinator", name="state", colour="ink", number=epoch))
+
         for part, log in zip(self.cast["parts"], space["logs"], strict=True):
             words = f"LSO {log['last_stable_offset']}"
             lanes.append(
                 Lane(key=f"log {part}", name=part, colour="quiet", number=words)
             )
+
         for name, found in space["readers"]:
             lanes.append(
                 Lane(
@@ -266,6 +273,7 @@ class TransactionPlay(Play):
                     number=f"{len(found)} read",
                 )
             )
+
         return lanes
 
 

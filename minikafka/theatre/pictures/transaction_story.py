@@ -294,11 +294,13 @@ class TransactionStory(Story):
             self.epochs[asker] = self.epoch
             self.by_epoch[d["producer_id"], self.epoch] = asker
             self.fenced.discard(asker)
+
         for part, log in self.logs.items():
             if part.name in d["partitions"]:
                 log.joined = "joined"
             elif state in ("Empty", "Ongoing"):
                 log.joined = ""
+
         told = self._tell_state(d, asker)
         told.marks += self.mark("coordinator", state, told.trouble)
         return told
@@ -329,6 +331,7 @@ class TransactionStory(Story):
                 )
                 unasked = d["reason"] != "producer_aborts"
                 return Told(words, "decided: abort", trouble=unasked)
+
         return self._tell_complete(d["state"])
 
     def _tell_new_epoch(self, d: Detail, asker: str) -> Told:
@@ -362,6 +365,7 @@ class TransactionStory(Story):
         whose = self._producer(d)
         values = {offset: value for offset, _, value, *_ in d["records"]}
         offsets = range(base, d["last_offset"] + 1)
+
         for offset in offsets:
             text = values.get(offset) or ""
             log.append(
@@ -375,6 +379,7 @@ class TransactionStory(Story):
             )
             if is_open:
                 log.open[offset] = d["producer_id"]
+
         what = span_of(offsets)
         within = "in an open transaction" if is_open else "of no transaction"
         words = f"The leader of {part.name} appends {what}, {within}."
@@ -451,10 +456,12 @@ class TransactionStory(Story):
         if name not in self.read or part not in self.logs or not d["records"]:
             return None
         place = list(self.logs).index(part)
+
         for offset, _, value in d["records"]:
             self.read[name].append(
                 Read(place=place, offset=offset, value=value or "", number=self.number)
             )
+
         what = listed([value or "–" for _, _, value in d["records"]])
         reads_committed = self.levels[name] == READ_COMMITTED
         level = "committed records" if reads_committed else "everything"

@@ -119,10 +119,12 @@ class WatermarkPlay(Play):
         for window in space["windows"]:
             self._window(d, window)
         rows = space["rows"]
+
         for number, row in enumerate(rows):
             y = ROWS + number * ROW
             is_last = number == len(rows) - 1
             self._row(d, row, y, now=is_last)
+
         self._watermark(d, rows)
         dropped = space["dropped"]
         words = f"{counted(dropped, 'order')} dropped"
@@ -165,6 +167,7 @@ class WatermarkPlay(Play):
             self._closed(d, batch, closed, y)
         for each in row["orders"]:
             self._order(d, Order(*each), y + 13)
+
         for begin, count in row["written"]:
             left = self.axis.x(begin)
             right = self.axis.x(begin + self.size)
