@@ -21,13 +21,8 @@ from minikafka.theatre.drawing import (
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.pictures.boxes import Box
 from minikafka.theatre.pictures.pipeline_records import Outcome
-from minikafka.theatre.pictures.pipeline_story import (
-    ANSWERS,
-    LOG,
-    REQUESTS,
-    SEND,
-    PipelineStory,
-)
+from minikafka.theatre.pictures.pipeline_says import ANSWERS, LOG, REQUESTS, SEND
+from minikafka.theatre.pictures.pipeline_story import PipelineStory
 from minikafka.theatre.pictures.pipeline_wire import draw_wire
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted, dotted

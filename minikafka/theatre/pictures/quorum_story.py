@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from minikafka.theatre.nodes import Links, epoch_at, listed, node_id
+from minikafka.theatre.nodes import Links, epoch_at, node_id
 from minikafka.theatre.pictures.log_copies import (
     OF_NODES,
     CopiesStory,
@@ -16,6 +16,11 @@ from minikafka.theatre.pictures.log_copies import (
     Held,
     LogCopy,
     RecordId,
+)
+from minikafka.theatre.pictures.quorum_records import (
+    UNCHANGED,
+    MetadataRecord,
+    describe,
 )
 from minikafka.theatre.play import (
     LIVES,
@@ -43,7 +48,6 @@ OF_TOPICS = ("LeaderElected", "TopicCreated", "RecordsAppended")
 METADATA_TOPIC = "__cluster_metadata"
 NEAR = 14  # records of a log that are in a scene
 MOST_SAID = 4  # records that the sentence of an append names
-UNCHANGED = -2  # PartitionChangeRecord: the leader stays
 OF_BROKERS = ("RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
 OF_PARTITIONS = ("PartitionRecord", "PartitionChangeRecord")
 # by whether it was a PreVote, and whether it was granted
@@ -100,11 +104,6 @@ class VoteAnswer(NamedTuple):
     candidate: int
     granted: bool
     number: int
-
-
-class MetadataRecord(NamedTuple):
-    name: str
-    fields: dict[str, Any]
 
 
 class Image(NamedTuple):
@@ -233,7 +232,7 @@ class QuorumStory(CopiesStory):
 
         return Image(frozenset(fenced), leader)
 
-    def _is_of_part(self, fields: Detail) -> bool:
+    def _is_of_part(self, fields: Mapping[str, Any]) -> bool:
         topic = self.topics.get(fields["topic_id"])
         return (topic, fields["partition_id"]) == self.part
 
@@ -261,48 +260,9 @@ class QuorumStory(CopiesStory):
         shown["knows"] = self.image(voter).leader
         return shown | voter.described(NEAR, self._describe)
 
-    # -- records in words
-
     def _describe(self, record: RecordId) -> Described:
-        name, fields = self.records[record]
-        first, second = self._in_short(name, fields, record.epoch)
-        in_full = f"{first} {second}"
-        isr = fields.get("isr")
-        if isr and not first.startswith("ISR"):
-            in_full += f", ISR {listed(isr)}"
-        return Described(first, second, f"{name} ({in_full})")
-
-    def _in_short(self, name: str, fields: Detail, epoch: int) -> tuple[str, str]:
-        broker = f"broker {fields.get('broker_id', '')}"
-        named = str(fields.get("name", ""))
-
-        match name:
-            case "LeaderChangeMessage":
-                return f"epoch {epoch}", "begins"
-            case "FeatureLevelRecord":
-                return "level", named
-            case "RegisterBrokerRecord":
-                return broker, "registers"
-            case "BrokerRegistrationChangeRecord":
-                return broker, _fencing(fields)
-            case "TopicRecord":
-                return "topic", named
-            case "PartitionRecord":
-                return f"leader {fields.get('leader', '')}", self._part_of(fields)
-            case "PartitionChangeRecord":
-                return _change(fields), self._part_of(fields)
-            case "RemoveTopicRecord":
-                return "topic", "removed"
-            case "ConfigRecord":
-                return "config", named
-            case "ProducerIdsRecord":
-                return "producer", "ids"
-
-        return name.removesuffix("Record"), ""
-
-    def _part_of(self, fields: Detail) -> str:
-        topic = self.topics.get(fields.get("topic_id", ""), "?")
-        return f"{topic}-{fields.get('partition_id', '')}"
+        written = self.records[record]
+        return describe(written, record.epoch, self.topics)
 
     # -- fold: votes
 
@@ -529,19 +489,3 @@ def _why_not(voter: Voter, d: Detail) -> str:
     if d["pre_vote"] or voter.vote < 0:
         return ", because it hears a controller"
     return f", because it has voted for broker {voter.vote}"
-
-
-def _fencing(fields: Detail) -> str:
-    change = fields.get("fenced", 0)
-    return {1: "fenced", -1: "unfenced"}.get(change, "changed")
-
-
-def _change(fields: Detail) -> str:
-    """What a PartitionChangeRecord changes, the most important of it."""
-    leader = fields.get("leader", UNCHANGED)
-    if leader != UNCHANGED:
-        return f"leader {leader}" if leader >= 0 else "leader –"
-    if fields.get("isr"):
-        return f"ISR {listed(fields['isr'])}"
-    elr = fields.get("eligible_leader_replicas")
-    return f"ELR {listed(elr)}" if elr is not None else "replicas"

@@ -22,11 +22,11 @@ from minikafka.theatre.drawing import (
 )
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.pictures.boxes import Box
+from minikafka.theatre.pictures.transaction_log import Record
 from minikafka.theatre.pictures.transaction_story import (
     READ_COMMITTED,
     Asked,
     GroupOffset,
-    Record,
     TransactionStory,
 )
 from minikafka.theatre.play import Play, Space

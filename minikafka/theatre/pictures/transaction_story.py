@@ -9,9 +9,9 @@ or not.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from minikafka.theatre.pictures.transaction_log import Log, Part, Record, part_of
 from minikafka.theatre.play import (
     LIVES,
     QUIETLY,
@@ -26,8 +26,7 @@ from minikafka.theatre.play import (
 from minikafka.theatre.text import capital, listed, span_of
 from minikafka.trace import Event
 
-# NEAR: records of a log that are in a scene
-MOST_PARTITIONS, MOST_PRODUCERS, NEAR = 3, 3, 24
+MOST_PARTITIONS, MOST_PRODUCERS = 3, 3
 READ_UNCOMMITTED, READ_COMMITTED = "read_uncommitted", "read_committed"
 LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
 ASKS = {
@@ -85,65 +84,6 @@ SAYS = {
     "NodeRestarted": Says("{Node} is back.", "{node} is back"),
     "ClientClosed": Says("{Node} closes."),
 }
-
-
-class Part(NamedTuple):
-    """A partition."""
-
-    topic: str
-    number: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.topic}-{self.number}"
-
-
-@dataclass
-class Record:
-    """state: "" of no transaction, open, committed, aborted; COMMIT and ABORT of a
-    marker. number: of the event that told of it.
-    """
-
-    offset: int
-    text: str
-    producer: str
-    state: str
-    number: int
-
-
-@dataclass
-class Log:
-    """joined: "", joined, or marker, where it has got one. open: offset -> producer id,
-    while the record's transaction is open.
-    """
-
-    end: int = 0
-    high_watermark: int = 0
-    joined: str = ""
-    records: dict[int, Record] = field(default_factory=dict)
-    open: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def last_stable_offset(self) -> int:
-        return min([self.high_watermark, *self.open])
-
-    def append(self, record: Record) -> None:
-        self.records[record.offset] = record
-        self.end = record.offset + 1
-
-    def settle(self, producer_id: int, outcome: str) -> None:
-        """A marker decides about what its producer has open."""
-        mine = [offset for offset, each in self.open.items() if each == producer_id]
-        for offset in mine:
-            self.records[offset].state = outcome
-            del self.open[offset]
-
-    def shown(self) -> dict[str, Any]:
-        first = self.end - NEAR
-        near = sorted(offset for offset in self.records if offset >= first)
-        shown = picked(self, "end", "last_stable_offset", "joined")
-        shown["records"] = [list(astuple(self.records[offset])) for offset in near]
-        return shown
 
 
 class Read(NamedTuple):
@@ -478,11 +418,6 @@ class TransactionStory(Story):
         self.lives[name] = life
         mark = (f"producer {name}", life or "back", bool(life))
         return self.tell(event, mark=mark)
-
-
-def part_of(event: Event) -> Part:
-    d = event.detail
-    return Part(d.get("topic", ""), d.get("partition", -1))
 
 
 def _busiest_id(trace: Sequence[Event]) -> str:
