@@ -15,7 +15,6 @@ from minikafka.theatre.drawing import (
     NARROW,
     WIDE,
     Drawing,
-    Place,
     text_width,
 )
 from minikafka.theatre.lanes import Lane, Scene
@@ -37,22 +36,45 @@ TOLD_LEFT = 178  # where what the program was told begins
 MOST_UNTRUE = 2  # of it that are always shown
 
 
-class Columns(NamedTuple):
-    """Each as x and width: of the buffer, of what is in flight, and of the wire."""
+class Column(NamedTuple):
+    """A name, and below it rows."""
 
-    buffer: tuple[float, float]
-    flight: tuple[float, float]
-    wire: tuple[float, float]
+    x: float
+    w: float
+    y: float = 0
 
     @property
-    def door(self) -> float:
-        """Where the wire ends, at the broker."""
-        return sum(self.wire)
+    def right(self) -> float:
+        return self.x + self.w
+
+    @property
+    def top(self) -> float:
+        """Of the first row."""
+        return self.y + HEAD
+
+    def row(self, number: int) -> Box:
+        return Box(self.x, self.top + number * ROW, self.w, ROW - 6)
+
+
+class Columns(NamedTuple):
+    """The wire ends at the broker's door."""
+
+    buffer: Column
+    flight: Column
+    wire: Column
 
 
 COLUMNS = {
-    WIDE: Columns((0, 248), (258, 256), (514, 110)),
-    NARROW: Columns((0, 226), (232, 234), (466, 92)),
+    WIDE: Columns(
+        buffer=Column(0, 248),
+        flight=Column(258, 256),
+        wire=Column(514, 110),
+    ),
+    NARROW: Columns(
+        buffer=Column(0, 226),
+        flight=Column(232, 234),
+        wire=Column(466, 92),
+    ),
 }
 SETTINGS = {
     "acks": "acks",
@@ -121,61 +143,44 @@ class PipelinePlay(Play):
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
         scene = scenes[-1]
-        space = scenes[-1]["space"]
+        space = scene["space"]
         columns = COLUMNS[d.width]
         foot: float = HEAD + self.rows * ROW
         self._buffer(d, space, columns.buffer)
         self._wire(d, space, columns.wire)
         self._flight(d, space, columns.flight)
-        logs: Place = (0, foot + 10, d.width)
+        logs = Column(0, d.width, y=foot + 10)
         if not d.narrow:
-            left = columns.door + 10
-            logs = (left, 0, d.width - left)
+            left = columns.wire.right + 10
+            logs = Column(left, d.width - left)
         foot = max(self._logs(d, space, logs), foot)
         self._told(d, space, foot + 4)
         self.lanes.draw(d, foot + 33, self._lanes(space), scene["step"])
 
-    def _column(
-        self, d: Drawing, key: str, place: Place, name: str, words: str
-    ) -> None:
-        """What stands above a column."""
-        x, y, w = place
-        d.text(key + "/name", x, y + 14, name, bold=True, room=w - 100)
-        d.note(key + "/count", x + w, y + 14, words, anchor="end", mono=True)
-
-    def _row(self, column: tuple[float, float], row: int) -> Box:
-        x, w = column
-        return Box(x, HEAD + row * ROW, w, ROW - 6)
-
     # -- batches
 
-    def _buffer(
-        self, d: Drawing, space: dict[str, Any], column: tuple[float, float]
-    ) -> None:
+    def _buffer(self, d: Drawing, space: dict[str, Any], column: Column) -> None:
         batches = space["buffer"]
         waiting = sum(batch["count"] for batch in batches)
         words = f"{waiting} waiting" if waiting else "empty"
         name = f"{self.cast['producer']}'s buffer"
-        x, w = column
-        self._column(d, "buffer", (x, 0, w), name, words)
+        _head(d, "buffer", column, name, words)
+        hidden = len(batches) - self.rows
         for row, batch in enumerate(batches[: self.rows]):
             state = batch["state"]
-            hidden = len(batches) - self.rows
-            if hidden > 0 and row == self.rows - 1:
+            is_last = row == self.rows - 1
+            if is_last and hidden > 0:
                 state += f", +{hidden} more"
-            self._batch(d, batch, self._row(column, row), state)
+            self._batch(d, batch, column.row(row), state)
 
-    def _flight(
-        self, d: Drawing, space: dict[str, Any], column: tuple[float, float]
-    ) -> None:
+    def _flight(self, d: Drawing, space: dict[str, Any], column: Column) -> None:
         limit = space["config"].get("max_in_flight_requests_per_connection", ROWS)
         waits = sum(request["acks"] != 0 for request in space["in_flight"])
-        x, w = column
         words = f"{waits} of {limit} unanswered"
-        self._column(d, "flight", (x, 0, w), "in flight", words)
+        _head(d, "flight", column, "in flight", words)
         shown = self._in_flight(space)
         for row in range(self.rows):
-            box = self._row(column, row)
+            box = column.row(row)
             if row < len(shown):
                 request, batch = shown[row]
                 is_lost = request["state"] in LOST
@@ -211,42 +216,17 @@ class PipelinePlay(Play):
             name += f" P{batch['partition']}"
         y = box.y + 17
         d.text(key + "/name", box.x + 8, y, name, size=12.5, bold=True)
-        left = box.x + 12 + text_width(name, 12.5, bold=True) / LEAST_STRETCH
-        right = box.right - 12 - text_width(state, 12.5) / LEAST_STRETCH
-        self._records(d, key, batch, left, right, y)
+        wide = text_width(name, 12.5, bold=True) / LEAST_STRETCH
+        left = box.x + 12 + wide
+        wide = text_width(state, 12.5) / LEAST_STRETCH
+        right = box.right - 12 - wide
+        _records(d, key, batch, left, right, y)
         ink = "trouble" if trouble else "quiet"
         right = box.right - 8
         d.text(key + "/state", right, y, state, fill=ink, size=12.5, anchor="end")
 
-    def _records(
-        self,
-        d: Drawing,
-        key: str,
-        batch: Mapping[str, Any],
-        left: float,
-        right: float,
-        y: float,
-    ) -> None:
-        """A batch's records, as many as have room between left and right; y: of the
-        words beside them.
-        """
-        count = batch["count"]
-        shown = batch["records"]
-        fits = max(int((right - left) // (CELL + 2)), 1)
-        if count > min(fits, len(shown)):  # one place says how many more there are
-            shown = shown[: max(fits - 1, 0)]
-        x = left
-        for number, letter, sent_key, value in shown:
-            box = Box(x, y - 14, CELL, ROW - 12)
-            tip = f"key {sent_key} · value {value}"
-            d.cell(f"{key}/{number}", *box, str(letter), tip=tip)
-            x += CELL + 2
-        if len(shown) < count:
-            d.note(key + "/more", x, y, f"+{count - len(shown)}", mono=True)
-
-    def _wire(
-        self, d: Drawing, space: dict[str, Any], column: tuple[float, float]
-    ) -> None:
+    def _wire(self, d: Drawing, space: dict[str, Any], column: Column) -> None:
+        """What travels in each row; what waited too long is shown as stuck."""
         in_flight = self._in_flight(space)
         messages = []
         for row, (request, batch) in enumerate(in_flight):
@@ -255,8 +235,7 @@ class PipelinePlay(Play):
             for row, batch, state in space["stuck"]:
                 row = min(max(row, len(messages)), self.rows - 1)
                 messages.append((row, batch["batch"], state))
-        x, w = column
-        box = Box(x, HEAD, w, self.rows * ROW)
+        box = Box(column.x, column.top, column.w, self.rows * ROW)
         lever = self.cast["producer"] if "live" in self.cast else ""
         draw_wire(d, space, box, messages, ROW, lever)
 
@@ -287,23 +266,23 @@ class PipelinePlay(Play):
 
     # -- logs
 
-    def _logs(self, d: Drawing, space: dict[str, Any], place: Place) -> float:
+    def _logs(self, d: Drawing, space: dict[str, Any], column: Column) -> float:
         """The partitions' logs and the lamps under them; returns the lowest point."""
         chosen = self.cast["chosen"]
         name = "the log"
         if not self.are_many:
             name = f"the log of partition {chosen[0] if chosen else 0}"
         ends = [log["end"] for log in space["logs"]]
-        self._column(d, "caption/log", place, name, f"{sum(ends)} written")
-        x, y, w = place
+        _head(d, "caption/log", column, name, f"{sum(ends)} written")
+        x = column.x
         indent = LABEL if self.are_many else 0
-        per_line = int((w - indent) // (CELL + 5))
+        per_line = int((column.w - indent) // (CELL + 5))
         lines = 1
         if not self.are_many:
             needed = -(-self.longest // per_line)
             lines = min(max(needed, 1), MOST_LINES)
 
-        top = y + HEAD
+        top = column.top
         for log in space["logs"]:
             if self.are_many:
                 label = f"P{log['partition']}"
@@ -317,7 +296,7 @@ class PipelinePlay(Play):
 
         top += LINE * (lines - 1)
 
-        right = float(x + w)
+        right = float(column.right)
         for lamp in reversed(_lamps(space)):
             key = f"lamp/{lamp.name}"
             wide = d.lamp(key, right, top + 2, lamp.words, lamp.is_broken, anchor="end")
@@ -353,6 +332,14 @@ class PipelinePlay(Play):
         return [lane for lane in lanes if lane.key in self.lanes.marks]
 
 
+def _head(d: Drawing, key: str, column: Column, name: str, words: str) -> None:
+    """What stands above a column."""
+    y = column.y + 14
+    room = column.w - 100
+    d.text(key + "/name", column.x, y, name, bold=True, room=room)
+    d.note(key + "/count", column.right, y, words, anchor="end", mono=True)
+
+
 def _state(request: Mapping[str, Any]) -> str:
     """How often it was tried, and what has become of it."""
     state = request["state"]
@@ -360,6 +347,32 @@ def _state(request: Mapping[str, Any]) -> str:
     if request["attempt"] > 1:
         parts.insert(0, f"try {request['attempt']}")
     return ": ".join(filter(None, parts))
+
+
+def _records(
+    d: Drawing,
+    key: str,
+    batch: Mapping[str, Any],
+    left: float,
+    right: float,
+    y: float,
+) -> None:
+    """A batch's records, as many as have room between left and right; y: of the
+    words beside them.
+    """
+    count = batch["count"]
+    shown = batch["records"]
+    fits = max(int((right - left) // (CELL + 2)), 1)
+    if count > min(fits, len(shown)):  # one place says how many more there are
+        shown = shown[: max(fits - 1, 0)]
+    x = left
+    for number, letter, sent_key, value in shown:
+        box = Box(x, y - 14, CELL, ROW - 12)
+        tip = f"key {sent_key} · value {value}"
+        d.cell(f"{key}/{number}", *box, str(letter), tip=tip)
+        x += CELL + 2
+    if len(shown) < count:
+        d.note(key + "/more", x, y, f"+{count - len(shown)}", mono=True)
 
 
 def _outcome(d: Drawing, box: Box, outcome: Outcome) -> None:
@@ -379,7 +392,7 @@ def _outcome(d: Drawing, box: Box, outcome: Outcome) -> None:
         line="trouble" if outcome.untrue else "rule",
         ink="ink" if is_done else "trouble",
         width=2 if outcome.untrue else None,
-        from_x=COLUMNS[d.width].flight[0],
+        from_x=COLUMNS[d.width].flight.x,
         from_y=HEAD,
         tip=f"the program is told: {outcome.word}",
     )
@@ -419,7 +432,7 @@ def _log(d: Drawing, log: Mapping[str, Any], grid: Grid) -> None:
             below=str(offset),
             line="trouble" if state else "rule",
             width=2 if state else None,
-            from_x=COLUMNS[d.width].door,
+            from_x=COLUMNS[d.width].wire.right,
             from_y=grid.y,
             tip=f"offset {offset} · {what}{WRONG[state]}",
         )

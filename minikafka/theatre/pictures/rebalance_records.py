@@ -34,9 +34,7 @@ LONG_MS = 3000
 
 
 class Records(Voice):
-    """every_ms: how often a step shows the records alone. last: the one member that all
-    wait for, since_ms: since when.
-    """
+    """last: the one member that all wait for; since_ms: since when."""
 
     def __init__(self, story: "RebalanceStory", group: Group) -> None:
         super().__init__(story, group)
