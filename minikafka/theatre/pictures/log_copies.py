@@ -120,7 +120,8 @@ class CopiesStory(Story):
         return super().details(event) | {"Node": capital(event.node)}
 
     def tell_life(self, event: Event, life: str) -> Told:
-        return self.tell(event, mark=(event.node, life or "back", bool(life)))
+        word = life or "back"
+        return self.tell(event, mark=(event.node, word, bool(life)))
 
     def _see_LinkCut(self, event: Event, d: Detail) -> Told | None:
         if not self.links.follow(event):

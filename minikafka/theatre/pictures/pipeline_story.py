@@ -85,7 +85,8 @@ class PipelineStory(OfTopic):
         """
         values = [d["value"] for d in sent]
         keys = [d["key"] for d in sent]
-        self.by_value = len(set(values)) > 1 or not any(keys)
+        values_differ = len(set(values)) > 1
+        self.by_value = values_differ or not any(keys)
         self.letters = letters(values if self.by_value else keys)
         self.legend = "" if self.by_value else legend(self.letters, 4)
 
@@ -187,8 +188,8 @@ class PipelineStory(OfTopic):
         batch.base_sequence = d["base_sequence"]
         batch.sent = event.id
         chapter = "the first request"
-        sentence = f"Batch {batch.number} leaves with"
-        sentence += f" {counted(d['count'], 'record', 'one')}: {d['why']}."
+        many = counted(d["count"], "record", "one")
+        sentence = f"Batch {batch.number} leaves with {many}: {d['why']}."
         mark = self.records.names(batch.records)
         if attempt > 1:
             chapter = "tried again"

@@ -325,7 +325,8 @@ class QuorumStory(CopiesStory):
         return self.tell(event)
 
     def _see_ControllerFollowed(self, event: Event, d: Detail) -> Told:
-        self.voters[event.node].follow(d["leader"], d["epoch"])
+        voter = self.voters[event.node]
+        voter.follow(d["leader"], d["epoch"])
         return self.tell(event)
 
     # -- fold: the metadata log
@@ -346,7 +347,8 @@ class QuorumStory(CopiesStory):
         if not said:
             return Told(words)
         first = said[0]
-        return Told(words, marks=self.mark("log", f"{first.text} {first.more}"))
+        mark = f"{first.text} {first.more}"
+        return Told(words, marks=self.mark("log", mark))
 
     def _see_MetadataReplicated(self, event: Event, d: Detail) -> Told:
         voter = self.voters[event.node]

@@ -149,8 +149,10 @@ class BesidePlay(Play):
             self._header(drawing, y, number, space, band)
             self._members(drawing, y, number, space, band)
             top = y + HEADER
-            foot = Block(band, group, space, f"{number}/", LANE).draw(top, 2)
-            drawing.cursor(band.cursor, top - 2, foot + 2, f"time/cursor/{number}")
+            block = Block(band, group, space, f"{number}/", LANE)
+            foot = block.draw(top, 2)
+            key = f"time/cursor/{number}"
+            drawing.cursor(band.cursor, top - 2, foot + 2, key)
             y = foot + GAP
         band.times(y - GAP + 15)
 

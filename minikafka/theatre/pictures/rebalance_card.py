@@ -169,9 +169,11 @@ class Card:
             y = box.y + 35
         ink = "trouble" if self.member["trouble"] else "quiet"
         room = box.right - x - 6
-        for n, line in enumerate(wrapped(self.member["words"], box.w)):
+        lines = wrapped(self.member["words"], box.w)
+        for n, line in enumerate(lines):
             key = f"{self.key}/words/{n}"
-            self.d.text(key, x, y + LINE * n, line, fill=ink, size=12.5, room=room)
+            self.d.text(key, x, y, line, fill=ink, size=12.5, room=room)
+            y += LINE
 
     # -- levers
 
@@ -193,7 +195,8 @@ class Card:
     def _row_of_levers(self, words: Sequence[str], y: float) -> None:
         box = self.box
         wide = sum(text_width(word, 12) for word in words)
-        around = (box.w - 9 - wide) / len(words) - 3  # each word
+        rest = box.w - 9 - wide
+        around = rest / len(words) - 3  # each word
 
         x = box.x + 6.0
         for word in words:
@@ -243,7 +246,8 @@ class Card:
         y = box.bottom - 25
 
         for label, how in shown:
-            self._part(label, how, Box(x, y, pitch - 4, CHIP))
+            part = Box(x, y, pitch - 4, CHIP)
+            self._part(label, how, part)
             x += pitch
 
         if len(shown) < len(parts):
@@ -282,7 +286,8 @@ class Card:
     @property
     def _ends(self) -> tuple[float, float]:
         """Top and foot of what runs between the two."""
-        return self.box.y - GAP + 3, self.box.y - 3
+        y = self.box.y
+        return y - GAP + 3, y - 3
 
     def _link(self) -> None:
         d = self.d

@@ -168,7 +168,9 @@ def _members(mine: Sequence[Event]) -> dict[str, str]:
             same = living.setdefault(client, [])
             same.append(member)
             count = len(same)
-            names[member] = client if count == 1 else f"{client} ({count})"
+            names[member] = client
+            if count > 1:
+                names[member] += f" ({count})"
         elif event.kind == "MemberLeft":
             for same in living.values():
                 if member in same:
@@ -189,7 +191,8 @@ def _parts(
             name = event.detail["topic"]
             count = event.detail["partitions"]
             there.update(Part(name, number) for number in range(count))
-    return sorted(part for part in assigned | there if part.topic in topics)
+    every = assigned | there
+    return sorted(part for part in every if part.topic in topics)
 
 
 def _ever_assigned(mine: Sequence[Event]) -> set[Part]:
@@ -234,4 +237,5 @@ def _letters(names: Sequence[str]) -> dict[str, str]:
 
 
 def _last_word(name: str) -> str:
-    return name.split(" (")[0].replace("-", " ").split(" ")[-1]
+    client = name.split(" (")[0]
+    return client.replace("-", " ").split(" ")[-1]

@@ -139,7 +139,9 @@ class Group:
         """Partitions that have two owners now."""
         owned = self._all_owners()
         two = {part for part, owners in owned.items() if _are_two(owners)}
-        return [part for part in self.cast.parts if part in two] if two else []
+        if not two:
+            return []
+        return [part for part in self.cast.parts if part in two]
 
     def _all_owners(self) -> dict[Part, list[Member]]:
         found: dict[Part, list[Member]] = {}
@@ -170,8 +172,9 @@ class Group:
             elif readers:
                 self._span(lane, at, readers, "reads")
             elif owners or lane in self.spans:
-                frozen = [each.actor.name for each in owners if each.life == "frozen"]
-                self._span(lane, at, frozen[:1], "nobody")
+                frozen = [each for each in owners if each.life == "frozen"]
+                names = [each.actor.name for each in frozen[:1]]
+                self._span(lane, at, names, "nobody")
 
         if self.state:
             self._span("group", at, [str(self.number)], self.state)
@@ -219,8 +222,9 @@ class Group:
     def _shown(self) -> list[Member]:
         """At most six members, those inside first; in the order of their letters."""
         members = sorted(self.members.values(), key=_by_letter)
-        chosen = sorted(members, key=lambda each: not (each.inside or each.owns))
-        chosen = chosen[:MOST_MEMBERS]
+        here = [each for each in members if each.inside or each.owns]
+        others = [each for each in members if not (each.inside or each.owns)]
+        chosen = [*here, *others][:MOST_MEMBERS]
         return [each for each in members if each in chosen]
 
     def _assigns(self, step: int) -> str:

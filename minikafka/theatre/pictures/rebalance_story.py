@@ -81,7 +81,8 @@ class RebalanceStory(Story):
     def is_mine(self, event: Event) -> bool:
         if event.kind in OF_CLIENTS and self.group.client(event.node) is None:
             return False
-        return bool(event.detail.get("group", self.who.group) == self.who.group)
+        group = event.detail.get("group", self.who.group)
+        return bool(group == self.who.group)
 
     def handler(self, event: Event) -> Handler | None:
         found = self.handlers.get(event.kind)
@@ -93,7 +94,9 @@ class RebalanceStory(Story):
         d = event.detail
         group = self.group
         told = super().details(event)
-        told["who"] = group.about(event).actor.name if self.who.actors else ""
+        told["who"] = ""
+        if self.who.actors:
+            told["who"] = group.about(event).actor.name
         told["error"] = with_number(d.get("error", ""))
         if event.kind == "PartitionsLost":
             told["gone"] = group.labels(group.parts(d["partitions"]))
@@ -195,8 +198,9 @@ class RebalanceStory(Story):
 
     def _see_LinkCut(self, event: Event, d: Detail) -> Told | None:
         ends = (d["one"], d["other"])
-        member = self.group.named(d["one"]) or self.group.named(d["other"])
-        if member is None or self.group.node not in ends:
+        group = self.group
+        member = group.named(d["one"]) or group.named(d["other"])
+        if member is None or group.node not in ends:
             return None
         member.link(cut=event.kind == "LinkCut")
         return self.tell(event, who=member.actor.name)

@@ -53,12 +53,14 @@ class Axis:
         gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
         own = [_own_units(step, gap, spaces) for step, gap in enumerate(gaps)]
         total_ms = sum(gaps) or 1
-        unit = min(OWN_ROOM, OWN_SHARE / max(sum(own), 1))
-        by_time = 1 - unit * sum(own)
+        total_units = sum(own)
+        unit = min(OWN_ROOM, OWN_SHARE / max(total_units, 1))
+        by_time = 1 - unit * total_units
         place = 0.0
         self.places: list[float] = [place]
         for gap, units in zip(gaps, own, strict=True):
-            place = place + unit * units + by_time * gap / total_ms
+            place += unit * units
+            place += by_time * gap / total_ms
             self.places.append(place)
 
     def _note_begun(
@@ -127,7 +129,9 @@ class Band:
         if not moments:
             draw_times(self.d, y, (), bent=True)
             return
-        rounded = round_times(moments[0], moments[-1], self.now, MOST_TIMES)
+        first = moments[0]
+        last = moments[-1]
+        rounded = round_times(first, last, self.now, MOST_TIMES)
         times = []
         for at, words in rounded:
             times.append((at, self.x(at), words))
@@ -163,7 +167,8 @@ def _legend(d: Drawing, y: float, space: Space) -> None:
         d.rect(key + "/two/over", x, top, 16, 6, fill="quiet")
         d.rect(key + "/two/under", x, y - 4, 16, 6, fill="chip")
         d.rect(key + "/two", x, top, 16, 12, fill="none", line="trouble", r=2, width=2)
-        d.note(key + "/two/word", x + 22, y, "two" if d.narrow else "two own it")
+        words = "two" if d.narrow else "two own it"
+        d.note(key + "/two/word", x + 22, y, words)
 
 
 def _ever_two(spans: Sequence[Sequence[Any]]) -> bool:
@@ -260,7 +265,8 @@ class Block:
         key = f"time/{self.tag}{label}"
         foot = y + self.height - FOOT
         d.number(key + "/name", band.left - 8, foot, label, ink="ink")
-        ground = Box(band.left, y, band.right - band.left, self.height)
+        width = band.right - band.left
+        ground = Box(band.left, y, width, self.height)
         d.rect(key + "/ground", *ground, fill="wash", r=3)
         lane = self.shown(label, y)
         last = lane[-1].span if lane else None

@@ -115,7 +115,8 @@ class Copy(LogCopy):
         self.cut = ()
         self.end = d["last_offset"] + 1
         for offset in range(d["base_offset"], self.end):
-            self.records[offset] = Held(epoch_at(d["epochs"], offset), number)
+            epoch = epoch_at(d["epochs"], offset)
+            self.records[offset] = Held(epoch, number)
 
     def forget(self) -> None:
         """What it knew before it crashed; its log stays."""
@@ -449,7 +450,8 @@ class ReplicaStory(CopiesStory):
         return told
 
     def _how_many_have(self, record: RecordId) -> str:
-        have = sum(copy.holds(record) for copy in self.copies.values())
+        copies = self.copies.values()
+        have = sum(copy.holds(record) for copy in copies)
         verb = "has" if have == 1 else "have"
         return f"{have} of {counted(len(self.copies), 'replica')} {verb} it"
 

@@ -89,13 +89,15 @@ class TransactionPlay(Play):
             if life:
                 said.append(f"{name}: epoch {epoch}, {life}")
         for part, log in zip(self.cast["parts"], space["logs"], strict=True):
+            end = log["end"]
+            last_stable = log["last_stable_offset"]
             said.append(
-                f"{part}: log end offset {log['end']}, last stable offset"
-                f" {log['last_stable_offset']}"
+                f"{part}: log end offset {end}, last stable offset {last_stable}"
             )
         for name, found in space["readers"]:
-            values = " ".join(value for _, _, value, *_ in found)
-            said.append(f"{name} has read {values or 'nothing'}")
+            values = [value for _, _, value, *_ in found]
+            what = " ".join(values) or "nothing"
+            said.append(f"{name} has read {what}")
         return "; ".join(said)
 
     # -- draw
@@ -235,8 +237,9 @@ class TransactionPlay(Play):
             **_look(state, actor)._asdict(),
         )
         if state == "aborted":
-            ends = (box.x + 3, box.bottom - 3, box.right - 3, box.y + 3)
-            d.line(key + "/cross", *ends, line="trouble", width=2)
+            begin = (box.x + 3, box.bottom - 3)
+            end = (box.right - 3, box.y + 3)
+            d.line(key + "/cross", *begin, *end, line="trouble", width=2)
 
     def _lanes(self, space: Space) -> list[Lane]:
         lanes = []
@@ -289,7 +292,8 @@ def _states(d: Drawing, now: str) -> float:
         wide = max(_chip_width(state) for state in states)
         y = 13 if len(states) == 1 else 0
         for state in states:
-            _state(d, Box(x, y, wide, 20), state, is_now=state == now)
+            box = Box(x, y, wide, 20)
+            _state(d, box, state, is_now=state == now)
             y += 26
         if column:
             key = f"state/arrow/{column}"

@@ -148,9 +148,11 @@ class WatermarkPlay(Play):
         x = self.axis.x(begin)
         w = self.axis.x(end) - x - 8
         name = f"window {clock(begin)} to {clock(end)}"
-        _state(d, Box(x + 4, STATE, w, BOX), name, window)
+        state = Box(x + 4, STATE, w, BOX)
+        _state(d, state, name, window)
         if window["written"] or window["lost"]:
-            _sink(d, Box(x + 4, SINK, w, BOX), name, window)
+            sink = state._replace(y=SINK)
+            _sink(d, sink, name, window)
 
     # -- a micro-batch
 
