@@ -8,8 +8,8 @@ import pytest
 from minikafka.__main__ import main
 from minikafka.course import demo
 from minikafka.theatre.pictures import rebalance_group
-from minikafka.theatre.pictures.rebalance_members import RECORDS
-from minikafka.theatre.pictures.rebalance_time import lasted_ms
+from minikafka.theatre.pictures.rebalance_records import RECORDS
+from minikafka.theatre.pictures.rebalance_spans import lasted_ms
 from tests.theatre import groups
 
 

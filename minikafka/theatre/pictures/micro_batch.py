@@ -3,22 +3,38 @@ rows in the sink, its commit (commits/N). What is lit is on a disk and survives 
 query; below, whether the sink has more rows than there are records.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import Drawing, fit
-from minikafka.theatre.lanes import LEAST_STRETCH, Scene
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, fit
+from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.micro_batch_story import MicroBatchStory
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted
 
 # height of the head and of a micro-batch; so many are shown
 HEAD, ROW, MOST = 40, 42, 8
-LAMPS = (("plan", "offsets/"), ("sink", "the sink"), ("commit", "commits/"))
+NAMES = {"plan": "offsets/", "sink": "the sink", "commit": "commits/"}
 # where the columns of the lamps begin; the sink's words may be many
-PLACES = (0.0, 0.27, 0.66, 1.0)
+PLACES = {"plan": 0.0, "sink": 0.27, "commit": 0.66}
+# of the query: its word, fill and ink
+ALIVE = ("alive", "good", "ink")
+DEAD = ("dead", "trouble", "paper")
 WORDS = 28  # units from a lamp's left to its words
+
+
+class Column(NamedTuple):
+    """Of one kind of lamps, from x up to end."""
+
+    key: str
+    x: float
+    end: float
+
+
+class Lamp(NamedTuple):
+    lit: bool
+    words: str
+    trouble: bool = False
 
 
 class MicroBatchPlay(Play):
@@ -31,14 +47,10 @@ class MicroBatchPlay(Play):
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
         state = "runs" if space["alive"] else "is dead"
-        plans, done = (
-            len(space["batches"]),
-            sum(batch["committed"] for batch in space["batches"]),
-        )
-        return (
-            f"life {space['life']}: the query {state} · {counted(plans, 'plan')},"
-            f" {counted(done, 'commit')}"
-        )
+        plans = counted(len(space["batches"]), "plan")
+        done = sum(batch["committed"] for batch in space["batches"])
+        commits = counted(done, "commit")
+        return f"life {space['life']}: the query {state} · {plans}, {commits}"
 
     def summary(self, space: dict[str, Any]) -> str:
         said = []
@@ -54,66 +66,82 @@ class MicroBatchPlay(Play):
     # -- draw
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, space = drawing, scenes[-1]["space"]
-        left = 112.0 if d.narrow else 190.0
-        columns = [left + place * (d.width - left) for place in PLACES]
-        for x, (key, name) in zip(columns, LAMPS, strict=False):
-            d.text(f"name/{key}", x, 24, name, bold=True, mono=name.endswith("/"))
-        word, fill, ink = (
-            ("alive", "good", "ink") if space["alive"] else ("dead", "trouble", "paper")
-        )
-        d.chip("query", 0, 10, f"life {space['life']}: {word}", fill, ink)
-        for row, batch in enumerate(space["batches"][-MOST:]):
-            self._batch(d, batch, HEAD + row * ROW, columns)
-        below = HEAD + min(len(self.cast["batches"]), MOST) * ROW + 10
-        many = space["too_many"]
-        d.lamp(
-            "lamp",
-            0,
-            below,
-            f"{counted(many, 'row')} too many" if many else "no row too many",
-            bool(many),
-        )
+        d = drawing
+        space = scenes[-1]["space"]
+        columns = _columns(d)
 
-    def _batch(
-        self, d: Drawing, batch: dict[str, Any], y: float, columns: Sequence[float]
-    ) -> None:
-        number, rows = batch["number"], batch["rows"]
-        d.line(f"row/{number}", 0, y, d.width, y, "rule", width=1)
-        d.text(
-            f"row/{number}/name",
-            0,
-            y + 27,
-            f"batch {number}" if d.narrow else f"micro-batch {number}",
-        )
-        wrong, wide = bool(batch["too_many"]), not d.narrow
-        attempts = " + ".join(map(str, rows)) + " rows" * wide if rows else ""
-        shown = (
-            (True, f"{batch['records']}{' records' * wide}", False),
-            (sum(rows) > 0, attempts, wrong),
-            (batch["committed"], "done" if batch["committed"] else "", False),
-        )
-        for (key, name), (lit, words, trouble), (x, end) in zip(
-            LAMPS, shown, pairwise(columns), strict=True
-        ):
-            colour = "trouble" if trouble else "actor1"
-            tip = f"{name}{number if key != 'sink' else ''}: {words or 'not there'}"
-            d.circle(
-                f"{key}/{number}",
-                x + 10,
-                y + 22,
-                9,
-                colour if lit else "paper",
-                colour,
-                width=2,
-                tip=tip,
-            )
-            room = (end - x - WORDS) * LEAST_STRETCH
-            d.text(
-                f"{key}/{number}/words",
-                x + WORDS,
-                y + 27,
-                fit(words, room, bold=trouble),
-                "trouble" if trouble else "ink",
-                bold=trouble,
-            )
+        for column in columns:
+            name = NAMES[column.key]
+            is_path = name.endswith("/")
+            key = f"name/{column.key}"
+            d.text(key, column.x, 24, name, bold=True, mono=is_path)
+
+        word, fill, ink = ALIVE if space["alive"] else DEAD
+        d.chip("query", 0, 10, f"life {space['life']}: {word}", fill=fill, ink=ink)
+
+        y = HEAD
+        for batch in space["batches"][-MOST:]:
+            _batch(d, batch, y, columns)
+            y += ROW
+
+        rows = min(len(self.cast["batches"]), MOST)
+        foot = HEAD + rows * ROW
+        many = space["too_many"]
+        words = f"{counted(many, 'row')} too many" if many else "no row too many"
+        d.lamp("lamp", 0, foot + 10, words, bool(many))
+
+
+def _columns(d: Drawing) -> list[Column]:
+    left = 112.0 if d.narrow else 190.0
+    begins = [left + place * (d.width - left) for place in PLACES.values()]
+    ends = [*begins[1:], d.width]
+    return [Column(*each) for each in zip(PLACES, begins, ends, strict=True)]
+
+
+def _batch(
+    d: Drawing, batch: Mapping[str, Any], y: float, columns: Sequence[Column]
+) -> None:
+    number = batch["number"]
+    name = f"batch {number}" if d.narrow else f"micro-batch {number}"
+    d.line(f"row/{number}", 0, y, d.width, y, line="rule", width=1)
+    d.text(f"row/{number}/name", 0, y + 27, name)
+    lamps = _lamps(batch, short=d.narrow)
+    for column in columns:
+        _lamp(d, column, number, lamps[column.key], y)
+
+
+def _lamps(batch: Mapping[str, Any], *, short: bool) -> dict[str, Lamp]:
+    """What is there of a micro-batch. short: only the numbers."""
+    records = str(batch["records"])
+    rows = " + ".join(map(str, batch["rows"]))
+    if not short:
+        records += " records"
+        rows += " rows" if rows else ""
+    is_done = batch["committed"]
+    return {
+        "plan": Lamp(True, records),
+        "sink": Lamp(sum(batch["rows"]) > 0, rows, trouble=bool(batch["too_many"])),
+        "commit": Lamp(is_done, "done" if is_done else ""),
+    }
+
+
+def _lamp(d: Drawing, column: Column, number: int, lamp: Lamp, y: float) -> None:
+    key = f"{column.key}/{number}"
+    name = NAMES[column.key]
+    if column.key != "sink":
+        name += str(number)
+    colour = "trouble" if lamp.trouble else "actor1"
+    d.circle(
+        key,
+        column.x + 10,
+        y + 22,
+        9,
+        fill=colour if lamp.lit else "paper",
+        line=colour,
+        width=2,
+        tip=f"{name}: {lamp.words or 'not there'}",
+    )
+    room = (column.end - column.x - WORDS) * LEAST_STRETCH
+    words = fit(lamp.words, room, bold=lamp.trouble)
+    ink = "trouble" if lamp.trouble else "ink"
+    d.text(f"{key}/words", column.x + WORDS, y + 27, words, fill=ink, bold=lamp.trouble)

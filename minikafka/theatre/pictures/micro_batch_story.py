@@ -27,6 +27,11 @@ class MicroBatch:
     def too_many(self) -> int:
         return max(sum(self.rows) - self.records, 0)
 
+    def space(self) -> Space:
+        told = asdict(self)
+        told["too_many"] = self.too_many
+        return told
+
 
 class MicroBatchStory(Story):
     name = "micro-batch"
@@ -34,9 +39,8 @@ class MicroBatchStory(Story):
 
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
-        self.planned = sorted(
-            {event.detail["batch"] for event in trace if event.kind == "PlanWritten"}
-        )
+        plans = [event for event in trace if event.kind == "PlanWritten"]
+        self.planned = sorted({event.detail["batch"] for event in plans})
         self.batches: dict[int, MicroBatch] = {}
         self.life = 0
         self.alive = False
@@ -58,39 +62,35 @@ class MicroBatchStory(Story):
         return super().cast() | {"batches": self.planned}
 
     def space(self) -> Space:
-        batches = list(self.batches.values())
+        batches = self.batches.values()
         return {
-            "batches": [
-                asdict(batch) | {"too_many": batch.too_many} for batch in batches
-            ],
+            "batches": [batch.space() for batch in batches],
             "life": self.life,
             "alive": self.alive,
             "too_many": sum(batch.too_many for batch in batches),
         }
 
+    def _uncommitted(self) -> list[MicroBatch]:
+        """Those that have a plan and no commit."""
+        return [batch for batch in self.batches.values() if not batch.committed]
+
     def _see_QueryStarted(self, event: Event, d: Detail) -> Told:
-        self.life, self.alive = d["life"], True
-        open_ones = [
-            batch.number for batch in self.batches.values() if not batch.committed
-        ]
-        if open_ones:
-            number = open_ones[-1]
+        self.life = d["life"]
+        self.alive = True
+        again = [batch.number for batch in self._uncommitted()]
+        found = "the checkpoint is empty."
+        if again:
+            number = again[-1]
             found = (
                 f"offsets/{number} is there and commits/{number} is not: micro-batch"
                 f" {number} is done again."
             )
         elif self.batches:
             found = "every plan has its commit."
-        else:
-            found = "the checkpoint is empty."
-        light = [f"plan/{number}" for number in open_ones] + [
-            f"commit/{number}" for number in open_ones
-        ]
-        return Told(
-            f"The query starts. What it finds: {found}",
-            f"life {self.life}",
-            light=light,
-        )
+        light = [f"plan/{number}" for number in again]
+        light += [f"commit/{number}" for number in again]
+        words = f"The query starts. What it finds: {found}"
+        return Told(words, f"life {self.life}", light=light)
 
     def _see_PlanWritten(self, event: Event, d: Detail) -> Told:
         self.batches[d["batch"]] = MicroBatch(d["batch"], d["records"])
@@ -102,28 +102,31 @@ class MicroBatchStory(Story):
 
     def _see_RowsWritten(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
-        again, had = bool(batch.rows), batch.too_many
-        batch.rows.append(d["rows"])
+        rows = d["rows"]
+        is_whole = d["whole"]
+        is_again = bool(batch.rows)
+        had = batch.too_many
+        batch.rows.append(rows)
         name = f"micro-batch {batch.number}"
-        wrote = f"The sink writes {'all' if d['whole'] else d['rows']} of {name}"
+        lamp = f"sink/{batch.number}"
         if batch.too_many > had:
+            many = counted(batch.too_many, "row")
             return Told(
-                f"{wrote} again: {counted(batch.too_many, 'row')} too many.",
+                f"The sink writes {'all' if is_whole else rows} of {name} again: {many}"
+                " too many.",
                 self.once("rows too many"),
-                True,
-                light=[f"sink/{batch.number}", "lamp"],
+                trouble=True,
+                light=[lamp, "lamp"],
             )
-        if not d["whole"]:
+        if not is_whole:
             return Told(
-                f"The sink is in the middle of {name}: {d['rows']} of {batch.records}"
+                f"The sink is in the middle of {name}: {rows} of {batch.records}"
                 " rows count."
             )
-        if again and not d["rows"]:
-            return Told(
-                f"The sink has {name} already: not a row more.",
-                light=[f"sink/{batch.number}"],
-            )
-        return Told(f"The sink writes {name}: {counted(d['rows'], 'row')}.")
+        if is_again and not rows:
+            words = f"The sink has {name} already: not a row more."
+            return Told(words, light=[lamp])
+        return Told(f"The sink writes {name}: {counted(rows, 'row')}.")
 
     def _see_BatchCommitted(self, event: Event, d: Detail) -> Told:
         self.batches[d["batch"]].committed = True
@@ -133,23 +136,24 @@ class MicroBatchStory(Story):
 
     def _see_QueryDied(self, event: Event, d: Detail) -> Told:
         self.alive = False
-        number = next(
-            (each.number for each in self.batches.values() if not each.committed), None
-        )
-        if number is None:
+        open_ones = self._uncommitted()
+        if not open_ones:
             return Told("The query dies. Every plan has its commit.")
-        lamps = ["query", *(f"{lamp}/{number}" for lamp in ("plan", "sink", "commit"))]
-        missing = self.batches[number].records - sum(self.batches[number].rows)
-        written = (
-            "its rows are in the sink"
-            if missing <= 0
-            else "a part of it is in the sink"
+        batch = open_ones[0]
+        number = batch.number
+        words = (
+            f"The plug is pulled. Of micro-batch {number} the plan is there,"
+            f" {_how_much_is_written(batch)}, the commit is missing."
         )
-        if missing == self.batches[number].records:
-            written = "nothing of it is in the sink"
-        return Told(
-            f"The plug is pulled. Of micro-batch {number} the plan is there, {written},"
-            " the commit is missing.",
-            f"killed in micro-batch {number}",
-            light=lamps,
-        )
+        lamps = [f"plan/{number}", f"sink/{number}", f"commit/{number}"]
+        light = ["query", *lamps]
+        return Told(words, f"killed in micro-batch {number}", light=light)
+
+
+def _how_much_is_written(batch: MicroBatch) -> str:
+    missing = batch.records - sum(batch.rows)
+    if missing == batch.records:
+        return "nothing of it is in the sink"
+    if missing > 0:
+        return "a part of it is in the sink"
+    return "its rows are in the sink"

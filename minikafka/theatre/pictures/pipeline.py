@@ -7,25 +7,22 @@ Options: topic, producer (its name). Without them: the topic and the producer th
 most.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     NARROW,
     WIDE,
     Drawing,
-    Place,
     text_width,
 )
 from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.pictures.pipeline_story import (
-    ANSWERS,
-    LOG,
-    REQUESTS,
-    SEND,
-    PipelineStory,
-)
+from minikafka.theatre.pictures.boxes import Box
+from minikafka.theatre.pictures.pipeline_records import Outcome
+from minikafka.theatre.pictures.pipeline_says import ANSWERS, LOG, REQUESTS, SEND
+from minikafka.theatre.pictures.pipeline_story import PipelineStory
+from minikafka.theatre.pictures.pipeline_wire import draw_wire
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted, dotted
 
@@ -33,18 +30,65 @@ ROWS = 5  # batches that wait, and requests in flight: Kafka's default of five
 # pitch of the rows, width of a record, and of one of which the program was told
 ROW, CELL, TOLD = 30, 28, 44
 HEAD = 24
-PILL, CUT = 30, 0.45  # width of a message on the wire, and where that breaks
-ANSWERED = ("written", "known", "refused")
-COLUMNS = {  # of the buffer, of what is in flight, and of the wire: x and width
-    WIDE: ((0, 248), (258, 256), (514, 110)),
-    NARROW: ((0, 226), (232, 234), (466, 92)),
-}
+LINE, MOST_LINES = 46, 3  # of a log: pitch of its lines, and so many at most
+LABEL = 30  # width of a partition's name
+TOLD_LEFT = 178  # where what the program was told begins
+MOST_UNTRUE = 2  # of it that are always shown
 
+
+class Column(NamedTuple):
+    """A name, and below it rows."""
+
+    x: float
+    w: float
+    y: float = 0
+
+    @property
+    def right(self) -> float:
+        return self.x + self.w
+
+    @property
+    def top(self) -> float:
+        """Of the first row."""
+        return self.y + HEAD
+
+    def row(self, number: int) -> Box:
+        return Box(self.x, self.top + number * ROW, self.w, ROW - 6)
+
+
+class Columns(NamedTuple):
+    """The wire ends at the broker's door."""
+
+    buffer: Column
+    flight: Column
+    wire: Column
+
+
+COLUMNS = {
+    WIDE: Columns(
+        buffer=Column(0, 248),
+        flight=Column(258, 256),
+        wire=Column(514, 110),
+    ),
+    NARROW: Columns(
+        buffer=Column(0, 226),
+        flight=Column(232, 234),
+        wire=Column(466, 92),
+    ),
+}
 SETTINGS = {
     "acks": "acks",
     "linger_ms": "linger_ms",
     "batch_size": "batch_size",
     "max_in_flight_requests_per_connection": "in flight at most",
+}
+LOST = ("lost", "answer lost", "refused")
+# states of a request that are said otherwise than they are called
+SAID = {"answer lost": "no answer", "on its way": ""}
+WRONG = {
+    "": "",
+    "again": " · it is there twice",
+    "late": " · overtaken by a later one",
 }
 
 
@@ -56,111 +100,93 @@ class PipelinePlay(Play):
     )
 
     def scenario(self, scene: Scene) -> str:
-        config, down = scene["space"]["config"], scene["space"]["down"]
-        told = [
-            f"{words} {config[name]}"
-            for name, words in SETTINGS.items()
-            if name in config
-        ]
+        config = scene["space"]["config"]
+        down = scene["space"]["down"]
+        said = []
+        for name, words in SETTINGS.items():
+            if name in config:
+                said.append(f"{words} {config[name]}")
         if "enable_idempotence" in config:
-            told.append(
-                "idempotent" if config["enable_idempotence"] else "not idempotent"
-            )
-        return dotted(
-            *told,
-            *(f"{node} {state}" for node, state in down.items()),
-            self.cast["legend"],
-        )
+            is_idempotent = config["enable_idempotence"]
+            said.append("idempotent" if is_idempotent else "not idempotent")
+        said += [f"{node} {state}" for node, state in down.items()]
+        return dotted(*said, self.cast["legend"])
 
     def summary(self, space: dict[str, Any]) -> str:
-        held = "; ".join(
-            f"partition {log['partition']}:"
-            f" {' '.join(str(cell[2] or '–') for cell in log['records']) or 'empty'}"
-            for log in space["logs"]
-        )
-        parts = [
-            f"{space['sent']} sent in {counted(space['requests'], 'request')}",
-            f"{space['acknowledged']} done",
-        ]
-        parts += [f"{space['failed']} failed"] if space["failed"] else []
-        lamps = [words for _, words, _ in _lamps(space)]
-        lamps += [f"{space['untrue']} told wrong"] if space["untrue"] else []
-        return f"{held or 'nothing yet'} ({', '.join(parts)}; {', '.join(lamps)})"
+        held = []
+        for log in space["logs"]:
+            letters = [str(letter or "–") for _, _, letter, *_ in log["records"]]
+            words = " ".join(letters) or "empty"
+            held.append(f"partition {log['partition']}: {words}")
+        parts = [f"{space['sent']} sent in {counted(space['requests'], 'request')}"]
+        parts.append(f"{space['acknowledged']} done")
+        if space["failed"]:
+            parts.append(f"{space['failed']} failed")
+        lamps = [lamp.words for lamp in _lamps(space)]
+        if space["untrue"]:
+            lamps.append(f"{space['untrue']} told wrong")
+        in_logs = "; ".join(held) or "nothing yet"
+        return f"{in_logs} ({', '.join(parts)}; {', '.join(lamps)})"
 
     # -- draw
 
-    def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene, space = drawing, scenes[-1], scenes[-1]["space"]
-        below = HEAD + self.rows * ROW
-        (x, w), (flight, long), (wire, reach) = COLUMNS[d.width]
-        self._buffer(d, space, (x, 0, w))
-        self._wire(d, space, (wire, 0, reach))
-        self._flight(d, space, (flight, 0, long))
-        logs = (
-            (0, below + 10, d.width)
-            if d.narrow
-            else (wire + reach + 10, 0, d.width - wire - reach - 10)
-        )
-        bottom = max(self._logs(d, space, logs, wire + reach), below)
-        self._told(d, space, bottom + 4)
-        self.lanes.draw(d, bottom + 33, self._lanes(space), scene["step"])
-
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        most = max(
-            (
-                max(len(s["space"]["buffer"]), len(s["space"]["in_flight"]))
-                for s in scenes
-            ),
-            default=0,
-        )
-        self.rows = min(max(most, 2), ROWS)
-        self.longest = max(
-            (log["end"] for scene in scenes[-1:] for log in scene["space"]["logs"]),
-            default=0,
-        )
+        spaces = [scene["space"] for scene in scenes]
+        most = 2
+        for space in spaces:
+            most = max(most, len(space["buffer"]), len(space["in_flight"]))
+        self.rows = min(most, ROWS)
+        logs = spaces[-1]["logs"] if spaces else ()
+        self.longest = max((log["end"] for log in logs), default=0)
+        self.are_many = len(self.cast["chosen"]) > 1
 
-    def _buffer(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
-        waiting = sum(batch["count"] for batch in space["buffer"])
+    def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        d = drawing
+        scene = scenes[-1]
+        space = scene["space"]
+        columns = COLUMNS[d.width]
+        foot: float = HEAD + self.rows * ROW
+        self._buffer(d, space, columns.buffer)
+        self._wire(d, space, columns.wire)
+        self._flight(d, space, columns.flight)
+        logs = Column(0, d.width, y=foot + 10)
+        if not d.narrow:
+            left = columns.wire.right + 10
+            logs = Column(left, d.width - left)
+        foot = max(self._logs(d, space, logs), foot)
+        self._told(d, space, foot + 4)
+        self.lanes.draw(d, foot + 33, self._lanes(space), scene["step"])
+
+    # -- batches
+
+    def _buffer(self, d: Drawing, space: dict[str, Any], column: Column) -> None:
+        batches = space["buffer"]
+        waiting = sum(batch["count"] for batch in batches)
         words = f"{waiting} waiting" if waiting else "empty"
-        x, y, w = self._column(
-            d, "buffer", place, f"{self.cast['producer']}'s buffer", words
-        )
-        hidden = len(space["buffer"]) - self.rows
-        for row, batch in enumerate(space["buffer"][: self.rows]):
-            more = f", +{hidden} more" if hidden > 0 and row == self.rows - 1 else ""
-            self._batch(d, batch, (x, y + row * ROW, w), batch["state"] + more)
+        name = f"{self.cast['producer']}'s buffer"
+        _head(d, "buffer", column, name, words)
+        hidden = len(batches) - self.rows
+        for row, batch in enumerate(batches[: self.rows]):
+            state = batch["state"]
+            is_last = row == self.rows - 1
+            if is_last and hidden > 0:
+                state += f", +{hidden} more"
+            self._batch(d, batch, column.row(row), state)
 
-    def _column(
-        self, d: Drawing, key: str, place: Place, name: str, words: str
-    ) -> Place:
-        """What stands above a column; returns the place under it."""
-        x, y, w = place
-        d.text(key + "/name", x, y + 14, name, bold=True, room=w - 100)
-        d.note(key + "/count", x + w, y + 14, words, "end", mono=True)
-        return x, y + HEAD, w
-
-    def _flight(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
+    def _flight(self, d: Drawing, space: dict[str, Any], column: Column) -> None:
         limit = space["config"].get("max_in_flight_requests_per_connection", ROWS)
-        waits = [request for request in space["in_flight"] if request["acks"] != 0]
-        x, y, w = self._column(
-            d, "flight", place, "in flight", f"{len(waits)} of {limit} unanswered"
-        )
+        waits = sum(request["acks"] != 0 for request in space["in_flight"])
+        words = f"{waits} of {limit} unanswered"
+        _head(d, "flight", column, "in flight", words)
         shown = self._in_flight(space)
         for row in range(self.rows):
-            top = y + row * ROW
-            if row >= len(shown):
-                d.rect(
-                    f"slot/{row}", x, top, w, ROW - 6, "none", "rule", r=6, dash="2 4"
-                )
-                continue
-            request, batch = shown[row]
-            lost = request["state"] in ("lost", "answer lost", "refused")
-            state = {"answer lost": "no answer", "on its way": ""}.get(
-                request["state"], request["state"]
-            )
-            tried = f"try {request['attempt']}" if request["attempt"] > 1 else ""
-            state = ": ".join(filter(None, [tried, state]))
-            self._batch(d, batch, (x, top, w), state, lost)
+            box = column.row(row)
+            if row < len(shown):
+                request, batch = shown[row]
+                is_lost = request["state"] in LOST
+                self._batch(d, batch, box, _state(request), is_lost)
+            else:
+                d.rect(f"slot/{row}", *box, fill="none", line="rule", r=6, dash="2 4")
 
     def _in_flight(self, space: dict[str, Any]) -> list[tuple[Any, Any]]:
         """Requests and their batches, one a row."""
@@ -171,305 +197,262 @@ class PipelinePlay(Play):
         ]
         return every[: self.rows]
 
-    def _wire(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
-        """Between producer and broker: what travels, and the place where the connection
-        broke.
-        """
-        x, y, w = place
-        top, cut = y + HEAD, x + w * CUT
-        d.line(
-            "wire/door", x + w, top, x + w, top + self.rows * ROW - 6, "rule", width=3
-        )
-        messages = [
-            (row, batch, request["state"])
-            for row, (request, batch) in enumerate(self._in_flight(space))
-        ]
-        for row, batch, state in space["stuck"] if len(messages) < self.rows else ():
-            messages.append((min(max(row, len(messages)), self.rows - 1), batch, state))
-        for row, batch, state in messages:
-            level = top + row * ROW + 12
-            near, far = (
-                "2 4" if state == gone else None for gone in ("answer lost", "lost")
-            )
-            d.line(f"wire/{row}", x + 1, level, cut, level, "rule", width=2, dash=near)
-            d.line(
-                f"wire/{row}/far",
-                cut,
-                level,
-                x + w - 2,
-                level,
-                "rule",
-                width=2,
-                dash=far,
-            )
-            # What broke, broke behind what is on its way; what was cut by hand holds it
-            # back.
-            past = space["cut"] and "parted" not in space and state == "on its way"
-            self._message(
-                d,
-                batch["batch"],
-                state,
-                (cut + 8 if past else x + 4, level - 9, x + w),
-                cut,
-            )
-        if space["cut"]:
-            teeth = "".join("l4,4 l-8,8 l4,4" for _ in range(self.rows * ROW // 16))
-            d.path(
-                "wire/cut",
-                cut,
-                top - 3,
-                "M0,0 " + teeth,
-                line="trouble",
-                width=2.5,
-                tip="the connection is lost",
-            )
-            d.text(
-                "wire/cut/name",
-                cut,
-                y + 14,
-                "cut",
-                "trouble",
-                bold=True,
-                anchor="middle",
-            )
-        if "live" in self.cast:
-            d.wire(
-                "wire/lever",
-                cut,
-                top + self.rows * ROW,
-                self.cast["producer"],
-                "parted" in space,
-            )
-
-    def _message(
-        self, d: Drawing, number: int, state: str, place: Place, cut: float
-    ) -> None:
-        """A request on its way to the broker, or the answer on its way back; lost, it
-        gets as far as the cut.
-        """
-        x, y, end = place
-        answer, lost = state in (*ANSWERED, "answer lost"), "lost" in state
-        stopped = cut + 8 if answer else cut - 8 - PILL
-        left = stopped if lost else end - PILL - 4 if answer else x
-        words = "no" if state == "refused" else "ok" if answer else "→"
-        bad = lost or state == "refused"
-        key, fade = f"wire/{number}/message", 0.7 if lost else None
-        fill, line, ink = (
-            ("paper", "trouble", "trouble")
-            if bad
-            else ("good" if answer else "chip", "rule", "ink")
-        )
-        d.boxed(
-            key,
-            left,
-            y,
-            PILL,
-            18,
-            words,
-            fill,
-            ink,
-            line=line,
-            width=1.5,
-            dash="3 3" if lost else None,
-            fade=fade,
-        )
-
-    def _told(self, d: Drawing, space: dict[str, Any], y: float) -> None:
-        """Beside each other: what the program was told of its records, and whether that
-        is true.
-        """
-        d.text("caption/told", 0, y + 17, "the program is told", bold=True)
-        words, left = (
-            (f"{space['untrue']} told wrong" if space["untrue"] else "told the truth"),
-            178,
-        )
-        lamp = d.lamp("lamp/truth", d.width, y + 3, words, space["untrue"] > 0, "end")
-        most = int((d.width - left - lamp - 8) // (TOLD + 4))
-        untrue = [told for told in space["told"] if told[3]][-2:]
-        latest = [told for told in space["told"] if told not in untrue]
-        for column, (n, letter, said, lie) in enumerate(
-            sorted([*untrue, *latest[len(untrue) - most :]])
-        ):
-            x = left + column * (TOLD + 4)
-            if not said:
-                d.cell(
-                    f"future/{n}",
-                    x,
-                    y,
-                    TOLD,
-                    25,
-                    str(letter),
-                    fill="none",
-                    ink="quiet",
-                    dash="2 3",
-                )
-            else:
-                fill, mark, ink = (
-                    ("good", "✓", "ink") if said == "done" else ("wash", "✗", "trouble")
-                )
-                d.cell(
-                    f"told/{n}",
-                    x,
-                    y,
-                    TOLD,
-                    25,
-                    str(letter),
-                    mark,
-                    fill=fill,
-                    line="trouble" if lie else "rule",
-                    ink=ink,
-                    width=2 if lie else None,
-                    from_x=COLUMNS[d.width][1][0],
-                    from_y=HEAD,
-                    tip=f"the program is told: {said}",
-                )
-
     def _batch(
         self,
         d: Drawing,
-        batch: dict[str, Any],
-        place: Place,
+        batch: Mapping[str, Any],
+        box: Box,
         state: str,
         trouble: bool = False,
     ) -> None:
         """A batch with its records, wherever it is: the player moves it from the buffer
         to its flight and back.
         """
-        x, y, w = place
         key = f"batch/{batch['batch']}"
         line, dash = ("trouble", "4 3") if trouble else ("actor1", None)
-        d.rect(key, x, y, w, ROW - 6, "wash", line, r=6, width=1.5, dash=dash)
-        name = f"batch {batch['batch']}" + (
-            f" P{batch['partition']}" if len(self.cast["chosen"]) > 1 else ""
-        )
-        d.text(key + "/name", x + 8, y + 17, name, size=12.5, bold=True)
-        left = x + 12 + text_width(name, 12.5, bold=True) / LEAST_STRETCH
-        room = x + w - 12 - text_width(state, 12.5) / LEAST_STRETCH - left
-        fits = max(int(room // (CELL + 2)), 1)
-        count, shown = batch["count"], batch["records"]
-        shown = shown if count <= min(fits, len(shown)) else shown[: max(fits - 1, 0)]
-        for n, letter, sent_key, value in shown:
-            d.cell(
-                f"{key}/{n}",
-                left,
-                y + 3,
-                CELL,
-                ROW - 12,
-                str(letter),
-                tip=f"key {sent_key} · value {value}",
-            )
-            left += CELL + 2
-        if len(shown) < count:
-            d.note(key + "/more", left, y + 17, f"+{count - len(shown)}", mono=True)
-        d.text(
-            key + "/state",
-            x + w - 8,
-            y + 17,
-            state,
-            "trouble" if trouble else "quiet",
-            size=12.5,
-            anchor="end",
-        )
+        d.rect(key, *box, fill="wash", line=line, r=6, width=1.5, dash=dash)
+        name = f"batch {batch['batch']}"
+        if self.are_many:
+            name += f" P{batch['partition']}"
+        y = box.y + 17
+        d.text(key + "/name", box.x + 8, y, name, size=12.5, bold=True)
+        wide = text_width(name, 12.5, bold=True) / LEAST_STRETCH
+        left = box.x + 12 + wide
+        wide = text_width(state, 12.5) / LEAST_STRETCH
+        right = box.right - 12 - wide
+        _records(d, key, batch, left, right, y)
+        ink = "trouble" if trouble else "quiet"
+        right = box.right - 8
+        d.text(key + "/state", right, y, state, fill=ink, size=12.5, anchor="end")
 
-    def _logs(
-        self, d: Drawing, space: dict[str, Any], place: Place, door: float
-    ) -> float:
+    def _wire(self, d: Drawing, space: dict[str, Any], column: Column) -> None:
+        """What travels in each row; what waited too long is shown as stuck."""
+        in_flight = self._in_flight(space)
+        messages = []
+        for row, (request, batch) in enumerate(in_flight):
+            messages.append((row, batch["batch"], request["state"]))
+        if len(in_flight) < self.rows:
+            for row, batch, state in space["stuck"]:
+                row = min(max(row, len(messages)), self.rows - 1)
+                messages.append((row, batch["batch"], state))
+        box = Box(column.x, column.top, column.w, self.rows * ROW)
+        lever = self.cast["producer"] if "live" in self.cast else ""
+        draw_wire(d, space, box, messages, ROW, lever)
+
+    # -- what the program was told
+
+    def _told(self, d: Drawing, space: dict[str, Any], y: float) -> None:
+        """Beside each other: what the program was told of its records, and whether that
+        is true.
+        """
+        d.text("caption/told", 0, y + 17, "the program is told", bold=True)
+        words = "told the truth"
+        if space["untrue"]:
+            words = f"{space['untrue']} told wrong"
+        is_red = space["untrue"] > 0
+        lamp = d.lamp("lamp/truth", d.width, y + 3, words, is_red, anchor="end")
+        pitch = TOLD + 4
+        room = d.width - TOLD_LEFT - lamp - 8
+        most = int(room // pitch)
+        told = [Outcome(*each) for each in space["told"]]
+        untrue = [each for each in told if each.untrue][-MOST_UNTRUE:]
+        latest = [each for each in told if each not in untrue]
+        latest = latest[len(untrue) - most :]
+
+        x = TOLD_LEFT
+        for outcome in sorted([*untrue, *latest]):
+            _outcome(d, Box(x, y, TOLD, 25), outcome)
+            x += pitch
+
+    # -- logs
+
+    def _logs(self, d: Drawing, space: dict[str, Any], column: Column) -> float:
         """The partitions' logs and the lamps under them; returns the lowest point."""
-        chosen, many = self.cast["chosen"], len(self.cast["chosen"]) > 1
-        name = (
-            "the log" if many else f"the log of partition {chosen[0] if chosen else 0}"
-        )
-        written = f"{sum(log['end'] for log in space['logs'])} written"
-        x, top, w = self._column(d, "caption/log", place, name, written)
-        per_row = int((w - (30 if many else 0)) // (CELL + 5))
-        rows = 1 if many else min(max(-(-self.longest // per_row), 1), 3)
+        chosen = self.cast["chosen"]
+        name = "the log"
+        if not self.are_many:
+            name = f"the log of partition {chosen[0] if chosen else 0}"
+        ends = [log["end"] for log in space["logs"]]
+        _head(d, "caption/log", column, name, f"{sum(ends)} written")
+        x = column.x
+        indent = LABEL if self.are_many else 0
+        per_line = int((column.w - indent) // (CELL + 5))
+        lines = 1
+        if not self.are_many:
+            needed = -(-self.longest // per_line)
+            lines = min(max(needed, 1), MOST_LINES)
+
+        top = column.top
         for log in space["logs"]:
-            if many:
-                d.text(
-                    f"log/{log['partition']}/name",
-                    x,
-                    top + 19,
-                    f"P{log['partition']}",
-                    mono=True,
-                    bold=True,
-                )
-            self._cells_of(d, log, (x + 30 * many, top, per_row), rows, door)
-            top += 46
-        top += 46 * (rows - 1)
-        right = float(x + w)
-        for name, words, broken in reversed(_lamps(space)):
-            right -= d.lamp(f"lamp/{name}", right, top + 2, words, broken, "end") + 4
-        return top + 22
-
-    def _cells_of(
-        self, d: Drawing, log: dict[str, Any], place: Place, rows: int, door: float
-    ) -> None:
-        left, top, per_row = place[0], place[1], int(place[2])
-        hidden = max(log["end"] - rows * per_row + 1, 0)
-
-        def at(offset: int) -> tuple[float, float]:
-            row, column = divmod(offset - hidden, per_row)
-            return left + column * (CELL + 5), top + row * 46
-
-        for offset, n, letter, value, state in (
-            each for each in log["records"] if each[0] >= hidden
-        ):
-            why = {
-                "again": " · it is there twice",
-                "late": " · overtaken by a later one",
-                "": "",
-            }[state]
-            d.cell(
-                f"log/{log['partition']}/{offset}",
-                *at(offset),
-                CELL,
-                28,
-                str(letter or "–"),
-                below=str(offset),
-                line="trouble" if state else "rule",
-                width=2 if state else None,
-                from_x=door,
-                from_y=top,
-                tip=(
-                    f"offset {offset} · "
-                    f"{'somebody else wrote it' if n is None else f'value {value}'}"
-                    f"{why}"
-                ),
+            if self.are_many:
+                label = f"P{log['partition']}"
+                key = f"log/{log['partition']}/name"
+                d.text(key, x, top + 19, label, mono=True, bold=True)
+            grid = Grid(
+                x=x + indent, y=top, per_line=per_line, lines=lines, end=log["end"]
             )
-        d.slot(f"log/{log['partition']}/next", *at(log["end"]), CELL, 28, log["end"])
+            _log(d, log, grid)
+            top += LINE
+
+        top += LINE * (lines - 1)
+
+        right = float(column.right)
+        for lamp in reversed(_lamps(space)):
+            key = f"lamp/{lamp.name}"
+            wide = d.lamp(key, right, top + 2, lamp.words, lamp.is_broken, anchor="end")
+            right -= wide + 4
+
+        return top + 22
 
     def _lanes(self, space: dict[str, Any]) -> list[Lane]:
         written = sum(log["end"] for log in space["logs"])
-        answers = (
-            f"{space['failed']} failed"
-            if space["failed"]
-            else f"{space['acknowledged']} done"
-        )
+        failed = space["failed"]
+        answers = f"{space['acknowledged']} done"
+        if failed:
+            answers = f"{failed} failed"
         lanes = [
-            Lane(SEND, "send()", "quiet", f"{space['sent']} sent"),
-            Lane(REQUESTS, "requests", "actor1", f"{space['requests']} sent"),
-            Lane(LOG, "log", "ink", f"{written} written"),
-            Lane(ANSWERS, "answers", "actor1", answers, bool(space["failed"])),
+            Lane(
+                key=SEND, name="send()", colour="quiet", number=f"{space['sent']} sent"
+            ),
+            Lane(
+                key=REQUESTS,
+                name="requests",
+                colour="actor1",
+                number=f"{space['requests']} sent",
+            ),
+            Lane(key=LOG, name="log", colour="ink", number=f"{written} written"),
+            Lane(
+                key=ANSWERS,
+                name="answers",
+                colour="actor1",
+                number=answers,
+                trouble=bool(failed),
+            ),
         ]
         return [lane for lane in lanes if lane.key in self.lanes.marks]
 
 
-def _lamps(space: dict[str, Any]) -> list[tuple[str, str, bool]]:
-    """What must hold: name, words, and whether it is broken."""
+def _head(d: Drawing, key: str, column: Column, name: str, words: str) -> None:
+    """What stands above a column."""
+    y = column.y + 14
+    room = column.w - 100
+    d.text(key + "/name", column.x, y, name, bold=True, room=room)
+    d.note(key + "/count", column.right, y, words, anchor="end", mono=True)
+
+
+def _state(request: Mapping[str, Any]) -> str:
+    """How often it was tried, and what has become of it."""
+    state = request["state"]
+    parts = [SAID.get(state, state)]
+    if request["attempt"] > 1:
+        parts.insert(0, f"try {request['attempt']}")
+    return ": ".join(filter(None, parts))
+
+
+def _records(
+    d: Drawing,
+    key: str,
+    batch: Mapping[str, Any],
+    left: float,
+    right: float,
+    y: float,
+) -> None:
+    """A batch's records, as many as have room between left and right; y: of the
+    words beside them.
+    """
+    count = batch["count"]
+    shown = batch["records"]
+    fits = max(int((right - left) // (CELL + 2)), 1)
+    if count > min(fits, len(shown)):  # one place says how many more there are
+        shown = shown[: max(fits - 1, 0)]
+    x = left
+    for number, letter, sent_key, value in shown:
+        box = Box(x, y - 14, CELL, ROW - 12)
+        tip = f"key {sent_key} · value {value}"
+        d.cell(f"{key}/{number}", *box, str(letter), tip=tip)
+        x += CELL + 2
+    if len(shown) < count:
+        d.note(key + "/more", x, y, f"+{count - len(shown)}", mono=True)
+
+
+def _outcome(d: Drawing, box: Box, outcome: Outcome) -> None:
+    """What the program was told of one record; a dashed place where nothing yet."""
+    letter = str(outcome.letter)
+    if not outcome.word:
+        key = f"future/{outcome.number}"
+        d.cell(key, *box, letter, fill="none", ink="quiet", dash="2 3")
+        return
+    is_done = outcome.word == "done"
+    d.cell(
+        f"told/{outcome.number}",
+        *box,
+        letter,
+        "✓" if is_done else "✗",
+        fill="good" if is_done else "wash",
+        line="trouble" if outcome.untrue else "rule",
+        ink="ink" if is_done else "trouble",
+        width=2 if outcome.untrue else None,
+        from_x=COLUMNS[d.width].flight.x,
+        from_y=HEAD,
+        tip=f"the program is told: {outcome.word}",
+    )
+
+
+class Grid(NamedTuple):
+    """A log in lines of so many records. end: its end offset."""
+
+    x: float
+    y: float
+    per_line: int
+    lines: int
+    end: int
+
+    @property
+    def first(self) -> int:
+        """The first offset that has a place: the slot at the end has one, too."""
+        return max(self.end - self.lines * self.per_line + 1, 0)
+
+    def box(self, offset: int) -> Box:
+        line, column = divmod(offset - self.first, self.per_line)
+        x = self.x + column * (CELL + 5)
+        y = self.y + line * LINE
+        return Box(x, y, CELL, 28)
+
+
+def _log(d: Drawing, log: Mapping[str, Any], grid: Grid) -> None:
+    key = f"log/{log['partition']}"
+    for offset, number, letter, value, state in log["records"]:
+        if offset < grid.first:
+            continue
+        what = "somebody else wrote it" if number is None else f"value {value}"
+        d.cell(
+            f"{key}/{offset}",
+            *grid.box(offset),
+            str(letter or "–"),
+            below=str(offset),
+            line="trouble" if state else "rule",
+            width=2 if state else None,
+            from_x=COLUMNS[d.width].wire.right,
+            from_y=grid.y,
+            tip=f"offset {offset} · {what}{WRONG[state]}",
+        )
+
+    d.slot(f"{key}/next", *grid.box(grid.end), grid.end)
+
+
+class Lamp(NamedTuple):
+    name: str
+    words: str
+    is_broken: bool
+
+
+def _lamps(space: dict[str, Any]) -> list[Lamp]:
+    """What must hold."""
+    twice = space["twice"]
+    late = space["late"]
+    lost = space["lost"]
     return [
-        (
-            "once",
-            f"{space['twice']} twice" if space["twice"] else "each once",
-            bool(space["twice"]),
-        ),
-        (
-            "order",
-            f"{space['late']} overtaken" if space["late"] else "in order",
-            bool(space["late"]),
-        ),
-        (
-            "lost",
-            f"{space['lost']} lost" if space["lost"] else "none lost",
-            bool(space["lost"]),
-        ),
+        Lamp("once", f"{twice} twice" if twice else "each once", bool(twice)),
+        Lamp("order", f"{late} overtaken" if late else "in order", bool(late)),
+        Lamp("lost", f"{lost} lost" if lost else "none lost", bool(lost)),
     ]

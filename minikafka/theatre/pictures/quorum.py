@@ -5,7 +5,7 @@ Options: topic, partition: of which partition the brokers' knowledge is shown; l
 with levers on the cards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minikafka.theatre.drawing import Drawing
@@ -18,12 +18,17 @@ from minikafka.theatre.nodes import (
     draw_log,
     rows_of,
 )
-from minikafka.theatre.pictures.quorum_story import QuorumStory
+from minikafka.theatre.pictures.quorum_story import QuorumStory, VoteAnswer
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted, dotted
 
 # heights: of the first line, of a record; units from one record to the next
 HEAD, CELL, PITCH = 28, 44, 96
+# of a client's metadata
+FRESH = ("up to date", "good", "ink")
+STALE = ("stale metadata", "trouble", "paper")
+NO_CHIP = ("", "", "")
+OBSERVER = ("observer", "chip", "ink")
 CHIPS = {
     "controller": ("controller", "good", "ink"),
     "candidate": ("candidate", "said", "ink"),
@@ -42,24 +47,20 @@ class QuorumPlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        active = (
-            f"broker {space['controller']} is the controller of epoch {space['epoch']}"
-        )
-        fenced = (
-            f"fenced: {' '.join(map(str, space['fenced']))}" if space["fenced"] else ""
-        )
-        leads = (
-            f"broker {space['leader']} leads {self.cast['part']}"
-            if space["leader"] >= 0
-            else ""
-        )
-        majority = f"majority {space['majority']}"
         voters = len(space["voters"]) - len(self.cast["observers"])
+        active = "no controller yet"
+        if space["controller"] >= 0:
+            active = f"broker {space['controller']} is the controller of epoch"
+            active += f" {space['epoch']}"
+        fenced = " ".join(map(str, space["fenced"]))
+        leads = ""
+        if space["leader"] >= 0:
+            leads = f"broker {space['leader']} leads {self.cast['part']}"
         return dotted(
             counted(voters, "voter"),
-            majority,
-            active if space["controller"] >= 0 else "no controller yet",
-            fenced,
+            f"majority {space['majority']}",
+            active,
+            f"fenced: {fenced}" if fenced else "",
             leads,
         )
 
@@ -71,140 +72,129 @@ class QuorumPlay(Play):
                 f"broker {voter['broker']}: {state}, epoch {voter['epoch']}, metadata"
                 f" up to {voter['end']}"
             )
-        fenced = (
-            [f"fenced: {', '.join(map(str, space['fenced']))}"]
-            if space["fenced"]
-            else []
-        )
-        return "; ".join([*said, *fenced])
+        if space["fenced"]:
+            said.append(f"fenced: {', '.join(map(str, space['fenced']))}")
+        return "; ".join(said)
 
     # -- draw
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene, space = drawing, scenes[-1], scenes[-1]["space"]
-        self._head(d, space)
-        columns = Columns(d, self.cast["most"], space["end"], 4, PITCH, PITCH)
-        rows, top = rows_of(
-            d,
-            [voter["broker"] for voter in space["voters"]],
-            HEAD,
-            CELL,
-            bool(self.cast.get("live")),
-        )
-        for row, voter in zip(rows.values(), space["voters"], strict=True):
-            self._voter(row, voter, space, rows, scene["number"])
-            leader = rows.get(voter["leader"])
-            from_y = (
-                leader.cells_y if leader is not None and leader is not row else None
-            )
-            draw_log(
-                row,
-                columns,
-                voter,
-                self.cast["leaders"],
-                now=scene["number"],
-                from_y=from_y,
-            )
-        if len(rows) <= MOST_WITH_LANES:
-            self.lanes.draw(d, top - 8, self._lanes(space), scene["step"])
-
-    def _head(self, d: Drawing, space: dict[str, Any]) -> None:
-        two = (
-            f"two controllers in epoch {space['two']}"
-            if space["two"]
-            else "one controller an epoch"
-        )
-        width = d.lamp("lamp", d.width, 0, two, bool(space["two"]), "end")
+        d = drawing
+        scene = scenes[-1]
+        space = scene["space"]
+        now = scene["number"]
+        lamp = _lamp(d, space["two"])
         if space["clients"]:
-            name, to, fresh = space["clients"][-1]
-            words = f"{name} writes to broker {to}"
-            wide = d.chip(
-                "clients/state",
-                0,
-                0,
-                "up to date" if fresh else "stale metadata",
-                "good" if fresh else "trouble",
-                "ink" if fresh else "paper",
-            )
-            d.text(
-                "clients/words",
-                wide + 8,
-                14,
-                words,
-                "ink" if fresh else "trouble",
-                size=12.5,
-                room=d.width - width - wide - 28,
-            )
+            latest = space["clients"][-1]
+            _client(d, *latest, room=d.width - lamp)
+        columns = Columns(
+            d,
+            most=self.cast["most"],
+            end=space["end"],
+            right=4,
+            least=PITCH,
+            widest=PITCH,
+        )
+        brokers = [voter["broker"] for voter in space["voters"]]
+        live = bool(self.cast.get("live"))
+        rows, foot = rows_of(d, brokers, HEAD, CELL, live)
 
-    def _voter(
-        self,
-        row: Row,
-        voter: dict[str, Any],
-        space: dict[str, Any],
-        rows: dict[int, Row],
-        now: int,
-    ) -> None:
-        d, key, role = row.d, row.key, voter["role"]
-        knows = (
-            f"leader {voter['knows']} of {self.cast['part']}"
-            if voter["knows"] >= 0
-            else ""
-        )
-        if voter["broker"] in space["fenced"]:
-            knows = "fenced" if d.narrow else "fenced: leads nothing"
-        chip = (
-            ("observer", "chip", "ink")
-            if row.name in self.cast["observers"]
-            else CHIPS[role]
-        )
-        chip = chip if voter["life"] in ("", "cut off") else ("", "", "")
+        for row, voter in zip(rows.values(), space["voters"], strict=True):
+            self._card(row, voter, is_fenced=voter["broker"] in space["fenced"])
+            self._vote(row, voter, rows)
+            self._answer(row, voter["answered"], rows, now)
+            leader = rows.get(voter["leader"])
+            comes_from = leader if leader is not row else None
+            from_y = comes_from.cells_y if comes_from else None
+            leaders = self.cast["leaders"]
+            draw_log(row, columns, voter, leaders, now=now, from_y=from_y)
+
+        if len(rows) <= MOST_WITH_LANES:
+            self.lanes.draw(d, foot - 8, _lanes(space), scene["step"])
+
+    def _card(self, row: Row, voter: Mapping[str, Any], *, is_fenced: bool) -> None:
+        knows = ""
+        if is_fenced:
+            knows = "fenced" if row.d.narrow else "fenced: leads nothing"
+        elif voter["knows"] >= 0:
+            knows = f"leader {voter['knows']} of {self.cast['part']}"
+        chip = CHIPS[voter["role"]]
+        if voter["life"] not in ("", "cut off"):
+            chip = NO_CHIP
+        elif row.name in self.cast["observers"]:
+            chip = OBSERVER
         row.card(
             voter["life"],
             f"epoch {voter['epoch']}",
             chip,
-            role == "controller",
+            leads=voter["role"] == "controller",
             knows=knows,
-            trouble=voter["broker"] in space["fenced"],
+            trouble=is_fenced,
         )
-        if voter["vote"] in rows and not voter["life"]:
-            candidate = rows[voter["vote"]]
-            x, y = row.width - 20, row.y + 38
-            d.note(key + "/voted", x - 12, y + 4, "vote", "end", size=12)
-            d.disc(
-                key + "/vote",
-                x,
-                y,
-                8,
-                str(candidate.broker),
-                candidate.broker - 1,
-                12,
-                tip=f"voted for {candidate.name} in epoch {voter['epoch']}",
-            )
-        if (
-            voter["answered"]
-            and voter["answered"][2] == now
-            and voter["answered"][0] in rows
-        ):
-            candidate, granted = rows[voter["answered"][0]], voter["answered"][1]
-            if candidate is not row:
-                row.asks(
-                    candidate,
-                    now,
-                    f"{'yes' if granted else 'no'} to {candidate.name}",
-                    trouble=not granted,
-                )
 
-    def _lanes(self, space: dict[str, Any]) -> list[Lane]:
-        rows: list[Lane] = []
-        for voter in space["voters"]:
-            name = f"broker {voter['broker']}"
-            rows.append(
-                Lane(
-                    name,
-                    name,
-                    colour(voter["broker"]),
-                    voter["life"] or f"epoch {voter['epoch']}",
-                    bool(voter["life"]),
-                )
+    def _vote(
+        self, row: Row, voter: Mapping[str, Any], rows: Mapping[int, Row]
+    ) -> None:
+        """On the card, in the candidate's colour, whom it has voted for."""
+        candidate = rows.get(voter["vote"])
+        if candidate is None or voter["life"]:
+            return
+        d = row.d
+        x = row.width - 20
+        y = row.y + 38
+        tip = f"voted for {candidate.name} in epoch {voter['epoch']}"
+        number = candidate.broker
+        d.note(row.key + "/voted", x - 12, y + 4, "vote", anchor="end", size=12)
+        d.disc(row.key + "/vote", x, y, 8, str(number), number - 1, 12, tip=tip)
+
+    def _answer(
+        self, row: Row, answered: Sequence[Any], rows: Mapping[int, Row], now: int
+    ) -> None:
+        """An arrow to the candidate, at the step at which its answer is told."""
+        if not answered:
+            return
+        answer = VoteAnswer(*answered)
+        candidate = rows.get(answer.candidate)
+        if answer.number != now or candidate is None or candidate is row:
+            return
+        word = "yes" if answer.granted else "no"
+        words = f"{word} to {candidate.name}"
+        row.asks(candidate, now, words, trouble=not answer.granted)
+
+
+def _lamp(d: Drawing, two: int) -> float:
+    """two: an epoch with two controllers, which should never be. Returns its width."""
+    words = f"two controllers in epoch {two}" if two else "one controller an epoch"
+    return d.lamp("lamp", d.width, 0, words, bool(two), anchor="end")
+
+
+def _client(d: Drawing, name: str, to: int, fresh: bool, *, room: float) -> None:
+    """To which broker a client sends its records, and whether that is still right."""
+    state, fill, ink = FRESH if fresh else STALE
+    words_ink = "ink" if fresh else "trouble"
+    wide = d.chip("clients/state", 0, 0, state, fill=fill, ink=ink)
+    words = f"{name} writes to broker {to}"
+    room -= wide + 28
+    d.text("clients/words", wide + 8, 14, words, fill=words_ink, size=12.5, room=room)
+
+
+def _lanes(space: dict[str, Any]) -> list[Lane]:
+    lanes: list[Lane] = []
+    for voter in space["voters"]:
+        name = f"broker {voter['broker']}"
+        life = voter["life"]
+        number = life or f"epoch {voter['epoch']}"
+        lanes.append(
+            Lane(
+                key=name,
+                name=name,
+                colour=colour(voter["broker"]),
+                number=number,
+                trouble=bool(life),
             )
-        return [*rows, Lane("log", "metadata", "ink", f"end {space['end']}")]
+        )
+
+    lanes.append(
+        Lane(key="log", name="metadata", colour="ink", number=f"end {space['end']}")
+    )
+    return lanes

@@ -1,287 +1,226 @@
-"""The fold of the rebalance's picture: what the coordinator tells becomes the group's
-state, and a sentence.
+"""The fold of the rebalance's picture: the coordinator, the members and the records
+tell (rebalance_coordinator.py, rebalance_members.py, rebalance_records.py), and move
+one group on (rebalance_group.py).
 
-A classic group is told in generations, a consumer group (KIP-848) in epochs.
+Here is what concerns all of them: when a step is told, two owners of one partition, and
+what becomes of nodes and links.
 """
 
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.rebalance_group import SILENT
-from minikafka.theatre.pictures.rebalance_members import (
-    LONG_MS,
-    RECORDS,
-    MemberStory,
-    number_of,
+from minikafka.theatre.pictures.rebalance_cast import Part, cast
+from minikafka.theatre.pictures.rebalance_coordinator import Coordinator
+from minikafka.theatre.pictures.rebalance_group import Group
+from minikafka.theatre.pictures.rebalance_members import Members
+from minikafka.theatre.pictures.rebalance_records import LONG_MS, RECORDS, Records
+from minikafka.theatre.pictures.rebalance_says import SAYS, with_number
+from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, unread_spans
+from minikafka.theatre.play import (
+    LIVES,
+    QUIETLY,
+    Cast,
+    Detail,
+    Handler,
+    Space,
+    Story,
+    Told,
 )
-from minikafka.theatre.pictures.rebalance_time import lasted_ms, seconds, unread_spans
-from minikafka.theatre.play import QUIETLY, Detail, Told
-from minikafka.theatre.text import listed
+from minikafka.theatre.text import key_part, listed
 from minikafka.trace import Event
 
+# told by clients, of any group or none
+OF_CLIENTS = ("ProcessingSlowed", "RecordsPolled", "PositionReset")
 ALIKE_MS = 100  # partitions that were not read for about as long are named together
+STEPS_OF_RECORDS = 36  # about so many steps show nothing but records
 
 
-class RebalanceStory(MemberStory):
-    """A group from its first member on."""
+class RebalanceStory(Story):
+    """A group from its first member on. since_ms: what happens earlier is folded, but
+    not told. every_ms: how often a step shows the records alone.
+    """
+
+    name = "rebalance"
+    says = SAYS
+
+    def __init__(
+        self,
+        trace: Sequence[Event],
+        *,
+        group: str | None = None,
+        topic: str | None = None,
+        partitions: Sequence[int] | None = None,
+        since_ms: int = 0,
+        **options: Any,
+    ) -> None:
+        super().__init__(trace, **options)
+        self.who = cast(trace, group, topic, partitions)
+        self.title = "The rebalance"
+        if self.who.group:
+            self.title = f"Rebalance of group {self.who.group}"
+        self.since_ms = since_ms
+        self.every_ms = max(_lasts_ms(trace, since_ms) // STEPS_OF_RECORDS, 1)
+        self.told_at = -inf
+        self.group = Group(self.who)
+        self.records = Records(self, self.group)
+        self.handlers: dict[str, Handler] = self.records.handlers()
+        self.handlers |= Members(self, self.group).handlers()
+        self.handlers |= Coordinator(self, self.group).handlers()
+
+    def cast(self) -> Cast:
+        told = super().cast()
+        told |= self.who.to_json()
+        told["since_ms"] = self.since_ms
+        return told
+
+    def space(self) -> Space:
+        return self.group.space(self.number)
+
+    def is_mine(self, event: Event) -> bool:
+        if event.kind in OF_CLIENTS and self.group.client(event.node) is None:
+            return False
+        group = event.detail.get("group", self.who.group)
+        return bool(group == self.who.group)
+
+    def handler(self, event: Event) -> Handler | None:
+        found = self.handlers.get(event.kind)
+        if found is None:
+            return super().handler(event)
+        return found if self.is_mine(event) else None
+
+    def details(self, event: Event) -> dict[str, Any]:
+        d = event.detail
+        group = self.group
+        told = super().details(event)
+        told["who"] = ""
+        if self.who.actors:
+            told["who"] = group.about(event).actor.name
+        told["error"] = with_number(d.get("error", ""))
+        if event.kind == "PartitionsLost":
+            told["gone"] = group.labels(group.parts(d["partitions"]))
+        return told
+
+    # -- one step
+
+    def see(self, event: Event) -> Told | None:
+        handler = self.handler(event)
+        if handler is None:
+            return None
+        group = self.group
+        is_told = event.at >= self.since_ms
+        group.step = self.number if is_told else 0
+        if event.kind in RECORDS:
+            told = handler(event, event.detail)
+            two_owners = []
+        else:
+            before = group.two_owners
+            told = handler(event, event.detail)
+            group.note(event.at)
+            two_owners = [part for part in group.two_owners if part not in before]
+        self.records.note_wait(event.at)
+        if not is_told:
+            return None
+        if told is None or told is QUIETLY:
+            return told
+        self.told_at = event.at
+        if two_owners:
+            self._tell_two_owners(told, two_owners)
+        return told
+
+    def _tell_two_owners(self, told: Told, parts: list[Part]) -> None:
+        """The step at which partitions get a second owner; the first such step of a
+        picture has light.
+        """
+        group = self.group
+        holders = group.holders(parts[0])
+        letters = listed([each.actor.letter for each in holders])
+        told.sentence += f" Now {letters} own {group.labels(parts)}: only one should."
+        told.chapter = "two owners"
+        told.trouble = True
+        if not self.once("two owners"):
+            return
+        names = [key_part(each.actor.name) for each in holders]
+
+        light = ["lamp", *(f"member/{name}" for name in names)]
+        for part in parts:
+            label = self.who.label(part)
+            lane = f"time/{label}"
+            light += [lane, f"{lane}/ground", f"time/cursor/{label}", f"part/{label}"]
+            light += [f"part/{label}/{name}" for name in names]
+
+        told.light = light
 
     def ends(self, last: Scene) -> None:
         """The partitions that nobody read for longest, if that was long."""
         lanes = last["space"]["spans"]
-        unread_ms = {
-            label: lasted_ms("nobody", lanes.get(label, []), self.since_ms, last["at"])
-            for label in map(self.who.label, self.who.parts)
-        }
+        unread_ms: dict[str, int] = {}
+        for part in self.who.parts:
+            label = self.who.label(part)
+            lane = lanes.get(label, [])
+            unread_ms[label] = lasted_ms("nobody", lane, self.since_ms, last["at"])
+
         longest_ms = max(unread_ms.values(), default=0)
         if longest_ms < LONG_MS:
             return
         which = [label for label, ms in unread_ms.items() if longest_ms - ms < ALIKE_MS]
         words = f"In all, nobody read {listed(which)} for {seconds(longest_ms)}."
-        last["sentence"] = (
-            words if last["kind"] in RECORDS else f"{last['sentence']} {words}"
-        )
-        last["light"] = [
-            f"time/{label}/{part}" for label in which for part in ("name", "unread")
-        ]
-        last["light"] += [
-            key for label in which for key in unread_spans("", label, lanes[label])
-        ]
+        add_to_last(last, words)
+        light = []
+        for label in which:
+            light += [f"time/{label}/name", f"time/{label}/unread"]
+        for label in which:
+            light += unread_spans("", label, lanes[label])
+        last["light"] = light
 
-    def _derived(self, state: str) -> None:
-        if not self.who.states_told:
-            self.group.state = state
+    # -- fold: nodes
 
-    def _see_GroupStateChanged(self, event: Event, d: Detail) -> Told | None:
-        self.group.state = d["state"]
-        if (
-            d["state"] in ("Empty", "Dead")
-            and self.group.began
-            and not self.group.inside
-        ):
-            return Told(
-                f"Group {self.who.group} is {d['state']}: no member is left.",
-                f"group {d['state']}",
-            )
-        return QUIETLY if event.at == self.told_at else None
-
-    def _see_GroupLoaded(self, event: Event, d: Detail) -> Told | None:
-        if self.who.group not in d["groups"]:
-            return None
-        self.group.node, self.group.down = event.node, False
-        where = f"__consumer_offsets-{d['partition']}"
-        return Told(
-            f"{event.node} is the group coordinator: it has read the group's state from"
-            f" {where}."
-        )
-
-    def _see_MemberJoined(self, event: Event, d: Detail) -> Told:
-        self.group.node = event.node
-        member = self.group.of(self.who.members[d["member"]])
-        member.id, member.inside, member.life, member.overdue = (
-            d["member"],
-            True,
-            "",
-            False,
-        )
-        if not self.who.clients_speak:
-            member.asked, member.asked_at = (
-                ("JoinGroup" if self.who.kind == "classic" else ""),
-                self.step,
-            )
-        static = f", static as {d['instance']} (KIP-345)" if d.get("instance") else ""
-        return Told(
-            f"{member.actor.name} is a member of group {self.who.group} now{static}."
-        )
-
-    def _see_MemberLeft(self, event: Event, d: Detail) -> Told | None:
-        member = self.group.member(d["member"])
+    def _see_life(self, event: Event, d: Detail) -> Told | None:
+        life = LIVES[event.kind]
+        if event.node == self.group.node:
+            return self._tell_of_coordinator(event, life)
+        member = self.group.named(event.node)
         if member is None:
             return None
-        member.inside, member.asked, member.told = False, "", False
-        member.gives, member.waits, member.given, member.revoked = [], [], [], []
-        if member.life == "crashed":
+        member.lives(life)
+        if event.kind == "NodeRestarted":
             member.owns = []
-        if not self.who.clients_speak:
-            member.owns = []
-            member.life = "left" if d["reason"] == "goodbye" else member.life
-        name, held = member.actor.name, self.group.labels(member.owns)
-        blind = (
-            f" {name} itself doesn't know and still holds {held}."
-            if held and member.life in SILENT
-            else ""
-        )
-        return Told(
-            f"The coordinator takes {name} out of the group: {d['why']}.{blind}",
-            f"{name} is out",
-        )
+        return self.tell(event)
 
-    def _see_RebalanceStarted(self, event: Event, d: Detail) -> Told:
+    def _tell_of_coordinator(self, event: Event, life: str) -> Told:
+        self.group.down = bool(life)
+        told = self.tell(event)
+        state = f"is {life}" if life else "is back"
+        told.sentence = f"{event.node}, which is the group coordinator, {state}."
+        told.trouble = bool(life)
+        return told
+
+    def _see_LinkCut(self, event: Event, d: Detail) -> Told | None:
+        ends = (d["one"], d["other"])
         group = self.group
-        group.number, group.began = d["generation"], True
-        self.said = {each for each in self.said if each[0] != "refused"}
-        if self.who.kind == "consumer":
-            self._derived("Assigning")
-            sentence = (
-                f"Rebalance: {d['why']}. Group epoch {group.number} begins; nobody has"
-                " to stop reading."
-            )
-            return Told(
-                sentence,
-                f"rebalance: {d['why']}",
-                marks=[{"lane": "group", "text": ""}],
-            )
-        self._derived("PreparingRebalance")
-        first = (
-            ""
-            if group.number < 1
-            else "; they hear of it in the answer to their next Heartbeat (12)"
-        )
-        return Told(
-            f"Rebalance: {d['why']}. All members must join again{first}.",
-            f"rebalance: {d['why']}",
-        )
-
-    def _see_GenerationBegan(self, event: Event, d: Detail) -> Told:
-        group = self.group
-        leader = group.member(d["leader"])
-        group.number, group.began = d["generation"], True
-        self._derived("CompletingRebalance")
-        group.assignor = d["protocol"] or ""
-        group.leader = leader.actor.name if leader else ""
-        for each in group.inside:
-            if not self.who.clients_speak:
-                each.owns = each.owns if group.cooperative else []
-            each.gives, each.waits = [], []
-            leads = (
-                "you lead"
-                if each is leader or leader is None
-                else f"{leader.actor.letter} leads"
-            )
-            each.answered = (f"JoinGroup: {leads}", False, self.step)
-            each.asked = "" if self.who.clients_speak else "SyncGroup"
-        who = leader.actor.name if leader else "nobody"
-        what = "it assigns, the others wait" if len(group.inside) > 1 else "it assigns"
-        sentence = (
-            f"All have joined: generation {group.number} begins. {who} is group leader:"
-            f" {what}."
-        )
-        return Told(sentence, f"generation {group.number}")
-
-    def _see_AssignmentMade(self, event: Event, d: Detail) -> Told:
-        group = self.group
-        group.assignor, group.number = d["assignor"], d["generation"]
-        group.assigned_at = self.step
-        server = self.who.kind == "consumer"
-        self._derived("Reconciling" if server else "Stable")
-        for member_id, parts in d["assignment"].items():
-            member = group.member(member_id)
-            if member is None:
-                continue
-            member.given = group.parts(parts)
-            # what it may add, and what it must give up
-            if not server and self.who.clients_speak:
-                member.waits = [
-                    part for part in member.given if part not in member.owns
-                ]
-                member.gives = [
-                    part for part in member.owns if part not in member.given
-                ]
-            elif not server:
-                member.owns, member.asked = member.given, ""
-        if server:
-            return Told(
-                f"The coordinator assigns with {self._assignor()} for epoch"
-                f" {group.number}: {self._shares(d['assignment'])}."
-            )
-        leader = group.members.get(group.leader)
-        if leader and leader.asked:
-            leader.asked_at = self.step
-        return Told(
-            f"{group.leader} hands in its assignment, in SyncGroup (14): each member's"
-            " answer is its share."
-        )
-
-    def _see_MemberReconciled(self, event: Event, d: Detail) -> Told | None:
-        member, group = self.group.member(d["member"]), self.group
-        if member is None:
+        member = group.named(d["one"]) or group.named(d["other"])
+        if member is None or group.node not in ends:
             return None
-        member.epoch = d["epoch"]
-        owned, revoking = group.parts(d["owned"]), group.parts(d["revoking"])
-        waiting = group.parts(d["waiting_for"])
-        member.gives = revoking
-        if self.who.clients_speak:
-            member.given, member.waits = (
-                owned,
-                [part for part in [*owned, *waiting] if part not in member.owns],
-            )
-        else:
-            member.owns, member.waits, member.given = owned, waiting, [*owned, *waiting]
-        member.reconciled = not revoking and not waiting
-        if all(each.epoch == group.number and each.reconciled for each in group.inside):
-            self._derived("Stable")
-        name, mine = member.actor.name, group.labels(owned) or "nothing yet"
-        verb, short = (
-            ("must", f"give up {group.labels(revoking)}")
-            if revoking
-            else ("may", f"read {mine}")
-        )
-        words = f"it {verb} {short}"
-        if waiting:
-            words += f", and {group.labels(waiting)} when others have given that up"
-        member.answered = (f"ConsumerGroupHeartbeat: {short}", False, self.step)
-        return Told(
-            f"{name}'s ConsumerGroupHeartbeat (68) is answered: {words}. Its member"
-            f" epoch is {d['epoch']}."
-        )
+        member.link(cut=event.kind == "LinkCut")
+        return self.tell(event, who=member.actor.name)
 
-    def _see_MemberRefused(self, event: Event, d: Detail) -> Told | None:
-        member = self.group.member(d["member"])
-        # KIP-394: the first of two steps to join, nothing to stop at
-        if d["error"] == "MEMBER_ID_REQUIRED":
-            return None
-        number = number_of(d["error"])
-        if member is None:
-            return Told(
-                f"The coordinator refuses {d['member']}'s {d['api']}:"
-                f" {d['error']}{number}.",
-                d["error"],
-                True,
-            )
-        usual = d["error"] == "REBALANCE_IN_PROGRESS"
-        if not self.once(
-            ("refused", member.actor.name, d["error"], d["api"] if not usual else "")
-        ):
-            return None
-        member.answered = (
-            f"{d['error']}: {'join again' if usual else 'refused'}",
-            not usual,
-            self.step,
-        )
-        name = member.actor.name
-        if not usual:
-            return Told(
-                f"The coordinator refuses {name}'s {d['api']} with"
-                f" {d['error']}{number}.",
-                d["error"],
-                True,
-            )
-        if d["api"] != "Heartbeat":
-            return Told(
-                f"{name}'s {d['api']} is answered REBALANCE_IN_PROGRESS{number}: it"
-                " must join again."
-            )
-        keeps = ", keeping what it reads" if member.owns else ""
-        if not self.group.cooperative:
-            member.gives = list(member.owns)
-            if not self.who.clients_speak:
-                member.owns, member.gives = [], []
-        if not self.who.clients_speak:
-            member.asked, member.asked_at = "JoinGroup", self.step
-        member.told = self.who.clients_speak
-        what = (
-            f"join again{keeps}"
-            if self.group.cooperative
-            else "give up everything and join again"
-        )
-        return Told(
-            f"{name}'s Heartbeat (12) is answered REBALANCE_IN_PROGRESS{number}: it"
-            f" must {what}."
-        )
+    _see_LinkHealed = _see_LinkCut
+
+
+def add_to_last(last: Scene, words: str) -> None:
+    """What came of it, after the last scene's own words; instead of them where it shows
+    nothing but records.
+    """
+    if last["kind"] in RECORDS:
+        last["sentence"] = words
+    else:
+        last["sentence"] += f" {words}"
+
+
+def _lasts_ms(trace: Sequence[Event], since_ms: int) -> int:
+    """How long records are written, or members join."""
+    kinds = ("MemberJoined", "RecordsAppended")
+    times = [event.at for event in trace if event.kind in kinds]
+    times = [at for at in times if at >= since_ms]
+    return max(times) - min(times) if times else 0

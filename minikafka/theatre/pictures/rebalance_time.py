@@ -9,11 +9,19 @@ can be seen at all.
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import Drawing, Place, fitting, has_room, text_width
+from minikafka.theatre.drawing import Drawing, fitting, has_room, text_width
 from minikafka.theatre.lanes import Scene, draw_times, round_times
-from minikafka.theatre.pictures.rebalance_group import PHASES, Actor, actors_of
+from minikafka.theatre.pictures.boxes import Box
+from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
+from minikafka.theatre.pictures.rebalance_group import PHASES
+from minikafka.theatre.pictures.rebalance_spans import (
+    SHORTEST_MS,
+    Span,
+    lasted_ms,
+    seconds,
+)
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted, listed
 
@@ -22,7 +30,9 @@ OWN_ROOM, OWN_SHARE = 2 / 700, 0.3
 WITH_TWO_OWNERS = 8  # times as much while a partition has two owners
 CAPTION = 22
 LEAST_SEEN = 12  # width of two owners that have just begun
-SHORTEST_MS = 5  # less is 0.00 s
+LEAST_DRAWN = 0.5  # narrower spans are left out
+FOOT = 3.5  # from a lane's foot to the words in it
+MOST_TIMES = 10  # under the axis
 
 
 class Axis:
@@ -38,27 +48,29 @@ class Axis:
         # lane -> for each of its spans the number of the scene
         self.begun: dict[str, list[int]] = {}
         for tag, each in spaces.items():
-            for scene, space in zip(scenes, each, strict=True):
-                for lane, spans in space["spans"].items():
-                    begun = self.begun.setdefault(tag + lane, [])
-                    begun += [scene["number"]] * (len(spans) - len(begun))
-        self.times = [scene["at"] for scene in scenes]
+            self._note_begun(tag, scenes, each)
+        self.times: list[int] = [scene["at"] for scene in scenes]
         gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
-        total = sum(gaps) or 1
-        two = [
-            any(each[step].get("two_owners") for each in spaces.values())
-            for step in range(len(gaps))
-        ]
-        own = [
-            (WITH_TWO_OWNERS if double else 1) * (gap > 0)
-            for gap, double in zip(gaps, two, strict=True)
-        ]
-        unit = min(OWN_ROOM, OWN_SHARE / max(sum(own), 1))
-        self.places = [0.0]
+        own = [_own_units(step, gap, spaces) for step, gap in enumerate(gaps)]
+        total_ms = sum(gaps) or 1
+        total_units = sum(own)
+        unit = min(OWN_ROOM, OWN_SHARE / max(total_units, 1))
+        by_time = 1 - unit * total_units
+        place = 0.0
+        self.places: list[float] = [place]
         for gap, units in zip(gaps, own, strict=True):
-            self.places.append(
-                self.places[-1] + unit * units + (1 - unit * sum(own)) * gap / total
-            )
+            place += unit * units
+            place += by_time * gap / total_ms
+            self.places.append(place)
+
+    def _note_begun(
+        self, tag: str, scenes: Sequence[Scene], spaces: Sequence[Space]
+    ) -> None:
+        for scene, space in zip(scenes, spaces, strict=True):
+            for lane, spans in space["spans"].items():
+                begun = self.begun.setdefault(tag + lane, [])
+                new = len(spans) - len(begun)
+                begun += [scene["number"]] * new
 
     def at(self, ms: int, step: int | None = None) -> float:
         """The place of a moment; of several steps at that moment the last one, or the
@@ -69,62 +81,105 @@ class Axis:
         after = bisect_right(self.times, ms)
         if after == 0 or after == len(self.times):
             return self.places[max(after - 1, 0)]
-        begin, end = self.times[after - 1], self.times[after]
-        part = (ms - begin) / (end - begin)
-        return self.places[after - 1] * (1 - part) + self.places[after] * part
+        before = after - 1
+        begin_ms = self.times[before]
+        end_ms = self.times[after]
+        part = (ms - begin_ms) / (end_ms - begin_ms)
+        begin = self.places[before]
+        end = self.places[after]
+        return begin * (1 - part) + end * part
+
+
+def _own_units(step: int, gap: int, spaces: Mapping[str, Sequence[Space]]) -> int:
+    """How often a step gets the room that it has for itself."""
+    if gap == 0:
+        return 0
+    two = any(each[step].get("two_owners") for each in spaces.values())
+    return WITH_TWO_OWNERS if two else 1
 
 
 class Band:
     """The place of the lanes on the page: x of a moment, not beyond the cursor."""
 
     def __init__(self, d: Drawing, axis: Axis, scene: Scene) -> None:
-        self.d, self.left, self.right = d, 36 if d.narrow else 44, d.width - 178
-        self.waiting_x, self.unread_x = d.width - 116, d.width - 6
-        self.axis, self.step, self.now = axis, scene["step"], scene["at"]
-
-        self.cursor = self.left + axis.at(self.now, self.step) * (
-            self.right - self.left
-        )
+        self.d = d
+        self.left = 36 if d.narrow else 44
+        self.right = d.width - 178
+        self.waiting_x = d.width - 116
+        self.unread_x = d.width - 6
+        self.axis = axis
+        self.now = scene["at"]
+        self.cursor = self._place(axis.at(self.now, scene["step"]))
 
     def x(self, ms: int) -> float:
-        return min(self.left + self.axis.at(ms) * (self.right - self.left), self.cursor)
+        return min(self._place(self.axis.at(ms)), self.cursor)
+
+    def _place(self, part: float) -> float:
+        return self.left + part * (self.right - self.left)
 
     def columns(self, key: str, y: float) -> None:
         """What the numbers at the lanes' ends are."""
-        self.d.note(key + "/waiting", self.waiting_x, y, "waiting", "end")
-        self.d.note(key + "/unread/words", self.unread_x, y, "not read for", "end")
+        self.d.note(key + "/waiting", self.waiting_x, y, "waiting", anchor="end")
+        self.d.note(
+            key + "/unread/words", self.unread_x, y, "not read for", anchor="end"
+        )
 
     def times(self, y: float) -> None:
         moments = self.axis.times
-        times = round_times(moments[0], moments[-1], self.now, 10) if moments else []
-        draw_times(
-            self.d, y, ((at, self.x(at), words) for at, words in times), bent=True
-        )
+        if not moments:
+            draw_times(self.d, y, (), bent=True)
+            return
+        first = moments[0]
+        last = moments[-1]
+        rounded = round_times(first, last, self.now, MOST_TIMES)
+        times = []
+        for at, words in rounded:
+            times.append((at, self.x(at), words))
+        draw_times(self.d, y, times, bent=True)
 
 
 def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> None:
     band = Band(d, axis, scene)
-    d.note("time/caption", 0, top + 13, "who reads each partition")
-    _legend(d, top + 13, scene["space"])
-    band.columns("time", top + 13)
-    many = len(cast["actors"]) > 3 or len(cast["partitions"]) > 4
-    bottom = Block(band, cast, scene["space"], "", 14 if many else 16).draw(
-        top + CAPTION, 2 if many else 3
-    )
-    d.cursor(band.cursor, top + CAPTION - 1, bottom + 2)
-    band.times(bottom + 14)
+    space = scene["space"]
+    caption = top + 13
+    d.note("time/caption", 0, caption, "who reads each partition")
+    _legend(d, caption, space)
+    band.columns("time", caption)
+    members = len(cast["actors"])
+    partitions = len(cast["partitions"])
+    are_many = members > 3 or partitions > 4
+    height, gap = (14, 2) if are_many else (16, 3)
+    top += CAPTION
+    foot = Block(band, cast, space, "", height).draw(top, gap)
+    d.cursor(band.cursor, top - 1, foot + 2)
+    band.times(foot + 14)
 
 
 def _legend(d: Drawing, y: float, space: Space) -> None:
+    """What is hatched, and what is split, where something is."""
+    key = "time/legend"
     x = 200.0 if d.narrow else 220.0
-    d.rect("time/legend/nobody", x, y - 10, 16, 12, "hatch", "trouble", r=3)
-    d.note("time/legend/nobody/word", x + 22, y, "nobody")
-    if any(span[2] == "two" for lane in space["spans"].values() for span in lane):
+    top = y - 10
+    d.rect(key + "/nobody", x, top, 16, 12, fill="hatch", line="trouble", r=3)
+    d.note(key + "/nobody/word", x + 22, y, "nobody")
+    if any(_ever_two(spans) for spans in space["spans"].values()):
         x += 100
-        d.rect("time/legend/two/over", x, y - 10, 16, 6, "quiet")
-        d.rect("time/legend/two/under", x, y - 4, 16, 6, "chip")
-        d.rect("time/legend/two", x, y - 10, 16, 12, "none", "trouble", r=2, width=2)
-        d.note("time/legend/two/word", x + 22, y, "two" if d.narrow else "two own it")
+        d.rect(key + "/two/over", x, top, 16, 6, fill="quiet")
+        d.rect(key + "/two/under", x, y - 4, 16, 6, fill="chip")
+        d.rect(key + "/two", x, top, 16, 12, fill="none", line="trouble", r=2, width=2)
+        words = "two" if d.narrow else "two own it"
+        d.note(key + "/two/word", x + 22, y, words)
+
+
+def _ever_two(spans: Sequence[Sequence[Any]]) -> bool:
+    return any(Span(*each).what == "two" for each in spans)
+
+
+class Shown(NamedTuple):
+    """A span in its lane, up to the cursor."""
+
+    box: Box
+    span: Span
 
 
 class Block:
@@ -135,256 +190,205 @@ class Block:
     def __init__(
         self, band: Band, cast: Cast, space: Space, tag: str, height: int
     ) -> None:
-        self.d, self.band, self.cast, self.space, self.tag, self.height = (
-            band.d,
-            band,
-            cast,
-            space,
-            tag,
-            height,
-        )
+        self.d = band.d
+        self.band = band
+        self.cast = cast
+        self.space = space
+        self.tag = tag
+        self.height = height
         self.actors = actors_of(cast)
 
     def draw(self, top: float, gap: int) -> float:
         """The group's lane and one for each partition; returns where they end."""
-        self.phases(top)
-        for number, label in enumerate(self.cast["partitions"], 1):
-            self.partition(top + number * (self.height + gap), label)
-        return top + len(self.cast["partitions"]) * (self.height + gap) + self.height
+        y = top
+        self.phases(y)
+        for label in self.cast["partitions"]:
+            y += self.height + gap
+            self.partition(y, label)
+        return y + self.height
 
-    def spans(self, lane: str) -> list[tuple[float, float, list[str], str, int | None]]:
-        """Up to the cursor: x from, x to, who, what, the records that waited when it
-        was over.
-        """
-        spans = self.space["spans"].get(lane, [])
-        begins = [self.band.x(start) for start, *_ in spans]
-        ends = [*begins[1:], self.band.cursor][: len(spans)]
-        return [
-            (x, x2, *rest)
-            for x, x2, (_, *rest) in zip(begins, ends, spans, strict=True)
-        ]
+    def shown(self, lane: str, y: float) -> list[Shown]:
+        """The spans of a lane at y, up to the cursor."""
+        told = self.space["spans"].get(lane, [])
+        spans = [Span(*each) for each in told]
+        begins = [self.band.x(span.since_ms) for span in spans]
+        ends = [*begins[1:], self.band.cursor]
+        shown = []
+        for span, begin, end in zip(spans, begins, ends, strict=False):
+            box = Box(begin, y, end - begin, self.height)
+            shown.append(Shown(box, span))
+        return shown
 
     def unread_ms(self, label: str) -> int:
-        return lasted_ms(
-            "nobody",
-            self.space["spans"].get(label, []),
-            self.cast["since_ms"],
-            self.band.now,
-        )
+        lane = self.space["spans"].get(label, [])
+        return lasted_ms("nobody", lane, self.cast["since_ms"], self.band.now)
 
     def phases(self, y: float) -> None:
-        d, key, foot = self.d, f"time/{self.tag}group", y + self.height - 3.5
-        for n, (x, x2, [number], state, _) in enumerate(self.spans("group")):
-            if x2 - x < 0.5:
-                continue
-            plain, short, fill = PHASES.get(state, (state, state, "wash"))
-            word = "generation" if self.cast["kind"] == "classic" else "epoch"
-            tip = f"{state}, {word} {number}: {plain}"
-            d.rect(
-                f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, fill, r=3, tip=tip
-            )
-            words = fitting(
-                [f"{plain} · {number}" if state == "Stable" else plain, short],
-                x2 - x - 4,
-            )
-            if words:
-                d.text(
-                    f"{key}/{n}/word",
-                    (x + x2) / 2,
-                    foot,
-                    words,
-                    size=12,
-                    anchor="middle",
-                )
-        total = sum(self.unread_ms(label) for label in self.cast["partitions"])
+        """The group's states, and at the end how long partitions were not read, all of
+        them together.
+        """
+        lane = self.shown("group", y)
+        for number, shown in enumerate(lane):
+            if shown.box.w >= LEAST_DRAWN:
+                self._phase(f"time/{self.tag}group/{number}", shown)
+        d = self.d
+        key = f"time/{self.tag}sum"
         right = self.band.unread_x
-        d.rect(f"time/{self.tag}sum", right - 104, y - 2, 110, self.height + 4, r=4)
-        d.text(
-            f"time/{self.tag}sum/words",
-            right,
-            foot,
-            f"sum {seconds(total)}",
-            bold=True,
-            size=12.5,
-            anchor="end",
-        )
+        foot = y + self.height
+        d.rect(key, right - 104, y - 2, 110, self.height + 4, r=4)
+        total_ms = sum(self.unread_ms(label) for label in self.cast["partitions"])
+        words = f"sum {seconds(total_ms)}"
+        look: dict[str, Any] = {"bold": True, "size": 12.5, "anchor": "end"}
+        d.text(key + "/words", right, foot - FOOT, words, **look)
+
+    def _phase(self, key: str, shown: Shown) -> None:
+        box = shown.box
+        state = shown.span.what
+        [number] = shown.span.who
+        plain, short, fill = PHASES.get(state, (state, state, "wash"))
+        counts = "generation" if self.cast["kind"] == "classic" else "epoch"
+        tip = f"{state}, {counts} {number}: {plain}"
+        drawn = box._replace(w=max(box.w - 1, 1))
+        self.d.rect(key, *drawn, fill=fill, r=3, tip=tip)
+        if state == "Stable":
+            plain = f"{plain} · {number}"
+        words = fitting([plain, short], box.w - 4)
+        if words:
+            middle = (box.x + box.right) / 2
+            foot = box.bottom - FOOT
+            key += "/word"
+            self.d.text(key, middle, foot, words, size=12, anchor="middle")
 
     def partition(self, y: float, label: str) -> None:
-        d, band, key, foot = (
-            self.d,
-            self.band,
-            f"time/{self.tag}{label}",
-            y + self.height - 3.5,
-        )
-        d.number(key + "/name", band.left - 8, foot, label, "ink")
-        d.rect(
-            key + "/ground",
-            band.left,
-            y,
-            band.right - band.left,
-            self.height,
-            "wash",
-            r=3,
-        )
-        spans = self.spans(label)
-        begun = band.axis.begun.get(self.tag + label, [])
-        end = band.cursor
-        for n, (x, x2, who, what, waited) in enumerate(spans):
-            if what == "two" and n == len(spans) - 1:
-                x2 = end = max(x2, x + LEAST_SEEN)
-            if x2 - x >= 0.5:
-                actors = [self.actors[name] for name in who]
-                self._span(f"{key}/{n}", (x, y, x2 - x), actors, what, begun[n], waited)
-        waiting, unread = self.space["waiting"][label], self.unread_ms(label)
-        nobody, long = bool(spans) and spans[-1][3] == "nobody", unread >= SHORTEST_MS
-        d.number(
-            key + "/waiting",
-            band.waiting_x,
-            foot,
-            str(waiting),
-            "trouble" if nobody and waiting else "quiet",
-        )
-        ink = "trouble" if nobody and long else "quiet"
-        d.number(key + "/unread", band.unread_x, foot, seconds(unread), ink, bold=long)
-        words = (
-            f"{counted(waiting, 'record')} wait{'s' * (waiting == 1)}"
-            if nobody and waiting
-            else ""
-        )
-        if spans and spans[-1][3] == "two":
-            words = (
-                f"{listed([self.actors[name].letter for name in spans[-1][2]])} own it"
-            )
-        if words and has_room(words, band.right - end - 16):
-            d.text(
-                f"time/cursor/{self.tag}{label}/words",
-                end + 9,
-                foot,
-                words,
-                "trouble",
-                size=12,
-            )
-
-    def _span(
-        self,
-        key: str,
-        place: Place,
-        actors: list[Actor],
-        what: str,
-        of: int,
-        waited: int | None,
-    ) -> None:
-        """waited: the records there when the span was over."""
-        x, y, w = place
         d = self.d
-        if what == "nobody":
-            words = [f"{actor.letter} frozen" for actor in actors]
-            words += [f"{waited} waited"] if waited is not None else []
-            tip = ", ".join(["nobody reads", *words])
-            d.rect(
-                key + "/span",
-                x,
-                y,
-                w,
-                self.height,
-                "hatch",
-                "trouble",
-                r=3,
-                of=of,
-                tip=tip,
-            )
-            self._label(key, place, [", ".join(words), *words])
-            return
-        if what == "two":
-            self._split(key, place, actors, of)
-            return
-        [actor] = actors[:1]
-        d.rect(key + "/span", x, y, w, self.height, actor.colour, r=3, of=of)
+        band = self.band
+        key = f"time/{self.tag}{label}"
+        foot = y + self.height - FOOT
+        d.number(key + "/name", band.left - 8, foot, label, ink="ink")
+        width = band.right - band.left
+        ground = Box(band.left, y, width, self.height)
+        d.rect(key + "/ground", *ground, fill="wash", r=3)
+        lane = self.shown(label, y)
+        last = lane[-1].span if lane else None
+        end = band.cursor
+        if last and last.what == "two":  # it is seen though it has just begun
+            box = lane[-1].box
+            box = box._replace(w=max(box.w, LEAST_SEEN))
+            lane[-1] = Shown(box, last)
+            end = box.right
+        begun = band.axis.begun.get(self.tag + label, [])
+
+        for number, shown in enumerate(lane):
+            if shown.box.w >= LEAST_DRAWN:
+                self._span(f"{key}/{number}", shown, begun[number])
+
+        is_unread = last is not None and last.what == "nobody"
+        self._numbers(key, foot, label, nobody=is_unread)
+        words = self._words(label, last) if last else ""
+        room = band.right - end - 16
+        if words and has_room(words, room):
+            key = f"time/cursor/{self.tag}{label}/words"
+            d.text(key, end + 9, foot, words, fill="trouble", size=12)
+
+    def _numbers(self, key: str, y: float, label: str, *, nobody: bool) -> None:
+        """How many records wait, and for how long nobody has read in all."""
+        d = self.d
+        band = self.band
+        waiting = self.space["waiting"][label]
+        ink = "trouble" if nobody and waiting else "quiet"
+        d.number(key + "/waiting", band.waiting_x, y, str(waiting), ink=ink)
+        unread = self.unread_ms(label)
+        is_long = unread >= SHORTEST_MS
+        ink = "trouble" if nobody and is_long else "quiet"
+        words = seconds(unread)
+        d.number(key + "/unread", band.unread_x, y, words, ink=ink, bold=is_long)
+
+    def _words(self, label: str, last: Span) -> str:
+        """At the cursor: what is wrong now."""
+        if last.what == "two":
+            return f"{self._letters(last.who)} own it"
+        waiting = self.space["waiting"][label]
+        if last.what == "nobody" and waiting:
+            verb = "waits" if waiting == 1 else "wait"
+            return f"{counted(waiting, 'record')} {verb}"
+        return ""
+
+    def _letters(self, names: Sequence[str]) -> str:
+        return listed([self.actors[name].letter for name in names])
+
+    def _span(self, key: str, shown: Shown, begun: int) -> None:
+        """begun: the number of the scene that began it."""
+        box, span = shown
+        actors = [self.actors[name] for name in span.who]
+        if span.what == "nobody":
+            self._unread(key, box, actors, begun, span.waited)
+        elif span.what == "two":
+            self._split(key, box, actors, begun)
+        else:
+            self._read(key, box, actors[0], begun)
+
+    def _unread(
+        self, key: str, box: Box, actors: list[Actor], begun: int, waited: int | None
+    ) -> None:
+        """Nobody reads. waited: the records there when that was over."""
+        words = [f"{actor.letter} frozen" for actor in actors]
+        if waited is not None:
+            words.append(f"{waited} waited")
+        tip = ", ".join(["nobody reads", *words])
+        self.d.rect(
+            key + "/span", *box, fill="hatch", line="trouble", r=3, of=begun, tip=tip
+        )
+        self._label(key, box, [", ".join(words), *words])
+
+    def _read(self, key: str, box: Box, actor: Actor, begun: int) -> None:
+        d = self.d
+        d.rect(key + "/span", *box, fill=actor.colour, r=3, of=begun)
         # where colours repeat: a dotted edge the first time, then a dashed one
-        if actor.pattern and w > 4:
-            foot, dash = y + self.height - 2.5, "2 3" if actor.pattern == 1 else "7 3"
-            d.line(
-                key + "/pattern",
-                x + 2,
-                foot,
-                x + w - 2,
-                foot,
-                "paper",
-                width=2,
-                dash=dash,
-            )
-        if w > text_width(actor.letter, 12, bold=True) + 8:
+        if actor.pattern and box.w > 4:
+            y = box.bottom - 2.5
+            dash = "2 3" if actor.pattern == 1 else "7 3"
+            ends = (box.x + 2, y, box.right - 2, y)
+            d.line(key + "/pattern", *ends, line="paper", width=2, dash=dash)
+        if box.w > text_width(actor.letter, 12, bold=True) + 8:
             d.text(
                 key + "/who",
-                x + 5,
-                y + self.height - 3.5,
+                box.x + 5,
+                box.bottom - FOOT,
                 actor.letter,
-                actor.ink,
+                fill=actor.ink,
                 size=12.5,
                 bold=True,
             )
 
-    def _split(self, key: str, place: Place, actors: list[Actor], of: int) -> None:
+    def _split(self, key: str, box: Box, actors: list[Actor], begun: int) -> None:
         """Two at work on one partition: what must not be."""
-        (x, y, w), d, h = place, self.d, self.height / len(actors)
-        who = listed([actor.letter for actor in actors])
+        d = self.d
+        strip = box._replace(h=self.height / len(actors))
         for n, actor in enumerate(actors):
-            d.rect(f"{key}/{n}", x, y + n * h, w, h, actor.colour)
+            d.rect(f"{key}/{n}", *strip, fill=actor.colour)
+            strip = strip._replace(y=strip.bottom)
+
+        who = listed([actor.letter for actor in actors])
         d.rect(
             key + "/span",
-            x,
-            y,
-            w,
-            self.height,
-            "none",
-            "trouble",
+            *box,
+            fill="none",
+            line="trouble",
             r=2,
             width=2.5,
-            of=of,
+            of=begun,
             tip=f"{who} own it",
         )
-        self._label(key, place, [who])
+        self._label(key, box, [who])
 
-    def _label(self, key: str, place: Place, words: Sequence[str]) -> None:
+    def _label(self, key: str, box: Box, words: Sequence[str]) -> None:
         """The first that has room, on paper: nobody reads what stands on hatching."""
-        (x, y, w), d = place, self.d
-        said = fitting(words, w - 12, bold=True)
+        said = fitting(words, box.w - 12, bold=True)
         if said:
-            d.rect(
-                key + "/paper",
-                x + 4,
-                y + 1,
-                text_width(said, 12, bold=True) + 8,
-                self.height - 2,
-                "paper",
-                r=3,
-            )
-            d.text(key + "/who", x + 8, y + self.height - 3.5, said, size=12, bold=True)
-
-
-def unread_spans(tag: str, label: str, spans: Sequence[Sequence[Any]]) -> list[str]:
-    """The keys of the times in which nobody read a partition."""
-    return [
-        f"time/{tag}{label}/{number}"
-        for number, (_, _, what, _) in enumerate(spans)
-        if what == "nobody"
-    ]
-
-
-def lasted_ms(what: str, spans: Sequence[Sequence[Any]], since_ms: int, at: int) -> int:
-    """How long a partition was in this state ("nobody", "two") from since_ms up to a
-    moment. spans: its lane so far.
-    """
-    ends = [start for start, *_ in spans[1:]] + [at]
-    lasted = [
-        (start, end)
-        for (start, _, each, _), end in zip(spans, ends, strict=False)
-        if each == what
-    ]
-    return sum(max(min(end, at) - max(start, since_ms), 0) for start, end in lasted)
-
-
-def seconds(ms: int) -> str:
-    if ms < SHORTEST_MS:
-        return "0"
-    return f"{ms / 1000:.2f} s" if ms < 100_000 else f"{ms / 1000:.0f} s"
+            d = self.d
+            left = box.x + 4
+            wide = text_width(said, 12, bold=True) + 8
+            paper = Box(left, box.y + 1, wide, self.height - 2)
+            d.rect(key + "/paper", *paper, fill="paper", r=3)
+            foot = box.bottom - FOOT
+            d.text(key + "/who", left + 4, foot, said, size=12, bold=True)

@@ -5,8 +5,8 @@ Options: topic, partition (without them: the one that is copied most); live: wit
 on the brokers' cards.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import Drawing, fitting
 from minikafka.theatre.lanes import Lane, Scene
@@ -25,7 +25,27 @@ from minikafka.theatre.text import counted, dotted
 
 # heights: of the lamp's line, of a row of what producers heard, of a record
 HEAD, TOLD, CELL = 24, 22, 26
-NUMBERS = 136  # width of what stands right of a log
+LINE = 16  # of the words beside a log
+NUMBERS, NUMBERS_NARROW = 136, 100  # width of what stands right of a log
+SIGNS = {"acknowledged": "✓", "failed": "✗", "": "…"}
+IN_ISR = ("ISR", "good", "ink")
+NOT_IN_ISR = ("not in ISR", "chip", "trouble")
+ISR_ASKED = ("ISR?", "said", "ink")
+NO_CHIP = ("", "", "")
+
+
+class WasTold(NamedTuple):
+    """What the producer of a record heard: "", "acknowledged" or "failed". number: of
+    the event that it heard it with.
+    """
+
+    offset: int
+    epoch: int
+    told: str
+    name: str
+    producer: str
+    number: int
+    lost: bool
 
 
 class ReplicaSetPlay(Play):
@@ -37,68 +57,71 @@ class ReplicaSetPlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
+        leader = "no leader"
+        if space["leader"] >= 0:
+            leader = f"broker {space['leader']} leads in epoch {space['epoch']}"
         acks = [
             f"{producer} with acks={acks}"
             for producer, acks in space["acks"].items()
             if acks != ""
         ]
-        leader = (
-            f"broker {space['leader']} leads in epoch {space['epoch']}"
-            if space["leader"] >= 0
-            else "no leader"
-        )
-        return dotted(
-            counted(len(space["copies"]), "replica"),
-            leader,
-            f"ISR {listed(space['isr'])}",
-            *acks,
-        )
+        replicas = counted(len(space["copies"]), "replica")
+        return dotted(replicas, leader, f"ISR {listed(space['isr'])}", *acks)
 
     def summary(self, space: dict[str, Any]) -> str:
-        copies = [
-            f"broker {copy['broker']}"
-            f"{' leads and' if copy['leads'] and not copy['life'] else ''}"
-            f" ends at {copy['end']}{' (' + copy['life'] + ')' if copy['life'] else ''}"
-            for copy in space["copies"]
-        ]
-        lost = (
-            f"{counted(space['lost'], 'acknowledged record')} lost"
-            if space["lost"]
-            else "nothing acknowledged lost"
-        )
-        return "; ".join([*copies, f"ISR {listed(space['isr'])}", lost])
+        said = []
+        for copy in space["copies"]:
+            leads = copy["leads"] and not copy["life"]
+            words = f"broker {copy['broker']}"
+            words += " leads and" if leads else ""
+            words += f" ends at {copy['end']}"
+            words += f" ({copy['life']})" if copy["life"] else ""
+            said.append(words)
+        said.append(f"ISR {listed(space['isr'])}")
+        lost = "nothing acknowledged lost"
+        if space["lost"]:
+            lost = f"{counted(space['lost'], 'acknowledged record')} lost"
+        said.append(lost)
+        return "; ".join(said)
 
     # -- draw
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene, space = drawing, scenes[-1], scenes[-1]["space"]
-        self._lamp(d, space)
-        top: float = HEAD + TOLD * (2 if self.cast["ever_lost"] else 1) + 6
-        right = NUMBERS if not d.narrow else 100
-        columns = Columns(d, self.cast["most"], space["end"], right, 34, 96)
-        self._told(d, columns, space, top - TOLD - 4)
-        rows, top = rows_of(
+        d = drawing
+        scene = scenes[-1]
+        space = scene["space"]
+        now = scene["number"]
+        _lamp(d, space["lost"])
+        lines_of_told = 2 if self.cast["ever_lost"] else 1
+        top = HEAD + TOLD * lines_of_told + 6
+        right = NUMBERS_NARROW if d.narrow else NUMBERS
+        columns = Columns(
             d,
-            [copy["broker"] for copy in space["copies"]],
-            top,
-            CELL,
-            bool(self.cast.get("live")),
+            most=self.cast["most"],
+            end=space["end"],
+            right=right,
+            least=34,
+            widest=96,
         )
-        for row, copy in zip(rows.values(), space["copies"], strict=True):
-            self._copy(
-                row, copy, space, columns, rows.get(copy["follows"]), scene["number"]
-            )
-        if len(rows) <= MOST_WITH_LANES:
-            self.lanes.draw(d, top - 6, self._lanes(space), scene["step"])
+        self._told(d, columns, space, top - TOLD - 4)
+        brokers = [copy["broker"] for copy in space["copies"]]
+        live = bool(self.cast.get("live"))
+        rows, foot = rows_of(d, brokers, top, CELL, live)
 
-    def _lamp(self, d: Drawing, space: dict[str, Any]) -> None:
-        lost = space["lost"]
-        words = (
-            f"{counted(lost, 'acknowledged record')} lost"
-            if lost
-            else "no acknowledged record lost"
-        )
-        d.lamp("lamp", d.width, 0, words, bool(lost), "end")
+        for row, copy in zip(rows.values(), space["copies"], strict=True):
+            _card(row, copy, space)
+            leader = None if copy["leads"] else rows.get(copy["follows"])
+            from_y = leader.cells_y if leader else None
+            leaders = self.cast["leaders"]
+            draw_log(row, columns, copy, leaders, now=now, from_y=from_y)
+            _numbers(row, copy)
+            if leader:
+                row.link(leader, copy["apart"])
+                if copy["asked_at"] == now:
+                    row.asks(leader, now, f"Fetch: {copy['says']}")
+
+        if len(rows) <= MOST_WITH_LANES:
+            self.lanes.draw(d, foot - 6, _lanes(space), scene["step"])
 
     def _told(
         self, d: Drawing, columns: Columns, space: dict[str, Any], y: float
@@ -107,112 +130,111 @@ class ReplicaSetPlay(Play):
         line higher.
         """
         producers = self.cast["producers"]
-        who = (
-            f"{producers[0]} was told" if len(producers) == 1 else "producers were told"
-        )
-        d.text(
-            "told/name",
-            columns.left - 8,
-            y + 15,
-            who,
-            anchor="end",
-            room=columns.left - 8,
-        )
-        latest = {told[0]: told[1] for told in space["told"] if not told[6]}
-        for offset, epoch, told, name, producer, number, lost in space["told"]:
-            if offset < columns.first or (not lost and latest[offset] != epoch):
-                continue
-            key, x, w = f"told/{offset}/{epoch}", columns(offset), columns.pitch - 5
-            sign = {"acknowledged": "✓", "failed": "✗", "": "…"}[told]
-            tip = (
-                f"{producer or 'the producer'}: offset {offset}, {name}:"
-                f" {told or 'not answered yet'}"
-            )
-            look: dict[str, Any] = {
-                "fill": "good" if told == "acknowledged" else "paper",
-                "line": "rule",
-            }
-            look |= (
-                {"line": "trouble", "ink": "trouble", "width": 2}
-                if lost or told == "failed"
-                else {}
-            )
-            look |= {"dash": "3 3"} if not told else {}
-            words = (
-                fitting([f"{sign} lost", "lost"], w, 13.5, bold=True) if lost else sign
-            )
-            d.cell(
-                key,
-                x,
-                y - (TOLD if lost else 0),
-                w,
-                TOLD - 3,
-                words or "!",
-                of=number,
-                tip=tip,
-                same=f"{offset}/{epoch}",
-                **look,
-            )
+        who = "producers were told"
+        if len(producers) == 1:
+            who = f"{producers[0]} was told"
+        x = columns.left - 8
+        d.text("told/name", x, y + 15, who, anchor="end", room=x)
+        every = [WasTold(*told) for told in space["told"]]
+        latest = {told.offset: told.epoch for told in every if not told.lost}
+        for told in every:
+            is_shown = told.lost or latest[told.offset] == told.epoch
+            if told.offset >= columns.first and is_shown:
+                _one_told(d, columns, told, y - TOLD if told.lost else y)
 
-    def _copy(
-        self,
-        row: Row,
-        copy: dict[str, Any],
-        space: dict[str, Any],
-        columns: Columns,
-        leader: Row | None,
-        now: int,
-    ) -> None:
-        d, leads = row.d, copy["leads"]
-        words = f"leads in epoch {copy['epoch']}" if leads else "follows nobody"
-        if leads and copy["epoch"] < space["epoch"]:
-            words = f"thinks it leads, epoch {copy['epoch']}"
-        elif not leads and copy["follows"] >= 0:
-            words = f"follows broker {copy['follows']}"
-        inside, wanted = (
-            copy["broker"] in space["isr"],
-            copy["broker"] in space["asked"],
-        )
-        chip = ("ISR", "good", "ink") if inside else ("not in ISR", "chip", "trouble")
-        if space["asked"] and inside != wanted:
-            chip = ("ISR?", "said", "ink")
-        row.card(copy["life"], words, chip if space["isr"] else ("", "", ""), leads)
-        from_y = leader.cells_y if leader is not None and not leads else None
-        draw_log(row, columns, copy, self.cast["leaders"], now=now, from_y=from_y)
-        ends = d.width, row.cells_y + 10
-        d.number(row.key + "/end", *ends, f"end {copy['end']}", "ink")
-        words = "watermark" if d.narrow else "high watermark"
-        d.number(
-            row.key + "/counts",
-            ends[0],
-            ends[1] + 16,
-            f"{words} {copy['high_watermark']}",
-            bold=False,
-        )
-        if copy["says"]:
-            d.note(
-                row.key + "/says", ends[0], ends[1] + 32, copy["says"], "end", size=12
-            )
-        if leader is not None and not leads:
-            row.link(leader, copy["apart"])
-            if copy["asked_at"] == now:
-                row.asks(leader, now, f"Fetch: {copy['says']}")
 
-    def _lanes(self, space: dict[str, Any]) -> list[Lane]:
-        rows = [
+def _lamp(d: Drawing, lost: int) -> None:
+    words = "no acknowledged record lost"
+    if lost:
+        words = f"{counted(lost, 'acknowledged record')} lost"
+    d.lamp("lamp", d.width, 0, words, bool(lost), anchor="end")
+
+
+def _one_told(d: Drawing, columns: Columns, told: WasTold, y: float) -> None:
+    record = f"{told.offset}/{told.epoch}"
+    x = columns(told.offset)
+    w = columns.pitch - 5
+    words = SIGNS[told.told]
+    if told.lost:
+        words = fitting([f"{words} lost", "lost"], w, 13.5, bold=True) or "!"
+    who = told.producer or "the producer"
+    heard = told.told or "not answered yet"
+    look: dict[str, Any] = {
+        "fill": "good" if told.told == "acknowledged" else "paper",
+        "line": "rule",
+    }
+    if told.lost or told.told == "failed":
+        look |= {"line": "trouble", "ink": "trouble", "width": 2}
+    if not told.told:
+        look["dash"] = "3 3"
+    d.cell(
+        f"told/{record}",
+        x,
+        y,
+        w,
+        TOLD - 3,
+        words,
+        of=told.number,
+        tip=f"{who}: offset {told.offset}, {told.name}: {heard}",
+        same=record,
+        **look,
+    )
+
+
+def _card(row: Row, copy: Mapping[str, Any], space: dict[str, Any]) -> None:
+    leads = copy["leads"]
+    epoch = copy["epoch"]
+    broker = copy["broker"]
+    words = "follows nobody"
+    if leads and epoch < space["epoch"]:
+        words = f"thinks it leads, epoch {epoch}"
+    elif leads:
+        words = f"leads in epoch {epoch}"
+    elif copy["follows"] >= 0:
+        words = f"follows broker {copy['follows']}"
+    is_inside = broker in space["isr"]
+    is_asked = broker in space["asked"]
+    chip = IN_ISR if is_inside else NOT_IN_ISR
+    if space["asked"] and is_inside != is_asked:
+        chip = ISR_ASKED
+    if not space["isr"]:
+        chip = NO_CHIP
+    row.card(copy["life"], words, chip, leads)
+
+
+def _numbers(row: Row, copy: Mapping[str, Any]) -> None:
+    """Right of a log: where it ends, its high watermark, and what its fetch says."""
+    d = row.d
+    x = row.d.width
+    y = row.cells_y + 10
+    d.number(row.key + "/end", x, y, f"end {copy['end']}", ink="ink")
+    name = "watermark" if d.narrow else "high watermark"
+    watermark = f"{name} {copy['high_watermark']}"
+    d.number(row.key + "/counts", x, y + LINE, watermark, bold=False)
+    if copy["says"]:
+        y += 2 * LINE
+        d.note(row.key + "/says", x, y, copy["says"], anchor="end", size=12)
+
+
+def _lanes(space: dict[str, Any]) -> list[Lane]:
+    lost = space["lost"]
+    number = f"{lost} lost" if lost else ""
+
+    lanes = [
+        Lane(key="told", name="told", colour="quiet", number=number, trouble=lost > 0)
+    ]
+    for copy in space["copies"]:
+        name = f"broker {copy['broker']}"
+        life = copy["life"]
+        lanes.append(
             Lane(
-                "told",
-                "told",
-                "quiet",
-                f"{space['lost']} lost" if space["lost"] else "",
-                space["lost"] > 0,
+                key=name,
+                name=name,
+                colour=colour(copy["broker"]),
+                number=life,
+                trouble=bool(life),
             )
-        ]
-        for copy in space["copies"]:
-            name = f"broker {copy['broker']}"
-            rows.append(
-                Lane(
-                    name, name, colour(copy["broker"]), copy["life"], bool(copy["life"])
-                )
-            )
-        return [*rows, Lane("isr", "ISR", "ink", listed(space["isr"]))]
+        )
+
+    lanes.append(Lane(key="isr", name="ISR", colour="ink", number=listed(space["isr"])))
+    return lanes

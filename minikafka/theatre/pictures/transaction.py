@@ -8,8 +8,8 @@ log whatever happens. Option: transactional_id; without it, the one that most is
 of.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import (
     COLOURS,
@@ -21,7 +21,14 @@ from minikafka.theatre.drawing import (
     text_width,
 )
 from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.pictures.transaction_story import LEVELS, TransactionStory
+from minikafka.theatre.pictures.boxes import Box
+from minikafka.theatre.pictures.transaction_log import Record
+from minikafka.theatre.pictures.transaction_story import (
+    READ_COMMITTED,
+    Asked,
+    GroupOffset,
+    TransactionStory,
+)
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted, key_part
 
@@ -33,9 +40,32 @@ STATES = (
 )
 # of a producer; whatever else it may be is trouble
 CHIPS = {"open": ("said", "ink"), "idle": ("chip", "ink")}
+# ink of a group's offset by its state; else ink
+OFFSET_INKS = {"pending": "quiet", "dropped": "trouble"}
 # heights: of states, a producer, a row, its records, what is read
 HEAD, CARD, LOG, CELL, READ = 52, 52, 62, 30, 24
-LEFT, PITCH, GAP = 128, 84, 10  # LEFT: where records begin
+LEFT, PITCH, LEAST_PITCH, GAP = 128, 84, 44, 10  # LEFT: where records begin
+READ_PITCH = 54  # of what is read
+
+
+class Columns(NamedTuple):
+    """The places of a log's records. first: the first offset that has one."""
+
+    first: int
+    pitch: float
+    y: float
+
+    @classmethod
+    def of(cls, d: Drawing, most: int, end: int, y: float) -> "Columns":
+        """most: records of the longest log ever; end: this one's end offset."""
+        room = d.width - LEFT
+        pitch = min(max(room / (most + 1), LEAST_PITCH), PITCH)
+        count = int(room // pitch) - 1
+        return cls(max(end - count, 0), pitch, y)
+
+    def box(self, offset: int) -> Box:
+        x = LEFT + (offset - self.first) * self.pitch
+        return Box(x, self.y, self.pitch - 5, CELL)
 
 
 class TransactionPlay(Play):
@@ -50,291 +80,303 @@ class TransactionPlay(Play):
         space = scene["space"]
         if not space["state"]:
             return "the coordinator has not heard of it"
-        offsets = space["offsets"]
-        said = (
-            f"group {offsets[0]}: {offsets[1]} at {offsets[2]}, {offsets[3]}"
-            if offsets
-            else ""
-        )
-        return dotted(space["state"], f"newest epoch {space['epoch']}", said)
+        offsets = _offset_words(space["offsets"]) if space["offsets"] else ""
+        return dotted(space["state"], f"newest epoch {space['epoch']}", offsets)
 
     def summary(self, space: Space) -> str:
         said = [f"coordinator: {space['state'] or 'nothing yet'}"]
-        said += [
-            f"{name}: epoch {epoch}, {life}"
-            for name, epoch, life in space["producers"]
-            if life
-        ]
+        for name, epoch, life in space["producers"]:
+            if life:
+                said.append(f"{name}: epoch {epoch}, {life}")
         for part, log in zip(self.cast["parts"], space["logs"], strict=True):
+            end = log["end"]
+            last_stable = log["last_stable_offset"]
             said.append(
-                f"{part}: log end offset {log['end']}, last stable offset"
-                f" {log['last_stable_offset']}"
+                f"{part}: log end offset {end}, last stable offset {last_stable}"
             )
         for name, found in space["readers"]:
-            said.append(
-                f"{name} has read {' '.join(each[2] for each in found) or 'nothing'}"
-            )
+            values = [value for _, _, value, *_ in found]
+            what = " ".join(values) or "nothing"
+            said.append(f"{name} has read {what}")
         return "; ".join(said)
 
     # -- draw
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene, space = drawing, scenes[-1], scenes[-1]["space"]
-        self._states(d, space)
+        d = drawing
+        scene = scenes[-1]
+        space = scenes[-1]["space"]
+        right = _states(d, space["state"])
+        if not d.narrow:
+            self._lamp(d, space["readers"])
+            if space["offsets"]:
+                _offsets(d, space["offsets"], right)
         self._producers(d, space, HEAD + GAP, scene["number"])
+
         top = HEAD + CARD + 2 * GAP + 4
         for part, log in zip(self.cast["parts"], space["logs"], strict=True):
             self._log(d, part, log, top)
             top += LOG
-        self._readers(d, space, top)
-        top += READ + 36 if self.cast["levels"] else 0
+
+        self._readers(d, space["readers"], top)
+        if self.cast["levels"]:
+            top += READ + 36
         self.lanes.draw(d, top, self._lanes(space), scene["step"])
 
-    def _states(self, d: Drawing, space: Space) -> None:
-        """The way of a transaction: one of two columns at the end, and where it is
-        now.
-        """
-        x = 0.0
-        for column, states in enumerate(STATES):
-            wide = (
-                max(text_width(state, 12, bold=True) for state in states)
-                / LEAST_STRETCH
-                + 10
-            )
-            for row, state in enumerate(states):
-                y, now = (13 if len(states) == 1 else row * 26), space["state"] == state
-                fill = (
-                    (
-                        "trouble"
-                        if "Abort" in state
-                        else "good"
-                        if "Commit" in state
-                        else "said"
-                    )
-                    if now
-                    else "wash"
-                )
-                ink = ("paper" if "Abort" in state else "ink") if now else "quiet"
-                d.boxed(
-                    f"state/{state}",
-                    x,
-                    y,
-                    wide,
-                    20,
-                    state,
-                    fill,
-                    ink,
-                    line="ink" if now else "rule",
-                    bold=now,
-                )
-            if column:
-                d.arrow(
-                    f"state/arrow/{column}", x - 14, 23, x - 3, 23, "rule", width=1.5
-                )
-            x += wide + 17
-        if d.narrow:
-            return
-        wrong = any(
-            each[4] == "aborted"
-            for name, found in space["readers"]
-            for each in found
-            if self.cast["levels"][name] == LEVELS[1]
-        )
-        d.lamp(
-            "lamp", d.width, 1, "read_committed reads no aborted record", wrong, "end"
-        )
-        if space["offsets"]:
-            group, part, offset, state = space["offsets"]
-            words = fit(
-                f"group {group}: {part} at {offset}, {state}", d.width - x - 8, 12.5
-            )
-            ink = {"pending": "quiet", "dropped": "trouble"}.get(state, "ink")
-            d.text("offsets", d.width, 40, words, ink, size=12.5, anchor="end")
+    def _lamp(self, d: Drawing, readers: Sequence[Any]) -> None:
+        is_wrong = False
+        for name, found in readers:
+            if self.cast["levels"][name] == READ_COMMITTED:
+                states = [state for _, _, _, _, state, _ in found]
+                is_wrong = is_wrong or "aborted" in states
+        words = "read_committed reads no aborted record"
+        d.lamp("lamp", d.width, 1, words, is_wrong, anchor="end")
 
     def _producers(self, d: Drawing, space: Space, y: float, now: int) -> None:
-        count = max(len(space["producers"]), 2)
+        producers = space["producers"]
+        count = max(len(producers), 2)
         wide = (d.width + GAP) / count - GAP
-        for number, (name, epoch, life) in enumerate(space["producers"]):
+        for number, (name, epoch, life) in enumerate(producers):
             if not life:
                 continue
-            key, x, look = (
-                f"producer/{number}",
-                number * (wide + GAP),
-                CHIPS.get(life, ("trouble", "paper")),
-            )
-            d.rect(
-                key,
-                x,
-                y,
-                wide,
-                CARD,
-                "paper",
-                "rule" if life in CHIPS else "trouble",
-                r=8,
-                width=1.5,
-            )
-            d.disc(key + "/disc", x + 18, y + 17, 10, name[:1].upper(), number, 12)
-            chip = text_width(life, 12, bold=True) / LEAST_STRETCH + 10
-            d.chip(key + "/chip", x + wide - chip - 6, y + 7, life, *look)
-            shown = fit(name, (wide - chip - 50) * LEAST_STRETCH, 13, bold=True)
-            d.text(key + "/name", x + 34, y + 22, shown, bold=True)
-            asks = space["asks"]
-            said = f"epoch {epoch}" if epoch >= 0 else "no epoch yet"
-            said += (
-                f": {asks[1]}" if asks and asks[0] == name and asks[3] == now else ""
-            )
-            d.text(
-                key + "/words",
-                x + 10,
-                y + 43,
-                fit(said, (wide - 16) * LEAST_STRETCH, 12.5),
-                "ink",
-                size=12.5,
-            )
+            words = f"epoch {epoch}" if epoch >= 0 else "no epoch yet"
+            asks = Asked(*space["asks"]) if space["asks"] else None
+            if asks and asks.who == name and asks.number == now:
+                words += f": {asks.api}"
+            box = Box(number * (wide + GAP), y, wide, CARD)
+            _producer(d, number, name, life, words, box)
 
-    def _log(self, d: Drawing, part: str, log: dict[str, Any], y: float) -> None:
-        part_key, left = key_part(part), LEFT
-        key = f"log/{part_key}"
-        pitch = min(max((d.width - left) / (self.cast["most"] + 1), 44), PITCH)
-        w, room = pitch - 5, int((d.width - left) // pitch) - 1
-        first = max(log["end"] - room, 0)
-        d.text(
-            key + "/name",
-            left - 10,
-            y + 14,
-            part,
-            bold=True,
-            anchor="end",
-            room=left - 12,
-        )
-        if log["joined"]:
-            wide = text_width(log["joined"], 12, bold=True) / LEAST_STRETCH + 10
-            fill = "said" if log["joined"] == "joined" else "chip"
-            d.chip(key + "/joined", left - 10 - wide, y + 20, log["joined"], fill)
-        for record in log["records"]:
-            if record[0] >= first:
-                place = left + (record[0] - first) * pitch, y, w, CELL
-                self._record(
-                    d,
-                    f"record/{part_key}/{record[0]}",
-                    place,
-                    part,
-                    record,
-                    str(record[0]),
-                )
-        d.slot(
-            key + "/next", left + (log["end"] - first) * pitch, y, w, CELL, log["end"]
-        )
-        if log["last_stable_offset"] >= first:
-            x = left + (log["last_stable_offset"] - first) * pitch - 2.5
-            d.line(key + "/last-stable", x, y - 6, x, y + CELL + 6, "ink", width=3)
+    def _log(self, d: Drawing, part: str, log: Mapping[str, Any], y: float) -> None:
+        end = log["end"]
+        last_stable = log["last_stable_offset"]
+        joined = log["joined"]
+        name = key_part(part)
+        key = f"log/{name}"
+        columns = Columns.of(d, self.cast["most"], end, y)
+        right = LEFT - 10
+        room = LEFT - 12
+        d.text(key + "/name", right, y + 14, part, bold=True, anchor="end", room=room)
+        if joined:
+            left = right - _chip_width(joined)
+            fill = "said" if joined == "joined" else "chip"
+            d.chip(key + "/joined", left, y + 20, joined, fill=fill)
 
-    def _readers(self, d: Drawing, space: Space, y: float) -> None:
+        for each in log["records"]:
+            record = Record(*each)
+            offset = record.offset
+            if offset >= columns.first:
+                key_of_record = f"record/{name}/{offset}"
+                box = columns.box(offset)
+                self._record(d, key_of_record, box, part, record, below=str(offset))
+
+        d.slot(key + "/next", *columns.box(end), end)
+        if last_stable >= columns.first:
+            x = columns.box(last_stable).x - 2.5
+            ends = (x, y - 6, x, y + CELL + 6)
+            d.line(key + "/last-stable", *ends, line="ink", width=3)
+
+    def _readers(self, d: Drawing, readers: Sequence[Any], y: float) -> None:
         """What each was handed, in its order: side by side."""
         wide = d.width / 2 - GAP / 2
-        for side, (name, found) in enumerate(space["readers"]):
-            key, x, level = (
-                f"reader/{side}",
-                side * (wide + GAP),
-                self.cast["levels"][name],
-            )
-            d.rect(key, x, y, wide, READ + 30, "wash", r=8)
-            d.note(key + "/level", x + wide - 8, y + 17, level, "end", size=12)
+        for side, (name, found) in enumerate(readers):
+            key = f"reader/{side}"
+            level = self.cast["levels"][name]
+            box = Box(side * (wide + GAP), y, wide, READ + 30)
+            d.rect(key, *box, fill="wash", r=8)
+            right = box.right - 8
+            d.note(key + "/level", right, y + 17, level, anchor="end", size=12)
             room = (wide - 24) * LEAST_STRETCH - text_width(level, 12)
-            d.text(
-                key + "/name", x + 10, y + 17, fit(name, room, 13, bold=True), bold=True
-            )
-            cells = max(int((wide - 16) // 54), 1)
-            first = max(len(found) - cells, 0)
-            for number, (place, *record) in enumerate(found[first:], first):
-                at = x + 8 + 54 * (number - first), y + 24, 50, READ
-                self._record(
-                    d, f"{key}/{number}", at, self.cast["parts"][place], record
-                )
+            shown = fit(name, room, 13, bold=True)
+            d.text(key + "/name", box.x + 10, y + 17, shown, bold=True)
+            self._what_was_read(d, key, box, found)
+
+    def _what_was_read(
+        self, d: Drawing, key: str, box: Box, found: Sequence[Any]
+    ) -> None:
+        """The latest records of a reader."""
+        columns = max(int((box.w - 16) // READ_PITCH), 1)
+        first = max(len(found) - columns, 0)
+        cell = Box(box.x + 8, box.y + 24, READ_PITCH - 4, READ)
+        for number, (place, *each) in enumerate(found[first:], first):
+            part = self.cast["parts"][place]
+            record = Record(*each)
+            self._record(d, f"{key}/{number}", cell, part, record)
+            cell = cell._replace(x=cell.x + READ_PITCH)
 
     def _record(
         self,
         d: Drawing,
         key: str,
-        place: tuple[float, float, float, float],
+        box: Box,
         part: str,
-        record: Sequence[Any],
+        record: Record,
         below: str = "",
     ) -> None:
-        """A record by what became of its transaction. place: x, y, width, height."""
-        offset, text, whose, state, number = record
-        x, y, w, h = place
+        """A record by what became of its transaction."""
+        state = record.state
+        offset = record.offset
         producers = self.cast["producers_shown"]
-        actor = producers.index(whose) if whose in producers else None
-        look = {"fill": "paper", "line": "trouble", "ink": "trouble"}  # aborted
-        if state == "COMMIT":
-            look = {"fill": "good", "line": "ink"}
-        elif state == "open":
-            look = {
-                "fill": "paper",
-                "line": "quiet" if actor is None else actor_colour(actor),
-                "dash": "4 3",
-            }
-        elif state in ("", "committed"):
-            look = {"fill": "cell", "line": "quiet"}
-            if actor is not None:
-                look = {
-                    "fill": actor_colour(actor),
-                    "line": actor_colour(actor),
-                    "ink": f"on{actor % COLOURS + 1}",
-                }
-        short = (
-            text[:1]
-            if state in ("COMMIT", "ABORT")
-            and not has_room(text, w - 8, 13.5, mono=True)
-            else text
-        )
-        shown = fit(short, (w - 8) * LEAST_STRETCH, 13.5, mono=True, bold=True)
+        actor = None
+        if record.producer in producers:
+            actor = producers.index(record.producer)
+        text = record.text
+        is_marker = state in ("COMMIT", "ABORT")
+        if is_marker and not has_room(text, box.w - 8, 13.5, mono=True):
+            text = text[:1]
+        room = (box.w - 8) * LEAST_STRETCH
+        shown = fit(text, room, 13.5, mono=True, bold=True)
         d.cell(
             key,
-            x,
-            y,
-            w,
-            h,
+            *box,
             shown,
             below=below,
             width=2,
-            of=number,
+            of=record.number,
             same=f"{part}/{offset}",
             tip=f"offset {offset} of {part}: {state or 'of no transaction'}",
-            **look,
+            **_look(state, actor)._asdict(),
         )
         if state == "aborted":
-            d.line(
-                key + "/cross", x + 3, y + h - 3, x + w - 3, y + 3, "trouble", width=2
-            )
+            begin = (box.x + 3, box.bottom - 3)
+            end = (box.right - 3, box.y + 3)
+            d.line(key + "/cross", *begin, *end, line="trouble", width=2)
 
     def _lanes(self, space: Space) -> list[Lane]:
-        rows = []
+        lanes = []
         for number, (name, epoch, life) in enumerate(space["producers"]):
-            said, shown = f"epoch {epoch}" if epoch >= 0 else "", name if life else ""
-            rows.append(
+            words = f"epoch {epoch}" if epoch >= 0 else ""
+            shown = name if life else ""
+            is_late = life in ("zombie", "fenced")
+            colour = actor_colour(number)
+            lanes.append(
                 Lane(
-                    f"producer {name}",
-                    shown,
-                    actor_colour(number),
-                    said,
-                    life in ("zombie", "fenced"),
+                    key=f"producer {name}",
+                    name=shown,
+                    colour=colour,
+                    number=words,
+                    trouble=is_late,
                 )
             )
-        rows.append(
-            Lane(
-                "coordinator",
-                "state",
-                "ink",
-                f"epoch {space['epoch']}" if space["state"] else "",
-            )
-        )
+
+        epoch = f"epoch {space['epoch']}" if space["state"] else ""
+        lanes.append(Lane(key="coordinator", name="state", colour="ink", number=epoch))
+
         for part, log in zip(self.cast["parts"], space["logs"], strict=True):
-            rows.append(
-                Lane(f"log {part}", part, "quiet", f"LSO {log['last_stable_offset']}")
+            words = f"LSO {log['last_stable_offset']}"
+            lanes.append(
+                Lane(key=f"log {part}", name=part, colour="quiet", number=words)
             )
-        return rows + [
-            Lane(f"reader {name}", name, "gone", f"{len(found)} read")
-            for name, found in space["readers"]
-        ]
+
+        for name, found in space["readers"]:
+            lanes.append(
+                Lane(
+                    key=f"reader {name}",
+                    name=name,
+                    colour="gone",
+                    number=f"{len(found)} read",
+                )
+            )
+
+        return lanes
+
+
+# -- the coordinator
+
+
+def _states(d: Drawing, now: str) -> float:
+    """The way of a transaction: one of two columns at the end, and where it is now.
+    Returns where they end.
+    """
+    x = 0.0
+    for column, states in enumerate(STATES):
+        wide = max(_chip_width(state) for state in states)
+        y = 13 if len(states) == 1 else 0
+        for state in states:
+            box = Box(x, y, wide, 20)
+            _state(d, box, state, is_now=state == now)
+            y += 26
+        if column:
+            key = f"state/arrow/{column}"
+            d.arrow(key, x - 14, 23, x - 3, 23, line="rule", width=1.5)
+        x += wide + 17
+    return x
+
+
+def _state(d: Drawing, box: Box, state: str, *, is_now: bool) -> None:
+    fill = "wash"
+    ink = "quiet"
+    line = "rule"
+    if is_now:
+        fill = "said"
+        ink = "ink"
+        line = "ink"
+        if "Abort" in state:
+            fill = "trouble"
+            ink = "paper"
+        elif "Commit" in state:
+            fill = "good"
+    d.boxed(f"state/{state}", *box, state, fill=fill, ink=ink, line=line, bold=is_now)
+
+
+def _offset_words(told: Sequence[Any]) -> str:
+    """What a transaction commits for a group, and whether it counts."""
+    each = GroupOffset(*told)
+    return f"group {each.group}: {each.part} at {each.offset}, {each.state}"
+
+
+def _offsets(d: Drawing, told: Sequence[Any], left: float) -> None:
+    words = fit(_offset_words(told), d.width - left - 8, 12.5)
+    ink = OFFSET_INKS.get(GroupOffset(*told).state, "ink")
+    d.text("offsets", d.width, 40, words, fill=ink, size=12.5, anchor="end")
+
+
+# -- producers and records
+
+
+def _producer(
+    d: Drawing, number: int, name: str, life: str, words: str, box: Box
+) -> None:
+    key = f"producer/{number}"
+    line = "rule" if life in CHIPS else "trouble"
+    d.rect(key, *box, fill="paper", line=line, r=8, width=1.5)
+    letter = name[:1].upper()
+    d.disc(key + "/disc", box.x + 18, box.y + 17, 10, letter, number, 12)
+    wide = _chip_width(life)
+    fill, ink = CHIPS.get(life, ("trouble", "paper"))
+    left = box.right - wide - 6
+    d.chip(key + "/chip", left, box.y + 7, life, fill=fill, ink=ink)
+    room = (box.w - wide - 50) * LEAST_STRETCH
+    shown = fit(name, room, 13, bold=True)
+    d.text(key + "/name", box.x + 34, box.y + 22, shown, bold=True)
+    room = (box.w - 16) * LEAST_STRETCH
+    said = fit(words, room, 12.5)
+    d.text(key + "/words", box.x + 10, box.y + 43, said, size=12.5)
+
+
+def _chip_width(word: str) -> float:
+    return text_width(word, 12, bold=True) / LEAST_STRETCH + 10
+
+
+class Look(NamedTuple):
+    """Of a record."""
+
+    fill: str
+    line: str
+    ink: str = "ink"
+    dash: str | None = None
+
+
+def _look(state: str, actor: int | None) -> Look:
+    """By what became of its transaction; actor: the number of its producer, where that
+    is shown.
+    """
+    colour = "quiet" if actor is None else actor_colour(actor)
+    if state == "COMMIT":
+        return Look("good", "ink")
+    if state == "open":
+        return Look("paper", colour, dash="4 3")
+    if state not in ("", "committed"):
+        return Look("paper", "trouble", "trouble")
+    if actor is None:
+        return Look("cell", "quiet")
+    return Look(colour, colour, f"on{actor % COLOURS + 1}")

@@ -8,10 +8,10 @@ or not.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
+from minikafka.theatre.pictures.transaction_log import Log, Part, Record, part_of
 from minikafka.theatre.play import (
     LIVES,
     QUIETLY,
@@ -26,9 +26,9 @@ from minikafka.theatre.play import (
 from minikafka.theatre.text import capital, listed, span_of
 from minikafka.trace import Event
 
-# NEAR: records of a log that are in a scene
-MOST_PARTITIONS, MOST_PRODUCERS, NEAR = 3, 3, 24
-LEVELS = ("read_uncommitted", "read_committed")
+MOST_PARTITIONS, MOST_PRODUCERS = 3, 3
+READ_UNCOMMITTED, READ_COMMITTED = "read_uncommitted", "read_committed"
+LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
 ASKS = {
     "InitProducerId": "asks the coordinator for a producer id and an epoch",
     "AddPartitionsToTxn": (
@@ -85,39 +85,39 @@ SAYS = {
     "ClientClosed": Says("{Node} closes."),
 }
 
-Part = tuple[str, int]
 
-
-@dataclass
-class Log:
-    """records: offset -> [offset, text, producer, state, number of the event]. state:
-    "" of no transaction, open, committed, aborted; COMMIT and ABORT of a marker.
+class Read(NamedTuple):
+    """A record that a reader was handed. place: which of the partitions. number: of the
+    event that told of it.
     """
 
-    end: int = 0
-    high_watermark: int = 0
-    joined: str = ""  # "", joined, marker
-    records: dict[int, list[Any]] = field(default_factory=dict)
-    # offset -> producer id, while it is open
-    ids: dict[int, int] = field(default_factory=dict)
+    place: int
+    offset: int
+    value: str
+    number: int
 
-    @property
-    def last_stable_offset(self) -> int:
-        return min([self.high_watermark, *self.ids])
 
-    def shown(self) -> dict[str, Any]:
-        near = [
-            self.records[offset]
-            for offset in sorted(self.records)
-            if offset >= self.end - NEAR
-        ]
-        return picked(self, "end", "last_stable_offset", "joined") | {
-            "records": list(map(list, near))
-        }
+class Asked(NamedTuple):
+    """number: of the event."""
+
+    who: str
+    api: str
+    of_whom: str
+    number: int
+
+
+class GroupOffset(NamedTuple):
+    """A group's offset that a transaction commits. state: pending, counts, dropped."""
+
+    group: str
+    part: str
+    offset: int
+    state: str
 
 
 class TransactionStory(Story):
-    name, title = "transaction", "A transaction, step by step"
+    name = "transaction"
+    title = "A transaction, step by step"
     says: ClassVar[Mapping[str, Says]] = SAYS
     shows = ("producers_shown", "levels", "most")
 
@@ -129,128 +129,70 @@ class TransactionStory(Story):
         **options: Any,
     ) -> None:
         super().__init__(trace, **options)
-        told = Counter(
-            e.detail["transactional_id"]
-            for e in trace
-            if e.kind == "TransactionStateChanged"
-        )
-        self.transactional_id = transactional_id or next(
-            (name for name, _ in told.most_common(1)), ""
-        )
+        self.transactional_id = transactional_id or _busiest_id(trace)
         if self.transactional_id:
             self.title = f"Transactions of {self.transactional_id}"
-        self.markers = {
-            (*part_of(e), e.detail["offset"])
-            for e in trace
-            if e.kind == "MarkerWritten"
-        }
-        self.ids = {e.detail["producer_id"] for e in trace if self._is_of_it(e)}
-        appended = [e for e in trace if e.kind == "RecordsAppended"]
-        used = Counter(
-            part_of(e) for e in appended if e.detail.get("producer_id") in self.ids
-        )
-        self.logs = {
-            part: Log()
-            for part in sorted(part for part, _ in used.most_common(MOST_PARTITIONS))
-        }
-        self.most = max(
-            (e.detail["last_offset"] + 1 for e in appended if part_of(e) in self.logs),
-            default=0,
-        )
-        self.levels = self._readers(trace)
-        self.read: dict[str, list[tuple[int, int, str, int]]] = {
-            name: [] for name in self.levels
-        }
-        self.producers_shown = self._who(trace)[:MOST_PRODUCERS]
+        mine = [event for event in trace if self._is_of_it(event)]
+        self.ids = {event.detail["producer_id"] for event in mine}
+        self.producers_shown = _who_asked(trace, mine)[:MOST_PRODUCERS]
+        self.markers = _markers(trace)
+        appended = [event for event in trace if event.kind == "RecordsAppended"]
+        self.logs = {part: Log() for part in _busiest_parts(appended, self.ids)}
+        ends = [
+            e.detail["last_offset"] + 1 for e in appended if part_of(e) in self.logs
+        ]
+        self.most = max(ends, default=0)
+        self.levels = _readers(trace, {part.topic for part in self.logs})
+        self.read: dict[str, list[Read]] = {name: [] for name in self.levels}
         self.epochs: dict[str, int] = {}  # producer -> its epoch
         self.by_epoch: dict[tuple[int, int], str] = {}  # producer id, epoch -> producer
         self.lives: dict[str, str] = {}
         self.fenced: set[str] = set()  # that have heard of it
-        self.state, self.epoch = "", -1
-        self.asks: list[Any] = []  # who, what, of whom, number of the event
-        # group, topic-partition, offset, "pending", "counts" or "dropped"
-        self.offsets: list[Any] = []
+        self.state = ""
+        self.epoch = -1
+        self.asks: Asked | tuple[()] = ()
+        self.offsets: GroupOffset | tuple[()] = ()
 
     def _is_of_it(self, event: Event) -> bool:
-        return (
-            event.kind == "TransactionStateChanged"
-            and event.detail["transactional_id"] == self.transactional_id
-        )
-
-    def _who(self, trace: Sequence[Event]) -> list[str]:
-        """The clients whose requests moved it, in the order in which they came."""
-        sent = {
-            (e.detail["connection"], e.detail["correlation_id"]): e
-            for e in trace
-            if e.kind == "RequestSent"
-        }
-        asked = [sent.get(e.cause) for e in trace if self._is_of_it(e) and e.cause]
-        return list(
-            dict.fromkeys(
-                e.node
-                for e in asked
-                if e is not None and e.detail["api"] == "InitProducerId"
-            )
-        )
-
-    def _readers(self, trace: Sequence[Event]) -> dict[str, str]:
-        """Two readers of these partitions, one of each isolation level if there are:
-        name -> level.
-        """
-        topics = {topic for topic, _ in self.logs}
-        levels = {
-            e.node: e.detail.get("config", {}).get("isolation_level", LEVELS[0])
-            for e in trace
-            if e.kind == "ClientStarted" and e.detail["client"] == "consumer"
-        }
-        reading = dict.fromkeys(
-            e.node
-            for e in trace
-            if e.kind in ("PositionReset", "RecordsPolled")
-            and e.detail["topic"] in topics
-        )
-        of = {name: levels.get(name, LEVELS[0]) for name in reading}
-        one_each = [
-            next((name for name in of if of[name] == level), "") for level in LEVELS
-        ]
-        chosen = [name for name in dict.fromkeys([*one_each, *of]) if name][:2]
-        return {
-            name: of[name]
-            for name in sorted(chosen, key=lambda name: LEVELS.index(of[name]))
-        }
+        if event.kind != "TransactionStateChanged":
+            return False
+        return bool(event.detail["transactional_id"] == self.transactional_id)
 
     def is_mine(self, event: Event) -> bool:
         return bool(self.ids)
 
     def cast(self) -> Cast:
-        return super().cast() | {
-            "id": self.transactional_id,
-            "parts": [named(part) for part in self.logs],
-        }
+        told = super().cast()
+        told["id"] = self.transactional_id
+        told["parts"] = [part.name for part in self.logs]
+        return told
 
     def details(self, event: Event) -> dict[str, Any]:
-        d = event.detail
-        who = self.by_epoch.get(
-            (d.get("producer_id", -1), d.get("producer_epoch", -1)), "a producer"
-        )
-        return super().details(event) | {"Node": capital(event.node), "who": who}
+        told = super().details(event)
+        told["Node"] = capital(event.node)
+        told["who"] = self._producer(event.detail) or "a producer"
+        return told
+
+    def _producer(self, d: Detail) -> str:
+        """Who has the producer id and epoch of an event."""
+        key = (d.get("producer_id", -1), d.get("producer_epoch", -1))
+        return self.by_epoch.get(key, "")
 
     def space(self) -> Space:
-        return picked(self, "state", "epoch") | {
-            "asks": list(self.asks),
-            "offsets": list(self.offsets),
-            "producers": [
-                [name, self.epochs.get(name, -1), self._life(name)]
-                for name in self.producers_shown
-            ],
-            "logs": [log.shown() for log in self.logs.values()],
-            "readers": [
-                [name, [self._as_it_is(*read) for read in found]]
-                for name, found in self.read.items()
-            ],
-        }
+        space = picked(self, "state", "epoch", "asks", "offsets")
+        space["producers"] = [
+            [name, self.epochs.get(name, -1), self._life(name)]
+            for name in self.producers_shown
+        ]
+        space["logs"] = [log.shown() for log in self.logs.values()]
+        space["readers"] = [
+            [name, [self._as_it_is(read) for read in found]]
+            for name, found in self.read.items()
+        ]
+        return space
 
     def _life(self, name: str) -> str:
+        """What is shown of a producer."""
         epoch = self.epochs.get(name, -1)
         if self.lives.get(name):
             return self.lives[name]
@@ -260,153 +202,151 @@ class TransactionStory(Story):
             return "zombie" if epoch >= 0 else ""
         return "open" if self.state == "Ongoing" else "idle"
 
-    def _as_it_is(self, place: int, offset: int, value: str, number: int) -> list[Any]:
+    def _as_it_is(self, read: Read) -> list[Any]:
         """A record that was read, with what has become of it."""
-        record = list(self.logs.values())[place].records.get(
-            offset, [offset, value, "", "", 0]
-        )
-        return [place, offset, value, *record[2:4], number]
+        log = list(self.logs.values())[read.place]
+        record = log.records.get(read.offset)
+        became = (record.producer, record.state) if record else ("", "")
+        return [read.place, read.offset, read.value, *became, read.number]
 
     # -- fold: what is asked
 
     def _see_RequestSent(self, event: Event, d: Detail) -> Told | None:
-        name, api = event.node, d["api"]
+        name = event.node
+        api = d["api"]
+        to = d["to"]
         if api not in ASKS or name not in self.producers_shown:
             return None
-        self.asks = [name, api, d["to"], self.number]
-        return Told(
-            f"{capital(name)} {ASKS[api]}: {api}, to {d['to']}.",
-            marks=self.mark(f"producer {name}", api),
-        )
+        self.asks = Asked(who=name, api=api, of_whom=to, number=self.number)
+        words = f"{capital(name)} {ASKS[api]}: {api}, to {to}."
+        return Told(words, marks=self.mark(f"producer {name}", api))
+
+    # -- fold: what the coordinator decides
 
     def _see_TransactionStateChanged(self, event: Event, d: Detail) -> Told | None:
         if not self._is_of_it(event):
             return None
-        self.state, self.epoch = d["state"], d["producer_epoch"]
+        state = d["state"]
+        self.state = state
+        self.epoch = d["producer_epoch"]
         asker = self.asker(event)
-        if d["state"] == "Empty" and asker:
+        if state == "Empty" and asker:
             self.epochs[asker] = self.epoch
             self.by_epoch[d["producer_id"], self.epoch] = asker
             self.fenced.discard(asker)
+
         for part, log in self.logs.items():
-            gone = d["state"] in ("Empty", "Ongoing")
-            log.joined = (
-                "joined"
-                if named(part) in d["partitions"]
-                else ""
-                if gone
-                else log.joined
-            )
-        told = getattr(self, f"_{d['state']}", self._complete)(d, asker)
-        told.marks += self.mark("coordinator", d["state"], told.trouble)
+            if part.name in d["partitions"]:
+                log.joined = "joined"
+            elif state in ("Empty", "Ongoing"):
+                log.joined = ""
+
+        told = self._tell_state(d, asker)
+        told.marks += self.mark("coordinator", state, told.trouble)
         return told
 
-    def _Empty(self, d: Detail, asker: str | None) -> Told:
+    def _tell_state(self, d: Detail, asker: str | None) -> Told:
+        match d["state"]:
+            case "Empty":
+                return self._tell_new_epoch(d, asker or "a producer")
+            case "Ongoing":
+                words = (
+                    "The coordinator notes: the transaction is Ongoing, with"
+                    f" {listed(d['partitions'])}."
+                )
+                begins = d["was"] != "Ongoing"
+                return Told(words, "a transaction begins" if begins else None)
+            case "PrepareCommit":
+                return Told(
+                    "The coordinator writes PrepareCommit to its log: the transaction"
+                    " is committed, whatever happens next. The partitions don't know"
+                    " yet.",
+                    "decided: commit",
+                )
+            case "PrepareAbort":
+                why = WHY_ABORTED.get(d["reason"], "")
+                words = (
+                    "The coordinator writes PrepareAbort to its log: the transaction is"
+                    f" aborted, because {why}. The newest epoch is {self.epoch}."
+                )
+                unasked = d["reason"] != "producer_aborts"
+                return Told(words, "decided: abort", trouble=unasked)
+
+        return self._tell_complete(d["state"])
+
+    def _tell_new_epoch(self, d: Detail, asker: str) -> Told:
         words = (
-            f"The coordinator gives {asker or 'a producer'} producer id"
-            f" {d['producer_id']} and epoch {self.epoch}."
+            f"The coordinator gives {asker} producer id {d['producer_id']} and epoch"
+            f" {self.epoch}."
         )
         older = [name for name, epoch in self.epochs.items() if epoch < self.epoch]
-        words += (
-            f" {capital(listed(older))} had an older one: it is a zombie."
-            if older
-            else ""
-        )
+        if older:
+            words += f" {capital(listed(older))} had an older one: it is a zombie."
         return Told(words, f"epoch {self.epoch}")
 
-    def _Ongoing(self, d: Detail, asker: str | None) -> Told:
-        words = (
-            "The coordinator notes: the transaction is Ongoing, with"
-            f" {listed(d['partitions'])}."
-        )
-        return Told(words, "a transaction begins" if d["was"] != "Ongoing" else None)
-
-    def _PrepareCommit(self, d: Detail, asker: str | None) -> Told:
+    def _tell_complete(self, state: str) -> Told:
+        offsets = self.offsets
+        if offsets and offsets.state == "pending" and state == "CompleteAbort":
+            self.offsets = offsets._replace(state="dropped")
         return Told(
-            "The coordinator writes PrepareCommit to its log: the transaction is"
-            " committed, whatever happens next. The partitions don't know yet.",
-            "decided: commit",
-        )
-
-    def _PrepareAbort(self, d: Detail, asker: str | None) -> Told:
-        why = WHY_ABORTED.get(d["reason"], "")
-        words = (
-            "The coordinator writes PrepareAbort to its log: the transaction is"
-            f" aborted, because {why}."
-        )
-        trouble = d["reason"] != "producer_aborts"
-        return Told(
-            f"{words} The newest epoch is {self.epoch}.", "decided: abort", trouble
-        )
-
-    def _complete(self, d: Detail, asker: str | None) -> Told:
-        if self.offsets[3:] == ["pending"] and d["state"] == "CompleteAbort":
-            self.offsets = [*self.offsets[:3], "dropped"]
-        return Told(
-            f"Every partition has its marker: {d['state']}. The next transaction may"
-            " begin."
+            f"Every partition has its marker: {state}. The next transaction may begin."
         )
 
     # -- fold: the logs
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
         part = part_of(event)
-        if part not in self.logs or (*part, d["base_offset"]) in self.markers:
+        log = self.logs.get(part)
+        base = d["base_offset"]
+        if log is None or (*part, base) in self.markers:
             return None
-        log, whose = (
-            self.logs[part],
-            self.by_epoch.get(
-                (d.get("producer_id", -1), d.get("producer_epoch", -1)), ""
-            ),
-        )
-        texts = {offset: value or "" for offset, _, value, *_ in d["records"]}
-        for offset in range(d["base_offset"], d["last_offset"] + 1):
-            state = "open" if "producer_id" in d else ""
-            log.records[offset] = [
-                offset,
-                texts.get(offset, ""),
-                whose,
-                state,
-                self.number,
-            ]
-            if state:
-                log.ids[offset] = d["producer_id"]
-        log.end = d["last_offset"] + 1
-        what = span_of(range(d["base_offset"], log.end))
-        of = "in an open transaction" if "producer_id" in d else "of no transaction"
-        return Told(
-            f"The leader of {named(part)} appends {what}, {of}.",
-            marks=self.mark(f"log {named(part)}", what),
-        )
+        is_open = "producer_id" in d
+        state = "open" if is_open else ""
+        whose = self._producer(d)
+        values = {offset: value for offset, _, value, *_ in d["records"]}
+        offsets = range(base, d["last_offset"] + 1)
+
+        for offset in offsets:
+            text = values.get(offset) or ""
+            log.append(
+                Record(
+                    offset=offset,
+                    text=text,
+                    producer=whose,
+                    state=state,
+                    number=self.number,
+                )
+            )
+            if is_open:
+                log.open[offset] = d["producer_id"]
+
+        what = span_of(offsets)
+        within = "in an open transaction" if is_open else "of no transaction"
+        words = f"The leader of {part.name} appends {what}, {within}."
+        return Told(words, marks=self.mark(f"log {part.name}", what))
 
     def _see_MarkerWritten(self, event: Event, d: Detail) -> Told | None:
         part = part_of(event)
-        if part not in self.logs:
+        offset = d["offset"]
+        outcome = d["outcome"]
+        log = self.logs.get(part)
+        if log is None:
             return None
-        log, word = (
-            self.logs[part],
-            ("COMMIT" if d["outcome"] == "committed" else "ABORT"),
+        word = "COMMIT" if outcome == "committed" else "ABORT"
+        log.settle(d["producer_id"], outcome)
+        log.append(
+            Record(
+                offset=offset, text=word, producer="", state=word, number=self.number
+            )
         )
-        for offset in [
-            offset
-            for offset, producer in log.ids.items()
-            if producer == d["producer_id"]
-        ]:
-            log.records[offset][3] = d["outcome"]
-            del log.ids[offset]
-        log.records[d["offset"]] = [d["offset"], word, "", word, self.number]
-        log.end = d["offset"] + 1
         if d["producer_id"] in self.ids:
             log.joined = "marker"
         words = (
-            f"WriteTxnMarkers has reached the leader of {named(part)}, which appends a"
-            f" marker, {word}, at offset "
+            f"WriteTxnMarkers has reached the leader of {part.name}, which appends a"
+            f" marker, {word}, at offset {offset}. What the transaction wrote there is"
+            f" {outcome}, and stays in the log."
         )
-        words += (
-            f"{d['offset']}. What the transaction wrote there is {d['outcome']}, and"
-            " stays in the log."
-        )
-        return Told(words, marks=self.mark(f"log {named(part)}", word))
+        return Told(words, marks=self.mark(f"log {part.name}", word))
 
     def _see_HighWatermarkAdvanced(self, event: Event, d: Detail) -> Told | None:
         log = self.logs.get(part_of(event))
@@ -418,18 +358,21 @@ class TransactionStory(Story):
 
     def _see_LastStableOffsetAdvanced(self, event: Event, d: Detail) -> Told | None:
         part = part_of(event)
-        if part not in self.logs or not self.once((part, d["last_stable_offset"])):
+        offset = d["last_stable_offset"]
+        if part not in self.logs or not self.once((part, offset)):
             return None
         words = (
-            f"The last stable offset of {named(part)} advances to"
-            f" {d['last_stable_offset']}: "
+            f"The last stable offset of {part.name} advances to {offset}: readers of"
+            " committed records may read so far."
         )
-        words += "readers of committed records may read so far."
-        return Told(words, marks=self.mark(f"log {named(part)}", "LSO"))
+        return Told(words, marks=self.mark(f"log {part.name}", "LSO"))
 
     def _do_OffsetPending(self, event: Event, d: Detail) -> None:
         state = "pending" if event.kind == "OffsetPending" else "counts"
-        self.offsets = [d["group"], named(part_of(event)), d["offset"], state]
+        part = part_of(event).name
+        self.offsets = GroupOffset(
+            group=d["group"], part=part, offset=d["offset"], state=state
+        )
 
     _do_PendingOffsetCommitted = _do_OffsetPending
 
@@ -438,7 +381,7 @@ class TransactionStory(Story):
     def _see_ProducerFenced(self, event: Event, d: Detail) -> Told | None:
         if d["transactional_id"] != self.transactional_id:
             return None
-        self.fenced.add(self.by_epoch.get((d["producer_id"], d["producer_epoch"]), ""))
+        self.fenced.add(self._producer(d))
         return self.tell(event)
 
     def _see_BatchRefused(self, event: Event, d: Detail) -> Told | None:
@@ -448,31 +391,101 @@ class TransactionStory(Story):
         return self.tell(event, mark=(f"producer {who}", "refused", True))
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told | None:
-        part, name = part_of(event), event.node
+        part = part_of(event)
+        name = event.node
         if name not in self.read or part not in self.logs or not d["records"]:
             return None
         place = list(self.logs).index(part)
+
         for offset, _, value in d["records"]:
-            self.read[name].append((place, offset, value or "", self.number))
+            self.read[name].append(
+                Read(place=place, offset=offset, value=value or "", number=self.number)
+            )
+
         what = listed([value or "–" for _, _, value in d["records"]])
-        level = "committed records" if self.levels[name] == LEVELS[1] else "everything"
+        reads_committed = self.levels[name] == READ_COMMITTED
+        level = "committed records" if reads_committed else "everything"
         words = (
-            f"{capital(name)}, which reads {level}, is handed {what} of {named(part)}."
+            f"{capital(name)}, which reads {level}, is handed {what} of {part.name}."
         )
         return Told(words, marks=self.mark(f"reader {name}", what))
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
-        if event.node not in self.producers_shown:
+        name = event.node
+        life = LIVES[event.kind]
+        if name not in self.producers_shown:
             return None
-        life = self.lives[event.node] = LIVES[event.kind]
-        return self.tell(
-            event, mark=(f"producer {event.node}", life or "back", bool(life))
-        )
+        self.lives[name] = life
+        mark = (f"producer {name}", life or "back", bool(life))
+        return self.tell(event, mark=mark)
 
 
-def part_of(event: Event) -> Part:
-    return event.detail.get("topic", ""), event.detail.get("partition", -1)
+def _busiest_id(trace: Sequence[Event]) -> str:
+    """The transactional id of which most is told."""
+    told = Counter(
+        event.detail["transactional_id"]
+        for event in trace
+        if event.kind == "TransactionStateChanged"
+    )
+    return next((name for name, _ in told.most_common(1)), "")
 
 
-def named(part: Part) -> str:
-    return f"{part[0]}-{part[1]}"
+def _markers(trace: Sequence[Event]) -> set[tuple[str, int, int]]:
+    """Where they are: topic, partition, offset."""
+    written = (event for event in trace if event.kind == "MarkerWritten")
+    return {(*part_of(event), event.detail["offset"]) for event in written}
+
+
+def _busiest_parts(appended: Sequence[Event], ids: set[int]) -> list[Part]:
+    """The partitions to which producers with these ids write most."""
+    written = (event for event in appended if event.detail.get("producer_id") in ids)
+    used = Counter(map(part_of, written))
+    return sorted(part for part, _ in used.most_common(MOST_PARTITIONS))
+
+
+def _who_asked(trace: Sequence[Event], mine: Sequence[Event]) -> list[str]:
+    """The clients whose InitProducerId moved it, in the order in which they came."""
+    sent = {}
+    for event in trace:
+        if event.kind == "RequestSent":
+            d = event.detail
+            sent[d["connection"], d["correlation_id"]] = event
+    asked = []
+    for event in mine:
+        request = sent.get(event.cause) if event.cause else None
+        if request is not None and request.detail["api"] == "InitProducerId":
+            asked.append(request.node)
+    return list(dict.fromkeys(asked))
+
+
+def _readers(trace: Sequence[Event], topics: set[str]) -> dict[str, str]:
+    """Two readers of these topics, one of each isolation level if there are: name ->
+    level.
+    """
+    levels = _levels(trace)
+    reading: dict[str, str] = {}
+    for event in trace:
+        is_read = event.kind in ("PositionReset", "RecordsPolled")
+        if is_read and event.detail["topic"] in topics:
+            reading[event.node] = levels.get(event.node, READ_UNCOMMITTED)
+    one_each: list[str] = []
+    for level in LEVELS:
+        one_each += _with_level(reading, level)[:1]
+    chosen = list(dict.fromkeys([*one_each, *reading]))[:2]
+    chosen.sort(key=lambda name: LEVELS.index(reading[name]))
+    return {name: reading[name] for name in chosen}
+
+
+def _with_level(reading: Mapping[str, str], level: str) -> list[str]:
+    return [name for name, each in reading.items() if each == level]
+
+
+def _levels(trace: Iterable[Event]) -> dict[str, str]:
+    """The isolation level of each consumer that says so."""
+    levels = {}
+    for event in trace:
+        d = event.detail
+        if event.kind == "ClientStarted" and d["client"] == "consumer":
+            config = d.get("config", {})
+            levels[event.node] = config.get("isolation_level", READ_UNCOMMITTED)
+    return levels

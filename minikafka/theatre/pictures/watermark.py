@@ -7,13 +7,14 @@ heavy line is the watermark with which the micro-batch works; what is left of it
 shaded is closed to late orders. Option: live (a click on an order lets it come later).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import Drawing, fit
-from minikafka.theatre.lanes import LEAST_STRETCH, Scene
-from minikafka.theatre.pictures.watermark_story import WatermarkStory, clock
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, fit
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.pictures.boxes import Box
+from minikafka.theatre.pictures.watermark_story import Order, WatermarkStory, clock
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted
 
@@ -21,6 +22,52 @@ from minikafka.theatre.text import counted
 AXIS, STATE, SINK, ROWS, ROW = 12, 22, 58, 100, 46
 BOX = 28  # height of a window's box
 MOST_WRITTEN = 4  # counts that a box of the sink shows
+RADIUS = 9.5  # of an order
+
+
+class Fate(NamedTuple):
+    """What has become of an order, in words, and how it looks."""
+
+    words: str
+    fill: str
+    line: str
+    ink: str
+    dash: str | None = None
+
+
+FATES = {
+    "": Fate(words="not decided yet", fill="paper", line="actor1", ink="ink"),
+    "counted": Fate(words="counted", fill="actor1", line="none", ink="on1"),
+    "dropped": Fate(
+        words="dropped", fill="paper", line="trouble", ink="trouble", dash="3 3"
+    ),
+}
+
+
+class Axis(NamedTuple):
+    """From left to right, from the first window's begin to the last one's end."""
+
+    left: float
+    right: float
+    first: int
+    last: int
+
+    def x(self, minute: float) -> float:
+        """Of a time; those before the first window and after the last one stand at the
+        edge.
+        """
+        part = (minute - self.first) / (self.last - self.first)
+        part = min(max(part, 0.0), 1.0)
+        return self.left + (self.right - self.left) * part
+
+
+class Stand(NamedTuple):
+    """Where the watermark stands in the row of a micro-batch."""
+
+    batch: int
+    y: float
+    x: float
+    minute: int
 
 
 class WatermarkPlay(Play):
@@ -31,6 +78,10 @@ class WatermarkPlay(Play):
     )
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.size: int = self.cast["size"]
+        windows: list[int] = self.cast["windows"]
+        self.first = windows[0] if windows else 0
+        self.last = (windows[-1] if windows else 0) + self.size
         if self.cast["mode"] == "complete":
             self.foot = (
                 "Complete writes every window each time: the watermark closes none."
@@ -38,284 +89,236 @@ class WatermarkPlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         rows = scene["space"]["rows"]
-        parts = [
-            f"windows of {self.cast['size']} minutes",
-            f"delay {self.cast['delay']} minutes",
-        ]
-        parts.append(f"output mode {self.cast['mode']}")
+        said = [f"windows of {self.size} minutes"]
+        said.append(f"delay {self.cast['delay']} minutes")
+        said.append(f"output mode {self.cast['mode']}")
         watermark = rows[-1]["watermark"] if rows else None
-        return " · ".join(
-            [
-                *parts,
-                *([f"watermark {clock(watermark)}"] if watermark is not None else []),
-            ]
-        )
+        if watermark is not None:
+            said.append(f"watermark {clock(watermark)}")
+        return " · ".join(said)
 
     def summary(self, space: dict[str, Any]) -> str:
         said = []
         for window in space["windows"]:
-            parts = (
-                [f"{window['count']} in state"]
-                if window["count"] and not window["forgotten"]
-                else []
-            )
-            parts += (
-                [f"written {' then '.join(map(str, window['written']))}"]
-                if window["written"]
-                else []
-            )
-            parts += [f"{', '.join(window['lost'])} dropped"] if window["lost"] else []
-            said += (
-                [f"window {clock(window['begin'])}: {', '.join(parts)}"]
-                if parts
-                else []
-            )
+            what = _what_became(window)
+            if what:
+                said.append(f"window {clock(window['begin'])}: {', '.join(what)}")
         return "; ".join(said) or "nothing yet"
 
     # -- draw
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, space = drawing, scenes[-1]["space"]
-        self.left, self.right = (
-            (92.0, d.width - 74.0) if d.narrow else (126.0, d.width - 112.0)
-        )
-        self.first = self.cast["windows"][0] if self.cast["windows"] else 0
-        self.last = (
-            self.cast["windows"][-1] if self.cast["windows"] else 0
-        ) + self.cast["size"]
-        bottom = ROWS + self.cast["batches"] * ROW
-        self._columns(d, bottom)
+        d = drawing
+        space = scenes[-1]["space"]
+        left = 92.0 if d.narrow else 126.0
+        right = d.width - (74.0 if d.narrow else 112.0)
+        self.axis = Axis(left, right, self.first, self.last)
+        foot = ROWS + self.cast["batches"] * ROW
+        self._columns(d, foot)
+        _names(d)
         for window in space["windows"]:
             self._window(d, window)
-        for number, row in enumerate(space["rows"]):
-            self._row(d, row, ROWS + number * ROW, now=row is space["rows"][-1])
-        self._watermark(d, space["rows"])
-        self._lamp(d, space, bottom + 8)
+        rows = space["rows"]
 
-    def _x(self, minute: float) -> float:
-        """Of a time; those before the first window's begin and after the last one's end
-        stand at the edge.
-        """
-        part = (minute - self.first) / (self.last - self.first)
-        return self.left + (self.right - self.left) * min(max(part, 0.0), 1.0)
+        for number, row in enumerate(rows):
+            y = ROWS + number * ROW
+            is_last = number == len(rows) - 1
+            self._row(d, row, y, now=is_last)
 
-    def _columns(self, d: Drawing, bottom: float) -> None:
+        self._watermark(d, rows)
+        dropped = space["dropped"]
+        words = f"{counted(dropped, 'order')} dropped"
+        if not dropped:
+            words = "every order counts"
+        d.lamp("lamp", left, foot + 8, words, bool(dropped))
+
+    def _columns(self, d: Drawing, foot: float) -> None:
+        """Where windows begin and end."""
         for minute in [*self.cast["windows"], self.last]:
-            x = self._x(minute)
-            d.text(
-                f"axis/{minute}",
-                x,
-                AXIS,
-                clock(minute),
-                "quiet",
-                size=12,
-                mono=True,
-                anchor="middle",
-            )
-            d.line(f"axis/{minute}/line", x, AXIS + 6, x, bottom, "rule", width=1)
-        if not d.narrow:
-            d.text("name/axis", 0, AXIS, "placed at", "quiet", size=12)
-        d.text("name/state", 0, STATE + 19, "in state", bold=True)
-        d.text(
-            "name/sink",
-            0,
-            SINK + 19,
-            "in sink" if d.narrow else "in the sink",
-            bold=True,
-        )
-        d.text(
-            "name/watermark",
-            d.width,
-            SINK + 36,
-            "watermark",
-            "quiet",
-            size=12,
-            anchor="end",
-        )
+            key = f"axis/{minute}"
+            x = self.axis.x(minute)
+            words = clock(minute)
+            d.note(key, x, AXIS, words, anchor="middle", size=12, mono=True)
+            d.line(key + "/line", x, AXIS + 6, x, foot, line="rule", width=1)
 
-    def _window(self, d: Drawing, window: dict[str, Any]) -> None:
+    def _window(self, d: Drawing, window: Mapping[str, Any]) -> None:
+        """What is in state of it, and below what the sink has got."""
         begin = window["begin"]
-        x, w = (
-            self._x(begin) + 4,
-            self._x(begin + self.cast["size"]) - self._x(begin) - 8,
-        )
-        name = f"window {clock(begin)} to {clock(begin + self.cast['size'])}"
-        if window["forgotten"]:
-            d.cell(
-                f"state/{begin}",
-                x,
-                STATE,
-                w,
-                BOX,
-                fill="none",
-                line="gone",
-                dash="4 3",
-                tip=f"{name}: forgotten",
-            )
-        elif window["count"]:
-            held = counted(window["count"], "order")
-            d.cell(
-                f"state/{begin}",
-                x,
-                STATE,
-                w,
-                BOX,
-                str(window["count"]),
-                tip=f"{name}: {held} in state",
-            )
-        written = [str(count) for count in window["written"]]
-        words = " ".join(
-            [*(["…"] if len(written) > MOST_WRITTEN else []), *written[-MOST_WRITTEN:]]
-        )
-        lost = f"{len(window['lost'])} lost" if window["lost"] else ""
-        if words or lost:
-            look = {
-                "fill": "good" if words else "none",
-                "line": "trouble" if lost else "rule",
-                "ink": "trouble" if lost else "ink",
-            }
-            tip = f"{name}: written {' then '.join(written) or 'not yet'}" + (
-                f", {lost}" if lost else ""
-            )
-            d.cell(
-                f"sink/{begin}",
-                x,
-                SINK,
-                w,
-                BOX,
-                fit(words, w * LEAST_STRETCH - 50 * bool(lost), 13, mono=True),
-                lost,
-                width=2 if lost else None,
-                tip=tip,
-                **look,
-            )
+        end = begin + self.size
+        x = self.axis.x(begin)
+        w = self.axis.x(end) - x - 8
+        name = f"window {clock(begin)} to {clock(end)}"
+        state = Box(x + 4, STATE, w, BOX)
+        _state(d, state, name, window)
+        if window["written"] or window["lost"]:
+            sink = state._replace(y=SINK)
+            _sink(d, sink, name, window)
 
-    def _row(self, d: Drawing, row: dict[str, Any], y: float, now: bool) -> None:
+    # -- a micro-batch
+
+    def _row(self, d: Drawing, row: Mapping[str, Any], y: float, now: bool) -> None:
         batch = row["batch"]
-        d.line(f"row/{batch}", 0, y, d.width, y, "rule", width=1)
-        d.text(
-            f"row/{batch}/name",
-            0,
-            y + 18,
-            f"batch {batch}" if d.narrow else f"micro-batch {batch}",
-            bold=now,
-            size=12.5,
-        )
-        d.text(f"row/{batch}/writes", 0, y + 37, "writes", "quiet", size=12)
-        if row["closed"] is not None and self.cast["mode"] != "complete" and not d.asks:
-            ended = row["closed"] - (row["closed"] - self.first) % self.cast["size"]
-            if ended > self.first:
-                tip = (
-                    f"micro-batch {batch} drops what belongs to a window that ended by"
-                    f" {clock(row['closed'])}"
-                )
-                d.rect(
-                    f"closed/{batch}",
-                    self.left,
-                    y + 1,
-                    self._x(ended) - self.left,
-                    ROW - 2,
-                    "chip",
-                    fade=0.55,
-                    tip=tip,
-                )
-        for name, minute, fate in row["orders"]:
-            self._order(d, name, minute, fate, y + 13)
-        for begin, count in row["written"]:
-            x = (self._x(begin) + self._x(begin + self.cast["size"])) / 2
-            d.chip(
-                f"written/{batch}/{begin}",
-                x - 13,
-                y + 25,
-                str(count),
-                fill="good",
-                tip=(
-                    f"micro-batch {batch} writes {count} for the window of"
-                    f" {clock(begin)}"
-                ),
-            )
+        closed = row["closed"]
+        key = f"row/{batch}"
+        name = f"batch {batch}" if d.narrow else f"micro-batch {batch}"
+        d.line(key, 0, y, d.width, y, line="rule", width=1)
+        d.text(key + "/name", 0, y + 18, name, bold=now, size=12.5)
+        d.note(key + "/writes", 0, y + 37, "writes", size=12)
+        closes_windows = closed is not None and self.cast["mode"] != "complete"
+        if closes_windows and not d.asks:
+            self._closed(d, batch, closed, y)
+        for each in row["orders"]:
+            self._order(d, Order(*each), y + 13)
 
-    def _order(self, d: Drawing, name: str, minute: int, fate: str, y: float) -> None:
-        look = {
-            "": ("paper", "actor1", None, "ink"),
-            "counted": ("actor1", "none", None, "on1"),
-            "dropped": ("paper", "trouble", "3 3", "trouble"),
-        }[fate]
-        said = {"": "not decided yet", "counted": "counted", "dropped": "dropped"}[fate]
-        live = {"act": f"later {name}"} if "live" in self.cast else {}
+        for begin, count in row["written"]:
+            left = self.axis.x(begin)
+            right = self.axis.x(begin + self.size)
+            middle = (left + right) / 2
+            tip = f"micro-batch {batch} writes {count} for the window of {clock(begin)}"
+            key = f"written/{batch}/{begin}"
+            x = middle - 13
+            d.chip(key, x, y + 25, str(count), fill="good", tip=tip)
+
+    def _closed(self, d: Drawing, batch: int, closed: int, y: float) -> None:
+        """The windows whose late orders this micro-batch drops."""
+        ended = closed - (closed - self.first) % self.size
+        if ended <= self.first:
+            return
         tip = (
-            f"let {name} come one micro-batch later"
-            if live
-            else f"{name}, placed at {clock(minute)}: {said}"
+            f"micro-batch {batch} drops what belongs to a window that ended by"
+            f" {clock(closed)}"
         )
-        x = self._x(minute)
+        left = self.axis.left
+        right = self.axis.x(ended)
+        box = Box(left, y + 1, right - left, ROW - 2)
+        d.rect(f"closed/{batch}", *box, fill="chip", fade=0.55, tip=tip)
+
+    def _order(self, d: Drawing, order: Order, y: float) -> None:
+        name = order.name
+        x = self.axis.x(order.minute)
+        key = f"order/{name}"
+        fate = FATES[order.fate]
+        tip = f"{name}, placed at {clock(order.minute)}: {fate.words}"
+        act = None
+        if "live" in self.cast:
+            tip = f"let {name} come one micro-batch later"
+            act = f"later {name}"
         d.circle(
-            f"order/{name}",
+            key,
             x,
             y,
-            9.5,
-            look[0],
-            look[1],
-            dash=look[2],
+            RADIUS,
+            fill=fate.fill,
+            line=fate.line,
+            dash=fate.dash,
             width=2,
             tip=tip,
             same=name,
-            **live,
+            act=act,
         )
         d.text(
-            f"order/{name}/name",
+            key + "/name",
             x,
             y + 4.5,
             name,
-            look[3],
+            fill=fate.ink,
             size=12,
             bold=True,
             anchor="middle",
             same=name,
         )
-        if fate == "dropped":
-            d.line(
-                f"order/{name}/gone", x - 9, y + 9, x + 9, y - 9, "trouble", width=1.5
-            )
+        if order.fate == "dropped":
+            ends = (x - 9, y + 9, x + 9, y - 9)
+            d.line(key + "/gone", *ends, line="trouble", width=1.5)
 
-    def _watermark(self, d: Drawing, rows: Sequence[dict[str, Any]]) -> None:
+    def _watermark(self, d: Drawing, rows: Sequence[Mapping[str, Any]]) -> None:
         """A stair: it stands within a micro-batch, and moves between two."""
-        stands = [
-            (ROWS + number * ROW, row["batch"], row["watermark"])
-            for number, row in enumerate(rows)
-        ]
-        stands = [each for each in stands if each[2] is not None]
-        for y, batch, watermark in stands:
-            x = self._x(watermark)
-            d.line(f"mark/{batch}", x, y, x, y + ROW, "ink", width=3)
-            d.text(
-                f"mark/{batch}/time",
-                d.width,
-                y + 18,
-                clock(watermark),
-                mono=True,
-                bold=True,
-                size=12.5,
-                anchor="end",
-            )
-        for (_, _, before), (y, batch, after) in pairwise(stands):
-            if before != after:
-                d.line(
-                    f"mark/{batch}/moved",
-                    self._x(before),
-                    y,
-                    self._x(after),
-                    y,
-                    "ink",
-                    width=3,
-                )
+        stands = []
+        for number, row in enumerate(rows):
+            minute = row["watermark"]
+            if minute is not None:
+                y = ROWS + number * ROW
+                x = self.axis.x(minute)
+                stands.append(Stand(batch=row["batch"], y=y, x=x, minute=minute))
+        for stand in stands:
+            _stand(d, stand)
+        for before, after in pairwise(stands):
+            if before.minute != after.minute:
+                key = f"mark/{after.batch}/moved"
+                d.line(key, before.x, after.y, after.x, after.y, line="ink", width=3)
 
-    def _lamp(self, d: Drawing, space: dict[str, Any], y: float) -> None:
-        dropped = space["dropped"]
-        d.lamp(
-            "lamp",
-            self.left,
-            y,
-            f"{counted(dropped, 'order')} dropped" if dropped else "every order counts",
-            bool(dropped),
-        )
+
+def _what_became(window: Mapping[str, Any]) -> list[str]:
+    """How many orders of a window are in state, were written, and which were lost."""
+    said = []
+    if window["count"] and not window["forgotten"]:
+        said.append(f"{window['count']} in state")
+    if window["written"]:
+        said.append(f"written {' then '.join(map(str, window['written']))}")
+    if window["lost"]:
+        said.append(f"{', '.join(window['lost'])} dropped")
+    return said
+
+
+def _names(d: Drawing) -> None:
+    """Of the rows above."""
+    if not d.narrow:
+        d.note("name/axis", 0, AXIS, "placed at", size=12)
+    sink = "in sink" if d.narrow else "in the sink"
+    d.text("name/state", 0, STATE + 19, "in state", bold=True)
+    d.text("name/sink", 0, SINK + 19, sink, bold=True)
+    d.note("name/watermark", d.width, SINK + 36, "watermark", anchor="end", size=12)
+
+
+def _state(d: Drawing, box: Box, name: str, window: Mapping[str, Any]) -> None:
+    key = f"state/{window['begin']}"
+    count = window["count"]
+    if window["forgotten"]:
+        tip = f"{name}: forgotten"
+        d.cell(key, *box, fill="none", line="gone", dash="4 3", tip=tip)
+    elif count:
+        tip = f"{name}: {counted(count, 'order')} in state"
+        d.cell(key, *box, str(count), tip=tip)
+
+
+def _sink(d: Drawing, box: Box, name: str, window: Mapping[str, Any]) -> None:
+    """The latest counts that it got, and how many orders it lacks."""
+    written = [str(count) for count in window["written"]]
+    shown = written[-MOST_WRITTEN:]
+    if len(written) > MOST_WRITTEN:
+        shown.insert(0, "…")
+    room = box.w * LEAST_STRETCH
+    lost = ""
+    tip = f"{name}: written {' then '.join(written) or 'not yet'}"
+    if window["lost"]:
+        lost = f"{len(window['lost'])} lost"
+        tip += f", {lost}"
+        room -= 50
+    d.cell(
+        f"sink/{window['begin']}",
+        *box,
+        fit(" ".join(shown), room, 13, mono=True),
+        lost,
+        width=2 if lost else None,
+        tip=tip,
+        fill="good" if written else "none",
+        line="trouble" if lost else "rule",
+        ink="trouble" if lost else "ink",
+    )
+
+
+def _stand(d: Drawing, stand: Stand) -> None:
+    key = f"mark/{stand.batch}"
+    x = stand.x
+    y = stand.y
+    d.line(key, x, y, x, y + ROW, line="ink", width=3)
+    d.text(
+        key + "/time",
+        d.width,
+        y + 18,
+        clock(stand.minute),
+        mono=True,
+        bold=True,
+        size=12.5,
+        anchor="end",
+    )

@@ -9,10 +9,10 @@ micro-batch itself.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from minikafka.theatre.play import Cast, Detail, Space, Story, Told
-from minikafka.theatre.text import counted
+from minikafka.theatre.play import Cast, Detail, Space, Story, Told, picked
+from minikafka.theatre.text import counted, listed
 from minikafka.trace import Event
 
 
@@ -29,17 +29,29 @@ class Window:
     lost: list[str] = field(default_factory=list)
 
 
+class Order(NamedTuple):
+    """fate: counted, dropped, or "" while it is not decided."""
+
+    name: str
+    minute: int
+    fate: str
+
+
 @dataclass
 class Row:
-    """One micro-batch. orders: [name, minute, fate], fate "" while it is not decided.
-    written: [window, count].
-    """
+    """One micro-batch. written: [window, count]."""
 
     batch: int
     watermark: int | None
     closed: int | None
-    orders: list[list[Any]] = field(default_factory=list)
-    written: list[list[int]] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
+    written: list[tuple[int, int]] = field(default_factory=list)
+
+    def settle(self, name: str, fate: str) -> None:
+        """What becomes of one of its orders."""
+        names = [order.name for order in self.orders]
+        place = names.index(name)
+        self.orders[place] = self.orders[place]._replace(fate=fate)
 
 
 class WatermarkStory(Story):
@@ -48,36 +60,29 @@ class WatermarkStory(Story):
 
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
-        about = next(
-            (event.detail for event in trace if event.kind == "MicroBatchBegan"), {}
-        )
-        self.size, self.delay, self.mode = (
-            about.get("size", 1),
-            about.get("delay", 0),
-            about.get("mode", "append"),
-        )
-        windows = sorted(
-            {
-                event.detail["window"]
-                for event in trace
-                if event.kind in ("RowCounted", "RowDropped")
-            }
-        )
+        batches = [event for event in trace if event.kind == "MicroBatchBegan"]
+        about = batches[0].detail if batches else {}
+        self.size = about.get("size", 1)
+        self.delay = about.get("delay", 0)
+        self.mode = about.get("mode", "append")
+        of_rows = [
+            event for event in trace if event.kind in ("RowCounted", "RowDropped")
+        ]
+        windows = sorted({event.detail["window"] for event in of_rows})
         self.windows = {begin: Window(begin) for begin in windows}
-        self.batches = sum(event.kind == "MicroBatchBegan" for event in trace)
+        self.batches = len(batches)
         self.rows: list[Row] = []
         self.dropped = 0
 
     def cast(self) -> Cast:
-        windows = list(self.windows)
-        last = windows[-1] + self.size if windows else self.size
-        return super().cast() | {
-            "size": self.size,
-            "delay": self.delay,
-            "mode": self.mode,
-            "batches": self.batches,
-            "windows": list(range(windows[0], last, self.size)) if windows else [],
-        }
+        told = super().cast()
+        told |= picked(self, "size", "delay", "mode", "batches")
+        told["windows"] = []
+        begins = list(self.windows)
+        if begins:
+            end = begins[-1] + self.size
+            told["windows"] = list(range(begins[0], end, self.size))
+        return told
 
     def space(self) -> Space:
         return {
@@ -87,93 +92,86 @@ class WatermarkStory(Story):
         }
 
     def _see_MicroBatchBegan(self, event: Event, d: Detail) -> Told:
-        orders = [[name, minute, ""] for name, minute in d["orders"]]
-        self.rows.append(Row(d["batch"], d["watermark"], d["closed"], orders))
-        mark = (
-            f"It works with watermark {clock(d['watermark'])}."
-            if d["watermark"] is not None
-            else ""
-        )
+        batch = d["batch"]
+        watermark = d["watermark"]
+        orders = [Order(name, minute, "") for name, minute in d["orders"]]
+        self.rows.append(Row(batch, watermark, d["closed"], orders))
+        mark = ""
+        if watermark is not None:
+            mark = f"It works with watermark {clock(watermark)}."
+        chapter = f"micro-batch {batch}"
         if not orders:
             why = "no order has come, but the watermark has moved"
-            return Told(
-                f"Micro-batch {d['batch']} reads nothing: {why}. {mark}",
-                f"micro-batch {d['batch']}",
-            )
-        names = [name for name, _, _ in orders]
-        listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+            return Told(f"Micro-batch {batch} reads nothing: {why}. {mark}", chapter)
+        many = counted(len(orders), "order")
+        names = listed([order.name for order in orders], most=len(orders) + 1)
         mark = mark or "There is no watermark yet."
-        return Told(
-            f"Micro-batch {d['batch']} reads {counted(len(orders), 'order')}: {listed}."
-            f" {mark}",
-            f"micro-batch {d['batch']}",
-        )
+        return Told(f"Micro-batch {batch} reads {many}: {names}. {mark}", chapter)
 
     def _see_RowCounted(self, event: Event, d: Detail) -> Told:
+        name = d["order"]
         window = self.windows[d["window"]]
-        late = self._fate(d, "counted")
-        window.count, window.forgotten = d["count"], False
-        told = Told(
-            f"{d['order']}, placed at {clock(d['minute'])}, counts in window"
-            f" {self._name(window)}: {counted(window.count, 'order')} there."
+        row = self.rows[-1]
+        row.settle(name, "counted")
+        window.count = d["count"]
+        window.forgotten = False
+        many = counted(window.count, "order")
+        words = (
+            f"{name}, placed at {clock(d['minute'])}, counts in window"
+            f" {self._name(window)}: {many} there."
         )
-        watermark = self.rows[-1].watermark
-        if (
-            watermark is not None
-            and window.begin + self.size <= watermark
-            and self.mode != "complete"
-        ):
-            told.sentence += (
-                f" The watermark, {clock(watermark)}, is past this window's end, and"
-                " yet it counts."
-            )
-            told.chapter, told.light = (
-                f"{d['order']} counts",
-                [
-                    late,
-                    f"state/{window.begin}",
-                    f"mark/{self._now}",
-                ],
-            )
-        return told
+        watermark = row.watermark
+        if watermark is None or self.mode == "complete":
+            return Told(words)
+        if window.begin + self.size > watermark:
+            return Told(words)
+        words += (
+            f" The watermark, {clock(watermark)}, is past this window's end, and"
+            " yet it counts."
+        )
+        light = [f"order/{name}", f"state/{window.begin}", f"mark/{row.batch}"]
+        return Told(words, f"{name} counts", light=light)
 
     def _see_RowDropped(self, event: Event, d: Detail) -> Told:
+        name = d["order"]
         window = self.windows[d["window"]]
-        dropped = self._fate(d, "dropped")
-        window.lost.append(d["order"])
+        row = self.rows[-1]
+        row.settle(name, "dropped")
+        window.lost.append(name)
         self.dropped += 1
-        return Told(
-            f"{d['order']}, placed at {clock(d['minute'])}, is dropped: window"
+        words = (
+            f"{name}, placed at {clock(d['minute'])}, is dropped: window"
             f" {self._name(window)} had ended before watermark {clock(d['watermark'])},"
-            " that of the micro-batch before.",
-            f"{d['order']} is dropped",
-            True,
-            light=[dropped, f"closed/{self._now}", f"sink/{window.begin}", "lamp"],
+            " that of the micro-batch before."
         )
+        light = [f"order/{name}", f"closed/{row.batch}", f"sink/{window.begin}", "lamp"]
+        return Told(words, f"{name} is dropped", trouble=True, light=light)
 
     def _see_WindowWritten(self, event: Event, d: Detail) -> Told:
         window = self.windows[d["window"]]
-        window.written.append(d["count"])
-        self.rows[-1].written.append([window.begin, d["count"]])
-        why = {
-            "append": (
-                f"the watermark, {clock(self.rows[-1].watermark or 0)}, has passed"
-                " its end"
-            ),
+        row = self.rows[-1]
+        count = d["count"]
+        window.written.append(count)
+        row.written.append((window.begin, count))
+        words = (
+            f"Window {self._name(window)} is written, with {counted(count, 'order')}:"
+            f" {self._why_written(row)}."
+        )
+        first = self.once("the first window is written")
+        if not first:
+            return Told(words)
+        written = f"written/{row.batch}/{window.begin}"
+        light = [f"sink/{window.begin}", written, f"mark/{row.batch}"]
+        return Told(words, first, light=light)
+
+    def _why_written(self, row: Row) -> str:
+        """By the output mode."""
+        if self.mode == "append":
+            return f"the watermark, {clock(row.watermark or 0)}, has passed its end"
+        return {
             "update": "it has changed",
             "complete": "all windows are, each time",
         }[self.mode]
-        sentence = (
-            f"Window {self._name(window)} is written, with"
-            f" {counted(d['count'], 'order')}: {why}."
-        )
-        first = self.once("the first window is written")
-        light = [
-            f"sink/{window.begin}",
-            f"written/{self._now}/{window.begin}",
-            f"mark/{self._now}",
-        ]
-        return Told(sentence, first, light=light if first else ())
 
     def _see_WindowForgotten(self, event: Event, d: Detail) -> Told:
         window = self.windows[d["window"]]
@@ -191,18 +189,8 @@ class WatermarkStory(Story):
             self.once("the watermark moves"),
         )
 
-    def _fate(self, d: Detail, fate: str) -> str:
-        """Notes what became of an order of this micro-batch; the key of its shape."""
-        order = next(each for each in self.rows[-1].orders if each[0] == d["order"])
-        order[2] = fate
-        return f"order/{d['order']}"
-
     def _name(self, window: Window) -> str:
         return f"{clock(window.begin)} to {clock(window.begin + self.size)}"
-
-    @property
-    def _now(self) -> int:
-        return self.rows[-1].batch
 
 
 def clock(minute: int) -> str:

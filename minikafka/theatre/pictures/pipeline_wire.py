@@ -1,0 +1,113 @@
+"""The wire between producer and broker: what travels on it, and the place where the
+connection broke.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.pictures.boxes import Box
+
+PILL, CUT = 30, 0.45  # width of a message on the wire, and where that breaks
+ANSWERED = ("written", "known", "refused")
+Message = tuple[int, int, str]  # row, number of the batch, state of the request
+
+
+class Wire(NamedTuple):
+    """From x to the broker's door; cut: where it breaks."""
+
+    x: float
+    cut: float
+    door: float
+
+
+def draw_wire(
+    d: Drawing,
+    space: dict[str, Any],
+    box: Box,
+    messages: Sequence[Message],
+    pitch: float,
+    lever: str,
+) -> None:
+    """box: of all rows, below the columns' names; pitch: of a row. lever: whose link is
+    cut and healed by hand, in a live picture.
+    """
+    wire = Wire(box.x, box.x + box.w * CUT, box.right)
+    by_hand = "parted" in space
+    d.line(
+        "wire/door", wire.door, box.y, wire.door, box.bottom - 6, line="rule", width=3
+    )
+    for row, number, state in messages:
+        y = box.y + row * pitch + 12
+        _row(d, f"wire/{row}", wire, y, state)
+        # What broke, broke behind what is on its way; what was cut by hand holds it
+        # back.
+        past = space["cut"] and not by_hand and state == "on its way"
+        _message(d, f"wire/{number}/message", wire, y - 9, state, past=past)
+    if space["cut"]:
+        _cut(d, wire.cut, box)
+    if lever:
+        d.wire("wire/lever", wire.cut, box.bottom, lever, by_hand)
+
+
+def _row(d: Drawing, key: str, wire: Wire, y: float, state: str) -> None:
+    """Dashed behind the cut for a request that is lost, before it for an answer."""
+    near = "2 4" if state == "answer lost" else None
+    far = "2 4" if state == "lost" else None
+    d.line(key, wire.x + 1, y, wire.cut, y, line="rule", width=2, dash=near)
+    d.line(key + "/far", wire.cut, y, wire.door - 2, y, line="rule", width=2, dash=far)
+
+
+def _message(
+    d: Drawing, key: str, wire: Wire, y: float, state: str, *, past: bool
+) -> None:
+    """A request on its way to the broker, or the answer on its way back; lost, it gets
+    as far as the cut. past: it is beyond that already.
+    """
+    is_answer = state in (*ANSWERED, "answer lost")
+    is_lost = "lost" in state
+    if is_lost:
+        x = wire.cut + 8 if is_answer else wire.cut - 8 - PILL
+    elif is_answer:
+        x = wire.door - PILL - 4
+    else:
+        x = wire.cut + 8 if past else wire.x + 4
+    words = "ok" if is_answer else "→"
+    if state == "refused":
+        words = "no"
+    fill = "good" if is_answer else "chip"
+    line = "rule"
+    ink = "ink"
+    if is_lost or state == "refused":
+        fill = "paper"
+        line = "trouble"
+        ink = "trouble"
+    d.boxed(
+        key,
+        x,
+        y,
+        PILL,
+        18,
+        words,
+        fill=fill,
+        ink=ink,
+        line=line,
+        width=1.5,
+        dash="3 3" if is_lost else None,
+        fade=0.7 if is_lost else None,
+    )
+
+
+def _cut(d: Drawing, x: float, box: Box) -> None:
+    teeth = "l4,4 l-8,8 l4,4" * (int(box.h) // 16)
+    d.path(
+        "wire/cut",
+        x,
+        box.y - 3,
+        f"M0,0 {teeth}",
+        line="trouble",
+        width=2.5,
+        tip="the connection is lost",
+    )
+    y = box.y - 10
+    d.text("wire/cut/name", x, y, "cut", fill="trouble", bold=True, anchor="middle")

@@ -1,0 +1,221 @@
+"""Two rebalances beside each other, on one seed eager beside cooperative, say: the
+lanes of both below each other on one time axis.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, has_room, text_width
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
+from minikafka.theatre.pictures.rebalance_group import MOST_MEMBERS
+from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, unread_spans
+from minikafka.theatre.pictures.rebalance_story import RebalanceStory, add_to_last
+from minikafka.theatre.pictures.rebalance_time import Axis, Band, Block
+from minikafka.theatre.play import Cast, Play, Space, Story, Told
+from minikafka.trace import Event
+
+# before the names of the second trace's nodes: its ids are the first one's too
+OTHER = "beside "
+HEADER, GAP = 46, 9
+LANE = 14
+LEAST_COLUMNS = 3  # of members
+
+
+class OfOther(Event):
+    """An event of the second trace."""
+
+
+def both(trace: Sequence[Event], beside: Sequence[Event]) -> list[Event]:
+    """The events of two traces in order of time, ids and causes of the second marked as
+    its own.
+    """
+    events = list(trace)
+    events += map(_marked, beside)
+    return sorted(events, key=lambda event: event.at)
+
+
+def _marked(event: Event) -> Event:
+    node, number = event.id
+    cause = event.cause
+    if cause is not None:
+        cause = (f"{OTHER}{cause[0]}", cause[1])
+    detail = event.detail
+    if "connection" in detail:
+        detail = detail | {"connection": f"{OTHER}{detail['connection']}"}
+    marked = (OTHER + node, number)
+    return OfOther(marked, event.at, event.node, event.kind, cause, detail)
+
+
+class BesideStory(Story):
+    name = "rebalance"
+
+    def __init__(
+        self,
+        trace: Sequence[Event],
+        *,
+        beside: Sequence[Event],
+        names: Sequence[str] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(trace)
+        traces = (trace, beside)
+        self.stories = [RebalanceStory(each, **options) for each in traces]
+        every_ms = max(story.every_ms for story in self.stories)
+        for story in self.stories:
+            story.every_ms = every_ms
+        used = [_protocol(each) for each in traces]
+        if used[0] == used[1]:
+            used = [f"{name} ({n})" for n, name in enumerate(used, 1)]
+        self.names = list(names or used)
+        group = self.stories[0].who.group
+        first, second = self.names
+        self.title = f"{first} beside {second}: group {group}"
+
+    def see(self, event: Event) -> Told | None:
+        second = isinstance(event, OfOther)
+        story = self.stories[second]
+        story.number = self.number
+        told = story.see(event)
+        if told is not None and told.sentence:
+            told.sentence = f"{self.names[second]}: {told.sentence}"
+            told.light = ()  # what both lead to is what this picture is about
+        return told
+
+    def ends(self, last: Scene) -> None:
+        """The two sums, and the stretches that they are made of."""
+        sums: list[str] = []
+        light: list[str] = []
+        for n, story in enumerate(self.stories):
+            group = last["space"]["groups"][n]
+            total_ms = 0
+            spans_of_all: list[str] = []
+            for label in group["waiting"]:
+                spans = group["spans"].get(label, [])
+                total_ms += lasted_ms("nobody", spans, story.since_ms, last["at"])
+                spans_of_all += unread_spans(f"{n}/", label, spans)
+            sums.append(f"{seconds(total_ms)} with {self.names[n]}")
+            light += [f"time/{n}/sum", f"group/{n}/title", f"group/{n}/unread"]
+            light += spans_of_all
+        add_to_last(last, f"Not read, all partitions together: {', '.join(sums)}.")
+        last["light"] = light
+
+    def cast(self) -> Cast:
+        told = super().cast()
+        told["names"] = self.names
+        told["groups"] = [story.cast() for story in self.stories]
+        return told
+
+    def space(self) -> Space:
+        return {"groups": [story.group.space(self.number) for story in self.stories]}
+
+
+class BesidePlay(Play):
+    story = BesideStory
+    foot = (
+        "Hatched: nobody reads the partition. Not read for: so far; sum: of all"
+        " partitions."
+    )
+
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.names = self.cast["names"]
+        self.groups = self.cast["groups"]
+        spaces = {}
+        every = [scene["space"]["groups"] for scene in scenes]
+        for n in range(2):
+            spaces[f"{n}/"] = [groups[n] for groups in every]
+        self.axis = Axis(scenes, spaces)
+
+    def scenario(self, scene: Scene) -> str:
+        first = self.groups[0]
+        count = len(first["partitions"]) + first["left_out"]
+        partitions = f"{count} partitions of {first['topics']}"
+        return f"the same calls twice, one time axis · {partitions}"
+
+    def summary(self, space: dict[str, Any]) -> str:
+        said = []
+        for name, group in zip(self.names, space["groups"], strict=True):
+            state = group["state"] or "not begun"
+            said.append(f"{name}: {state} {group['number']}")
+        return "; ".join(said)
+
+    def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        scene = scenes[-1]
+        band = Band(drawing, self.axis, scene)
+        y = 0.0
+        for number, group in enumerate(self.groups):
+            space = scene["space"]["groups"][number]
+            self._header(drawing, y, number, space, band)
+            self._members(drawing, y, number, space, band)
+            top = y + HEADER
+            block = Block(band, group, space, f"{number}/", LANE)
+            foot = block.draw(top, 2)
+            key = f"time/cursor/{number}"
+            drawing.cursor(band.cursor, top - 2, foot + 2, key)
+            y = foot + GAP
+        band.times(y - GAP + 15)
+
+    def _header(
+        self, d: Drawing, y: float, number: int, space: Space, band: Band
+    ) -> None:
+        """What it is called, and the group's state in Kafka's word."""
+        key = f"group/{number}"
+        state = space["state"]
+        room = (band.waiting_x - 70 - 190) if d.narrow else 300.0
+        name = self.names[number]
+        d.text(key + "/title/name", 0, y + 15, name, bold=True, size=14, room=room)
+        if state:
+            widest = max(text_width(each, 14, bold=True) for each in self.names)
+            x = min(widest / LEAST_STRETCH, room) + 12
+            fill = "good" if state == "Stable" else "chip"
+            d.chip(key + "/state", x, y + 1, state, fill=fill)
+        band.columns(key, y + 15)
+
+    def _members(
+        self, d: Drawing, y: float, number: int, space: Space, band: Band
+    ) -> None:
+        """Each member in plain words; under each other in both groups."""
+        actors = actors_of(self.groups[number])
+        most = max(len(group["actors"]) for group in self.groups)
+        columns = min(max(most, LEAST_COLUMNS), MOST_MEMBERS)
+        pitch = (d.width if d.narrow else band.right) / columns
+
+        for n, member in enumerate(space["members"]):
+            actor = actors[member["name"]]
+            key = f"group/{number}/member/{n}"
+            left = n * pitch
+            is_away = bool(member["life"]) or not member["inside"]
+            d.disc(
+                key,
+                left + 9,
+                y + 32,
+                9,
+                actor.letter,
+                actor.number,
+                12.5,
+                fade=0.5 if is_away else None,
+                tip=f"{actor.name}: {member['words']}",
+            )
+            room = pitch - 27
+            words = _in_short(member["words"], actor, space["assigns"], room)
+            d.note(key + "/words", left + 23, y + 37, words, room=room)
+
+
+def _in_short(words: str, actor: Actor, assigns: str, room: float) -> str:
+    """What a member does, in as much room; which partitions, is seen below."""
+    first = re.split("[:,]", words)[0]
+    if has_room(first, room, 12.5):
+        return first
+    if assigns == actor.name:
+        return "decides"
+    return re.split(" gives| [A-Za-z][0-9]", first)[0]
+
+
+def _protocol(trace: Sequence[Event]) -> str:
+    """The assignor, and whether it is the coordinator's."""
+    for event in trace:
+        if event.kind == "AssignmentMade":
+            name = str(event.detail["assignor"])
+            return f"{name}, KIP-848" if event.detail["by"] == "coordinator" else name
+    return "no group"

@@ -1,0 +1,146 @@
+"""One member of the group as it is shown: what it reads as it believes, what the
+coordinator wants of it, and what the two say to each other.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from minikafka.theatre.pictures.rebalance_cast import Actor, Part
+
+SILENT = ("frozen", "cut off")  # in no position to know that it is out
+
+
+class Answer(NamedTuple):
+    """What the coordinator has answered. step: at which it was told."""
+
+    words: str
+    trouble: bool
+    step: int
+
+
+@dataclass
+class Member:
+    """id: the member id. inside: a member, as the coordinator sees it. cut: nothing
+    passes between the two.
+
+    owns: what it reads as it believes; gives: of these, what it must give up; waits:
+    what it was given and may not read yet; given: by the coordinator's last word;
+    revoked: given up just now, its listener still runs. reconciled: nothing to give up,
+    nothing to wait for, as the coordinator sees it.
+
+    asked: the request it waits for; answered: the answer that has come last. overdue:
+    it hasn't polled in time. told: of the rebalance, and has not joined again yet. why:
+    it is in its state, in its own words.
+    """
+
+    actor: Actor
+    id: str = ""
+    inside: bool = False
+    life: str = ""
+    cut: bool = False
+    owns: list[Part] = field(default_factory=list)
+    gives: list[Part] = field(default_factory=list)
+    waits: list[Part] = field(default_factory=list)
+    given: list[Part] = field(default_factory=list)
+    revoked: list[Part] = field(default_factory=list)
+    epoch: int = -1
+    reconciled: bool = True
+    asked: str = ""
+    asked_at: int = -1
+    answered: Answer | None = None
+    processing_ms: int = 0
+    overdue: bool = False
+    told: bool = False
+    why: str = ""
+
+    # -- what holds
+
+    @property
+    def joining(self) -> bool:
+        """Its JoinGroup of this rebalance is in."""
+        return self.inside and self.asked == "JoinGroup"
+
+    @property
+    def must_give(self) -> list[Part]:
+        return [part for part in self.gives if part in self.owns]
+
+    @property
+    def still_waits(self) -> list[Part]:
+        return [part for part in self.waits if part not in self.owns]
+
+    @property
+    def reads(self) -> bool:
+        return self.inside and not self.life
+
+    @property
+    def is_blind(self) -> bool:
+        """Removed, and doesn't know it."""
+        knows_nothing = self.life in ("", *SILENT)
+        return not self.inside and bool(self.owns) and knows_nothing
+
+    @property
+    def holds(self) -> bool:
+        """What it owns is its own: by the coordinator's word, or because it is at work
+        and believes so.
+        """
+        return self.inside or not self.life
+
+    # -- what happens to it
+
+    def ask(self, api: str, step: int) -> None:
+        self.asked = api
+        self.asked_at = step
+
+    def answer(self, words: str, step: int, *, trouble: bool = False) -> None:
+        self.answered = Answer(words, trouble, step)
+
+    def enter(self, member_id: str) -> None:
+        """The coordinator takes it for a member."""
+        self.id = member_id
+        self.inside = True
+        self.life = ""
+        self.overdue = False
+
+    def leave(self) -> None:
+        """It is a member no longer; what it believes to own, it still believes."""
+        self.inside = False
+        self.asked = ""
+        self.told = False
+        self.gives = []
+        self.waits = []
+        self.given = []
+        self.revoked = []
+        if self.life == "crashed":
+            self.owns = []
+
+    def now_owns(self, parts: list[Part]) -> None:
+        self.owns = parts
+        self.waits = [part for part in self.waits if part not in parts]
+        self.revoked = []
+
+    def now_owns_only(self, parts: list[Part], revoked: list[Part]) -> None:
+        self.owns = parts
+        self.gives = [part for part in self.gives if part in parts]
+        self.revoked = revoked
+
+    def assigned(self, parts: list[Part]) -> None:
+        """What it may add, and what it must give up."""
+        self.given = parts
+        self.waits = [part for part in parts if part not in self.owns]
+        self.gives = [part for part in self.owns if part not in parts]
+
+    def lives(self, life: str) -> None:
+        """What has become of its process: crashed, closed, frozen, or it goes on."""
+        cut_off = "cut off" if self.cut else ""
+        self.life = life or cut_off
+        if life in ("crashed", "closed"):
+            self.asked = ""
+            self.waits = []
+            self.revoked = []
+        if life == "closed" or (life == "crashed" and not self.inside):
+            self.owns = []
+
+    def link(self, *, cut: bool) -> None:
+        self.cut = cut
+        if self.life in ("", "cut off"):
+            self.life = "cut off" if cut else ""

@@ -1,0 +1,124 @@
+"""What becomes of records while a group rebalances: how many wait, and where nobody
+reads.
+
+Records, polls and commits are far too many to stop at: they change the state, and every
+now and then a step shows how many records wait.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from minikafka.theatre.pictures.rebalance_cast import Part
+from minikafka.theatre.pictures.rebalance_group import Group
+from minikafka.theatre.pictures.rebalance_member import Member
+from minikafka.theatre.pictures.rebalance_voice import Voice
+from minikafka.theatre.play import Detail, Told
+from minikafka.theatre.text import key_part
+from minikafka.trace import Event
+
+if TYPE_CHECKING:
+    from minikafka.theatre.pictures.rebalance_story import RebalanceStory
+
+# they change no partition's owner, and nearly all events are of these kinds
+RECORDS = (
+    "RecordsAppended",
+    "RecordsPolled",
+    "RecordsFetched",
+    "PositionReset",
+    "RequestSent",
+    "ResponseReceived",
+)
+# a member hears of a rebalance sooner, with its heartbeat: who takes longer is waited
+# for
+LONG_MS = 3000
+
+
+class Records(Voice):
+    """last: the one member that all wait for; since_ms: since when."""
+
+    def __init__(self, story: "RebalanceStory", group: Group) -> None:
+        super().__init__(story, group)
+        self.last: Member | None = None
+        self.since_ms = 0
+
+    def see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
+        self.group.end[_part(d)] = d["last_offset"] + 1
+        return self._now_and_then(event.at)
+
+    def see_RecordsPolled(self, event: Event, d: Detail) -> Told | None:
+        self.group.position[_part(d)] = d["position"]
+        self.group.about(event).overdue = False
+        return self._now_and_then(event.at)
+
+    def see_PositionReset(self, event: Event, d: Detail) -> None:
+        self.group.position[_part(d)] = d["offset"]
+
+    def see_RecordsFetched(self, event: Event, d: Detail) -> None:
+        if not self.cast.clients_speak:
+            self.group.position[_part(d)] = d["next_offset"]
+
+    # -- a step for the records alone
+
+    def _now_and_then(self, at: int) -> Told | None:
+        every_ms = self.story.every_ms
+        silent_ms = at - self.story.told_at
+        if not self.group.began or silent_ms < every_ms:
+            return None
+        unread = [part for part in self.cast.parts if self._is_unread(part)]
+        waiting = self._waiting(unread)
+        if unread and waiting:
+            return self._tell_wait(self._nobody_reads(unread, waiting), at, unread)
+        if silent_ms < 2 * every_ms:
+            return None
+        total = self._waiting(self.cast.parts)
+        verb = "waits" if total == 1 else "wait"
+        words = f"Records come and are read; {total or 'none'} {verb} at this moment."
+        return self._tell_wait(words, at, unread)
+
+    def _is_unread(self, part: Part) -> bool:
+        return not any(owner.reads for owner in self.group.owners(part))
+
+    def _waiting(self, parts: Iterable[Part]) -> int:
+        return sum(self.group.waiting(part) for part in parts)
+
+    def _nobody_reads(self, unread: list[Part], waiting: int) -> str:
+        where = "any partition"
+        if len(unread) < len(self.cast.parts):
+            where = self.group.labels(unread)
+        what = "1 record waits" if waiting == 1 else f"{waiting} records wait"
+        return f"Records keep coming. Nobody reads {where}: {what} there."
+
+    # -- the one member that all wait for
+
+    def note_wait(self, at: int) -> None:
+        group = self.group
+        last = None
+        if group.all_join and len(group.inside) > 1:
+            missing = group.missing
+            last = missing[0] if len(missing) == 1 else None
+        if last is not self.last:
+            self.last = last
+            self.since_ms = at
+
+    def _tell_wait(self, words: str, at: int, unread: list[Part]) -> Told:
+        """All have long waited for one member: it has light, once, and so have the
+        lanes that wait with them.
+        """
+        last = self.last
+        said = self.story.said
+        is_long = last is not None and at - self.since_ms >= LONG_MS
+        if last is None or not is_long or said & {"two owners", "wait"}:
+            return Told(words)
+        said.add("wait")
+        name = last.actor.name
+        label = self.cast.label
+        light = [f"member/{key_part(name)}", "coordinator"]
+        light += [f"part/{label(part)}" for part in last.owns]
+        for part in unread:
+            light += [f"time/{label(part)}", f"time/cursor/{label(part)}"]
+        words += f" All wait for {name}: it joins with its next poll."
+        return Told(words, light=light)
+
+
+def _part(d: Detail) -> Part:
+    return Part(d["topic"], d["partition"])
