@@ -2,8 +2,8 @@
 pictures of replication share.
 
 A record has the colour of the broker that led when it was written, so one sees where
-logs differ. It is filled where the log's owner knows that it counts, and an outline
-where it doesn't yet.
+logs differ. It is filled where the log's owner knows that it is committed, and an
+outline where it doesn't yet.
 """
 
 from collections.abc import Collection, Mapping, Sequence
