@@ -120,14 +120,15 @@ class Story:
         the table has the words: none, and it is told QUIETLY.
         """
         found: Handler | None = getattr(self, f"_see_{event.kind}", None)
-        if found is None and (
-            event.kind in self.says or hasattr(self, f"_do_{event.kind}")
-        ):
+        is_told = event.kind in self.says or hasattr(self, f"_do_{event.kind}")
+        if found is None and is_told:
             found = self._see_life if event.kind in LIVES else self._see_plainly
         return found if found is not None and self.is_mine(event) else None
 
     def _see_plainly(self, event: Event, d: Detail) -> Told:
-        getattr(self, f"_do_{event.kind}", lambda *_: None)(event, d)
+        change = getattr(self, f"_do_{event.kind}", None)
+        if change is not None:
+            change(event, d)
         return self.tell(event) if event.kind in self.says else QUIETLY
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
@@ -146,20 +147,22 @@ class Story:
         """The event in the words that this story has for its kind. mark: where the
         table can't know it.
         """
-        says, names = self.says[event.kind], self.details(event) | names
-        chapter = says.chapter and says.chapter.format_map(names)
-        chapter = self.once(says.first.format_map(names)) if says.first else chapter
+        says = self.says[event.kind]
+        names = self.details(event) | names
+        if says.first:
+            chapter = self.once(says.first.format_map(names))
+        else:
+            chapter = says.chapter and says.chapter.format_map(names)
         if says.mark and not mark:
             lane, words, *trouble = says.mark
             mark = (lane.format_map(names), words.format_map(names), bool(trouble))
-        marks = self.mark(*mark) if mark else []
         return Told(
-            says.sentence.format_map(names),
-            chapter,
-            says.trouble,
-            because,
-            marks,
-            light,
+            sentence=says.sentence.format_map(names),
+            chapter=chapter,
+            trouble=says.trouble,
+            because=because,
+            marks=self.mark(*mark) if mark else [],
+            light=light,
         )
 
     def details(self, event: Event) -> dict[str, Any]:
@@ -176,11 +179,10 @@ class Story:
 
     def cast(self) -> Cast:
         """Who is shown, after the last event: plain JSON."""
-        return (
-            {"title": self.title}
-            | ({"live": self.live} if self.live else {})
-            | picked(self, *self.shows)
-        )
+        cast: Cast = {"title": self.title}
+        if self.live:
+            cast["live"] = self.live
+        return cast | picked(self, *self.shows)
 
     @property
     def away(self) -> dict[str, str]:
@@ -208,10 +210,10 @@ class Story:
         return list(light) if self.once(what) else []
 
     def mark(self, lane: str, text: str, trouble: bool = False) -> list[dict[str, Any]]:
-        return [
-            {"lane": lane, "text": text, "of": self.number}
-            | ({"trouble": True} if trouble else {})
-        ]
+        mark = {"lane": lane, "text": text, "of": self.number}
+        if trouble:
+            mark["trouble"] = True
+        return [mark]
 
 
 def picked(source: object, *names: str) -> dict[str, Any]:
@@ -276,38 +278,37 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
             scenes[-1]["space"] = story.space()
         if told is None or told is QUIETLY:
             continue
-        told_at[event.id] = len(scenes)
-        scenes.append(
-            _scene(len(scenes), position, event, told, event.at - origin, story.space())
-        )
-        scenes[-1]["because"] = _find(
-            told.because or event.cause, told_at, causes, len(scenes) - 1
-        )
+        step = len(scenes)
+        told_at[event.id] = step
+        because = _find(told.because or event.cause, told_at, causes, step)
+        scene = _scene(event, told, step, position, story)
+        scene["because"] = because
+        scenes.append(scene)
     if scenes:
         story.ends(scenes[-1])
-    for scene, time in zip(
-        scenes, times([scene["at"] for scene in scenes]), strict=True
-    ):
+    moments = times([scene["at"] for scene in scenes])
+    for scene, time in zip(scenes, moments, strict=True):
         scene["of"] = len(scenes)
         scene["time"] = time
     return _thin(scenes, story.most_steps)
 
 
-def _scene(
-    step: int, position: int, event: Event, told: Told, at: int, space: dict[str, Any]
-) -> Scene:
-    where = {
+def _scene(event: Event, told: Told, step: int, position: int, story: Story) -> Scene:
+    scene: Scene = {
         "step": step,
         "number": step + 1,
         "position": position,
-        "at": at,
+        "at": story.at,
         "event": list(event.id),
+        **picked(event, "kind", "node"),
+        **picked(told, "sentence", "chapter", "trouble"),
+        "because": None,
+        "marks": told.marks,
+        "space": story.space(),
     }
-    says = picked(event, "kind", "node") | picked(
-        told, "sentence", "chapter", "trouble"
-    )
-    shows = {"because": None, "marks": told.marks, "space": space}
-    return where | says | shows | ({"light": list(told.light)} if told.light else {})
+    if told.light:
+        scene["light"] = list(told.light)
+    return scene
 
 
 def _find(
@@ -330,26 +331,28 @@ def _thin(scenes: list[Scene], most: int) -> list[Scene]:
     must = [scene["step"] for scene in scenes if scene["chapter"] or scene["trouble"]]
     others = [scene["step"] for scene in scenes if scene["step"] not in must]
     room = max(most - len(must), 2)
-    evenly = [
-        others[i * (len(others) - 1) // (room - 1)] for i in range(room) if others
-    ]
+    evenly: list[int] = []
+    if others:
+        last = len(others) - 1
+        evenly = [others[number * last // (room - 1)] for number in range(room)]
     chosen = {*must[:most], *evenly}
     kept: list[Scene] = []
     marks: list[dict[str, Any]] = []
     renumbered: list[int] = []
     # a skipped scene leaves its marks to the next one that is shown
     for scene in scenes:
+        step = len(kept)
+        renumbered.append(step)
         marks += scene["marks"]
-        renumbered.append(len(kept))
-        if scene["step"] in chosen:
-            because = (
-                len(kept) if scene["because"] is None else renumbered[scene["because"]]
-            )
-            scene |= {
-                "marks": marks,
-                "step": len(kept),
-                "because": because if because < len(kept) else None,
-            }
-            kept.append(scene)
-            marks = []
+        if scene["step"] not in chosen:
+            continue
+        because = scene["because"]
+        if because is not None:
+            because = renumbered[because]
+        is_shown = because is not None and because < step
+        scene["marks"] = marks
+        scene["step"] = step
+        scene["because"] = because if is_shown else None
+        kept.append(scene)
+        marks = []
     return kept
