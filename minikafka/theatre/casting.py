@@ -98,7 +98,7 @@ def letters(keys: Iterable[str | None]) -> dict[str | None, str]:
     found: dict[str | None, str] = {None: "–"}
     for length in (1, 2, 3):
         short = {text: rest[:length] for text, rest in rests.items()}
-        found |= short
+        found.update(short)
         if len(set(short.values())) == len(short):
             break
     return found

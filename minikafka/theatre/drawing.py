@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 Shape = dict[str, Any]
+Place = tuple[float, float, float]  # x, y, width
 
 
 class Point(NamedTuple):
@@ -19,14 +20,6 @@ class Point(NamedTuple):
 
     x: float
     y: float
-
-
-class Place(NamedTuple):
-    """Where something begins that is as high as it has to be."""
-
-    x: float
-    y: float
-    width: float
 
 
 class Box(NamedTuple):

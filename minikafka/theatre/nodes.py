@@ -323,10 +323,10 @@ class _Copy:
         """One that was just dropped, struck through."""
         d, key = self.row.d, f"cut/{self.row.broker}/{record.offset}"
         box = self.cell_at(record.offset)
-        look = {"fill": "none", "line": "trouble", "ink": "trouble", "dash": "3 3"}
+        look: dict[str, Any] = {"fill": "none", "line": "trouble", "ink": "trouble"}
         tip = f"offset {record.offset}, epoch {record.epoch}, cut: {record.tip}"
-        told = {"tip": tip, "same": record.same}
-        d.cell(key, *box, *self.words(record), width=2, **look, **told)
+        look |= {"dash": "3 3", "tip": tip, "same": record.same}
+        d.cell(key, *box, *self.words(record), width=2, **look)
         begin = box.x + 3, box.bottom - 3
         end = box.right - 3, box.y + 3
         d.line(f"{key}/line", *begin, *end, "trouble", width=2)

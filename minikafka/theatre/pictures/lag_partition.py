@@ -1,0 +1,202 @@
+"""The lower part of the lag's picture: one partition's lane, its reader, and its lag
+over time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Point,
+    actor_colour,
+    actor_number,
+    has_room,
+    widest,
+)
+from minikafka.theatre.lanes import Scene
+
+STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A place with two axes: time across, records upward."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+    first: int
+    last: int
+    most: int
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+    def x(self, at: int) -> float:
+        width, whole = self.right - self.left, self.last - self.first
+        return self.left + width * (at - self.first) / whole
+
+    def y(self, records: float) -> float:
+        return self.bottom - self.height * records / self.most
+
+    def grid(self, d: Drawing, key: str, most: float, least: int) -> None:
+        """Round numbers of records: at most so many steps, from that one on."""
+        step = next(step for step in STEPS if self.most / step <= most)
+        for records in range(least * step, self.most + 1, step):
+            name, y = f"{key}/{records}", self.y(records)
+            d.level(name, self.left, self.right, y, "rule", width=1, fade=0.7)
+            look: dict[str, Any] = {"size": 12, "mono": True}
+            x, words = self.left - 6, f"{records:,}"
+            d.note(f"{name}/number", x, y + 4, words, "end", **look)
+
+
+class State(NamedTuple):
+    """How a partition is, and from when until when it looks so."""
+
+    begin: int
+    end: int
+    partition: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PartitionLane:
+    """members: of the group, in the order of their colours. now: the partition in the
+    scene that is drawn.
+    """
+
+    d: Drawing
+    members: Sequence[str]
+    now: dict[str, Any]
+    field: Field
+
+    @property
+    def key(self) -> str:
+        return f"lag/{self.now['partition']}"
+
+    @property
+    def is_alone(self) -> bool:
+        """There is only one partition, and much room."""
+        return self.field.height > 80
+
+    def draw(self, states: Sequence[State]) -> None:
+        self._ground()
+        self._names()
+        for number, state in enumerate(states):
+            self._state(f"{self.key}/{number}", state)
+        self._lags()
+
+    def _ground(self) -> None:
+        field, height = self.field, self.field.height
+        width = field.right - field.left
+        box = Box(field.left, field.top, width, height)
+        self.d.rect(f"{self.key}/ground", *box, "wash", r=3)
+        most, least = (3, 0) if height > 60 else (2, 1)
+        field.grid(self.d, f"grid/{self.now['partition']}", most, least)
+
+    def _names(self) -> None:
+        """The partition's, and its reader's beside it or below it."""
+        y, is_low = self.field.top, self.field.height <= 34
+        base = y - 8 if self.is_alone else y + 13
+        name = f"P{self.now['partition']}"
+        self.d.text(f"{self.key}/name", 0, base, name, mono=True, bold=True)
+        if self.is_alone or is_low:
+            place = Point(24, base)
+        else:
+            place = Point(0, y + 29)
+        room = self.field.left - place.x - self._margin()
+        if self.now["unread"] or not self.now["owner"]:
+            self._nobody(place, room)
+        else:
+            self._reader(place, room - 14)
+
+    def _margin(self) -> float:
+        """What the numbers of the grid take."""
+        if self.is_alone:
+            return 6
+        return 14 + widest(f"{self.field.most:,}", 12, mono=True)
+
+    def _nobody(self, place: Point, room: float) -> None:
+        ink = "trouble" if self.now["unread"] else "quiet"
+        if has_room("nobody", room, bold=True):
+            self.d.text(f"{self.key}/owner", *place, "nobody", ink, size=12, bold=True)
+            return
+        x, y = place.x + 9, place.y - 4
+        look: dict[str, Any] = {"dash": "3 3", "width": 1.5, "tip": "nobody reads it"}
+        self.d.circle(f"{self.key}/nobody", x, y, 8.5, "none", ink, **look)
+
+    def _reader(self, place: Point, room: float) -> None:
+        """A disc of the member's colour: with its letter, or beside its name."""
+        key, name = f"{self.key}/reader", self.now["owner"]
+        number = actor_number(name, self.members)
+        *_, letter = name.split(" ")
+        x, y = place
+        if len(letter) == 1:
+            self.d.disc(key, x + 9, y - 4, 8.5, letter, number, 12, tip=name)
+            return
+        self.d.circle(key, x + 5, y - 4, 5, actor_colour(number), tip=name)
+        self.d.note(f"{self.key}/owner", x + 14, y, name, size=12, room=room)
+
+    def _state(self, key: str, state: State) -> None:
+        """The lag as high as it is, for as long as it is."""
+        partition = state.partition
+        left, right = self.field.x(state.begin), self.field.x(state.end)
+        bottom, width = self.field.bottom, right - left
+        lag, waiting = (bottom - self.field.y(value) for value in partition["lags"])
+        if not lag:
+            return
+        whole = Box(left, bottom - lag, width, lag)
+        tip = _sum_of(partition)
+        if partition["unread"]:
+            self.d.rect(key, *whole, "hatch", tip=f"{tip} · nobody reads")
+            return
+        if not partition["owner"]:
+            tip = f"{tip} · nobody has begun to read"
+            self.d.rect(key, *whole, "none", "gone", dash="4 3", tip=tip)
+            return
+        colour = actor_colour(actor_number(partition["owner"], self.members))
+        handed = whole._replace(h=max(lag - waiting, 0))
+        self.d.rect(key, *handed, colour, fade=0.4, tip=tip)
+        if waiting:
+            foot = Box(left, bottom - waiting, width + 0.4, waiting)
+            self.d.rect(f"{key}/wait", *foot, colour, tip=tip)
+
+    def _lags(self) -> None:
+        """As numbers, at the end of the lane."""
+        lag, waiting = self.now["lags"]
+        y = self.field.top + 13
+        ink = "trouble" if self.now["unread"] and lag else "ink"
+        look: dict[str, Any] = {"mono": True, "bold": True, "size": 14}
+        x = self.field.right + 16
+        self.d.text(f"{self.key}/lag", x, y, f"{lag:,}", ink, **look)
+        words = f"{waiting:,}"
+        self.d.number(f"{self.key}/handed", self.d.width, y, words, bold=False)
+
+
+def _sum_of(partition: dict[str, Any]) -> str:
+    lag, end = partition["lags"][0], partition["end"]
+    return f"lag {lag} = end {end} − committed {partition['committed'] or 0}"
+
+
+def states(scenes: Sequence[Scene], row: int, field: Field) -> list[State]:
+    """Of one partition up to the cursor, a state as long as it looks the same."""
+    told = [(scene["at"], scene["space"]["partitions"][row]) for scene in scenes]
+    alike = groupby(told, lambda each: _looks(each[1], field))
+    begun = [next(group) for _, group in alike]
+    ends = [at for at, _ in begun[1:]]
+    ends.append(scenes[-1]["at"])
+    found = [
+        State(at, end, partition)
+        for (at, partition), end in zip(begun, ends, strict=True)
+    ]
+    return [state for state in found if state.begin < state.end]
+
+
+def _looks(partition: dict[str, Any], field: Field) -> tuple[Any, ...]:
+    lag, waiting = partition["lags"]
+    heights = round(field.y(lag)), round(field.y(waiting))
+    return *heights, partition["owner"], partition["unread"], not lag
