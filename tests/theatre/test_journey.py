@@ -6,7 +6,8 @@ import pytest
 
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE, text_width
-from minikafka.theatre.pictures.log_trays import Seen, Slots, last_lines
+from minikafka.theatre.pictures.journey_story import Seen
+from minikafka.theatre.pictures.log_trays import Slots, last_lines
 from minikafka.trace import HOUR_MS
 from tests.theatre.test_log import scene, shapes
 from tests.theatre.traces import Story, alice, long_log, retention

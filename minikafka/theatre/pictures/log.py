@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import NARROW, WIDE, Box, Drawing, Point, text_width
 from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.pictures.journey_story import JourneyStory
+from minikafka.theatre.pictures.journey_story import JourneyStory, Lost
 from minikafka.theatre.pictures.log_story import lane_of
 from minikafka.theatre.pictures.log_trays import Trays
 from minikafka.theatre.play import Play
@@ -35,18 +35,6 @@ PRODUCERS = 76  # width of a card on a wide page
 STRIP = 36  # height of the producers on a narrow one
 MOST = 4  # of them are drawn
 BRACKET = 11  # height of what stands under lost records
-
-
-class Lost(NamedTuple):
-    """Records of a partition that a reader never gets."""
-
-    first: int
-    up_to: int
-    reader: str
-
-    @property
-    def records(self) -> int:
-        return self.up_to - self.first
 
 
 class Room(NamedTuple):

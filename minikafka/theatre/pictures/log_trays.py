@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import Box, Drawing, fit, text_width
+from minikafka.theatre.pictures.journey_story import Seen
 from minikafka.theatre.row import Row
 from minikafka.theatre.text import key_part
 
@@ -14,28 +15,6 @@ MOST = 4  # trays are drawn
 CHIP, GAP, HEAD = 22, 4, 26
 ROOM = 190  # height that trays may take beside a low log
 LEAST_OF_MANY = 68  # width of what stands for several records
-
-
-class Seen(NamedTuple):
-    """A record that a reader was handed, or as many records from the offset on.
-    letter: of its key, None where they are lost to the reader. number: of the event.
-    """
-
-    partition: int
-    offset: int
-    letter: str | None
-    value: str | None
-    number: int
-    records: int
-
-    @property
-    def is_lost(self) -> bool:
-        return self.letter is None
-
-    @property
-    def same(self) -> str:
-        """What it shares with the record in the log."""
-        return f"{self.partition}/{self.offset}"
 
 
 class Slots(NamedTuple):
