@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 Shape = dict[str, Any]
+Look = dict[str, Any]  # what makes a shape, by name
 Place = tuple[float, float, float]  # x, y, width
 
 
@@ -344,7 +345,7 @@ class Drawing:
     ) -> None:
         assert size >= 12, "text under 12 px can't be read"
         # as shapes have it: what is plain is not said
-        look: Shape = {
+        look: Look = {
             "mono": "yes" if mono else None,
             "weight": 600 if bold else None,
             "anchor": None if anchor == "start" else anchor,
@@ -398,7 +399,7 @@ class Drawing:
         self.rect(key, x, y, w, h, fill, line, r=r, **more)
         middle = x + w / 2
         base = y + h / 2 + 4.5
-        look: Shape = {"anchor": "middle", "fade": more.get("fade")}
+        look: Look = {"anchor": "middle", "fade": more.get("fade")}
         self.text(f"{key}/word", middle, base, word, ink, size=12, bold=bold, **look)
         return w
 
@@ -417,7 +418,7 @@ class Drawing:
         self.circle(key, x, y, r, actor_colour(number), **more)
         base = y + size * 0.36
         ink = ink_on_actor(number)
-        look: Shape = {"size": size, "bold": True, "anchor": "middle"}
+        look: Look = {"size": size, "bold": True, "anchor": "middle"}
         self.text(f"{key}/word", x, base, letter, ink, **look)
 
     def cell(
@@ -438,10 +439,10 @@ class Drawing:
         """A box that moves with its words as one shape: text in bold, more beside it
         (below it in a tall box), a number under the box.
         """
-        place: Shape = {"x": x, "y": y, "w": w, "h": h, "r": 5}
-        paint: Shape = {"fill": fill, "line": line, "ink": ink}
+        place: Look = {"x": x, "y": y, "w": w, "h": h, "r": 5}
+        paint: Look = {"fill": fill, "line": line, "ink": ink}
         room = w * 0.82 - 8
-        words: Shape = {
+        words: Look = {
             "text": text or None,
             "more": fit(more, room, 12.5) or None,
             "below": below or None,
@@ -459,7 +460,7 @@ class Drawing:
         same: str | None = None,
     ) -> None:
         """The empty place at a log's end."""
-        look: Shape = {"fill": "none", "line": "ink", "dash": "2 3", "weight": 600}
+        look: Look = {"fill": "none", "line": "ink", "dash": "2 3", "weight": 600}
         tip = f"the next record gets offset {offset}"
         self.cell(key, x, y, w, h, below=str(offset), **look, tip=tip, same=same)
 
@@ -476,7 +477,7 @@ class Drawing:
         """So many records have no place of their own: their number, and "more" under
         it. y: of the middle between the two.
         """
-        look: Shape = {"size": 12, "anchor": "middle"}
+        look: Look = {"size": 12, "anchor": "middle"}
         self.text(key, x, y - 1, str(count), "quiet", **look, tip=tip)
         self.text(f"{key}/more", x, y + 13, "more", "quiet", **look, tip=tip_of_more)
 

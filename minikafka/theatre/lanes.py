@@ -12,11 +12,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import LEAST_STRETCH as LEAST_STRETCH
-from minikafka.theatre.drawing import Drawing, has_room, widest
+from minikafka.theatre.drawing import Drawing, Look, has_room, widest
 from minikafka.theatre.text import key_part
 from minikafka.trace import HOUR_MS, moment
 
 Scene = dict[str, Any]
+Mark = dict[str, Any]  # in a lane, where something was done
 
 BENT = "not to scale"
 LANE, GAP = 17, 4  # height of a lane, space between two
@@ -140,7 +141,7 @@ class Lanes:
             self.words = [f"day {at // DAY_MS}" for at in self.times]
         else:
             self.words = [scene["time"] for scene in scenes]
-        self.marks: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+        self.marks: dict[str, list[tuple[int, Mark]]] = {}
         for step, scene in enumerate(scenes):
             for mark in scene["marks"]:
                 self.marks.setdefault(mark["lane"], []).append((step, mark))
@@ -194,7 +195,7 @@ class Lanes:
     def _lane(self, d: Drawing, lane: Lane, y: float, axis: Axis) -> None:
         key = f"time/lane/{key_part(lane.key)}"
         left, base = axis.left, y + 13
-        look: dict[str, Any] = {"bold": True, "anchor": "end", "room": left - 10}
+        look: Look = {"bold": True, "anchor": "end", "room": left - 10}
         d.text(f"{key}/name", left - 8, base, lane.name, **look)
         d.rect(f"{key}/ground", left, y, axis.right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
@@ -215,9 +216,7 @@ def _break(d: Drawing, step: int, x: float, top: float, bottom: float) -> None:
     d.path(f"time/break/{step}", x, top - 3, lines, line="rule", dash="2 3")
 
 
-def _which_tell(
-    marks: Sequence[tuple[int, dict[str, Any]]], axis: Axis
-) -> Sequence[bool]:
+def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Axis) -> Sequence[bool]:
     """Of each mark whether its words are there: as far as they have room, and letters
     all of them or none.
     """
@@ -243,7 +242,7 @@ def _mark(
     key: str,
     x: float,
     y: float,
-    mark: dict[str, Any],
+    mark: Mark,
     words: str,
     colour: str,
 ) -> None:
@@ -254,5 +253,5 @@ def _mark(
     same = mark.get("same")
     d.rect(key, x - 3, y + 2, 6, LANE - 4, colour, r=2, of=number, same=same)
     if words:
-        look: dict[str, Any] = {"size": 12, "mono": True, "of": number}
+        look: Look = {"size": 12, "mono": True, "of": number}
         d.text(f"{key}/text", x + 7, y + 13, words, ink, **look)

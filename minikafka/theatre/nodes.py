@@ -14,6 +14,7 @@ from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     Box,
     Drawing,
+    Look,
     actor_colour,
     fit,
     fitting,
@@ -170,7 +171,7 @@ class Row:
     def _levers(self, life: str) -> None:
         x = 8.0
         y = self.y + self.height - 33
-        look: dict[str, Any] = {"line": "rule", "r": 10, "bold": False}
+        look: Look = {"line": "rule", "r": 10, "bold": False}
         for word in LEVERS.get(life, ()):
             key = f"{self.key}/lever/{word}"
             act = f"{word} {self.name}"
@@ -323,7 +324,7 @@ class _Copy:
         """One that was just dropped, struck through."""
         d, key = self.row.d, f"cut/{self.row.broker}/{record.offset}"
         box = self.cell_at(record.offset)
-        look: dict[str, Any] = {"fill": "none", "line": "trouble", "ink": "trouble"}
+        look: Look = {"fill": "none", "line": "trouble", "ink": "trouble"}
         tip = f"offset {record.offset}, epoch {record.epoch}, cut: {record.tip}"
         look |= {"dash": "3 3", "tip": tip, "same": record.same}
         d.cell(key, *box, *self.words(record), width=2, **look)

@@ -18,6 +18,9 @@ from minikafka.theatre.drawing import NUMBERS, PALETTE, WORDS, Drawing, Shape
 from minikafka.theatre.text import escape, script_json
 
 ATTRIBUTES = (*NUMBERS, *WORDS)
+Step = dict[str, Any]
+Data = dict[str, Any]  # what the player plays, as JSON
+
 NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
 # one after the other they are the player
 SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")
@@ -26,9 +29,7 @@ ABOVE = 150
 ASKING = 70  # and of a question
 
 
-def packed(
-    steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]]
-) -> dict[str, Any]:
+def packed(steps: Sequence[Step], layouts: Sequence[Sequence[Drawing]]) -> Data:
     """What the player plays: of each step what differs from the one before."""
     texts: dict[str, int] = {}  # each text once, and where it is in the list
     told = [_news(before, step) for before, step in pairwise([{}, *steps])]
@@ -42,7 +43,7 @@ def packed(
     }
 
 
-def _news(before: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
+def _news(before: Step, step: Step) -> Step:
     """What is told of a step: what is not as it was."""
     return {
         name: value
@@ -51,7 +52,7 @@ def _news(before: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def page(data: dict[str, Any], title: str, corner: str) -> str:
+def page(data: Data, title: str, corner: str) -> str:
     """The whole HTML text. data: one play; or several with choices (course/demo.py)."""
     room = files(__package__)
     parts = {
@@ -99,7 +100,7 @@ def _variables(palette: Mapping[str, str]) -> str:
     return "".join(f"--{name}:{value};" for name, value in palette.items())
 
 
-def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> dict[str, Any]:
+def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> Data:
     order = {key: number for number, key in enumerate(_back_to_front(drawings))}
     changes = _Changes(order, texts)
     steps = [changes.step(drawing) for drawing in drawings]

@@ -14,6 +14,7 @@ from minikafka.prediction import Prediction
 from minikafka.theatre import page, svg
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.lanes import Scene
+from minikafka.theatre.page import Data, Step
 from minikafka.theatre.play import Cast, Play
 from minikafka.theatre.text import escape
 
@@ -168,7 +169,7 @@ class Picture:
         """
         return page.page(self.data(at_end, at_ms), self.title, self.corner)
 
-    def data(self, at_end: bool = False, at_ms: float | None = None) -> dict[str, Any]:
+    def data(self, at_end: bool = False, at_ms: float | None = None) -> Data:
         """What the page's player plays."""
         if not isinstance(at_ms, (int, float, type(None))):
             raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
@@ -198,7 +199,7 @@ class Picture:
             for scene in self.scenes
         )
 
-    def _step(self, scene: Scene) -> dict[str, Any]:
+    def _step(self, scene: Scene) -> Step:
         step = scene["step"]
         # The rule under the picture would give a prediction's answer away before that
         # is decided.

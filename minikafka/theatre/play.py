@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from minikafka.theatre.drawing import Drawing
-from minikafka.theatre.lanes import Lanes, Scene, times
+from minikafka.theatre.lanes import Lanes, Mark, Scene, times
 from minikafka.trace import Event
 
 # What a page can hold and a person can follow. Longer traces keep their chapters and
@@ -43,7 +43,7 @@ class Told:
     chapter: str | None = None
     trouble: bool = False
     because: tuple[str, int] | None = None
-    marks: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
     light: Sequence[str] = ()
 
 
@@ -165,7 +165,7 @@ class Story:
             light=light,
         )
 
-    def details(self, event: Event) -> dict[str, Any]:
+    def details(self, event: Event) -> Detail:
         """What the words of a table may name in braces."""
         return event.detail | {"node": event.node}
 
@@ -209,14 +209,14 @@ class Story:
         """The light that falls on these shapes the first time, and never again."""
         return list(light) if self.once(what) else []
 
-    def mark(self, lane: str, text: str, trouble: bool = False) -> list[dict[str, Any]]:
+    def mark(self, lane: str, text: str, trouble: bool = False) -> list[Mark]:
         mark = {"lane": lane, "text": text, "of": self.number}
         if trouble:
             mark["trouble"] = True
         return [mark]
 
 
-def picked(source: object, *names: str) -> dict[str, Any]:
+def picked(source: object, *names: str) -> Detail:
     """What it keeps under these names, to be told as JSON."""
     return {name: getattr(source, name) for name in names}
 
@@ -337,7 +337,7 @@ def _thin(scenes: list[Scene], most: int) -> list[Scene]:
         evenly = [others[number * last // (room - 1)] for number in range(room)]
     chosen = {*must[:most], *evenly}
     kept: list[Scene] = []
-    marks: list[dict[str, Any]] = []
+    marks: list[Mark] = []
     renumbered: list[int] = []
     # a skipped scene leaves its marks to the next one that is shown
     for scene in scenes:

@@ -18,6 +18,7 @@ from minikafka.theatre.drawing import (
     WIDE,
     Box,
     Drawing,
+    Look,
     Place,
     fit,
     fitting,
@@ -26,6 +27,8 @@ from minikafka.theatre.drawing import (
 )
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.text import key_part
+
+Log = dict[str, Any]  # a partition, as a scene has it
 
 
 class Column(NamedTuple):
@@ -74,9 +77,7 @@ CALL_OUT = 19  # height of one line of reader labels
 LABEL = 240  # width of a reader's name in them
 
 
-def columns(
-    partition: dict[str, Any], readers: Iterable[int], room: int
-) -> list[Column]:
+def columns(partition: Log, readers: Iterable[int], room: int) -> list[Column]:
     """Which records stand side by side in `room` columns, and which are only counted.
     readers: next offsets.
     """
@@ -191,7 +192,7 @@ class Row:
     def __init__(
         self,
         d: Drawing,
-        partition: dict[str, Any],
+        partition: Log,
         place: Place,
         pitch: float,
         now: int,
@@ -307,7 +308,7 @@ class Row:
         key_words = "no key" if record.key is None else f"key {record.key}"
         value_words = "no value" if record.value is None else f"value {value}"
         tip = f"offset {record.offset} · {key_words} · {value_words}"
-        look: dict[str, Any] = {
+        look: Look = {
             "text": record.letter,
             "more": value if self.values else "",
             "below": str(record.offset),
@@ -323,7 +324,7 @@ class Row:
         same = f"{self.key}/{record.offset}"
         self.d.cell(key, *self._cell_at(x), of=record.number, same=same, **look)
 
-    def look(self, record: Record) -> dict[str, Any]:
+    def look(self, record: Record) -> Look:
         """What a picture shows differently of a record."""
         return {}
 
@@ -360,7 +361,7 @@ class Row:
             foot = self.y + 26 - 16 * label.level
             top, bottom = foot + 6, self.cells_foot + 4
             self.d.upright(key, label.line, top, bottom, "ink", width=1.5)
-            look: dict[str, Any] = {"size": 12.5, "bold": True, "anchor": label.anchor}
+            look: Look = {"size": 12.5, "bold": True, "anchor": label.anchor}
             self.d.text(f"{key}/name", label.at, foot, mark.words, **look)
 
     def _is_inside(self, label: Label) -> bool:
@@ -444,7 +445,7 @@ class Row:
         dash = "3 3" if reader.away else None
         self.d.upright(key, x, top, foot, colour, width=2.5, dash=dash)
         if reader.act:
-            grip: dict[str, Any] = {
+            grip: Look = {
                 "act": reader.act,
                 "onto": self.key,
                 "tip": f"drag {reader.name} to the record that it is to read next",

@@ -3,9 +3,16 @@ sets in HTML.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from minikafka.theatre.drawing import PALETTE, Drawing, Shape, fit, text_width, wrap
+from minikafka.theatre.drawing import (
+    PALETTE,
+    Drawing,
+    Look,
+    Shape,
+    fit,
+    text_width,
+    wrap,
+)
 from minikafka.theatre.text import escape
 
 SANS = "system-ui, 'DejaVu Sans', sans-serif"
@@ -27,8 +34,6 @@ HATCH = (
     ' markerWidth="7" markerHeight="7" orient="auto">'
     '<path d="M0,0 L8,4 L0,8 z" class="f-quiet"/></marker>'
 )
-
-Look = dict[str, Any]
 
 
 def svg(

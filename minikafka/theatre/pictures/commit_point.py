@@ -10,7 +10,6 @@ commits are about, and the first table that is written to.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
@@ -18,6 +17,7 @@ from minikafka.theatre.drawing import (
     WIDE,
     Box,
     Drawing,
+    Look,
     Place,
     fitting,
     text_width,
@@ -55,7 +55,7 @@ class CommitPlay(Play):
             words = f"committed offset {committed}"
         return dotted(f"group {group}" if group else "", words, *down)
 
-    def summary(self, space: dict[str, Any]) -> str:
+    def summary(self, space: Space) -> str:
         committed = space["committed"]
         parts = [
             f"log end offset {space['log']['log_end_offset']}",
@@ -142,7 +142,7 @@ class CommitPlay(Play):
     def _captions(self, d: Drawing, row: "CommitRow", space: Space) -> None:
         """What the rows are."""
         left, table = row.x - 8, space["table"] or "read"
-        look: dict[str, Any] = {"bold": True, "anchor": "end"}
+        look: Look = {"bold": True, "anchor": "end"}
         middle = row.cells_y + row.style.cell / 2 + 5
         d.text("row/log", left, middle, "the log", **look)
         if space["log"]["log_end_offset"]:
@@ -159,7 +159,7 @@ class CommitPlay(Play):
             text = f"{count or 'none'} {words[key]}"
             x -= d.lamp(f"lamp/{key}", x, 2, text, bool(count), "end") + 8
 
-    def _lanes(self, space: dict[str, Any]) -> list[Lane]:
+    def _lanes(self, space: Space) -> list[Lane]:
         states = {reader["name"]: reader["state"] for reader in space["readers"]}
         rows = []
         for name, colour in self.cast["readers"].items():
@@ -247,7 +247,7 @@ class CommitRow(Row):
         self.d.rect(f"{key}/tab", x, top, width, 18, "said", "saidline", r=4)
         shade = Box(left, tab_y, right - left, bottom - top - 17)
         self.d.rect(key, *shade, "said", "saidline")
-        look: dict[str, Any] = {"size": 12.5, "bold": True, "anchor": anchor}
+        look: Look = {"size": 12.5, "bold": True, "anchor": anchor}
         self.d.text(f"{key}/name", at, top + 13, text, **look)
 
 
@@ -285,13 +285,13 @@ class Effect:
             self._again(numbers)
 
     def _lost(self, number: int) -> None:
-        look: dict[str, Any] = {"line": "trouble", "r": 5, "width": 2, "dash": "3 3"}
+        look: Look = {"line": "trouble", "r": 5, "width": 2, "dash": "3 3"}
         look |= {"of": number, "tip": f"record {self.offset} is lost"}
         self.d.boxed(self.key, *self.box, "lost", "paper", "trouble", **look)
 
     def _done(self, number: int) -> None:
         """It falls out of the record into its place."""
-        look: dict[str, Any] = {"fill": "good", "of": number}
+        look: Look = {"fill": "good", "of": number}
         tip = f"record {self.offset}: done"
         above = self.row.cells_y
         self.d.cell(f"{self.key}/1", *self.box, "✓", **look, tip=tip, from_y=above)
@@ -299,7 +299,7 @@ class Effect:
     def _in_hand(self, colour: str) -> None:
         words = "in hand" if self.is_wide else "…"
         tip = f"record {self.offset} is in hand: in memory only"
-        look: dict[str, Any] = {"line": colour, "r": 5, "width": 2, "tip": tip}
+        look: Look = {"line": colour, "r": 5, "width": 2, "tip": tip}
         self.d.boxed(self.key, *self.box, words, "paper", "quiet", **look)
 
     def _nothing_yet(self) -> None:
@@ -311,13 +311,13 @@ class Effect:
         times = len(numbers)
         words = "again" if times == 2 and self.is_wide else f"{times}×"
         box = self.box._replace(y=self.box.bottom + 2)
-        look: dict[str, Any] = {"fill": "paper", "line": "trouble", "ink": "trouble"}
+        look: Look = {"fill": "paper", "line": "trouble", "ink": "trouble"}
         look |= {"width": 2, "of": numbers[-1]}
         tip, above = f"record {self.offset}: {times} times", self.row.cells_y
         self.d.cell(f"{self.key}/2", *box, words, **look, tip=tip, from_y=above)
 
 
-def _named(name: str, space: dict[str, Any], asks: bool) -> tuple[str, ...]:
+def _named(name: str, space: Space, asks: bool) -> tuple[str, ...]:
     """What a shaded span is called: what holds of it now, where a prediction still asks
     what comes of it.
     """
@@ -339,7 +339,7 @@ def _name(offset: int, letter: str, key: str | None, whole: bool) -> str:
     return "" if name == str(offset) else str(name)
 
 
-def _reader(reader: dict[str, Any], colour: str) -> Reader:
+def _reader(reader: Space, colour: str) -> Reader:
     commits, state = reader["commits"], reader["state"]
     commit = "" if commits is None else f"commits {commits}"
     return Reader(
@@ -352,10 +352,10 @@ def _reader(reader: dict[str, Any], colour: str) -> Reader:
     )
 
 
-def _placed(space: Space) -> list[dict[str, Any]]:
+def _placed(space: Space) -> list[Space]:
     """The readers that stand somewhere."""
     return [reader for reader in space["readers"] if reader["next"] is not None]
 
 
-def _twice(space: dict[str, Any]) -> list[str]:
+def _twice(space: Space) -> list[str]:
     return [offset for offset, numbers in space["effects"].items() if len(numbers) > 1]

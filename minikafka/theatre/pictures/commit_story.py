@@ -189,7 +189,7 @@ class CommitStory(LogStory):
             return False
         return super().is_mine(event)
 
-    def details(self, event: Event) -> dict[str, Any]:
+    def details(self, event: Event) -> Detail:
         return super().details(event) | {"mine": self.partition, "group": self.group}
 
     # -- handed over, done

@@ -15,6 +15,7 @@ from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     Box,
     Drawing,
+    Look,
     actor_colour,
     actor_number,
     widest,
@@ -84,7 +85,7 @@ class LagPlay(Play):
             f"lag of all {sum(lags)}",
         )
 
-    def summary(self, space: dict[str, Any]) -> str:
+    def summary(self, space: Space) -> str:
         said = []
         for partition in space["partitions"]:
             lag = partition["lags"][0]
@@ -292,7 +293,7 @@ class LagPlay(Play):
         middle = max(middle, field.left + half)
         paper = Box(middle - half, y - 8, 2 * half, 16)
         d.rect(f"{key}/paper", *paper, "paper")
-        look: dict[str, Any] = {"size": 13, "bold": True, "anchor": "middle"}
+        look: Look = {"size": 13, "bold": True, "anchor": "middle"}
         d.text(f"{key}/words", middle, y + 5, span.words, **look)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from minikafka.theatre.drawing import (
     Box,
     Drawing,
+    Look,
     Point,
     actor_colour,
     actor_number,
@@ -17,6 +18,7 @@ from minikafka.theatre.drawing import (
     widest,
 )
 from minikafka.theatre.lanes import Scene
+from minikafka.theatre.play import Space
 
 STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
 
@@ -50,7 +52,7 @@ class Field:
         for records in range(least * step, self.most + 1, step):
             name, y = f"{key}/{records}", self.y(records)
             d.level(name, self.left, self.right, y, "rule", width=1, fade=0.7)
-            look: dict[str, Any] = {"size": 12, "mono": True}
+            look: Look = {"size": 12, "mono": True}
             x, words = self.left - 6, f"{records:,}"
             d.note(f"{name}/number", x, y + 4, words, "end", **look)
 
@@ -60,7 +62,7 @@ class State(NamedTuple):
 
     begin: int
     end: int
-    partition: dict[str, Any]
+    partition: Space
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class PartitionLane:
 
     d: Drawing
     members: Sequence[str]
-    now: dict[str, Any]
+    now: Space
     field: Field
 
     @property
@@ -126,7 +128,7 @@ class PartitionLane:
             self.d.text(f"{self.key}/owner", *place, "nobody", ink, size=12, bold=True)
             return
         x, y = place.x + 9, place.y - 4
-        look: dict[str, Any] = {"dash": "3 3", "width": 1.5, "tip": "nobody reads it"}
+        look: Look = {"dash": "3 3", "width": 1.5, "tip": "nobody reads it"}
         self.d.circle(f"{self.key}/nobody", x, y, 8.5, "none", ink, **look)
 
     def _reader(self, place: Point, room: float) -> None:
@@ -170,14 +172,14 @@ class PartitionLane:
         lag, waiting = self.now["lags"]
         y = self.field.top + 13
         ink = "trouble" if self.now["unread"] and lag else "ink"
-        look: dict[str, Any] = {"mono": True, "bold": True, "size": 14}
+        look: Look = {"mono": True, "bold": True, "size": 14}
         x = self.field.right + 16
         self.d.text(f"{self.key}/lag", x, y, f"{lag:,}", ink, **look)
         words = f"{waiting:,}"
         self.d.number(f"{self.key}/handed", self.d.width, y, words, bold=False)
 
 
-def _sum_of(partition: dict[str, Any]) -> str:
+def _sum_of(partition: Space) -> str:
     lag, end = partition["lags"][0], partition["end"]
     return f"lag {lag} = end {end} − committed {partition['committed'] or 0}"
 
@@ -196,7 +198,7 @@ def states(scenes: Sequence[Scene], row: int, field: Field) -> list[State]:
     return [state for state in found if state.begin < state.end]
 
 
-def _looks(partition: dict[str, Any], field: Field) -> tuple[Any, ...]:
+def _looks(partition: Space, field: Field) -> tuple[Any, ...]:
     lag, waiting = partition["lags"]
     heights = round(field.y(lag)), round(field.y(waiting))
     return *heights, partition["owner"], partition["unread"], not lag

@@ -9,19 +9,28 @@ Without them: the topic that was used most, and up to six partitions.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minikafka.theatre.drawing import NARROW, WIDE, Box, Drawing, Point, text_width
+from minikafka.theatre.drawing import (
+    NARROW,
+    WIDE,
+    Box,
+    Drawing,
+    Look,
+    Point,
+    text_width,
+)
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.pictures.journey_story import JourneyStory, Lost
 from minikafka.theatre.pictures.log_story import lane_of
 from minikafka.theatre.pictures.log_trays import Trays
-from minikafka.theatre.play import Play
+from minikafka.theatre.play import Cast, Play, Space
 from minikafka.theatre.row import (
     LARGE,
     MIDDLE,
     SMALL,
     TALL,
+    Log,
     Reader,
     Record,
     Row,
@@ -68,7 +77,7 @@ class LogPlay(Play):
             parts.append(self.cast["legend"])
         return dotted(*parts)
 
-    def summary(self, space: dict[str, Any]) -> str:
+    def summary(self, space: Space) -> str:
         logs = space["partitions"]
         parts = [f"partition {log['partition']}: {_held(log)}" for log in logs]
         lost = [Lost(*span) for log in logs for span in log["lost"]]
@@ -82,7 +91,7 @@ class LogPlay(Play):
                 parts.append(f"{sum(span.records for span in spans)} lost to it")
         return "; ".join(parts) or "nothing yet"
 
-    def _places(self, reader: dict[str, Any]) -> list[str]:
+    def _places(self, reader: Space) -> list[str]:
         places = reader["next"].items()
         if self.several:
             return [f"{offset} in partition {number}" for number, offset in places]
@@ -223,15 +232,13 @@ class LogPlay(Play):
             rows.append(row)
         return rows
 
-    def _readers(
-        self, log: dict[str, Any], readers: Sequence[dict[str, Any]]
-    ) -> list[Reader]:
+    def _readers(self, log: Log, readers: Sequence[Space]) -> list[Reader]:
         """Those that read this partition."""
         number = str(log["partition"])
         here = [reader for reader in readers if number in reader["next"]]
         return [_reader(reader, number, self.cast, self.several) for reader in here]
 
-    def _rows(self, space: dict[str, Any]) -> list[Lane]:
+    def _rows(self, space: Space) -> list[Lane]:
         """The lanes: who wrote, who read, what became of the log."""
         written = sum(log["log_end_offset"] for log in space["partitions"])
         rows = [Lane("written", "written", number=counted(written, "record"))]
@@ -251,9 +258,7 @@ class LogPlay(Play):
         return rows
 
 
-def _reader(
-    reader: dict[str, Any], partition: str, cast: dict[str, Any], short: bool
-) -> Reader:
+def _reader(reader: Space, partition: str, cast: Cast, short: bool) -> Reader:
     name, state = reader["name"], reader["state"]
     offset = reader["next"][partition]
     refused = reader["refused"].get(partition)
@@ -271,7 +276,7 @@ def _reader(
     )
 
 
-def _held(log: dict[str, Any]) -> str:
+def _held(log: Log) -> str:
     """The offsets that a log holds."""
     start, end = log["log_start_offset"], log["log_end_offset"]
     if start == end:
@@ -281,7 +286,7 @@ def _held(log: dict[str, Any]) -> str:
     return f"offsets {start} to {end - 1}"
 
 
-def _on_disk(space: dict[str, Any]) -> int:
+def _on_disk(space: Space) -> int:
     """How many segments are there."""
     segments = [segment for log in space["partitions"] for segment in log["segments"]]
     return sum(state != "deleted" for _, _, state in segments)
@@ -304,7 +309,7 @@ class JourneyRow(Row):
     home_y: of the first producer.
     """
 
-    cast: dict[str, Any]
+    cast: Cast
     home_y: float
 
     def written_now(self) -> list[Record]:
@@ -312,9 +317,9 @@ class JourneyRow(Row):
         records = [Record(*record) for record in self.partition["records"]]
         return [record for record in records if record.number == self.now]
 
-    def look(self, record: Record) -> dict[str, Any]:
+    def look(self, record: Record) -> Look:
         home = producer_at(self.d, min(record.producer, MOST - 1), self.home_y)
-        look: dict[str, Any] = {"from_x": home.x, "from_y": home.y}
+        look: Look = {"from_x": home.x, "from_y": home.y}
         if record.days is not None:
             look |= self._aged(record)
         elif self.cast["one_key"]:
@@ -360,7 +365,7 @@ class JourneyRow(Row):
             self.d.upright(f"{key}/{end}", x, y - 4, y, "trouble", width=2)
         half = text_width(words, 13, bold=True) / 2
         middle = min(max((left + right) / 2, self.x + half), self.right - half)
-        look: dict[str, Any] = {"bold": True, "anchor": "middle", "halo": "paper"}
+        look: Look = {"bold": True, "anchor": "middle", "halo": "paper"}
         self.d.text(f"{key}/count", middle, y + 14, words, "trouble", **look)
 
 

@@ -174,7 +174,7 @@ class PartitionLog:
         for offset in [offset for offset in self.records if offset >= end]:
             del self.records[offset]
 
-    def space(self, readers: Sequence[int]) -> dict[str, Any]:
+    def space(self, readers: Sequence[int]) -> Space:
         """readers: where they stand."""
         edges = [segment.base for segment in self.segments]
         points = [self.log_start_offset, self.log_end_offset, *readers, *edges]
@@ -283,7 +283,7 @@ class LogStory(OfTopic):
 
     # -- fold
 
-    def details(self, event: Event) -> dict[str, Any]:
+    def details(self, event: Event) -> Detail:
         partition = event.detail.get("partition")
         return super().details(event) | {
             "where": "" if partition is None else self._where(partition),

@@ -2,11 +2,13 @@
 is lost to it.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from minikafka.theatre.drawing import Box, Drawing, fit, text_width
+from minikafka.theatre.drawing import Box, Drawing, Look, fit, text_width
+from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.journey_story import Seen
+from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.row import Row
 from minikafka.theatre.text import key_part
 
@@ -37,7 +39,7 @@ class Placed(NamedTuple):
 class Trays:
     """The whole play decides how much room they take."""
 
-    def __init__(self, cast: dict[str, Any], scenes: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
         self.colours: dict[str, str] = dict(list(cast["readers"].items())[:MOST])
         self.several = len(cast["chosen"]) > 1
         self.one_key = cast["one_key"]
@@ -110,7 +112,7 @@ class Trays:
     def draw(
         self,
         d: Drawing,
-        readers: Sequence[dict[str, Any]],
+        readers: Sequence[Space],
         rows: Sequence[Row],
         top: float,
         room: float,
@@ -128,7 +130,7 @@ class Trays:
     def _tray(
         self,
         d: Drawing,
-        reader: dict[str, Any],
+        reader: Space,
         box: Box,
         lines: int,
         rows: Sequence[Row],
@@ -154,7 +156,7 @@ class Trays:
                 w=pitch * placed.span - GAP,
                 h=CHIP,
             )
-            way: dict[str, Any] = {"of": item.number, "same": item.same}
+            way: Look = {"of": item.number, "same": item.same}
             is_new = item.number == now
             row = by_key.get(str(item.partition))
             if row and is_new and not item.is_lost:
@@ -164,14 +166,14 @@ class Trays:
             self._chip(d, key, chip, item, is_new, way)
 
     def _frame(
-        self, d: Drawing, key: str, reader: dict[str, Any], box: Box, is_busy: bool
+        self, d: Drawing, key: str, reader: Space, box: Box, is_busy: bool
     ) -> None:
         """The tray itself, with its reader's name and how much that has read."""
         name, colour = reader["name"], self.colours[reader["name"]]
         line, width = (colour, 2) if is_busy else ("rule", None)
         dash = "4 3" if reader["state"] else None
         tip = f"what {name} has read so far, in its order"
-        look: dict[str, Any] = {"r": 8, "width": width, "dash": dash, "tip": tip}
+        look: Look = {"r": 8, "width": width, "dash": dash, "tip": tip}
         d.rect(key, *box, "wash", line, **look)
         d.rect(f"{key}/colour", box.x + 7, box.y + 7, 5, 13, colour, r=2)
         count = f"{reader['seen']} read"
@@ -187,7 +189,7 @@ class Trays:
         x: float,
         y: float,
         colour: str,
-        way: Mapping[str, Any],
+        way: Look,
     ) -> None:
         """An arrow from one of several logs to the first record that is read now."""
         if self.several and not d.narrow and "way/read" not in d.shapes:
@@ -201,7 +203,7 @@ class Trays:
         box: Box,
         item: Seen,
         is_new: bool,
-        way: Mapping[str, Any],
+        way: Look,
     ) -> None:
         key = f"{tray}/{item.same}"
         while key in d.shapes:  # read again

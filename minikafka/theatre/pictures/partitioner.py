@@ -9,12 +9,13 @@ the topic that was used most.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minikafka.theatre.casting import letters
 from minikafka.theatre.drawing import (
     Box,
     Drawing,
+    Look,
     Point,
     actor_colour,
     actor_number,
@@ -121,7 +122,7 @@ class PartitionerPlay(Play):
         names: list[str] = []
         if both:
             names = ["before", "after"] if grows else [way["who"] for way in ways]
-        look: dict[str, Any] = {"size": 12.5, "room": d.width - left}
+        look: Look = {"size": 12.5, "room": d.width - left}
         if both:
             look["room"] = BEFORE
         ink = "ink" if grows else "quiet"
@@ -135,7 +136,7 @@ class PartitionerPlay(Play):
             verb = "move" if grows else "differ"
             middle = (left + BEFORE + d.width - AFTER) / 2
             size = 16 if d.narrow else 18
-            large: dict[str, Any] = {"bold": True, "size": size, "anchor": "middle"}
+            large: Look = {"bold": True, "size": size, "anchor": "middle"}
             words = f"{differ} of {alike} {verb}"
             d.text("said/differ", middle, y + 1, words, **large)
 
@@ -200,7 +201,7 @@ def _goes_in(d: Drawing, now: Space, machine: Box) -> None:
     key, value = now["key"], now["value"] or ""
     words = "no key" if key is None else key
     fits = fit(words, width - 14, 13.5, mono=True, bold=True)
-    look: dict[str, Any] = {"line": "ink", "width": 2, "tip": f"key {key}"}
+    look: Look = {"line": "ink", "width": 2, "tip": f"key {key}"}
     d.cell("in/key", 0, 24, width, 42, fits, value, **look)
     if d.narrow:
         d.arrow("in/arrow", width + 2, 45, machine.x - 4, 45)
@@ -274,5 +275,5 @@ def _line(d: Drawing, key: str, place: Box, line: Line, bold: bool, size: int) -
         return
     beside = text_width(result, 13, mono=True, bold=bold) + 10
     d.note(key, place.x, place.y, words, mono=True, room=place.w - beside)
-    look: dict[str, Any] = {"mono": True, "bold": bold, "size": size, "anchor": "end"}
+    look: Look = {"mono": True, "bold": bold, "size": size, "anchor": "end"}
     d.text(f"{key}/result", place.right, place.y, result, **look)

@@ -48,7 +48,7 @@ class Way:
         places = list(self.places.get(key, ()))
         return places[0] if len(places) == 1 and key is not None else None
 
-    def to_json(self, number: int, shown: Sequence[str | None]) -> dict[str, Any]:
+    def to_json(self, number: int, shown: Sequence[str | None]) -> Space:
         """hidden: for each partition the keys that are counted only."""
         hidden: Counter[int] = Counter()
         for key, places in self.places.items():
@@ -88,7 +88,7 @@ class PartitionerStory(OfTopic):
         # of the keys whose latest record went where murmur2 says
         self.hashes: dict[str | None, int] = {}
         self.ways: list[Way] = []
-        self.now: dict[str, Any] | None = None
+        self.now: Space | None = None
         self.grown: tuple[str, int] | None = None
         self.divisors: list[int] | None = None
 

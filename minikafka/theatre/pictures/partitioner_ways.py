@@ -5,9 +5,9 @@ key in two columns.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minikafka.theatre.drawing import Box, Drawing, Point, text_width
+from minikafka.theatre.drawing import Box, Drawing, Look, Point, text_width
 from minikafka.theatre.pictures.partitioner_story import chip, part
 from minikafka.theatre.play import Space
 from minikafka.theatre.text import counted
@@ -124,7 +124,7 @@ class Column:
         line, width = ("ink", 2) if self._is_hit(group) else ("rule", None)
         key = f"part/{self.way['number']}/{group.partition}"
         box = Box(self.label_x, y, LABEL, group.rows * self.pitch - 3)
-        look: dict[str, Any] = {"fill": "wash", "line": line, "width": width}
+        look: Look = {"fill": "wash", "line": line, "width": width}
         self.d.cell(key, *box, f"P{group.partition}", more, **look, tip=tip)
 
     def _empty(self, group: Group, y: float) -> None:
@@ -174,13 +174,13 @@ class Column:
         drawn = records if records <= most else 0
         for number in range(drawn):
             box = Box(x + number * pitch, middle - 5, width, 10)
-            flies: dict[str, Any] = {"from_x": self.door.x, "from_y": self.door.y}
+            flies: Look = {"from_x": self.door.x, "from_y": self.door.y}
             self.d.rect(f"{key}/{number}", *box, "quiet", r=1.5, **flies)
         end = x + drawn * pitch
         if records > 3:
             words = f"×{records}" if self.both else counted(records, "record")
             at = end if self.both else end + 4
-            look: dict[str, Any] = {"size": 12, "mono": self.both}
+            look: Look = {"size": 12, "mono": self.both}
             self.d.text(key, at, middle + 4.5, words, "quiet", **look)
             end += text_width(words, 12, mono=self.both)
         return end + 3
@@ -201,7 +201,7 @@ def threads(d: Drawing, ways: Sequence[Space], ends: Sequence[Ends], new: Key) -
         name, ink = ("move", "ink") if key in moving else ("stay", "rule")
         width = 4.0 if key == new else 2.2
         # it grows from the place before, with the key
-        grows: dict[str, Any] = {"from_x": begin.x, "from_y": begin.y}
+        grows: Look = {"from_x": begin.x, "from_y": begin.y}
         d.line(f"{name}/{part(key)}", *end, *begin, ink, width=width, **grows)
 
 

@@ -9,7 +9,7 @@ event a run.
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import Box, Drawing
+from minikafka.theatre.drawing import Box, Drawing, Look
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Detail, Play, Space, Story, Told
 from minikafka.theatre.text import counted, dotted
@@ -100,7 +100,7 @@ def _run(d: Drawing, run: Detail, number: int, box: Box) -> None:
             fill, edge, ink = "paper", "trouble", "trouble"
         place = Box(box.x + 6 + order * pitch, box.y + 22, pitch - 3, 22)
         tip = f"order {order}: {times} times in the table"
-        look: dict[str, Any] = {"line": edge, "r": 5, "tip": tip}
+        look: Look = {"line": edge, "r": 5, "tip": tip}
         d.boxed(f"{key}/{order}", *place, _times(times), fill, ink, **look)
 
 
