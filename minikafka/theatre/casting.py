@@ -110,7 +110,8 @@ def _beginning(texts: Sequence[str]) -> str:
     """
     if len(texts) < 2:
         return ""
-    first, last = texts[0], texts[-1]
+    first = texts[0]
+    last = texts[-1]
     common = first
     while not last.startswith(common) or _is_cut_in_a_word(common):
         common = common[:-1]

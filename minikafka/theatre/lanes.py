@@ -50,7 +50,8 @@ def draw_times(
 
     bent: equal times are not equally long on it, and that is said.
     """
-    after, said = -1000.0, ""
+    after = -1000.0
+    said = ""
     if bent:
         d.note("time/axis", 0, y, BENT, size=12)
         after = widest(BENT, 12) + 8
@@ -59,7 +60,8 @@ def draw_times(
         if words == said or x - half < after:
             continue
         d.note(f"time/axis/{key}", x, y, words, "middle", size=12, mono=True)
-        after, said = x + half + 10, words
+        after = x + half + 10
+        said = words
 
 
 def round_times(
@@ -106,7 +108,8 @@ def times(ms: Sequence[int]) -> list[str]:
 
 def _day_and_clock(at: int) -> str:
     """day 2 07:30"""
-    hours, minutes = at // HOUR_MS % 24, at // MINUTE_MS % 60
+    hours = at // HOUR_MS % 24
+    minutes = at // MINUTE_MS % 60
     return f"day {at // DAY_MS} {hours:02}:{minutes:02}"
 
 
@@ -194,7 +197,8 @@ class Lanes:
 
     def _lane(self, d: Drawing, lane: Lane, y: float, axis: Axis) -> None:
         key = f"time/lane/{key_part(lane.key)}"
-        left, base = axis.left, y + 13
+        left = axis.left
+        base = y + 13
         look: Look = {"bold": True, "anchor": "end", "room": left - 10}
         d.text(f"{key}/name", left - 8, base, lane.name, **look)
         d.rect(f"{key}/ground", left, y, axis.right - left, LANE, "wash", r=3)

@@ -103,7 +103,8 @@ class Row:
         """words: what it is now. chip: its words, fill and ink. knows: a second line,
         which may be trouble.
         """
-        d, key = self.d, self.key
+        d = self.d
+        key = self.key
         is_away = bool(life)
         is_at_work = leads and not is_away
         dash = "5 4" if is_away else None
@@ -165,7 +166,8 @@ class Row:
     def link(self, other: "Row", cut: bool) -> None:
         """The lever on the link to one other broker."""
         if self.live:
-            key, y = f"{self.key}/link", self.y + 12
+            key = f"{self.key}/link"
+            y = self.y + 12
             self.d.wire(key, self.gutter, y, self.name, cut, other.name)
 
     def _levers(self, life: str) -> None:
@@ -181,10 +183,13 @@ class Row:
 
     def asks(self, other: "Row", of: int, words: str, *, trouble: bool = False) -> None:
         """An arrow in the gutter to the one who is asked."""
-        begin, end = self.y + 36, other.y + 30
+        begin = self.y + 36
+        end = other.y + 30
         if other.y < self.y:
-            begin, end = self.y + 30, other.y + 36
-        key, x = f"{self.key}/asks", self.gutter
+            begin = self.y + 30
+            end = other.y + 36
+        key = f"{self.key}/asks"
+        x = self.gutter
         ink = "trouble" if trouble else "ink"
         self.d.arrow(key, x, begin, x, end, ink, width=2, of=of, tip=words)
 
@@ -274,19 +279,22 @@ class _Copy:
     leaders: Mapping[str, int]
 
     def shown(self) -> list[Copied]:
-        first, end = self.columns.first, self.log["end"]
+        first = self.columns.first
+        end = self.log["end"]
         records = map(Copied._make, self.log["records"])
         return [record for record in records if first <= record.offset < end]
 
     def cell_at(self, offset: int) -> Box:
-        row, columns = self.row, self.columns
+        row = self.row
+        columns = self.columns
         return Box(columns(offset), row.cells_y, columns.pitch - 5, row.cell)
 
     def left_out(self) -> None:
         count = min(self.columns.first, self.log["end"])
         if self.columns.first:
             box = self.cell_at(0)
-            x, y = self.columns.left + box.w / 2, box.y + box.h / 2
+            x = self.columns.left + box.w / 2
+            y = box.y + box.h / 2
             tip = f"{counted(count, 'record')} not drawn"
             self.row.d.left_out(f"{self.row.key}/left-out", x, y, count, tip=tip)
 
@@ -296,8 +304,11 @@ class _Copy:
         is_committed = record.offset < self.log["high_watermark"]
         fill, ink, knows = "paper", "ink", "not known to count yet"
         if is_committed:
-            fill, ink, knows = colour(leader), ink_on_actor(leader - 1), "it counts"
-        offset, epoch = record.offset, record.epoch
+            fill = colour(leader)
+            ink = ink_on_actor(leader - 1)
+            knows = "it counts"
+        offset = record.offset
+        epoch = record.epoch
         tip = f"offset {offset}, epoch {epoch}: {record.tip}; {knows}"
         self.row.d.cell(
             f"record/{self.row.broker}/{offset}/{epoch}",
@@ -322,7 +333,8 @@ class _Copy:
 
     def cut(self, record: Copied) -> None:
         """One that was just dropped, struck through."""
-        d, key = self.row.d, f"cut/{self.row.broker}/{record.offset}"
+        d = self.row.d
+        key = f"cut/{self.row.broker}/{record.offset}"
         box = self.cell_at(record.offset)
         look: Look = {"fill": "none", "line": "trouble", "ink": "trouble"}
         tip = f"offset {record.offset}, epoch {record.epoch}, cut: {record.tip}"
@@ -342,7 +354,8 @@ class _Copy:
         offset = self.log["high_watermark"]
         if self.columns.first <= offset:
             box = self.cell_at(offset)
-            key, x = f"{self.row.key}/high-watermark", box.x - 2.5
+            key = f"{self.row.key}/high-watermark"
+            x = box.x - 2.5
             self.row.d.upright(key, x, box.y - 5, box.bottom + 5, "ink", width=2.5)
 
     def epochs(self, shown: Sequence[Copied]) -> None:
@@ -360,8 +373,10 @@ class _Copy:
                 self._epoch(record, words)
 
     def _epoch(self, record: Copied, words: str) -> None:
-        row, epoch = self.row, record.epoch
-        x, y = self.columns(record.offset) + 1, row.y + 11
+        row = self.row
+        epoch = record.epoch
+        x = self.columns(record.offset) + 1
+        y = row.y + 11
         leader = self.leaders.get(str(epoch), "?")
         tip = f"broker {leader} led in epoch {epoch}"
         row.d.text(f"{row.key}/epoch/{epoch}", x, y, words, "quiet", size=12, tip=tip)

@@ -125,7 +125,8 @@ class Picture:
         if not self.scenes:
             return self._empty_svg()
         scene = self._scene(step)
-        sentence, time = scene["sentence"], scene["time"]
+        sentence = scene["sentence"]
+        time = scene["time"]
         return svg.svg(
             self._drawing(scene["step"], width),
             title=self.title,

@@ -272,7 +272,8 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
             key = (event.detail["connection"], event.detail["correlation_id"])
             story.requests[key] = event
             causes[key] = event.id
-        story.number, story.at = len(scenes) + 1, event.at - origin
+        story.number = len(scenes) + 1
+        story.at = event.at - origin
         told = story.see(event)
         if told is QUIETLY and scenes:
             scenes[-1]["space"] = story.space()

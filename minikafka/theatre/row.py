@@ -81,7 +81,8 @@ def columns(partition: Log, readers: Iterable[int], room: int) -> list[Column]:
     """Which records stand side by side in `room` columns, and which are only counted.
     readers: next offsets.
     """
-    end, start = partition["log_end_offset"], partition["log_start_offset"]
+    end = partition["log_end_offset"]
+    start = partition["log_start_offset"]
     edges = [base for base, _, _ in partition["segments"]]
     places = sorted(offset for offset in readers if offset < end)
     first = min([start, end, *places, *edges])
@@ -292,7 +293,8 @@ class Row:
         """
         room = box.w - 14 / LEAST_STRETCH
         y = box.y + 17
-        long, short = f"…{segment.base:04d}.log", f"…{segment.base:04d}"
+        long = f"…{segment.base:04d}.log"
+        short = f"…{segment.base:04d}"
         name = fitting([long, short], room, 12.5, mono=True)
         if name:
             self.d.note(f"{key}/name", box.x + 6, y, name, mono=True)
@@ -359,7 +361,8 @@ class Row:
         for mark, label in zip(marks, placed, strict=True):
             key = f"boundary/{self.key}/{mark.name}"
             foot = self.y + 26 - 16 * label.level
-            top, bottom = foot + 6, self.cells_foot + 4
+            top = foot + 6
+            bottom = self.cells_foot + 4
             self.d.upright(key, label.line, top, bottom, "ink", width=1.5)
             look: Look = {"size": 12.5, "bold": True, "anchor": label.anchor}
             self.d.text(f"{key}/name", label.at, foot, mark.words, **look)
@@ -377,15 +380,20 @@ class Row:
         line = self.left_of(mark.offset) - 2.5
         wide = text_width(mark.words, 12.5, bold=True)
         most = wide / LEAST_STRETCH
-        at, anchor = line, "middle"
+        at = line
+        anchor = "middle"
         if side == "right":
-            at, anchor = line + 5, "start"
+            at = line + 5
+            anchor = "start"
         elif side == "left":
-            at, anchor = line - 5, "end"
+            at = line - 5
+            anchor = "end"
         elif line - wide / 2 < self.x - 2:
-            at, anchor = self.x - 2, "start"
+            at = self.x - 2
+            anchor = "start"
         elif line + most / 2 > self.right:
-            at, anchor = self.right, "end"
+            at = self.right
+            anchor = "end"
         left = at - most * LEFT_OF_ANCHOR[anchor]
         return Label(left, left + most, line, level, at, anchor)
 
@@ -439,7 +447,8 @@ class Row:
     def _reader(self, reader: Reader, label: Label, top: float, foot: float) -> None:
         x = label.line
         key = f"reader/{self.key}/{key_part(reader.name)}"
-        colour, ink = reader.colour, "quiet"
+        colour = reader.colour
+        ink = "quiet"
         if reader.trouble:
             colour = ink = "trouble"
         dash = "3 3" if reader.away else None
@@ -494,7 +503,8 @@ def _placed(
 
 def _clear(label: Label, other: Label) -> bool:
     """Whether a label keeps clear of another one, and of the line that leads to it."""
-    is_left, is_right = label.right + 8 <= other.left, other.right + 8 <= label.left
+    is_left = label.right + 8 <= other.left
+    is_right = other.right + 8 <= label.left
     if label.level == other.level and not (is_left or is_right):
         return False
     if label.level > other.level:

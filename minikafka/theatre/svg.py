@@ -50,7 +50,8 @@ def svg(
     screen readers.
     """
     width = body.width
-    right, text_left = MARGIN + width, MARGIN + 12
+    right = MARGIN + width
+    text_left = MARGIN + 12
     indent = max(96, text_width(time, 12.5, mono=True, bold=True) + 28)
     room = width - indent - 14
     lines = [fit(line, room, 12.5) for line in wrap(sentence, room, 12.5)]
@@ -164,7 +165,8 @@ def _place(shape: Shape) -> str:
 
 
 def _paint(shape: Shape) -> str:
-    fill, line = shape.get("fill", "none"), shape.get("line", "none")
+    fill = shape.get("fill", "none")
+    line = shape.get("line", "none")
     stroke = {
         "stroke-width": shape.get("width"),
         "stroke-dasharray": shape.get("dash"),
@@ -173,14 +175,18 @@ def _paint(shape: Shape) -> str:
 
 
 def _words(shape: Shape, fade: str) -> str:
-    x, y, size, mono = shape["x"], shape["y"], shape["size"], shape.get("mono")
+    x = shape["x"]
+    y = shape["y"]
+    size = shape["size"]
+    mono = shape.get("mono")
     style = {
         "font-size": size,
         "font-weight": shape.get("weight"),
         "text-anchor": shape.get("anchor"),
         "font-family": MONO if mono else SANS,
     }
-    text, room = shape["text"], shape.get("room")
+    text = shape["text"]
+    room = shape.get("room")
     if room:
         text = fit(text, room, size, mono=bool(mono), bold=bool(shape.get("weight")))
     words = escape(text)
@@ -208,8 +214,10 @@ def _parts(cell: Shape) -> list[Shape]:
     """As stage.js has them: a box, words in the middle (below each other in a tall
     box), a number under it.
     """
-    text, more = cell.get("text", ""), cell.get("more", "")
-    y, height = cell["y"], cell["h"]
+    text = cell.get("text", "")
+    more = cell.get("more", "")
+    y = cell["y"]
+    height = cell["h"]
     is_tall = bool(more) and height >= 40
     words: Shape = {
         "kind": "text",
@@ -245,7 +253,8 @@ def _bold(cell: Shape, is_tall: bool) -> Shape:
 
 def _below(cell: Shape) -> Shape:
     """The number under a cell."""
-    weight, height = cell.get("weight"), cell["h"]
+    weight = cell.get("weight")
+    height = cell["h"]
     is_gone = cell.get("ink") == "gone"
     fill = "ink" if weight else "quiet"
     return {

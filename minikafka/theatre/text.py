@@ -96,7 +96,8 @@ def span_of(offsets: Sequence[int]) -> str:
     """offset 4 · offsets 4 to 6"""
     if not offsets:
         return "nothing"
-    first, last = offsets[0], offsets[-1]
+    first = offsets[0]
+    last = offsets[-1]
     return f"offset {first}" if len(offsets) == 1 else f"offsets {first} to {last}"
 
 

@@ -48,7 +48,8 @@ class CommitPlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        group, committed = space["group"], space["committed"]
+        group = space["group"]
+        committed = space["committed"]
         down = [f"{node} {state}" for node, state in space["down"].items()]
         words = "nothing committed"
         if committed is not None:
@@ -65,7 +66,8 @@ class CommitPlay(Play):
             state = f" ({reader['state']})" if reader["state"] else ""
             parts.append(f"{reader['name']} reads {reader['next']} next{state}")
         done = "written" if space["table"] else "handed over"
-        many, twice = len(space["effects"]), len(_twice(space))
+        many = len(space["effects"])
+        twice = len(_twice(space))
         skipped = len(space["skipped"])
         parts.append(f"{many} {done}, {twice} twice, {skipped} skipped")
         return "; ".join(parts)
@@ -84,7 +86,9 @@ class CommitPlay(Play):
         self.call_outs = lines_needed(lambda d, scene: [self._row(d, scene)], scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene, space = drawing, scenes[-1], scenes[-1]["space"]
+        d = drawing
+        scene = scenes[-1]
+        space = scenes[-1]["space"]
         row = self._row(d, scene)
         for name, ends in space["spans"].items():
             if ends:
@@ -122,7 +126,9 @@ class CommitPlay(Play):
         return Style(header=True, cell=cell, words=92 if self.again else 66)
 
     def _row(self, d: Drawing, scene: Scene) -> "CommitRow":
-        space, pitch, left = scene["space"], self._pitch(d), LEFT[d.width]
+        space = scene["space"]
+        pitch = self._pitch(d)
+        left = LEFT[d.width]
         readers = [
             _reader(reader, self.cast["readers"][reader["name"]])
             for reader in _placed(space)
@@ -141,7 +147,8 @@ class CommitPlay(Play):
 
     def _captions(self, d: Drawing, row: "CommitRow", space: Space) -> None:
         """What the rows are."""
-        left, table = row.x - 8, space["table"] or "read"
+        left = row.x - 8
+        table = space["table"] or "read"
         look: Look = {"bold": True, "anchor": "end"}
         middle = row.cells_y + row.style.cell / 2 + 5
         d.text("row/log", left, middle, "the log", **look)
@@ -165,7 +172,8 @@ class CommitPlay(Play):
         for name, colour in self.cast["readers"].items():
             shown = name if name in states else ""
             rows.append(Lane(lane_of(name), shown, colour, states.get(name, "")))
-        committed, table = space["committed"], space["table"] or "lost"
+        committed = space["committed"]
+        table = space["table"] or "lost"
         offset = "" if committed is None else str(committed)
         wrong = len(_twice(space)) + len(space["skipped"])
         words = f"{wrong} wrong" if wrong else ""
@@ -228,8 +236,10 @@ class CommitRow(Row):
         """Shade records and effects between two offsets. words: its name, and a shorter
         one where room is scarce.
         """
-        left, right = self.left_of(ends[0]) - 4, self.left_of(ends[1]) - 2
-        top, bottom = self.cells_y - 20, self.effects_y + BOX + 4
+        left = self.left_of(ends[0]) - 4
+        right = self.left_of(ends[1]) - 2
+        top = self.cells_y - 20
+        bottom = self.effects_y + BOX + 4
         tab_y = top + 17  # where the tab with the name ends
         goes_right = name == "again"
         room = self.d.width - left if goes_right else right
@@ -239,10 +249,12 @@ class CommitRow(Row):
         )
         if goes_right:
             x = min(left, self.d.width - width)
-            at, anchor = x + 7, "start"
+            at = x + 7
+            anchor = "start"
         else:
             x = max(right - width, 0)
-            at, anchor = right - 7, "end"
+            at = right - 7
+            anchor = "end"
         key = f"span/{name}"
         self.d.rect(f"{key}/tab", x, top, width, 18, "said", "saidline", r=4)
         shade = Box(left, tab_y, right - left, bottom - top - 17)
@@ -313,7 +325,8 @@ class Effect:
         box = self.box._replace(y=self.box.bottom + 2)
         look: Look = {"fill": "paper", "line": "trouble", "ink": "trouble"}
         look |= {"width": 2, "of": numbers[-1]}
-        tip, above = f"record {self.offset}: {times} times", self.row.cells_y
+        tip = f"record {self.offset}: {times} times"
+        above = self.row.cells_y
         self.d.cell(f"{self.key}/2", *box, words, **look, tip=tip, from_y=above)
 
 
@@ -340,7 +353,8 @@ def _name(offset: int, letter: str, key: str | None, whole: bool) -> str:
 
 
 def _reader(reader: Space, colour: str) -> Reader:
-    commits, state = reader["commits"], reader["state"]
+    commits = reader["commits"]
+    state = reader["state"]
     commit = "" if commits is None else f"commits {commits}"
     return Reader(
         name=reader["name"],

@@ -286,7 +286,8 @@ class CommitStory(LogStory):
     _do_CommitFailed = _do_CommitAcknowledged
 
     def _see_OffsetCommitted(self, event: Event, d: Detail) -> Told | None:
-        offset, before = d["offset"], self.committed
+        offset = d["offset"]
+        before = self.committed
         if offset == before:
             return None
         self.committed = offset
@@ -345,7 +346,8 @@ class CommitStory(LogStory):
         return self.tell(event, who=who, because=self.crashed)
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
-        told, reader = super()._see_life(event, d), self.readers.get(event.node)
+        told = super()._see_life(event, d)
+        reader = self.readers.get(event.node)
         held: list[int] = []
         if event.kind in ("NodeCrashed", "ClientClosed"):
             held = self.in_hand.pop(event.node, [])
@@ -435,7 +437,9 @@ def _busiest(mine: Sequence[Event]) -> int:
 
 def records(offsets: Sequence[int]) -> str:
     """record 4 · records 4 and 6 · records 4 to 6"""
-    first, last, count = offsets[0], offsets[-1], len(offsets)
+    first = offsets[0]
+    last = offsets[-1]
+    count = len(offsets)
     if 2 < count == last - first + 1:
         return f"records {first} to {last}"
     if count > 6:

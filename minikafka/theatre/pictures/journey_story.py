@@ -139,11 +139,13 @@ class JourneyStory(LogStory):
         for offset in offsets:
             record = records.get(offset, Written(offset, "", None, None, 0))
             if not is_many:
-                letter, value = record.letter, record.value
+                letter = record.letter
+                value = record.value
                 self._put(name, Seen(partition, offset, letter, value, self.number, 1))
             self._compare(told, name, partition, record)
         if is_many:
-            first, count = offsets[0], len(offsets)
+            first = offsets[0]
+            count = len(offsets)
             self._put(name, Seen(partition, first, "", None, self.number, count))
         spans = self.lost.get((name, partition), [])
         spans[:] = [span for span in spans if not _is_among(offsets, span)]
@@ -174,10 +176,12 @@ class JourneyStory(LogStory):
         before: tuple[int, Written],
     ) -> None:
         """A record is read after another of its key that was written later."""
-        (partition, record), (where, latest) = now, before
+        partition, record = now
+        where, latest = before
         begin = self.written[partition, record.offset].at
         wait = self.written[where, latest.offset].at - begin
-        older, newer = quoted(record.value or "", 30), quoted(latest.value or "", 30)
+        older = quoted(record.value or "", 30)
+        newer = quoted(latest.value or "", 30)
         place = f"offset {record.offset} of partition {partition}"
         told.sentence = (
             f"{name} reads {older} ({place}) after {newer}, although {newer}"
@@ -211,8 +215,11 @@ class JourneyStory(LogStory):
         return told
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
-        name, partition, to = event.node, d["partition"], int(d["offset"])
-        reader, log = self._reader(name), self._log(partition)
+        name = event.node
+        partition = d["partition"]
+        to = int(d["offset"])
+        reader = self._reader(name)
+        log = self._log(partition)
         was = reader.next.get(partition, to)
         is_refused = partition in reader.refused
         told = super()._see_PositionReset(event, d)

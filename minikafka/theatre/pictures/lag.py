@@ -106,7 +106,9 @@ class LagPlay(Play):
         self.unit = next(unit for unit in UNITS if whole <= unit.longest_ms)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, space, now = drawing, scenes[-1]["space"], scenes[-1]["at"]
+        d = drawing
+        space = scenes[-1]["space"]
+        now = scenes[-1]["at"]
         many = max(len(self.cast["partitions"]), 1)
         pitch = min(TALLEST, max(LEAST, LANES // many))
         chart = self._chart(d, many * pitch)
@@ -134,14 +136,16 @@ class LagPlay(Play):
 
     def _chart(self, d: Drawing, lanes: int) -> Field:
         """The upper part. lanes: what the lower one needs."""
-        left, right = 92.0, d.width - (160 if d.narrow else 186)
+        left = 92.0
+        right = d.width - (160 if d.narrow else 186)
         top = 42.0 if d.narrow else 24.0
         bottom = top + max(HEIGHT - lanes, 90)
         return Field(left, right, top, bottom, self.first, self.last, self.highest)
 
     def _lane(self, chart: Field, top: float, bottom: float) -> Field:
         """A partition's, below the chart."""
-        left, right = chart.left, chart.right
+        left = chart.left
+        right = chart.right
         return Field(left, right, top, bottom, self.first, self.last, self.most)
 
     def _axis(self, d: Drawing, chart: Field, now: int, bottom: float) -> None:
@@ -165,7 +169,9 @@ class LagPlay(Play):
 
     def _scale(self, d: Drawing, name: str, now_ms: int, place: Box) -> None:
         """How many records a member can do, on a scale along which it is dragged."""
-        key, x, y = f"rate/{key_part(name)}", place.x, place.y
+        key = f"rate/{key_part(name)}"
+        x = place.x
+        y = place.y
         began_ms = self.cast["live"][name] or UNHURRIED_MS
         scale = [max(round(began_ms * factor), 1) for factor in FACTORS]
         left = x + 92
@@ -175,8 +181,10 @@ class LagPlay(Play):
         d.level(key, left, right, y, "rule", width=3)
         for notch, ms in enumerate(scale):
             rate = _number(self.unit.ms / ms)
-            tip, same = f"{rate} a {self.unit.name}", f"{name}/{ms}"
-            at, mark = left + notch * pitch, f"{key}/{ms}"
+            tip = f"{rate} a {self.unit.name}"
+            same = f"{name}/{ms}"
+            at = left + notch * pitch
+            mark = f"{key}/{ms}"
             d.circle(mark, at, y, 4, "paper", "quiet", same=same, tip=tip)
             d.note(f"{mark}/words", at, y + 20, rate, "middle", size=12, mono=True)
         # the fastest where a record takes no time
@@ -216,13 +224,17 @@ class LagPlay(Play):
         """Between the lines: who reads meanwhile."""
         told = [sums(scene) for scene in scenes]
         for number in range(len(scenes) - 1):
-            scene, now, then = scenes[number], told[number], told[number + 1]
-            x, x2 = field.x(scene["at"]), field.x(scenes[number + 1]["at"])
+            scene = scenes[number]
+            now = told[number]
+            then = told[number + 1]
+            x = field.x(scene["at"])
+            x2 = field.x(scenes[number + 1]["at"])
             top = field.y((now.end + then.end) / 2)
             gap = field.y((now.done + then.done) / 2) - top
             if x2 <= x or gap <= 0.5:
                 continue
-            key, width = f"lag/all/{number}", x2 - x
+            key = f"lag/all/{number}"
+            width = x2 - x
             if now.unread:
                 d.rect(key, x, top, width, gap, "hatch", fade=0.5)
             else:
@@ -244,7 +256,8 @@ class LagPlay(Play):
     def _names(self, d: Drawing, scene: Scene, field: Field) -> None:
         """At the lines' ends: their names and values, and the lag between them."""
         now = sums(scene)
-        top, bottom = field.y(now.end), field.y(now.done)
+        top = field.y(now.end)
+        bottom = field.y(now.done)
         d.upright("name/gap", field.right + 7, top, bottom, "ink", width=3)
         places: dict[str, float] = {
             "end": now.end,
@@ -279,7 +292,8 @@ class LagPlay(Play):
     def _span(self, d: Drawing, key: str, span: Span, field: Field) -> None:
         """A bracket over its time, and words on it, or beside it where it is short."""
         y = field.bottom + 13
-        left, right = field.x(span.begin), field.x(span.end)
+        left = field.x(span.begin)
+        right = field.x(span.end)
         if right - left < 12:
             return
         d.level(key, left, right, y, "ink", width=2)

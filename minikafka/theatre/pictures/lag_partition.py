@@ -40,7 +40,8 @@ class Field:
         return self.bottom - self.top
 
     def x(self, at: int) -> float:
-        width, whole = self.right - self.left, self.last - self.first
+        width = self.right - self.left
+        whole = self.last - self.first
         return self.left + width * (at - self.first) / whole
 
     def y(self, records: float) -> float:
@@ -50,10 +51,12 @@ class Field:
         """Round numbers of records: at most so many steps, from that one on."""
         step = next(step for step in STEPS if self.most / step <= most)
         for records in range(least * step, self.most + 1, step):
-            name, y = f"{key}/{records}", self.y(records)
+            name = f"{key}/{records}"
+            y = self.y(records)
             d.level(name, self.left, self.right, y, "rule", width=1, fade=0.7)
             look: Look = {"size": 12, "mono": True}
-            x, words = self.left - 6, f"{records:,}"
+            x = self.left - 6
+            words = f"{records:,}"
             d.note(f"{name}/number", x, y + 4, words, "end", **look)
 
 
@@ -93,7 +96,8 @@ class PartitionLane:
         self._lags()
 
     def _ground(self) -> None:
-        field, height = self.field, self.field.height
+        field = self.field
+        height = self.field.height
         width = field.right - field.left
         box = Box(field.left, field.top, width, height)
         self.d.rect(f"{self.key}/ground", *box, "wash", r=3)
@@ -102,7 +106,8 @@ class PartitionLane:
 
     def _names(self) -> None:
         """The partition's, and its reader's beside it or below it."""
-        y, is_low = self.field.top, self.field.height <= 34
+        y = self.field.top
+        is_low = self.field.height <= 34
         base = y - 8 if self.is_alone else y + 13
         name = f"P{self.now['partition']}"
         self.d.text(f"{self.key}/name", 0, base, name, mono=True, bold=True)
@@ -127,13 +132,15 @@ class PartitionLane:
         if has_room("nobody", room, bold=True):
             self.d.text(f"{self.key}/owner", *place, "nobody", ink, size=12, bold=True)
             return
-        x, y = place.x + 9, place.y - 4
+        x = place.x + 9
+        y = place.y - 4
         look: Look = {"dash": "3 3", "width": 1.5, "tip": "nobody reads it"}
         self.d.circle(f"{self.key}/nobody", x, y, 8.5, "none", ink, **look)
 
     def _reader(self, place: Point, room: float) -> None:
         """A disc of the member's colour: with its letter, or beside its name."""
-        key, name = f"{self.key}/reader", self.now["owner"]
+        key = f"{self.key}/reader"
+        name = self.now["owner"]
         number = actor_number(name, self.members)
         *_, letter = name.split(" ")
         x, y = place
@@ -146,8 +153,10 @@ class PartitionLane:
     def _state(self, key: str, state: State) -> None:
         """The lag as high as it is, for as long as it is."""
         partition = state.partition
-        left, right = self.field.x(state.begin), self.field.x(state.end)
-        bottom, width = self.field.bottom, right - left
+        left = self.field.x(state.begin)
+        right = self.field.x(state.end)
+        bottom = self.field.bottom
+        width = right - left
         lag, waiting = (bottom - self.field.y(value) for value in partition["lags"])
         if not lag:
             return
@@ -180,7 +189,8 @@ class PartitionLane:
 
 
 def _sum_of(partition: Space) -> str:
-    lag, end = partition["lags"][0], partition["end"]
+    lag = partition["lags"][0]
+    end = partition["end"]
     return f"lag {lag} = end {end} − committed {partition['committed'] or 0}"
 
 

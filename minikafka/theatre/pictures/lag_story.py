@@ -151,7 +151,8 @@ class LagStory(OfTopic):
         partition = self.followed[d["partition"]]
         self.members.setdefault(event.node, "")
         self._reads(event, d["partition"])
-        first, position = d["records"][0][0], d["position"]
+        first = d["records"][0][0]
+        position = d["position"]
         partition.position = position
         count = position - first  # the event lists the first of them only
         is_again = partition.committed is None and position <= partition.handed
@@ -190,7 +191,8 @@ class LagStory(OfTopic):
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
         self.members.setdefault(event.node, "")
         self._reads(event, d["partition"])
-        partition, offset = self.followed[d["partition"]], d["offset"]
+        partition = self.followed[d["partition"]]
+        offset = d["offset"]
         wanted = partition.handed if partition.position is None else partition.position
         partition.position = offset
         lost = offset - wanted
@@ -236,7 +238,8 @@ class LagStory(OfTopic):
 
     def _caught_up(self, partition: Followed, told: Told) -> None:
         """What had waited in the partition is done; it is told with the last one."""
-        begin, end = partition.behind_since or 0, self.at
+        begin = partition.behind_since or 0
+        end = self.at
         partition.behind_since = partition.done_at = None
         if self.caught_up and self.caught_up[-1][1] >= begin:  # they began together
             begin = min(begin, self.caught_up.pop()[0])
@@ -268,7 +271,8 @@ class LagStory(OfTopic):
     _see_PartitionsLost = _see_PartitionsRevoked
 
     def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
-        before, now = self.processing_ms.get(event.node, 0), d["processing_ms"]
+        before = self.processing_ms.get(event.node, 0)
+        now = d["processing_ms"]
         self.processing_ms[event.node] = now
         is_faster = now < before
         told = self.tell(event)
@@ -283,7 +287,9 @@ class LagStory(OfTopic):
         """Of a crash and a close the group hears later; nobody reads what the member
         had from now on.
         """
-        node, state, unread = event.node, LIVES[event.kind], ""
+        node = event.node
+        state = LIVES[event.kind]
+        unread = ""
         is_member = node in self.members
         if state == "closed" and not is_member:
             return None

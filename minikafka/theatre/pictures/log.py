@@ -61,7 +61,8 @@ class LogPlay(Play):
     )
 
     def scenario(self, scene: Scene) -> str:
-        space, shown = scene["space"], len(self.cast["chosen"])
+        space = scene["space"]
+        shown = len(self.cast["chosen"])
         there = space["partition_count"]
         parts = []
         if self.cast["rolls"]:
@@ -113,8 +114,10 @@ class LogPlay(Play):
             self.call_outs = lines_needed(self._partitions, scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene = drawing, scenes[-1]
-        space, chosen = scene["space"], len(self.cast["chosen"])
+        d = drawing
+        scene = scenes[-1]
+        space = scene["space"]
+        chosen = len(self.cast["chosen"])
         rows = self._partitions(d, scene)
         self._producers(d, scene, rows)
         for row in rows:
@@ -164,7 +167,8 @@ class LogPlay(Play):
 
     def _producer(self, d: Drawing, name: str, place: Point, writes: bool) -> None:
         """A card: what it does stands beside its name, or below it on a wide page."""
-        key, (x, y) = f"producer/{key_part(name)}", place
+        key = f"producer/{key_part(name)}"
+        x, y = place
         box = Box(x, y, 124, 26) if d.narrow else Box(x, y, PRODUCERS, 44)
         line, width = ("ink", 2) if writes else ("rule", None)
         d.rect(key, *box, "wash", line, r=8, width=width, tip=name)
@@ -204,17 +208,22 @@ class LogPlay(Play):
         """Between the producers and the trays; several partitions have their names
         before, and their offsets after it.
         """
-        left, right = 4, d.width - 6
+        left = 4
+        right = d.width - 6
         before, after = 42, 74
         if not d.narrow:
-            left, right = PRODUCERS + 12, d.width - self.trays.width(d) - 14
+            left = PRODUCERS + 12
+            right = d.width - self.trays.width(d) - 14
             before, after = 72, 104
         if self.several:
-            left, right = left + before, right - after
+            left = left + before
+            right = right - after
         return Room(left, right - left)
 
     def _partitions(self, d: Drawing, scene: Scene) -> "list[JourneyRow]":
-        room, pitch, style = self._room(d), self._pitch(d), self._style(d)
+        room = self._room(d)
+        pitch = self._pitch(d)
+        style = self._style(d)
         top, height = self._rows_at(d)
         chosen = self.cast["chosen"]
         rows = []
@@ -259,7 +268,8 @@ class LogPlay(Play):
 
 
 def _reader(reader: Space, partition: str, cast: Cast, short: bool) -> Reader:
-    name, state = reader["name"], reader["state"]
+    name = reader["name"]
+    state = reader["state"]
     offset = reader["next"][partition]
     refused = reader["refused"].get(partition)
     lag = refused or f"lag {reader['lag'][partition]}"
@@ -278,7 +288,8 @@ def _reader(reader: Space, partition: str, cast: Cast, short: bool) -> Reader:
 
 def _held(log: Log) -> str:
     """The offsets that a log holds."""
-    start, end = log["log_start_offset"], log["log_end_offset"]
+    start = log["log_start_offset"]
+    end = log["log_end_offset"]
     if start == end:
         return "empty"
     if end - start == 1:
@@ -294,8 +305,10 @@ def _on_disk(space: Space) -> int:
 
 def _margin(d: Drawing, row: Row) -> None:
     """Before a row its partition's name, after it where the log ends and starts."""
-    log, y = row.partition, row.cells_y
-    partition, start = log["partition"], log["log_start_offset"]
+    log = row.partition
+    y = row.cells_y
+    partition = log["partition"]
+    start = log["log_start_offset"]
     name = f"P{partition}"
     d.text(f"name/{partition}", row.x - 42, y + 20, name, mono=True, bold=True)
     end_words = f"end {log['log_end_offset']}"
@@ -358,8 +371,10 @@ class JourneyRow(Row):
 
     def _bracket(self, span: Lost, y: float) -> None:
         """Under records that are lost, with their number."""
-        left, right = self.left_of(span.first), self.left_of(span.up_to) - 5
-        key, words = f"lost/{self.key}/{span.first}", f"{span.records} lost"
+        left = self.left_of(span.first)
+        right = self.left_of(span.up_to) - 5
+        key = f"lost/{self.key}/{span.first}"
+        words = f"{span.records} lost"
         self.d.level(key, left, right, y, "trouble", width=2)
         for end, x in (("from", left), ("to", right)):
             self.d.upright(f"{key}/{end}", x, y - 4, y, "trouble", width=2)

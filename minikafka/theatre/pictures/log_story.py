@@ -310,7 +310,8 @@ class LogStory(OfTopic):
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         log = self._log(d["partition"])
-        first, last = d["base_offset"], d["last_offset"]
+        first = d["base_offset"]
+        last = d["last_offset"]
         log.append(first, last + 1)
         for offset, key, value, _timestamp in d.get("records", ()):
             letter = self.letters.get(key, "?")
@@ -350,7 +351,9 @@ class LogStory(OfTopic):
         self._log(d["partition"]).roll(d["base_offset"])
 
     def _see_SegmentDeleted(self, event: Event, d: Detail) -> Told:
-        partition, base, end = d["partition"], d["base_offset"], d["next_offset"]
+        partition = d["partition"]
+        base = d["base_offset"]
+        end = d["next_offset"]
         self._log(partition).delete_segment(base)
         self.moved_start[partition] = event.id
         told = self.tell(event, offsets=span_of(range(base, end)))
@@ -407,7 +410,8 @@ class LogStory(OfTopic):
         offsets: Sequence[int],
         position: int,
     ) -> Told:
-        reader, log = self._reader(name), self._log(partition)
+        reader = self._reader(name)
+        log = self._log(partition)
         reader.next[partition] = position
         reader.refused.pop(partition, None)
         lag = log.log_end_offset - position
@@ -436,20 +440,24 @@ class LogStory(OfTopic):
             return value[:12]
         short = ""
         if offsets:
-            first, last = offsets[0], offsets[-1]
+            first = offsets[0]
+            last = offsets[-1]
             short = f"{first}–{last}" if len(offsets) > 1 else f"{first}"
         return f"P{partition}:{short}" if several else short
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
-        reader, lane = self._reader(event.node), lane_of(event.node)
-        partition, offset = d["partition"], d["offset"]
+        reader = self._reader(event.node)
+        lane = lane_of(event.node)
+        partition = d["partition"]
+        offset = d["offset"]
         refused = reader.refused.pop(partition, None)
         reader.next[partition] = offset
         start = (event.at, offset)
         if start == reader.started:  # the same of another partition
             return QUIETLY
         if refused:
-            verb, because = "starts over", reader.refusal
+            verb = "starts over"
+            because = reader.refusal
             return self.tell(event, verb=verb, because=because, mark=(lane, verb))
         reader.started = start
         where = "" if len(self.chosen) == 1 else " of every partition"
@@ -464,8 +472,11 @@ class LogStory(OfTopic):
 
     def _see_FetchRefused(self, event: Event, d: Detail) -> Told:
         name = self.asker(event) or "a reader"
-        partition, offset, error = d["partition"], d["offset"], str(d["error"])
-        log, reader = self._log(partition), self._reader(name)
+        partition = d["partition"]
+        offset = d["offset"]
+        error = str(d["error"])
+        log = self._log(partition)
+        reader = self._reader(name)
         reader.next[partition] = offset
         reader.refused[partition] = "out of range" if "RANGE" in error else error
         reader.refusal = event.id
@@ -486,7 +497,8 @@ class LogStory(OfTopic):
     # -- fold: nodes
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
-        state, reader = LIVES[event.kind], self.readers.get(event.node)
+        state = LIVES[event.kind]
+        reader = self.readers.get(event.node)
         is_trouble = state == "crashed"
         if reader is not None:
             reader.state = state
@@ -500,11 +512,9 @@ class LogStory(OfTopic):
 
 def _appended(d: Detail, who: str | None) -> str:
     """Who wrote what where, in a sentence."""
-    first, last, where = (
-        d["base_offset"],
-        d["last_offset"],
-        f"partition {d['partition']}",
-    )
+    first = d["base_offset"]
+    last = d["last_offset"]
+    where = f"partition {d['partition']}"
     if first != last or not d.get("records"):
         many = f"{last - first + 1} records to {where}"
         offsets = f"offsets {first} to {last}"

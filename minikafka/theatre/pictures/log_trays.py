@@ -169,7 +169,8 @@ class Trays:
         self, d: Drawing, key: str, reader: Space, box: Box, is_busy: bool
     ) -> None:
         """The tray itself, with its reader's name and how much that has read."""
-        name, colour = reader["name"], self.colours[reader["name"]]
+        name = reader["name"]
+        colour = self.colours[reader["name"]]
         line, width = (colour, 2) if is_busy else ("rule", None)
         dash = "4 3" if reader["state"] else None
         tip = f"what {name} has read so far, in its order"
@@ -209,7 +210,8 @@ class Trays:
         while key in d.shapes:  # read again
             key += f"/{item.number}"
         if item.is_lost:
-            text, more = "", f"{item.records} lost"
+            text = ""
+            more = f"{item.records} lost"
             look = {"fill": "none", "line": "trouble", "ink": "trouble", "dash": "3 3"}
         else:
             text, more = self._words(item)

@@ -64,13 +64,15 @@ class PartitionerPlay(Play):
         self.pitch = pitch_for(ways)
 
     def scenario(self, scene: Scene) -> str:
-        now, count = scene["space"]["now"], scene["space"]["partition_count"]
+        now = scene["space"]["now"]
+        count = scene["space"]["partition_count"]
         parts = [partitions(count)]
         if now and now["partitions"] != count:
             parts.append(f"{now['producer']} still knows {now['partitions']} of them")
         if count > MOST_BINS:
             parts.append(f"the first {MOST_BINS} are drawn")
-        drawn, others = len(self.cast["keys"]), self.cast["others"]
+        drawn = len(self.cast["keys"])
+        others = self.cast["others"]
         if others:
             of_all = f"{drawn} of {drawn + others} keys"
             parts.append(f"{of_all} are drawn, the others counted")
@@ -84,8 +86,10 @@ class PartitionerPlay(Play):
     # -- draw
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, space = drawing, scenes[-1]["space"]
-        now, ways = space["now"], space["ways"]
+        d = drawing
+        space = scenes[-1]["space"]
+        now = space["now"]
+        ways = space["ways"]
         door = self._machine(d, space)
         left, top = (0.0, 116) if d.narrow else (326.0, 0)
         place = Box(left, top + 26.0, d.width - left, 0)
@@ -96,7 +100,8 @@ class PartitionerPlay(Play):
 
     def _columns(self, d: Drawing, space: Space, place: Box, door: Point) -> list[Ends]:
         """One for each way."""
-        now, ways = space["now"], space["ways"]
+        now = space["now"]
+        ways = space["ways"]
         ends = []
         for side, way in enumerate(ways):
             takes_this_way = now is not None and now["way"] == way["number"]
@@ -159,7 +164,8 @@ class PartitionerPlay(Play):
         elif space["divisors"]:
             _grows(d, *space["divisors"])
         d.rect("machine", *box, "wash", colour, r=8, width=2)
-        x, room = box.x + 12, box.w - 24
+        x = box.x + 12
+        room = box.w - 24
         if now:
             kind_room = _kind(d, now["kind"], box)
             _computation(d, now, Box(x, box.y + 50, room, 0))
@@ -198,7 +204,8 @@ def _goes_in(d: Drawing, now: Space, machine: Box) -> None:
     """A record, and an arrow from it to the machine."""
     width = 108.0 if d.narrow else 150.0
     d.note("in/caption", 0, 15, "a record goes in")
-    key, value = now["key"], now["value"] or ""
+    key = now["key"]
+    value = now["value"] or ""
     words = "no key" if key is None else key
     fits = fit(words, width - 14, 13.5, mono=True, bold=True)
     look: Look = {"line": "ink", "width": 2, "tip": f"key {key}"}
@@ -251,7 +258,8 @@ def _ruled(now: Space, room: float) -> list[Line]:
 
 def _divisors(d: Drawing, space: Space, place: Box) -> None:
     """No record is in the machine: what changed in it, with one key that moves."""
-    x, y = place.x, place.y
+    x = place.x
+    y = place.y
     if not space["divisors"]:
         d.note("machine/waits", x, y + 50, "waits for the first record")
         return

@@ -116,7 +116,8 @@ class PartitionerStory(OfTopic):
         return Told(f"{many}, in one batch: one request for all of them.")
 
     def _see_PartitionsCreated(self, event: Event, d: Detail) -> Told:
-        was, count = d["was"], d["partitions"]
+        was = d["was"]
+        count = d["partitions"]
         self.count = count
         self.grown = event.id
         self.now = None
@@ -126,7 +127,8 @@ class PartitionerStory(OfTopic):
         sentence = f"{grows} What is written stays."
         if not self.hashes or not was:
             return Told(sentence, chapter)
-        before, after = self._way(HASH, was, ""), self._way(HASH, count, "")
+        before = self._way(HASH, was, "")
+        after = self._way(HASH, count, "")
         for key, hashed in self.hashes.items():
             for way in before, after:
                 partition = (hashed & POSITIVE) % way.count
@@ -151,7 +153,9 @@ class PartitionerStory(OfTopic):
         return made
 
     def _see_PartitionChosen(self, event: Event, d: Detail) -> Told:
-        key, partition, reason = d["key"], d["partition"], d["reason"]
+        key = d["key"]
+        partition = d["partition"]
+        reason = d["reason"]
         is_hashed = reason == "murmur2"
         kind = _kind(d)
         self.count = max(self.count, d["partitions"])

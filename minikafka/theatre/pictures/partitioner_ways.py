@@ -135,7 +135,8 @@ class Column:
 
     def _key(self, group: Group, key: Key, records: int, y: float) -> Point:
         """A key's chip and its records; returns where its thread ends."""
-        number, partition = self.way["number"], group.partition
+        number = self.way["number"]
+        partition = group.partition
         is_new = self._is_hit(group) and self.now is not None and self.now["key"] == key
         width, line = 1.0, "rule"
         if is_new:
@@ -197,7 +198,8 @@ def threads(d: Drawing, ways: Sequence[Space], ends: Sequence[Ends], new: Key) -
     for key in [*staying, *moving]:
         if key not in drawn_before or key not in drawn_after:
             continue
-        begin, end = drawn_before[key], drawn_after[key]
+        begin = drawn_before[key]
+        end = drawn_after[key]
         name, ink = ("move", "ink") if key in moving else ("stay", "rule")
         width = 4.0 if key == new else 2.2
         # it grows from the place before, with the key

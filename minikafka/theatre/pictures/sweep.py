@@ -63,7 +63,8 @@ class SweepPlay(Play):
         return f"{len(wrong)} of {len(space['runs'])} runs went wrong"
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, calls = drawing, self.cast["calls"]
+        d = drawing
+        calls = self.cast["calls"]
         w = (d.width - MARGIN) / len(calls)
         d.note("call", 0, 14, "on entering")
         for column, call in enumerate(calls):
@@ -89,7 +90,8 @@ class SweepPlay(Play):
 
 def _run(d: Drawing, run: Detail, number: int, box: Box) -> None:
     """number: of the event that told it."""
-    key, wrong = f"run/{run['run']}", dict(_wrong(run["written"]))
+    key = f"run/{run['run']}"
+    wrong = dict(_wrong(run["written"]))
     line, width = ("trouble", 2) if wrong else ("rule", None)
     d.rect(key, *box, "wash", line, r=8, width=width, of=number)
     d.note(f"{key}/call", box.x + 8, box.y + 15, f"call {run['run']}", size=12)
