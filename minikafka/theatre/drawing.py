@@ -44,76 +44,11 @@ class Box(NamedTuple):
 # fifth (stage.js: LEAST, MOST).
 WIDE, NARROW = 920, 560
 
-NUMBERS = (
-    "x",
-    "y",
-    "w",
-    "h",
-    "x2",
-    "y2",
-    "r",
-    "size",
-    "weight",
-    "width",
-    "fade",
-    "of",
-    "from_x",
-    "from_y",
-    "room",
-)
-WORDS = (
-    "kind",
-    "fill",
-    "line",
-    "dash",
-    "anchor",
-    "text",
-    "mono",
-    "tip",
-    "d",
-    "arrow",
-    "halo",
-    "more",
-    "below",
-    "ink",
-    "act",
-    "same",
-    "onto",
-)
-
 # stage.js: LEAST; it brings places nearer to each other, but text keeps its size
 LEAST_STRETCH = 0.8
 COLOURS = 6  # of actors: so many are told apart by everybody, in both themes
 
 NARROW_LETTERS = frozenset(" .,:;'|!ijltfI()·")
-
-# Light and dark. player.css holds the same names; a test compares them.
-PALETTE = {
-    "paper": ("#ffffff", "#1b1f24"),
-    "wash": ("#f6f8fa", "#252b32"),
-    "cell": ("#dfe5ea", "#3a434d"),
-    "rule": ("#c8d1da", "#4d5763"),
-    "chip": ("#d8dee4", "#414b56"),
-    "good": ("#dafbe1", "#1d4a35"),
-    "ink": ("#1b1f24", "#e9edf1"),
-    "quiet": ("#57606a", "#a9b3be"),
-    "gone": ("#69737e", "#8f9aa6"),
-    "actor1": ("#0072B2", "#4ba6dd"),
-    "actor2": ("#E69F00", "#f0b23a"),
-    "actor3": ("#00795a", "#2fb48d"),
-    "actor4": ("#8f3f7f", "#cf86bf"),
-    "actor5": ("#7cc4ee", "#a9dcf7"),
-    "actor6": ("#6b5b2a", "#b8a56a"),
-    "on1": ("#ffffff", "#101418"),
-    "on2": ("#1b1f24", "#101418"),
-    "on3": ("#ffffff", "#101418"),
-    "on4": ("#ffffff", "#101418"),
-    "on5": ("#1b1f24", "#101418"),
-    "on6": ("#ffffff", "#101418"),
-    "trouble": ("#b3470a", "#ff9b6b"),
-    "said": ("#fff8e6", "#322c1a"),
-    "saidline": ("#e3c77a", "#77642f"),
-}
 
 
 def text_width(
@@ -228,6 +163,9 @@ class Drawing:
     @property
     def narrow(self) -> bool:
         return self.width < WIDE
+
+    def part(self, key: str, x: float, y: float) -> "Part":
+        return Part(self, key, x, y)
 
     def add(self, key: str, kind: str, **attributes: Any) -> None:
         assert key not in self.shapes, f"two shapes with one key: {key}"
@@ -534,6 +472,28 @@ class Drawing:
     def bottom(self) -> int:
         """The lowest point of any shape."""
         return round(max(map(_bottom, self.shapes.values()), default=0))
+
+
+class Part(Drawing):
+    """A part of a drawing: the keys of its shapes are beneath its own, and places are
+    told from its corner (but from_x and from_y, which are outside of it).
+    """
+
+    def __init__(self, whole: Drawing, key: str, x: float, y: float) -> None:
+        super().__init__(whole.width)
+        self.whole = whole
+        self.shapes = whole.shapes
+        self.asks = whole.asks
+        self.key = key
+        self.x = x
+        self.y = y
+
+    def add(self, key: str, kind: str, **attributes: Any) -> None:
+        moved = {"x": self.x, "y": self.y, "x2": self.x, "y2": self.y}
+        for name, by in moved.items():
+            if name in attributes:
+                attributes[name] += by
+        self.whole.add(f"{self.key}/{key}", kind, **attributes)
 
 
 def _is_beneath(key: str, others: Collection[str]) -> bool:

@@ -189,28 +189,29 @@ class Lanes:
         if len(breaks) <= MOST_BREAKS:
             for cut in breaks:
                 if cut <= step:
-                    _break(d, cut, (xs[cut - 1] + xs[cut]) / 2, top, bottom)
+                    middle = (xs[cut - 1] + xs[cut]) / 2
+                    _break(d, cut, middle, top, bottom)
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
             moments = zip(range(step + 1), xs, self.words, strict=False)
             draw_times(d, bottom + 17, moments, bent=True)
 
     def _lane(self, d: Drawing, lane: Lane, y: float, axis: Axis) -> None:
-        key = f"time/lane/{key_part(lane.key)}"
+        row = d.part(f"time/lane/{key_part(lane.key)}", 0, y)
         left = axis.left
-        base = y + 13
         look: Look = {"bold": True, "anchor": "end", "room": left - 10}
-        d.text(f"{key}/name", left - 8, base, lane.name, **look)
-        d.rect(f"{key}/ground", left, y, axis.right - left, LANE, "wash", r=3)
+        row.text("name", left - 8, 13, lane.name, **look)
+        row.rect("ground", left, 0, axis.right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
         tells = _which_tell(marks, axis)
         for number, (step, mark) in enumerate(marks):
             if step > axis.now:
                 break
             words = mark["text"] if tells[number] else ""
-            _mark(d, f"{key}/{number}", axis.xs[step], y, mark, words, lane.colour)
+            x = axis.xs[step]
+            _mark(row, str(number), x, mark, words, lane.colour)
         ink = "trouble" if lane.trouble else "quiet"
-        d.number(f"{key}/number", d.width, base, lane.number, ink)
+        row.number("number", d.width, 13, lane.number, ink)
 
 
 def _break(d: Drawing, step: int, x: float, top: float, bottom: float) -> None:
@@ -231,31 +232,23 @@ def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Axis) -> Sequence[bool]
         has_room(text, room - 10, mono=True)
         for text, room in zip(texts, rooms, strict=True)
     ]
-    is_letter = [len(text) <= 3 for text in texts]
-    letters_fit = all(
-        fit for fit, letter in zip(fits, is_letter, strict=True) if letter
-    )
-    return [
-        fit and (letters_fit or not letter)
-        for fit, letter in zip(fits, is_letter, strict=True)
-    ]
+    letters = [number for number, text in enumerate(texts) if len(text) <= 3]
+    if all(fits[number] for number in letters):
+        return fits
+    for number in letters:
+        fits[number] = False
+    return fits
 
 
 def _mark(
-    d: Drawing,
-    key: str,
-    x: float,
-    y: float,
-    mark: Mark,
-    words: str,
-    colour: str,
+    row: Drawing, key: str, x: float, mark: Mark, words: str, colour: str
 ) -> None:
     ink = "ink"
     if mark.get("trouble"):
         colour = ink = "trouble"
     number = mark.get("of")
-    same = mark.get("same")
-    d.rect(key, x - 3, y + 2, 6, LANE - 4, colour, r=2, of=number, same=same)
+    look: Look = {"r": 2, "of": number, "same": mark.get("same")}
+    row.rect(key, x - 3, 2, 6, LANE - 4, colour, **look)
     if words:
-        look: Look = {"size": 12, "mono": True, "of": number}
-        d.text(f"{key}/text", x + 7, y + 13, words, ink, **look)
+        small: Look = {"size": 12, "mono": True, "of": number}
+        row.text(f"{key}/text", x + 7, 13, words, ink, **small)

@@ -84,6 +84,7 @@ class Row:
         levers = LEVER if live else 0
         self.height = HEAD + cell + FOOT + levers
         self.width = CARD_NARROW if d.narrow else CARD
+        self.part = d.part(self.key, 0, y)
 
     @property
     def gutter(self) -> float:
@@ -103,8 +104,6 @@ class Row:
         """words: what it is now. chip: its words, fill and ink. knows: a second line,
         which may be trouble.
         """
-        d = self.d
-        key = self.key
         is_away = bool(life)
         is_at_work = leads and not is_away
         dash = "5 4" if is_away else None
@@ -112,23 +111,21 @@ class Row:
         width = 2.5 if leads else 1.5
         line = self._line(leads, is_away)
         box = Box(0, self.y, self.width, self.height - 9)
-        d.rect(key, *box, fill, line, r=8, width=width, dash=dash)
+        self.d.rect(self.key, *box, fill, line, r=8, width=width, dash=dash)
         self._disc(dash, fade=0.6 if life == "crashed" else None)
         self._name(chip)
-        y = self.y + 42
-        said = _living(life, words)
         ink = "quiet"
         if is_away:
             ink = "trouble"
         elif leads:
             ink = "ink"
-        self._words("words", y, said, ink, bold=is_at_work)
+        self._words("words", 42, _living(life, words), ink, bold=is_at_work)
         if knows:
-            self._words("knows", y + 18, knows, "trouble" if trouble else "quiet")
+            self._words("knows", 60, knows, "trouble" if trouble else "quiet")
         if self.live:
             self._levers(life)
-            y = self.y + self.height - 24
-            d.wire(f"{key}/wire", self.gutter, y, self.name, life == "cut off")
+            is_cut = life == "cut off"
+            self.part.wire("wire", self.gutter, self.height - 24, self.name, is_cut)
 
     def _line(self, leads: bool, is_away: bool) -> str:
         """The colour of the card's edge."""
@@ -139,9 +136,8 @@ class Row:
     def _disc(self, dash: str | None, fade: float | None) -> None:
         number = self.broker - 1
         letter = str(self.broker)[:2]
-        place = 19, self.y + 18, 11
-        key = f"{self.key}/disc"
-        self.d.disc(key, *place, letter, number, 13, dash=dash, fade=fade)
+        look: Look = {"dash": dash, "fade": fade}
+        self.part.disc("disc", 19, 18, 11, letter, number, 13, **look)
 
     def _name(self, chip: tuple[str, str, str]) -> None:
         """The card's first line: the broker's name, where the chip leaves room."""
@@ -150,10 +146,10 @@ class Row:
         if word:
             wide = widest(word, 12, bold=True) + 10
             x = self.width - wide - 6
-            self.d.chip(f"{self.key}/chip", x, self.y + 8, word, fill, ink)
+            self.part.chip("chip", x, 8, word, fill, ink)
             room -= wide + 4
         if has_room(self.name, room, 13, bold=True):
-            self.d.text(f"{self.key}/name", 36, self.y + 23, self.name, bold=True)
+            self.part.text("name", 36, 23, self.name, bold=True)
 
     def _words(
         self, name: str, y: float, words: str, ink: str, bold: bool = False
@@ -161,24 +157,23 @@ class Row:
         """A line of the card."""
         room = (self.width - 16) * LEAST_STRETCH
         fits = fit(words, room, 12.5)
-        self.d.text(f"{self.key}/{name}", 10, y, fits, ink, size=12.5, bold=bold)
+        self.part.text(name, 10, y, fits, ink, size=12.5, bold=bold)
 
     def link(self, other: "Row", cut: bool) -> None:
         """The lever on the link to one other broker."""
         if self.live:
-            key = f"{self.key}/link"
-            y = self.y + 12
-            self.d.wire(key, self.gutter, y, self.name, cut, other.name)
+            self.part.wire("link", self.gutter, 12, self.name, cut, other.name)
 
     def _levers(self, life: str) -> None:
         x = 8.0
-        y = self.y + self.height - 33
+        y = self.height - 33
         look: Look = {"line": "rule", "r": 10, "bold": False}
         for word in LEVERS.get(life, ()):
-            key = f"{self.key}/lever/{word}"
+            key = f"lever/{word}"
             act = f"{word} {self.name}"
+            tip = f"{act} now"
             box = Box(x, y, widest(word, 12) + 12, 20)
-            self.d.boxed(key, *box, word, "wash", **look, act=act, tip=f"{act} now")
+            self.part.boxed(key, *box, word, "wash", **look, act=act, tip=tip)
             x += box.w + 5
 
     def asks(self, other: "Row", of: int, words: str, *, trouble: bool = False) -> None:
@@ -188,10 +183,11 @@ class Row:
         if other.y < self.y:
             begin = self.y + 30
             end = other.y + 36
-        key = f"{self.key}/asks"
         x = self.gutter
+        key = f"{self.key}/asks"
         ink = "trouble" if trouble else "ink"
-        self.d.arrow(key, x, begin, x, end, ink, width=2, of=of, tip=words)
+        look: Look = {"width": 2, "of": of, "tip": words}
+        self.d.arrow(key, x, begin, x, end, ink, **look)
 
 
 def _living(life: str, words: str) -> str:
@@ -301,28 +297,20 @@ class _Copy:
     def record(self, record: Copied, flies: Mapping[str, Any]) -> None:
         """flies: where a new one comes from."""
         leader = self.leaders.get(str(record.epoch), 1)
+        lead_colour = colour(leader)
         is_committed = record.offset < self.log["high_watermark"]
-        fill, ink, knows = "paper", "ink", "not known to count yet"
+        paint: Look = {"fill": "paper", "line": lead_colour, "ink": "ink"}
+        knows = "not known to count yet"
         if is_committed:
-            fill = colour(leader)
-            ink = ink_on_actor(leader - 1)
+            paint |= {"fill": lead_colour, "ink": ink_on_actor(leader - 1)}
             knows = "it counts"
         offset = record.offset
         epoch = record.epoch
         tip = f"offset {offset}, epoch {epoch}: {record.tip}; {knows}"
-        self.row.d.cell(
-            f"record/{self.row.broker}/{offset}/{epoch}",
-            *self.cell_at(offset),
-            *self.words(record),
-            line=colour(leader),
-            width=2.5,
-            of=record.number,
-            same=record.same,
-            tip=tip,
-            fill=fill,
-            ink=ink,
-            **flies,
-        )
+        key = f"record/{self.row.broker}/{offset}/{epoch}"
+        told: Look = {"width": 2.5, "of": record.number, "same": record.same}
+        look: Look = {**paint, **told, "tip": tip, **flies}
+        self.row.d.cell(key, *self.cell_at(offset), *self.words(record), **look)
 
     def words(self, record: Copied) -> tuple[str, str, str]:
         """In its cell, and under it."""

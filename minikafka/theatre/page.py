@@ -14,8 +14,47 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.drawing import NUMBERS, PALETTE, WORDS, Drawing, Shape
+from minikafka.theatre.drawing import Drawing, Shape
+from minikafka.theatre.palette import PALETTE
 from minikafka.theatre.text import escape, script_json
+
+# attributes of shapes
+NUMBERS = (
+    "x",
+    "y",
+    "w",
+    "h",
+    "x2",
+    "y2",
+    "r",
+    "size",
+    "weight",
+    "width",
+    "fade",
+    "of",
+    "from_x",
+    "from_y",
+    "room",
+)
+WORDS = (
+    "kind",
+    "fill",
+    "line",
+    "dash",
+    "anchor",
+    "text",
+    "mono",
+    "tip",
+    "d",
+    "arrow",
+    "halo",
+    "more",
+    "below",
+    "ink",
+    "act",
+    "same",
+    "onto",
+)
 
 ATTRIBUTES = (*NUMBERS, *WORDS)
 Step = dict[str, Any]

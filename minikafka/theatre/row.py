@@ -292,16 +292,15 @@ class Row:
         room.
         """
         room = box.w - 14 / LEAST_STRETCH
-        y = box.y + 17
-        long = f"…{segment.base:04d}.log"
-        short = f"…{segment.base:04d}"
+        corner = self.d.part(key, box.x, box.y)
+        long, short = f"…{segment.base:04d}.log", f"…{segment.base:04d}"
         name = fitting([long, short], room, 12.5, mono=True)
         if name:
-            self.d.note(f"{key}/name", box.x + 6, y, name, mono=True)
+            corner.note("name", 6, 17, name, mono=True)
             room -= (text_width(name, 12.5, mono=True) + 10) / LEAST_STRETCH
         state = segment.state
         if has_room(state, room, 12.5, bold=True):
-            self.d.note(f"{key}/state", box.right - 6, y, state, "end", bold=True)
+            corner.note("state", box.w - 6, 17, state, "end", bold=True)
 
     def _record(self, record: Record, x: float) -> None:
         is_gone = record.offset < self.partition["log_start_offset"]

@@ -5,7 +5,6 @@ sets in HTML.
 from collections.abc import Mapping, Sequence
 
 from minikafka.theatre.drawing import (
-    PALETTE,
     Drawing,
     Look,
     Shape,
@@ -13,6 +12,7 @@ from minikafka.theatre.drawing import (
     text_width,
     wrap,
 )
+from minikafka.theatre.palette import PALETTE
 from minikafka.theatre.text import escape
 
 SANS = "system-ui, 'DejaVu Sans', sans-serif"

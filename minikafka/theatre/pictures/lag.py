@@ -125,7 +125,8 @@ class LagPlay(Play):
             self._span(d, f"caught/{number}", span, chart)
         y = chart.bottom + 26
         for row, partition in enumerate(space["partitions"]):
-            lane = self._lane(chart, y + row * pitch, y + (row + 1) * pitch - 7)
+            top = y + row * pitch
+            lane = self._lane(chart, top, top + pitch - 7)
             told = states(scenes, row, lane)
             PartitionLane(d, self.cast["members"], partition, lane).draw(told)
         bottom = y + many * pitch
@@ -170,30 +171,33 @@ class LagPlay(Play):
     def _scale(self, d: Drawing, name: str, now_ms: int, place: Box) -> None:
         """How many records a member can do, on a scale along which it is dragged."""
         key = f"rate/{key_part(name)}"
-        x = place.x
-        y = place.y
+        scale = d.part(key, place.x, place.y)
+        scale.note("name", 0, 4, f"{name} does", size=12, room=76)
         began_ms = self.cast["live"][name] or UNHURRIED_MS
-        scale = [max(round(began_ms * factor), 1) for factor in FACTORS]
-        left = x + 92
-        pitch = (place.w - 112) / (len(scale) - 1)
-        d.note(f"{key}/name", x, y + 4, f"{name} does", size=12, room=76)
-        right = left + pitch * (len(scale) - 1)
-        d.level(key, left, right, y, "rule", width=3)
-        for notch, ms in enumerate(scale):
+        notches = [max(round(began_ms * factor), 1) for factor in FACTORS]
+        left = 92
+        pitch = (place.w - 112) / (len(notches) - 1)
+        begin = place.x + left
+        end = begin + pitch * (len(notches) - 1)
+        d.level(key, begin, end, place.y, "rule", width=3)
+        for number, ms in enumerate(notches):
+            x = left + number * pitch
             rate = _number(self.unit.ms / ms)
             tip = f"{rate} a {self.unit.name}"
             same = f"{name}/{ms}"
-            at = left + notch * pitch
-            mark = f"{key}/{ms}"
-            d.circle(mark, at, y, 4, "paper", "quiet", same=same, tip=tip)
-            d.note(f"{mark}/words", at, y + 20, rate, "middle", size=12, mono=True)
+            scale.circle(f"{ms}", x, 0, 4, "paper", "quiet", same=same, tip=tip)
+            scale.note(f"{ms}/words", x, 20, rate, "middle", size=12, mono=True)
         # the fastest where a record takes no time
-        far = [abs(ms - (now_ms or scale[-1])) for ms in scale]
-        at = left + far.index(min(far)) * pitch
-        colour = actor_colour(actor_number(name, list(self.cast["live"])))
-        grip = {"act": f"rate {name}", "onto": name}
-        tip = f"drag how fast {name} works"
-        d.circle(f"{key}/grip", at, y, 8, colour, "paper", **grip, tip=tip)
+        far = [abs(ms - (now_ms or notches[-1])) for ms in notches]
+        x = left + far.index(min(far)) * pitch
+        number = actor_number(name, list(self.cast["live"]))
+        colour = actor_colour(number)
+        grip: Look = {
+            "act": f"rate {name}",
+            "onto": name,
+            "tip": f"drag how fast {name} works",
+        }
+        scale.circle("grip", x, 0, 8, colour, "paper", **grip)
 
     # -- the upper chart
 
@@ -296,19 +300,19 @@ class LagPlay(Play):
         right = field.x(span.end)
         if right - left < 12:
             return
+        bracket = d.part(key, 0, y)
         d.level(key, left, right, y, "ink", width=2)
-        for side, x in enumerate((left, right)):
-            d.upright(f"{key}/{side}", x, y - 5, y + 5, "ink", width=2)
+        bracket.upright("0", left, -5, 5, "ink", width=2)
+        bracket.upright("1", right, -5, 5, "ink", width=2)
         half = widest(span.words, 13, bold=True) / 2 + 4
         is_wide = right - left > 2 * half + 12
         middle = (left + right) / 2 if is_wide else right + half + 4
         if middle + half > field.right:
             middle = left - half - 4
         middle = max(middle, field.left + half)
-        paper = Box(middle - half, y - 8, 2 * half, 16)
-        d.rect(f"{key}/paper", *paper, "paper")
+        bracket.rect("paper", middle - half, -8, 2 * half, 16, "paper")
         look: Look = {"size": 13, "bold": True, "anchor": "middle"}
-        d.text(f"{key}/words", middle, y + 5, span.words, **look)
+        bracket.text("words", middle, 5, span.words, **look)
 
 
 def _line(

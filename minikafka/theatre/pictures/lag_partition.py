@@ -11,6 +11,7 @@ from minikafka.theatre.drawing import (
     Box,
     Drawing,
     Look,
+    Part,
     Point,
     actor_colour,
     actor_number,
@@ -84,6 +85,11 @@ class PartitionLane:
         return f"lag/{self.now['partition']}"
 
     @property
+    def part(self) -> Part:
+        """Of the drawing: this lane."""
+        return self.d.part(self.key, 0, self.field.top)
+
+    @property
     def is_alone(self) -> bool:
         """There is only one partition, and much room."""
         return self.field.height > 80
@@ -97,24 +103,19 @@ class PartitionLane:
 
     def _ground(self) -> None:
         field = self.field
-        height = self.field.height
         width = field.right - field.left
-        box = Box(field.left, field.top, width, height)
-        self.d.rect(f"{self.key}/ground", *box, "wash", r=3)
-        most, least = (3, 0) if height > 60 else (2, 1)
+        self.part.rect("ground", field.left, 0, width, field.height, "wash", r=3)
+        most, least = (3, 0) if field.height > 60 else (2, 1)
         field.grid(self.d, f"grid/{self.now['partition']}", most, least)
 
     def _names(self) -> None:
         """The partition's, and its reader's beside it or below it."""
-        y = self.field.top
         is_low = self.field.height <= 34
-        base = y - 8 if self.is_alone else y + 13
+        base = -8 if self.is_alone else 13
         name = f"P{self.now['partition']}"
-        self.d.text(f"{self.key}/name", 0, base, name, mono=True, bold=True)
-        if self.is_alone or is_low:
-            place = Point(24, base)
-        else:
-            place = Point(0, y + 29)
+        self.part.text("name", 0, base, name, mono=True, bold=True)
+        is_beside = self.is_alone or is_low
+        place = Point(24, base) if is_beside else Point(0, 29)
         room = self.field.left - place.x - self._margin()
         if self.now["unread"] or not self.now["owner"]:
             self._nobody(place, room)
@@ -130,25 +131,25 @@ class PartitionLane:
     def _nobody(self, place: Point, room: float) -> None:
         ink = "trouble" if self.now["unread"] else "quiet"
         if has_room("nobody", room, bold=True):
-            self.d.text(f"{self.key}/owner", *place, "nobody", ink, size=12, bold=True)
+            self.part.text("owner", *place, "nobody", ink, size=12, bold=True)
             return
         x = place.x + 9
         y = place.y - 4
         look: Look = {"dash": "3 3", "width": 1.5, "tip": "nobody reads it"}
-        self.d.circle(f"{self.key}/nobody", x, y, 8.5, "none", ink, **look)
+        self.part.circle("nobody", x, y, 8.5, "none", ink, **look)
 
     def _reader(self, place: Point, room: float) -> None:
         """A disc of the member's colour: with its letter, or beside its name."""
-        key = f"{self.key}/reader"
         name = self.now["owner"]
         number = actor_number(name, self.members)
         *_, letter = name.split(" ")
         x, y = place
+        middle = y - 4
         if len(letter) == 1:
-            self.d.disc(key, x + 9, y - 4, 8.5, letter, number, 12, tip=name)
+            self.part.disc("reader", x + 9, middle, 8.5, letter, number, 12, tip=name)
             return
-        self.d.circle(key, x + 5, y - 4, 5, actor_colour(number), tip=name)
-        self.d.note(f"{self.key}/owner", x + 14, y, name, size=12, room=room)
+        self.part.circle("reader", x + 5, middle, 5, actor_colour(number), tip=name)
+        self.part.note("owner", x + 14, y, name, size=12, room=room)
 
     def _state(self, key: str, state: State) -> None:
         """The lag as high as it is, for as long as it is."""
@@ -179,13 +180,11 @@ class PartitionLane:
     def _lags(self) -> None:
         """As numbers, at the end of the lane."""
         lag, waiting = self.now["lags"]
-        y = self.field.top + 13
         ink = "trouble" if self.now["unread"] and lag else "ink"
         look: Look = {"mono": True, "bold": True, "size": 14}
         x = self.field.right + 16
-        self.d.text(f"{self.key}/lag", x, y, f"{lag:,}", ink, **look)
-        words = f"{waiting:,}"
-        self.d.number(f"{self.key}/handed", self.d.width, y, words, bold=False)
+        self.part.text("lag", x, 13, f"{lag:,}", ink, **look)
+        self.part.number("handed", self.d.width, 13, f"{waiting:,}", bold=False)
 
 
 def _sum_of(partition: Space) -> str:

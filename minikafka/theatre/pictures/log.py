@@ -14,7 +14,6 @@ from typing import NamedTuple
 from minikafka.theatre.drawing import (
     NARROW,
     WIDE,
-    Box,
     Drawing,
     Look,
     Point,
@@ -168,16 +167,17 @@ class LogPlay(Play):
     def _producer(self, d: Drawing, name: str, place: Point, writes: bool) -> None:
         """A card: what it does stands beside its name, or below it on a wide page."""
         key = f"producer/{key_part(name)}"
-        x, y = place
-        box = Box(x, y, 124, 26) if d.narrow else Box(x, y, PRODUCERS, 44)
-        line, width = ("ink", 2) if writes else ("rule", None)
-        d.rect(key, *box, "wash", line, r=8, width=width, tip=name)
-        room = box.w - (60 if d.narrow else 16)
-        d.text(f"{key}/name", x + 8, y + 18, name, bold=True, room=room, tip=name)
+        card = d.part(key, *place)
+        width, height = (124, 26) if d.narrow else (PRODUCERS, 44)
+        line, thick = ("ink", 2) if writes else ("rule", None)
+        look: Look = {"r": 8, "width": thick, "tip": name}
+        d.rect(key, *place, width, height, "wash", line, **look)
+        room = width - (60 if d.narrow else 16)
+        card.text("name", 8, 18, name, bold=True, room=room, tip=name)
         if d.narrow:
-            d.note(f"{key}/does", box.right - 8, y + 18, "writes", "end", size=12)
+            card.note("does", width - 8, 18, "writes", "end", size=12)
         else:
-            d.note(f"{key}/does", x + 8, y + 36, "writes", size=12)
+            card.note("does", 8, 36, "writes", size=12)
 
     def _rows_at(self, d: Drawing) -> tuple[int, int]:
         """Where the first partition begins, and how high each is."""
@@ -375,13 +375,15 @@ class JourneyRow(Row):
         right = self.left_of(span.up_to) - 5
         key = f"lost/{self.key}/{span.first}"
         words = f"{span.records} lost"
+        bracket = self.d.part(key, 0, y)
         self.d.level(key, left, right, y, "trouble", width=2)
-        for end, x in (("from", left), ("to", right)):
-            self.d.upright(f"{key}/{end}", x, y - 4, y, "trouble", width=2)
+        bracket.upright("from", left, -4, 0, "trouble", width=2)
+        bracket.upright("to", right, -4, 0, "trouble", width=2)
         half = text_width(words, 13, bold=True) / 2
-        middle = min(max((left + right) / 2, self.x + half), self.right - half)
+        middle = max((left + right) / 2, self.x + half)
+        middle = min(middle, self.right - half)
         look: Look = {"bold": True, "anchor": "middle", "halo": "paper"}
-        self.d.text(f"{key}/count", middle, y + 14, words, "trouble", **look)
+        bracket.text("count", middle, 14, words, "trouble", **look)
 
 
 def producer_at(d: Drawing, number: int, y: float) -> Point:

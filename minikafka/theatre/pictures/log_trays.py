@@ -5,7 +5,7 @@ is lost to it.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from minikafka.theatre.drawing import Box, Drawing, Look, fit, text_width
+from minikafka.theatre.drawing import Box, Drawing, Look, Part, fit, text_width
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.journey_story import Seen
 from minikafka.theatre.play import Cast, Space
@@ -135,79 +135,60 @@ class Trays:
         lines: int,
         rows: Sequence[Row],
     ) -> None:
-        key = f"tray/{key_part(reader['name'])}"
+        tray = d.part(f"tray/{key_part(reader['name'])}", box.x, box.y)
         now = rows[0].now if rows else -1
         saw = list(map(Seen._make, reader["saw"]))
         is_busy = any(item.number == now for item in saw)
-        self._frame(d, key, reader, box, is_busy)
+        self._frame(tray, reader, box, is_busy)
         if not saw:
-            d.note(
-                f"{key}/nothing", box.x + 17, box.y + HEAD + 14, "nothing yet", size=12
-            )
+            tray.note("nothing", 17, HEAD + 14, "nothing yet", size=12)
         slots = self._slots(d)
         pitch = (box.w - 8) / slots.across
         by_key = {row.key: row for row in rows}
         for placed in last_lines(saw, slots, lines):
             item = placed.item
             line, column = divmod(placed.slot, slots.across)
-            chip = Box(
-                x=box.x + 6 + column * pitch,
-                y=box.y + HEAD + line * (CHIP + GAP),
-                w=pitch * placed.span - GAP,
-                h=CHIP,
-            )
+            x = 6 + column * pitch
+            y = HEAD + line * (CHIP + GAP)
+            chip = Box(x, y, pitch * placed.span - GAP, CHIP)
             way: Look = {"of": item.number, "same": item.same}
             is_new = item.number == now
             row = by_key.get(str(item.partition))
             if row and is_new and not item.is_lost:
                 colour = self.colours[reader["name"]]
-                self._way(d, row, box.x - 4, chip.y + CHIP / 2, colour, way)
+                self._way(tray, row, y + CHIP / 2, colour, way)
                 way |= {"from_x": row.left_of(item.offset), "from_y": row.cells_y}
-            self._chip(d, key, chip, item, is_new, way)
+            self._chip(tray, chip, item, is_new, way)
 
-    def _frame(
-        self, d: Drawing, key: str, reader: Space, box: Box, is_busy: bool
-    ) -> None:
+    def _frame(self, tray: Part, reader: Space, box: Box, is_busy: bool) -> None:
         """The tray itself, with its reader's name and how much that has read."""
         name = reader["name"]
-        colour = self.colours[reader["name"]]
+        colour = self.colours[name]
         line, width = (colour, 2) if is_busy else ("rule", None)
-        dash = "4 3" if reader["state"] else None
-        tip = f"what {name} has read so far, in its order"
-        look: Look = {"r": 8, "width": width, "dash": dash, "tip": tip}
-        d.rect(key, *box, "wash", line, **look)
-        d.rect(f"{key}/colour", box.x + 7, box.y + 7, 5, 13, colour, r=2)
+        look: Look = {
+            "r": 8,
+            "width": width,
+            "dash": "4 3" if reader["state"] else None,
+            "tip": f"what {name} has read so far, in its order",
+        }
+        tray.whole.rect(tray.key, *box, "wash", line, **look)
+        tray.rect("colour", 7, 7, 5, 13, colour, r=2)
         count = f"{reader['seen']} read"
         room = box.w - 34 - text_width(count, 12)
-        y = box.y + 18
-        d.text(f"{key}/name", box.x + 17, y, name, bold=True, room=room)
-        d.note(f"{key}/count", box.right - 8, y, count, "end", size=12)
+        tray.text("name", 17, 18, name, bold=True, room=room)
+        tray.note("count", box.w - 8, 18, count, "end", size=12)
 
-    def _way(
-        self,
-        d: Drawing,
-        row: Row,
-        x: float,
-        y: float,
-        colour: str,
-        way: Look,
-    ) -> None:
+    def _way(self, tray: Part, row: Row, y: float, colour: str, way: Look) -> None:
         """An arrow from one of several logs to the first record that is read now."""
+        d = tray.whole
         if self.several and not d.narrow and "way/read" not in d.shapes:
             begin = row.right + 8, row.cells_y + 15
-            d.arrow("way/read", *begin, x, y, colour, width=2, **way)
+            end = tray.x - 4, tray.y + y
+            d.arrow("way/read", *begin, *end, colour, width=2, **way)
 
-    def _chip(
-        self,
-        d: Drawing,
-        tray: str,
-        box: Box,
-        item: Seen,
-        is_new: bool,
-        way: Look,
-    ) -> None:
-        key = f"{tray}/{item.same}"
-        while key in d.shapes:  # read again
+    def _chip(self, tray: Part, box: Box, item: Seen, is_new: bool, way: Look) -> None:
+        key = item.same
+        while f"{tray.key}/{key}" in tray.shapes:  # read again
             key += f"/{item.number}"
         if item.is_lost:
             text = ""
@@ -220,7 +201,7 @@ class Trays:
         gap = 6 if text else 0
         more = fit(more, box.w - _width_of(text, "") - gap, 12.5)
         words = {"text": text or None, "more": more or None}
-        d.add(key, "cell", **box._asdict(), r=4, **words, **look, **way)
+        tray.add(key, "cell", **box._asdict(), r=4, **words, **look, **way)
 
 
 def _width_of(text: str, more: str) -> int:

@@ -16,6 +16,7 @@ from minikafka.theatre.drawing import (
     Box,
     Drawing,
     Look,
+    Place,
     Point,
     actor_colour,
     actor_number,
@@ -42,6 +43,8 @@ from minikafka.theatre.pictures.partitioner_ways import (
 )
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
+
+LEFT = 12  # where words begin in the machine
 
 
 class Line(NamedTuple):
@@ -152,10 +155,11 @@ class PartitionerPlay(Play):
         leaves.
         """
         now = space["now"]
-        box = (
-            Box(134.0, 2, d.width - 134, 104) if d.narrow else Box(0.0, 92, 286.0, 118)
-        )
-        name, colour = "the producer's partitioner", "quiet"
+        box = Box(0.0, 92, 286.0, 118)
+        if d.narrow:
+            box = Box(134.0, 2, d.width - 134, 104)
+        name = "the producer's partitioner"
+        colour = "quiet"
         if now:
             _goes_in(d, now, box)
             producer = now["producer"]
@@ -164,15 +168,15 @@ class PartitionerPlay(Play):
         elif space["divisors"]:
             _grows(d, *space["divisors"])
         d.rect("machine", *box, "wash", colour, r=8, width=2)
-        x = box.x + 12
+        machine = d.part("machine", box.x, box.y)
         room = box.w - 24
         if now:
-            kind_room = _kind(d, now["kind"], box)
-            _computation(d, now, Box(x, box.y + 50, room, 0))
+            kind_room = _kind(machine, now["kind"], box.w)
+            _computation(machine, now, room)
             room -= kind_room
         else:
-            _divisors(d, space, Box(x, box.y, room, 0))
-        d.text("machine/name", x, box.y + 23, name, bold=True, room=room)
+            _divisors(machine, space, room)
+        machine.text("name", LEFT, 23, name, bold=True, room=room)
         if d.narrow:
             return Point(box.right - 40, box.bottom)
         return Point(box.right, box.y + 44)
@@ -216,25 +220,25 @@ def _goes_in(d: Drawing, now: Space, machine: Box) -> None:
         d.arrow("in/arrow", width / 2, 68, width / 2, machine.y - 3)
 
 
-def _kind(d: Drawing, kind: str, machine: Box) -> float:
+def _kind(machine: Drawing, kind: str, width: float) -> float:
     """The rule that chose, in the machine's corner; returns the room that it takes."""
     words = fit(kind, 110, 12, bold=True)
-    width = text_width(words, 12, bold=True) + 18
-    box = Box(machine.right - 12 - width, machine.y + 9, width, 19)
-    d.boxed("machine/kind", *box, words, "chip")
-    return width + 8
+    wide = text_width(words, 12, bold=True) + 18
+    x = width - 12 - wide
+    machine.boxed("kind", x, 9, wide, 19, words, "chip")
+    return wide + 8
 
 
-def _computation(d: Drawing, now: Space, place: Box) -> None:
+def _computation(machine: Drawing, now: Space, room: float) -> None:
     """The lines in the machine: what is computed, and what comes out."""
-    lines = _hashed(now) if now["reason"] == "murmur2" else _ruled(now, place.w)
-    pitch = 22 if d.narrow else 25
-    *_, last = range(len(lines))
+    lines = _hashed(now) if now["reason"] == "murmur2" else _ruled(now, room)
+    pitch = 22 if machine.narrow else 25
+    last = len(lines) - 1
     for number, line in enumerate(lines):
-        at = place._replace(y=place.y + number * pitch)
+        place = LEFT, 50 + number * pitch, room
         is_last = number == last
         size = 16 if is_last else 13
-        _line(d, f"machine/{number}", at, line, is_last, size)
+        _line(machine, f"{number}", place, line, is_last, size)
 
 
 def _hashed(now: Space) -> list[Line]:
@@ -256,32 +260,33 @@ def _ruled(now: Space, room: float) -> list[Line]:
     return [*lines, Line("partition", str(now["partition"]))]
 
 
-def _divisors(d: Drawing, space: Space, place: Box) -> None:
+def _divisors(machine: Drawing, space: Space, room: float) -> None:
     """No record is in the machine: what changed in it, with one key that moves."""
-    x = place.x
-    y = place.y
     if not space["divisors"]:
-        d.note("machine/waits", x, y + 50, "waits for the first record")
+        machine.note("waits", LEFT, 50, "waits for the first record")
         return
     was, count = space["divisors"]
     words = f"hash % {was} → % {count}"
-    d.text("machine/divisor", x, y + 52, words, bold=True, mono=True, size=18)
+    machine.text("divisor", LEFT, 52, words, bold=True, mono=True, size=18)
     if not space["example"]:
         return
     key, hashed = space["example"]
-    pitch = 18 if d.narrow else 21
+    pitch = 18 if machine.narrow else 21
     for number, divisor in enumerate((was, count)):
-        at = place._replace(y=y + 77 + number * pitch)
+        place = LEFT, 77 + number * pitch, room
         line = Line(f"{key} {hashed}", f"% {divisor} = {hashed % divisor}")
-        _line(d, f"machine/example/{number}", at, line, True, 13)
+        _line(machine, f"example/{number}", place, line, True, 13)
 
 
-def _line(d: Drawing, key: str, place: Box, line: Line, bold: bool, size: int) -> None:
+def _line(
+    machine: Drawing, key: str, place: Place, line: Line, bold: bool, size: int
+) -> None:
+    x, y, room = place
     words, result = line
     if not result:
-        d.note(key, place.x, place.y, words, room=place.w)
+        machine.note(key, x, y, words, room=room)
         return
     beside = text_width(result, 13, mono=True, bold=bold) + 10
-    d.note(key, place.x, place.y, words, mono=True, room=place.w - beside)
+    machine.note(key, x, y, words, mono=True, room=room - beside)
     look: Look = {"mono": True, "bold": bold, "size": size, "anchor": "end"}
-    d.text(f"{key}/result", place.right, place.y, result, **look)
+    machine.text(f"{key}/result", x + room, y, result, **look)

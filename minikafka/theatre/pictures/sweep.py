@@ -65,15 +65,16 @@ class SweepPlay(Play):
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
         calls = self.cast["calls"]
-        w = (d.width - MARGIN) / len(calls)
         d.note("call", 0, 14, "on entering")
         for column, call in enumerate(calls):
-            d.text(f"call/{column}", MARGIN + column * w + 8, 14, call, bold=True)
+            x = self._tile(d, column).x
+            d.text(f"call/{column}", x + 8, 14, call, bold=True)
         for number in range(self.cast["of"]):
             row, column = divmod(number, len(calls))
             box = self._tile(d, number)
             if not column:
-                d.note(f"round/{row}", 0, box.y + TILE / 2 + 5, f"at order {row}")
+                y = box.y + TILE / 2 + 5
+                d.note(f"round/{row}", 0, y, f"at order {row}")
             d.rect(f"place/{number}", *box, "none", "rule", r=8, dash="3 3")
         for number, run in enumerate(scenes[-1]["space"]["runs"]):
             _run(d, run, number + 1, self._tile(d, number))
@@ -83,9 +84,9 @@ class SweepPlay(Play):
         calls = len(self.cast["calls"])
         pitch = (d.width - MARGIN) / calls
         row, column = divmod(number, calls)
-        return Box(
-            MARGIN + column * pitch, HEAD + row * (TILE + GAP), pitch - GAP, TILE
-        )
+        x = MARGIN + column * pitch
+        y = HEAD + row * (TILE + GAP)
+        return Box(x, y, pitch - GAP, TILE)
 
 
 def _run(d: Drawing, run: Detail, number: int, box: Box) -> None:
@@ -94,16 +95,17 @@ def _run(d: Drawing, run: Detail, number: int, box: Box) -> None:
     wrong = dict(_wrong(run["written"]))
     line, width = ("trouble", 2) if wrong else ("rule", None)
     d.rect(key, *box, "wash", line, r=8, width=width, of=number)
-    d.note(f"{key}/call", box.x + 8, box.y + 15, f"call {run['run']}", size=12)
+    tile = d.part(key, box.x, box.y)
+    tile.note("call", 8, 15, f"call {run['run']}", size=12)
     pitch = (box.w - 12) / len(run["written"])
     for order, times in enumerate(run["written"]):
         fill, edge, ink = "good", "none", "ink"
         if order in wrong:
             fill, edge, ink = "paper", "trouble", "trouble"
-        place = Box(box.x + 6 + order * pitch, box.y + 22, pitch - 3, 22)
+        place = Box(6 + order * pitch, 22, pitch - 3, 22)
         tip = f"order {order}: {times} times in the table"
         look: Look = {"line": edge, "r": 5, "tip": tip}
-        d.boxed(f"{key}/{order}", *place, _times(times), fill, ink, **look)
+        tile.boxed(f"{order}", *place, _times(times), fill, ink, **look)
 
 
 def _times(times: int) -> str:
