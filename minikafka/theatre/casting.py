@@ -37,6 +37,7 @@ class OfTopic(Story):
         ]
 
     def is_mine(self, event: Event) -> bool:
+        """Whether it is about what is shown, as far as it says what it is about."""
         d = event.detail
         if d.get("topic", self.topic) != self.topic:
             return False
@@ -48,12 +49,14 @@ class OfTopic(Story):
 
 
 def busiest_topic(trace: Sequence[Event]) -> str:
+    """The topic that most of these events are about, internal ones left aside."""
     topics = [event.detail["topic"] for event in trace if event.detail.get("topic")]
     own = Counter(topic for topic in topics if not topic.startswith("__"))
     return max(own, key=lambda topic: (own[topic], topic)) if own else ""
 
 
 def busiest_partitions(mine: Sequence[Event], most: int) -> list[int]:
+    """As many as may be shown, those that most of these events are about first."""
     named = [event.detail.get("partition") for event in mine]
     used = Counter(number for number in named if isinstance(number, int))
     sizes = [
@@ -119,6 +122,7 @@ def _beginning(texts: Sequence[str]) -> str:
 
 
 def _is_cut_in_a_word(common: str) -> bool:
+    """Whether what follows would be the rest of a number or of a short word."""
     end = common[-1:]
     return end.isdigit() or (end.isalnum() and len(common) < 4)
 

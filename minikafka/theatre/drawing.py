@@ -162,12 +162,15 @@ class Drawing:
 
     @property
     def narrow(self) -> bool:
+        """Whether this is the layout for a narrow page."""
         return self.width < WIDE
 
     def part(self, key: str, x: float, y: float) -> "Part":
+        """Something that is drawn from its corner, at this place."""
         return Part(self, key, x, y)
 
     def add(self, key: str, kind: str, **attributes: Any) -> None:
+        """What is None is not said, so that equal shapes are equal."""
         assert key not in self.shapes, f"two shapes with one key: {key}"
         shape: Shape = {"kind": kind}
         for name, value in attributes.items():
@@ -265,6 +268,7 @@ class Drawing:
         line: str = "none",
         **more: Any,
     ) -> None:
+        """A form by SVG's d, from a place on."""
         self.add(key, "path", x=x, y=y, d=d, fill=fill, line=line, **more)
 
     def text(
@@ -281,6 +285,7 @@ class Drawing:
         anchor: str = "start",
         **more: Any,
     ) -> None:
+        """Words in one line. y: of the line that they stand on."""
         assert size >= 12, "text under 12 px can't be read"
         # as shapes have it: what is plain is not said
         look: Look = {
@@ -502,6 +507,7 @@ def _is_beneath(key: str, others: Collection[str]) -> bool:
 
 
 def _bottom(shape: Shape) -> float:
+    """The lowest point of a shape; words without a box reach a little below their line."""
     y = float(shape["y"])
     if "h" in shape:
         words_below = 20 if "below" in shape else 0

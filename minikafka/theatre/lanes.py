@@ -163,6 +163,7 @@ class Lanes:
         rest = room - squeeze * sum(needs)
         total = sum(min(gap, cap) for gap in gaps) or 1
         xs = [left]
+
         for gap, need in zip(gaps, needs, strict=True):
             share = rest * min(gap, cap) / total
             xs.append(xs[-1] + squeeze * need + share)
@@ -179,6 +180,9 @@ class Lanes:
         return needs
 
     def draw(self, d: Drawing, y: float, rows: Sequence[Lane], step: int) -> None:
+        """The lanes below each other, with one cursor and one axis. y: of their upper
+        edge.
+        """
         left, right = (96, d.width - 92) if d.narrow else (124, d.width - 124)
         xs, breaks = self.positions(left + 6, right)
         axis = Axis(left, right, xs, step)
@@ -197,6 +201,7 @@ class Lanes:
             draw_times(d, bottom + 17, moments, bent=True)
 
     def _lane(self, d: Drawing, lane: Lane, y: float, axis: Axis) -> None:
+        """A name, the marks so far, and a number at the end."""
         row = d.part(f"time/lane/{key_part(lane.key)}", 0, y)
         left = axis.left
         look: Look = {"bold": True, "anchor": "end", "room": left - 10}
@@ -204,12 +209,14 @@ class Lanes:
         row.rect("ground", left, 0, axis.right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
         tells = _which_tell(marks, axis)
+
         for number, (step, mark) in enumerate(marks):
             if step > axis.now:
                 break
             words = mark["text"] if tells[number] else ""
             x = axis.xs[step]
             _mark(row, str(number), x, mark, words, lane.colour)
+
         ink = "trouble" if lane.trouble else "quiet"
         row.number("number", d.width, 13, lane.number, ink)
 
@@ -243,6 +250,7 @@ def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Axis) -> Sequence[bool]
 def _mark(
     row: Drawing, key: str, x: float, mark: Mark, words: str, colour: str
 ) -> None:
+    """A small box where something was done, and words beside it."""
     ink = "ink"
     if mark.get("trouble"):
         colour = ink = "trouble"

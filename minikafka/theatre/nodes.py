@@ -56,6 +56,7 @@ class Links:
         return ends <= set(self.brokers)
 
     def apart(self, one: str, other: str) -> bool:
+        """Whether there is a cut between two nodes."""
         return frozenset((one, other)) in self.cut
 
     def life(self, broker: str, life: str) -> str:
@@ -115,10 +116,12 @@ class Row:
         self._disc(dash, fade=0.6 if life == "crashed" else None)
         self._name(chip)
         ink = "quiet"
+
         if is_away:
             ink = "trouble"
         elif leads:
             ink = "ink"
+
         self._words("words", 42, _living(life, words), ink, bold=is_at_work)
         if knows:
             self._words("knows", 60, knows, "trouble" if trouble else "quiet")
@@ -134,6 +137,7 @@ class Row:
         return colour(self.broker) if leads else "rule"
 
     def _disc(self, dash: str | None, fade: float | None) -> None:
+        """The broker's number on its colour."""
         number = self.broker - 1
         letter = str(self.broker)[:2]
         look: Look = {"dash": dash, "fade": fade}
@@ -165,6 +169,7 @@ class Row:
             self.part.wire("link", self.gutter, 12, self.name, cut, other.name)
 
     def _levers(self, life: str) -> None:
+        """What can be done to the broker, by what became of it."""
         x = 8.0
         y = self.height - 33
         look: Look = {"line": "rule", "r": 10, "bold": False}
@@ -254,6 +259,7 @@ def draw_log(
     copy = _Copy(row, columns, log, leaders)
     copy.left_out()
     shown = copy.shown()
+
     for record in shown:
         is_new = record.number == now and from_y is not None
         copy.record(record, {"from_y": from_y} if is_new else {})
@@ -275,17 +281,20 @@ class _Copy:
     leaders: Mapping[str, int]
 
     def shown(self) -> list[Copied]:
+        """The records that have a column."""
         first = self.columns.first
         end = self.log["end"]
         records = map(Copied._make, self.log["records"])
         return [record for record in records if first <= record.offset < end]
 
     def cell_at(self, offset: int) -> Box:
+        """The place of a record."""
         row = self.row
         columns = self.columns
         return Box(columns(offset), row.cells_y, columns.pitch - 5, row.cell)
 
     def left_out(self) -> None:
+        """Before the first column: how many records have none."""
         count = min(self.columns.first, self.log["end"])
         if self.columns.first:
             box = self.cell_at(0)
@@ -301,6 +310,7 @@ class _Copy:
         is_committed = record.offset < self.log["high_watermark"]
         paint: Look = {"fill": "paper", "line": lead_colour, "ink": "ink"}
         knows = "not known to count yet"
+
         if is_committed:
             paint |= {"fill": lead_colour, "ink": ink_on_actor(leader - 1)}
             knows = "it counts"
@@ -333,12 +343,14 @@ class _Copy:
         d.line(f"{key}/line", *begin, *end, "trouble", width=2)
 
     def next_place(self) -> None:
+        """The empty place at the end, where no record was cut from there."""
         end = self.log["end"]
         is_taken = any(offset == end for offset, *_ in self.log["cut"])
         if end >= self.columns.first and not is_taken:
             self.row.d.slot(f"{self.row.key}/next", *self.cell_at(end), end)
 
     def high_watermark(self) -> None:
+        """A line before the first record that is not known to be committed."""
         offset = self.log["high_watermark"]
         if self.columns.first <= offset:
             box = self.cell_at(offset)
@@ -361,6 +373,7 @@ class _Copy:
                 self._epoch(record, words)
 
     def _epoch(self, record: Copied, words: str) -> None:
+        """The name of an epoch over its first record."""
         row = self.row
         epoch = record.epoch
         x = self.columns(record.offset) + 1

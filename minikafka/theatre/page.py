@@ -136,10 +136,12 @@ def colours() -> str:
 
 
 def _variables(palette: Mapping[str, str]) -> str:
+    """Colours as CSS declares them."""
     return "".join(f"--{name}:{value};" for name, value in palette.items())
 
 
 def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> Data:
+    """All steps in one layout."""
     order = {key: number for number, key in enumerate(_back_to_front(drawings))}
     changes = _Changes(order, texts)
     steps = [changes.step(drawing) for drawing in drawings]
@@ -159,10 +161,12 @@ def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> Data:
 
 
 def _numbers(keys: Iterable[str], order: Mapping[str, int]) -> list[int]:
+    """The keys' numbers in the one order of all shapes."""
     return sorted(order[key] for key in keys)
 
 
 def _is_of_a_lane(key: str) -> bool:
+    """Whether a shape moves with the axis; the cursor moves by itself."""
     return key.startswith("time/") and not key.startswith("time/cursor")
 
 
@@ -188,6 +192,7 @@ class _Changes:
             if len(change) > 1:
                 changes.append(change)
             self.known[key] = shape
+
         there = set(drawing.shapes)
         come = _numbers(there - self.there, self.order)
         go = _numbers(self.there - there, self.order)
@@ -195,6 +200,7 @@ class _Changes:
         return [changes, come, go]
 
     def _changed(self, key: str, shape: Shape) -> list[Any]:
+        """A shape's number, whom a new one resembles, and what differs."""
         number = self.order[key]
         if key in self.known:
             return [number, *self._differences(self.known[key], shape)]
@@ -220,6 +226,7 @@ class _Changes:
         return pairs
 
     def _place_of(self, text: str) -> int:
+        """Where a text stands in the list of all; a new one is added."""
         return self.texts.setdefault(text, len(self.texts))
 
 

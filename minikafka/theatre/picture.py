@@ -33,6 +33,8 @@ AS_TOLD = (
 
 
 class TableRow(NamedTuple):
+    """One event as text."""
+
     time: str
     node: str
     sentence: str
@@ -81,9 +83,11 @@ class Picture:
 
     @property
     def title(self) -> str:
+        """What is shown, in a few words."""
         return str(self.cast["title"])
 
     def summary(self, scene: Scene) -> str:
+        """A scene in one line."""
         return self.play.summary(scene["space"])
 
     def drawings(self, width: int) -> list[Drawing]:
@@ -94,6 +98,7 @@ class Picture:
         return self._drawings[width]
 
     def _drawing(self, step: int, width: int) -> Drawing:
+        """The shapes of one step."""
         drawing = Drawing(width)
         drawing.asks = self._asks(step)
         self.play.draw(drawing, self.scenes[: step + 1])
@@ -138,6 +143,7 @@ class Picture:
         )
 
     def _empty_svg(self) -> str:
+        """What is shown where nothing has happened."""
         return svg.svg(
             Drawing(WIDE),
             title=self.title,
@@ -195,12 +201,14 @@ class Picture:
         Path(path).write_text(self.page(), encoding="utf-8", newline="\n")
 
     def table(self) -> Table:
+        """All steps as text."""
         return Table(
             TableRow(scene["time"], scene["node"], scene["sentence"])
             for scene in self.scenes
         )
 
     def _step(self, scene: Scene) -> Step:
+        """What the page says of a step around its drawing."""
         step = scene["step"]
         # The rule under the picture would give a prediction's answer away before that
         # is decided.
@@ -238,6 +246,7 @@ class Picture:
         head = f"{self.title}: {len(self.scenes)} steps, {last['time']}"
         lines = [f"at the end: {self.summary(last)}"]
         asked = self.prediction
+
         if asked and asked.mine_words:
             lines += asked.verdict.splitlines()
         elif asked:
@@ -264,6 +273,7 @@ class Picture:
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None
     ) -> dict[str, str]:
+        """What a notebook shows of it: text, and the page where pictures are wanted."""
         bundle = {"text/plain": repr(self)}
         if self.scenes and not text_only():
             bundle["text/html"] = self.frame()

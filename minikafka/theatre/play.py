@@ -186,6 +186,7 @@ class Story:
 
     @property
     def away(self) -> dict[str, str]:
+        """Who is not there now, and why."""
         return {node: state for node, state in sorted(self.down.items()) if state}
 
     def asker(self, event: Event) -> str | None:
@@ -210,6 +211,7 @@ class Story:
         return list(light) if self.once(what) else []
 
     def mark(self, lane: str, text: str, trouble: bool = False) -> list[Mark]:
+        """One mark in a lane, for the event that is being seen."""
         mark = {"lane": lane, "text": text, "of": self.number}
         if trouble:
             mark["trouble"] = True
@@ -266,6 +268,7 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
     origin = trace[0].at if trace and trace[0].at > 10**11 else 0
     told_at: dict[tuple[Any, Any], int] = {}
     causes: dict[tuple[Any, Any], tuple[Any, Any] | None] = {}
+
     for position, event in enumerate(trace):
         causes[event.id] = event.cause
         if event.kind == "RequestSent":
@@ -295,6 +298,7 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
 
 
 def _scene(event: Event, told: Told, step: int, position: int, story: Story) -> Scene:
+    """What an event changed, as JSON."""
     scene: Scene = {
         "step": step,
         "number": step + 1,
@@ -327,12 +331,14 @@ def _find(
 
 
 def _thin(scenes: list[Scene], most: int) -> list[Scene]:
+    """Keeps what matters, and evenly of the rest, so that a page can hold it."""
     if len(scenes) <= most:
         return scenes
     must = [scene["step"] for scene in scenes if scene["chapter"] or scene["trouble"]]
     others = [scene["step"] for scene in scenes if scene["step"] not in must]
     room = max(most - len(must), 2)
     evenly: list[int] = []
+
     if others:
         last = len(others) - 1
         evenly = [others[number * last // (room - 1)] for number in range(room)]
@@ -340,6 +346,7 @@ def _thin(scenes: list[Scene], most: int) -> list[Scene]:
     kept: list[Scene] = []
     marks: list[Mark] = []
     renumbered: list[int] = []
+
     # a skipped scene leaves its marks to the next one that is shown
     for scene in scenes:
         step = len(kept)

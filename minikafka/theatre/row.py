@@ -70,6 +70,7 @@ class Boundary(NamedTuple):
 
     @property
     def words(self) -> str:
+        """The name with its offset."""
         return f"{self.name} {self.offset}"
 
 
@@ -91,10 +92,12 @@ def columns(partition: Log, readers: Iterable[int], room: int) -> list[Column]:
     shown: set[int] = set()
 
     def has_room_for(offset: int) -> bool:
+        """Whether this offset still fits, with the gaps around it."""
         return len(_with_gaps(shown | {offset}, first, end)) <= room
 
     before = [offset - 1 for offset in places]
     after = [offset + 1 for offset in places]
+
     for offset in [end - 1, start, *places, *before, end - 2, *edges, *after]:
         if first <= offset < end and has_room_for(offset):
             shown.add(offset)
@@ -107,6 +110,7 @@ def columns(partition: Log, readers: Iterable[int], room: int) -> list[Column]:
 
 
 def _with_gaps(shown: set[int], first: int, end: int) -> list[Column]:
+    """These offsets, and gaps between them."""
     result: list[Column] = []
     at = first
     for offset in sorted(shown):
@@ -221,9 +225,11 @@ class Row:
 
     @property
     def cells_foot(self) -> float:
+        """The lower edge of the records."""
         return self.cells_y + self.style.cell
 
     def draw(self) -> None:
+        """Segments behind, then records, then what is said about them."""
         self._segments()
         known = {record[0]: Record(*record) for record in self.partition["records"]}
         for number, column in enumerate(self.columns):
@@ -233,6 +239,7 @@ class Row:
                 self._gap(column, x)
             else:
                 self._record(record, x)
+
         end = self.partition["log_end_offset"]
         place = self._cell_at(self.x_of(len(self.columns)))
         self.d.slot(f"next/{self.key}", *place, end, f"{self.key}/{end}")
@@ -241,9 +248,11 @@ class Row:
         self._readers()
 
     def x_of(self, column: int) -> float:
+        """Where a column begins."""
         return self.x + column * self.pitch
 
     def _cell_at(self, x: float) -> Box:
+        """The place of a record that begins there."""
         return Box(x, self.cells_y, self.cell, self.style.cell)
 
     def left_of(self, offset: int) -> float:
@@ -255,6 +264,7 @@ class Row:
         return self.x_of(len(self.columns) + is_beyond)
 
     def _segments(self) -> None:
+        """A single one says nothing without its name."""
         segments = [Segment(*segment) for segment in self.partition["segments"]]
         if len(segments) == 1 and not self.style.header:
             return
@@ -262,6 +272,7 @@ class Row:
             self._segment(segment)
 
     def _segment(self, segment: Segment) -> None:
+        """A frame around its records; the active one may have none yet."""
         header = self.style.header
         inside = [
             number
@@ -303,6 +314,7 @@ class Row:
             corner.note("state", box.w - 6, 17, state, "end", bold=True)
 
     def _record(self, record: Record, x: float) -> None:
+        """A record as it was written; what is deleted is an outline."""
         is_gone = record.offset < self.partition["log_start_offset"]
         is_new = record.number == self.now
         value = "null" if record.value is None else record.value
@@ -330,6 +342,7 @@ class Row:
         return {}
 
     def _gap(self, column: Column, x: float) -> None:
+        """Records that have no place, counted."""
         key = f"gap/{self.key}/{column.up_to}"
         count = column.up_to - column.first
         tip = f"offsets {column.first} to {column.up_to - 1} are not drawn"
@@ -357,6 +370,7 @@ class Row:
             [label for label in labels if self._is_inside(label)] for labels in every
         ]
         placed = _placed(inside, sum) or [labels[0] for labels in every]
+
         for mark, label in zip(marks, placed, strict=True):
             key = f"boundary/{self.key}/{mark.name}"
             foot = self.y + 26 - 16 * label.level
@@ -367,6 +381,7 @@ class Row:
             self.d.text(f"{key}/name", label.at, foot, mark.words, **look)
 
     def _is_inside(self, label: Label) -> bool:
+        """Whether a label keeps within the row."""
         return self.x - 3 <= label.left and label.right <= self.right + 3
 
     def _labels_of(self, mark: Boundary) -> list[Label]:
@@ -381,6 +396,7 @@ class Row:
         most = wide / LEAST_STRETCH
         at = line
         anchor = "middle"
+
         if side == "right":
             at = line + 5
             anchor = "start"
@@ -393,10 +409,12 @@ class Row:
         elif line + most / 2 > self.right:
             at = self.right
             anchor = "end"
+
         left = at - most * LEFT_OF_ANCHOR[anchor]
         return Label(left, left + most, line, level, at, anchor)
 
     def _readers(self) -> None:
+        """Under the records, each with a line up to its place."""
         top = self.cells_foot + 2
         first_line = self.cells_foot + self.style.words - 6
         for reader, label in self.call_outs():
@@ -444,6 +462,7 @@ class Row:
         return fit(reader.name, width, bold=True)
 
     def _reader(self, reader: Reader, label: Label, top: float, foot: float) -> None:
+        """A line with a head, or with a grip where it can be dragged, and its label."""
         x = label.line
         key = f"reader/{self.key}/{key_part(reader.name)}"
         colour = reader.colour

@@ -66,6 +66,7 @@ def svg(
     height = 18 * len(lines)
     header.rect("said", MARGIN, 54, width, 8 + height, "said", "saidline", r=6)
     header.text("when", text_left, 71, time, bold=True, size=12.5, mono=True)
+
     for number, line in enumerate(lines):
         y = 71 + 18 * number
         header.text(f"sentence/{number}", MARGIN + indent, y, line, size=12.5)
@@ -122,6 +123,7 @@ def colours() -> str:
 
 
 def _classes(palette: Mapping[str, str]) -> str:
+    """Colours as CSS has them."""
     return "".join(
         f".f-{name}{{fill:{value}}}.l-{name}{{stroke:{value}}}"
         for name, value in palette.items()
@@ -140,6 +142,7 @@ def in_light(key: str, body: Drawing) -> str:
 
 
 def _element(shape: Shape) -> str:
+    """A shape as SVG."""
     kind = shape["kind"]
     if kind == "cell":
         return "".join(map(_element, _parts(shape)))
@@ -153,6 +156,7 @@ def _element(shape: Shape) -> str:
 
 
 def _place(shape: Shape) -> str:
+    """Where a shape is, in SVG's words."""
     kind = shape["kind"]
     place: Look = {}
     if kind == "path":
@@ -165,6 +169,7 @@ def _place(shape: Shape) -> str:
 
 
 def _paint(shape: Shape) -> str:
+    """A shape's fill and line."""
     fill = shape.get("fill", "none")
     line = shape.get("line", "none")
     stroke = {
@@ -175,6 +180,7 @@ def _paint(shape: Shape) -> str:
 
 
 def _words(shape: Shape, fade: str) -> str:
+    """A text, cut to its room."""
     x = shape["x"]
     y = shape["y"]
     size = shape["size"]
@@ -228,6 +234,7 @@ def _parts(cell: Shape) -> list[Shape]:
         "anchor": "middle",
     }
     parts = [cell | {"kind": "rect"}]
+
     if text:
         parts.append(words | _bold(cell, is_tall))
     elif more and not is_tall:
@@ -267,5 +274,6 @@ def _below(cell: Shape) -> Shape:
 
 
 def _attributes(values: Mapping[str, object]) -> str:
+    """What there is of these; None is not said."""
     said = {name: value for name, value in values.items() if value is not None}
     return "".join(f' {name}="{value}"' for name, value in said.items())

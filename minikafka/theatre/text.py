@@ -56,6 +56,7 @@ def _is_readable(value: Any) -> bool:
 
 
 def _is_a_name(text: str) -> bool:
+    """Whether a text can stand on a page as it is."""
     return len(text) <= MOST and text.isprintable()
 
 
@@ -76,6 +77,7 @@ def key_part(name: str) -> str:
 
 
 def capital(words: str) -> str:
+    """The words at the beginning of a sentence."""
     return words[:1].upper() + words[1:]
 
 

@@ -40,6 +40,8 @@ MOST_WRONG = 4
 
 
 class CommitPlay(Play):
+    """One partition as its group sees it."""
+
     story = CommitStory
     foot = (
         "Committed is the offset to read next. What is done and not committed comes"
@@ -86,10 +88,12 @@ class CommitPlay(Play):
         self.call_outs = lines_needed(lambda d, scene: [self._row(d, scene)], scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        """What is true now, and a second time below where it was done again."""
         d = drawing
         scene = scenes[-1]
         space = scenes[-1]["space"]
         row = self._row(d, scene)
+
         for name, ends in space["spans"].items():
             if ends:
                 row.span(name, ends, _named(name, space, d.asks))
@@ -100,6 +104,7 @@ class CommitPlay(Play):
                 place = row.effect_at(number)
                 holder = holders.get(offset)
                 Effect(d, row, place, offset, space, holder).draw()
+
         self._captions(d, row, space)
         self._lamps(d, space)
         below = LAMPS + self._style(d).height(self.call_outs[d.width])
@@ -115,6 +120,7 @@ class CommitPlay(Play):
         }
 
     def _pitch(self, d: Drawing) -> int:
+        """From one record to the next: the widest that leaves room for all."""
         room = d.width - LEFT[d.width] - 2
         for pitch in (94, 78, 62, 47):
             if (self.cast["most"] + 1.2) * pitch <= room:
@@ -122,10 +128,12 @@ class CommitPlay(Play):
         return 40 if d.narrow else 47
 
     def _style(self, d: Drawing) -> Style:
+        """How high the records are, and what stands under them."""
         cell = 44 if self._pitch(d) >= 94 else 30
         return Style(header=True, cell=cell, words=92 if self.again else 66)
 
     def _row(self, d: Drawing, scene: Scene) -> "CommitRow":
+        """The partition at its place, with the names that records have here."""
         space = scene["space"]
         pitch = self._pitch(d)
         left = LEFT[d.width]
@@ -167,6 +175,7 @@ class CommitPlay(Play):
             x -= d.lamp(f"lamp/{key}", x, 2, text, bool(count), "end") + 8
 
     def _lanes(self, space: Space) -> list[Lane]:
+        """The readers, the commits, the effects, and what became of the log."""
         states = {reader["name"]: reader["state"] for reader in space["readers"]}
         rows = []
         for name, colour in self.cast["readers"].items():
@@ -227,6 +236,7 @@ class CommitRow(Row):
         return [Boundary("committed", self.committed), *marks]
 
     def _boundaries(self) -> None:
+        """The line of the committed offset goes down through the effects."""
         super()._boundaries()
         flag = self.d.shapes.get(f"boundary/{self.key}/committed")
         if flag:
@@ -247,6 +257,7 @@ class CommitRow(Row):
         width = max(
             (text_width(text, 12.5, bold=True) + 8) / LEAST_STRETCH, right - left
         )
+
         if goes_right:
             x = min(left, self.d.width - width)
             at = x + 7
@@ -255,6 +266,7 @@ class CommitRow(Row):
             x = max(right - width, 0)
             at = right - 7
             anchor = "end"
+
         key = f"span/{name}"
         self.d.rect(f"{key}/tab", x, top, width, 18, "said", "saidline", r=4)
         shade = Box(left, tab_y, right - left, bottom - top - 17)
@@ -276,10 +288,12 @@ class Effect:
 
     @property
     def key(self) -> str:
+        """Of the shape that tells what became of the record."""
         return f"effect/{self.offset}"
 
     @property
     def is_wide(self) -> bool:
+        """Whether there is room for words."""
         return self.row.pitch > 65
 
     def draw(self) -> None:
@@ -297,6 +311,7 @@ class Effect:
             self._again(numbers)
 
     def _lost(self, number: int) -> None:
+        """Nobody will read it any more."""
         look: Look = {"line": "trouble", "r": 5, "width": 2, "dash": "3 3"}
         look |= {"of": number, "tip": f"record {self.offset} is lost"}
         self.d.boxed(self.key, *self.box, "lost", "paper", "trouble", **look)
@@ -309,12 +324,14 @@ class Effect:
         self.d.cell(f"{self.key}/1", *self.box, "✓", **look, tip=tip, from_y=above)
 
     def _in_hand(self, colour: str) -> None:
+        """It is in the memory of a process that may crash."""
         words = "in hand" if self.is_wide else "…"
         tip = f"record {self.offset} is in hand: in memory only"
         look: Look = {"line": colour, "r": 5, "width": 2, "tip": tip}
         self.d.boxed(self.key, *self.box, words, "paper", "quiet", **look)
 
     def _nothing_yet(self) -> None:
+        """An empty place."""
         tip = f"record {self.offset}: nothing yet"
         self.d.rect(self.key, *self.box, "none", "rule", r=5, dash="3 3", tip=tip)
 
@@ -353,6 +370,7 @@ def _name(offset: int, letter: str, key: str | None, whole: bool) -> str:
 
 
 def _reader(reader: Space, colour: str) -> Reader:
+    """A reader as the row of records draws it."""
     commits = reader["commits"]
     state = reader["state"]
     commit = "" if commits is None else f"commits {commits}"
@@ -372,4 +390,5 @@ def _placed(space: Space) -> list[Space]:
 
 
 def _twice(space: Space) -> list[str]:
+    """The offsets whose effect is there more than once."""
     return [offset for offset, numbers in space["effects"].items() if len(numbers) > 1]

@@ -16,7 +16,8 @@ from minikafka.theatre.casting import (
     busiest_partitions,
     groups_of_members,
 )
-from minikafka.theatre.pictures.log_story import LogStory, Position
+from minikafka.theatre.pictures.log_state import Position
+from minikafka.theatre.pictures.log_story import LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told, picked
 from minikafka.theatre.text import capital, listed
 from minikafka.trace import Event
@@ -68,6 +69,8 @@ SAYS = {
 
 
 class CommitStory(LogStory):
+    """The story of one partition and one group."""
+
     name, title = "commit", "The commit point"
     says = SAYS
 
@@ -93,6 +96,7 @@ class CommitStory(LogStory):
         effects = [event for event in trace if event.kind == "EffectWritten"]
         tables = [event.detail["table"] for event in effects]
         self.table = table or (tables[0] if tables else "")
+
         if self.topic:
             who = self.group or "A reader"
             self.title = f"{who} and partition {partition} of {self.topic}"
@@ -142,6 +146,7 @@ class CommitStory(LogStory):
         }
 
     def _reader_space(self, reader: Position) -> Space:
+        """A reader, and what it has in hand and under way."""
         in_hand = sorted(self.in_hand.get(reader.name, ()))
         return picked(reader, "name", "state") | {
             "next": reader.next.get(self.partition),
@@ -156,11 +161,13 @@ class CommitStory(LogStory):
         begins = self.began if self.committed is None else self.committed
         furthest = self.furthest or 0
         again = None
+
         if begins is not None:
             position = self._position()
             is_back = position is not None and position < furthest
             first = begins if position is None or not is_back else position
             again = [first, furthest] if first < furthest else None
+
         before = self._undone_before(self.committed or 0)
         lost = [min(before), self.committed] if before else None
         return {"lost": lost, "again": again}
@@ -171,6 +178,7 @@ class CommitStory(LogStory):
         return position is None or position < (self.furthest or 0)
 
     def _undone_before(self, offset: int) -> list[int]:
+        """Records that were handed over, are not done, and stand before an offset."""
         return [each for each in self.undone if each < offset]
 
     def _position(self) -> int | None:
@@ -180,6 +188,7 @@ class CommitStory(LogStory):
         return max((place for place in places if place is not None), default=None)
 
     def is_mine(self, event: Event) -> bool:
+        """An effect may be anybody's; a member counts only if it reads this partition."""
         if event.kind == "EffectWritten":  # it may say no topic, group or partition
             return True
         is_of_a_member = event.node in self.groups and event.node not in self.readers
@@ -205,12 +214,14 @@ class CommitStory(LogStory):
         self.given.update(offsets)
         self.undone.update(self._not_done(offsets))
         self.furthest = max(self.furthest or 0, d["position"])
+
         if self.table:
             held = self._not_done(self.in_hand.get(event.node, ()))
             self.in_hand[event.node] = [*held, *offsets]
         else:
             for offset in offsets:
                 self._done(offset)
+
         what = self._with_value(offsets)
         told.sentence = (
             f"{event.node} is handed {what}: its next one is {d['position']}."
@@ -231,6 +242,7 @@ class CommitStory(LogStory):
         return f"{records(offsets)} (“{value}”)" if is_short else records(offsets)
 
     def _not_done(self, offsets: Iterable[int]) -> list[int]:
+        """Those of these records whose effect is not there."""
         return [offset for offset in offsets if offset not in self.effects]
 
     def _see_EffectWritten(self, event: Event, d: Detail) -> Told | None:
@@ -246,6 +258,7 @@ class CommitStory(LogStory):
         is_there_twice = times > 1
         mark = ("effects", str(offset), is_there_twice)
         told = self.tell(event, record=offset, twice=_again(times), mark=mark)
+
         if is_there_twice:
             told.chapter = self.once(f"duplicate of {offset}") and "duplicate"
             told.trouble = True
@@ -397,6 +410,7 @@ class CommitStory(LogStory):
         return self._skip(past)
 
     def _skip(self, offsets: Iterable[int]) -> list[int]:
+        """Nobody will read these; returns those that this is news of."""
         new = [each for each in self._not_done(offsets) if each not in self.skipped]
         self.skipped.update(dict.fromkeys(new, self.number))
         self.undone.difference_update(new)
@@ -405,6 +419,7 @@ class CommitStory(LogStory):
     def _with_skipped(
         self, told: Told, skipped: list[int], why: str = "committed, and never done"
     ) -> Told:
+        """Tells what was lost with this event."""
         if not skipped:
             return told
         told.sentence += f" {_these_are(skipped)} lost: {why}."
@@ -457,5 +472,6 @@ def _again(times: int) -> str:
 
 
 def _these_are(offsets: Sequence[int]) -> str:
+    """The beginning of a sentence about records."""
     verb = "is" if len(offsets) == 1 else "are"
     return f"{capital(records(offsets))} {verb}"

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from minikafka.theatre.casting import groups_of_members
 from minikafka.theatre.lanes import DAY_MS, in_days
-from minikafka.theatre.pictures.log_story import LogStory, Written
+from minikafka.theatre.pictures.log_state import Written
+from minikafka.theatre.pictures.log_story import LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
 from minikafka.theatre.text import capital, counted, key_part, quoted, span_of
 from minikafka.trace import Event
@@ -33,6 +34,7 @@ class Seen(NamedTuple):
 
     @property
     def is_lost(self) -> bool:
+        """Whether the reader never gets it."""
         return self.letter is None
 
     @property
@@ -50,6 +52,7 @@ class Lost(NamedTuple):
 
     @property
     def records(self) -> int:
+        """How many they are."""
         return self.up_to - self.first
 
 
@@ -61,6 +64,8 @@ class Source(NamedTuple):
 
 
 class JourneyStory(LogStory):
+    """The log's story, with the ways of its records."""
+
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
         self.in_days = in_days([event.at for event in trace])
@@ -83,6 +88,7 @@ class JourneyStory(LogStory):
         }
 
     def space(self) -> Space:
+        """The log's, and of each record who wrote it, of each reader what it saw."""
         space = super().space() | {"producers": list(self.producers)}
         for log in space["partitions"]:
             partition = log["partition"]
@@ -117,6 +123,7 @@ class JourneyStory(LogStory):
         return _of_record(told, d["partition"], offsets)
 
     def _written(self, d: Detail) -> str:
+        """A single record of the one key is told by its offset."""
         is_one = d["base_offset"] == d["last_offset"]
         if is_one and self.one_key and len(self.chosen) == 1:
             return str(d["base_offset"])
@@ -132,10 +139,12 @@ class JourneyStory(LogStory):
         offsets: Sequence[int],
         position: int,
     ) -> Told:
+        """What was handed over lies in the reader's tray, and is no longer lost to it."""
         told = super()._reads(event, name, partition, offsets, position)
         told = _of_record(told, partition, offsets)
         records = self._log(partition).records
         is_many = len(offsets) > MANY
+
         for offset in offsets:
             record = records.get(offset, Written(offset, "", None, None, 0))
             if not is_many:
@@ -147,11 +156,13 @@ class JourneyStory(LogStory):
             first = offsets[0]
             count = len(offsets)
             self._put(name, Seen(partition, first, "", None, self.number, count))
+
         spans = self.lost.get((name, partition), [])
         spans[:] = [span for span in spans if not _is_among(offsets, span)]
         return told
 
     def _put(self, name: str, item: Seen) -> None:
+        """Something more in a reader's tray."""
         self.saw.setdefault(name, []).append(item)
 
     def _compare(self, told: Told, name: str, partition: int, record: Written) -> None:
@@ -205,6 +216,7 @@ class JourneyStory(LogStory):
         return told
 
     def _delete(self, told: Told, partition: int) -> Told:
+        """What is gone is lost to every reader that had not come so far."""
         if told is QUIETLY:
             return told
         start = self._log(partition).log_start_offset
@@ -223,6 +235,7 @@ class JourneyStory(LogStory):
         was = reader.next.get(partition, to)
         is_refused = partition in reader.refused
         told = super()._see_PositionReset(event, d)
+
         if is_refused:
             self._lose(told, name, partition, was, to)
             return told
@@ -239,6 +252,7 @@ class JourneyStory(LogStory):
     def _lose(
         self, told: Told, name: str, partition: int, first: int, up_to: int
     ) -> None:
+        """Records that a reader will never get, if it didn't lose them before."""
         spans = self.lost.get((name, partition), [])
         first = max([first, *(span.up_to for span in spans)])
         if first >= up_to or self._shares_a_group(name):
@@ -266,6 +280,7 @@ class JourneyStory(LogStory):
 
 
 def _keys_of_records(partition: int, offsets: Sequence[int]) -> list[str]:
+    """Keys of shapes: these records in the log."""
     return [f"record/{partition}/{offset}" for offset in offsets]
 
 

@@ -64,6 +64,8 @@ class Span(NamedTuple):
 
 
 class LagPlay(Play):
+    """Two charts over one axis of time, and who reads."""
+
     story = LagStory
     foot = (
         "Lag = log end offset − committed offset. It counts offsets, not time. Its dark"
@@ -106,6 +108,9 @@ class LagPlay(Play):
         self.unit = next(unit for unit in UNITS if whole <= unit.longest_ms)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        """From above to below: rates, the chart of all, each partition, the axis,
+        levers.
+        """
         d = drawing
         space = scenes[-1]["space"]
         now = scenes[-1]["at"]
@@ -129,6 +134,7 @@ class LagPlay(Play):
             lane = self._lane(chart, top, top + pitch - 7)
             told = states(scenes, row, lane)
             PartitionLane(d, self.cast["members"], partition, lane).draw(told)
+
         bottom = y + many * pitch
         self._axis(d, chart, now, bottom)
         for number, name in enumerate(self.cast.get("live", ())):
@@ -150,6 +156,7 @@ class LagPlay(Play):
         return Field(left, right, top, bottom, self.first, self.last, self.most)
 
     def _axis(self, d: Drawing, chart: Field, now: int, bottom: float) -> None:
+        """The time under both charts, and the cursor through them."""
         d.cursor(chart.x(now), chart.top - 4, bottom - 4)
         moments = round_times(self.first, self.last, now, 5 if d.narrow else 8)
         times = ((at, chart.x(at), words) for at, words in moments)
@@ -180,6 +187,7 @@ class LagPlay(Play):
         begin = place.x + left
         end = begin + pitch * (len(notches) - 1)
         d.level(key, begin, end, place.y, "rule", width=3)
+
         for number, ms in enumerate(notches):
             x = left + number * pitch
             rate = _number(self.unit.ms / ms)
@@ -187,6 +195,7 @@ class LagPlay(Play):
             same = f"{name}/{ms}"
             scale.circle(f"{ms}", x, 0, 4, "paper", "quiet", same=same, tip=tip)
             scale.note(f"{ms}/words", x, 20, rate, "middle", size=12, mono=True)
+
         # the fastest where a record takes no time
         far = [abs(ms - (now_ms or notches[-1])) for ms in notches]
         x = left + far.index(min(far)) * pitch
@@ -211,6 +220,7 @@ class LagPlay(Play):
             d.text(f"name/rates/{number}", left, y, line, size=13.5, bold=True)
 
     def _rates_in_words(self, speed: Rates) -> str:
+        """How much is written, committed and lost, and what that does to the lag."""
         unit = self.unit.name
         written, done, lost = (rate * self.unit.ms for rate in speed)
         words = f"{_number(written)} written a {unit}, {_number(done - lost)} committed"
@@ -246,6 +256,7 @@ class LagPlay(Play):
                 d.rect(key, x, top, width + 0.5, gap, fill)
 
     def _lines(self, d: Drawing, scenes: Sequence[Scene], field: Field) -> None:
+        """What is written and what is committed; and the log's start, once it moves."""
         told = [(scene["at"], sums(scene)) for scene in scenes]
         _, now = told[-1]
         if now.start:
@@ -274,6 +285,7 @@ class LagPlay(Play):
         ys = _apart(wanted, 17, field.top + 2, field.bottom - 6)
         x = field.right + 16
         room = d.width - x
+
         for name, y in zip(places, ys, strict=True):
             if name == "lag":
                 words = f"lag {now.lag:,}"
@@ -323,6 +335,7 @@ def _line(
     ink: str,
     **look: Any,
 ) -> None:
+    """A line through points, bend by bend."""
     for number, part in enumerate(bends(points)):
         begin = field.x(part.at), field.y(part.value)
         end = field.x(part.until), field.y(part.then)
@@ -346,6 +359,7 @@ def _spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
 
 
 def _comes_nearer(speed: Rates | None) -> bool:
+    """Whether less waits from moment to moment."""
     if speed is None:
         return True
     return speed.done > speed.written and not speed.stand_still

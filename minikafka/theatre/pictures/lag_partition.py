@@ -38,14 +38,17 @@ class Field:
 
     @property
     def height(self) -> float:
+        """From the axis to the most records."""
         return self.bottom - self.top
 
     def x(self, at: int) -> float:
+        """Where a moment is."""
         width = self.right - self.left
         whole = self.last - self.first
         return self.left + width * (at - self.first) / whole
 
     def y(self, records: float) -> float:
+        """Where a number of records is."""
         return self.bottom - self.height * records / self.most
 
     def grid(self, d: Drawing, key: str, most: float, least: int) -> None:
@@ -82,6 +85,7 @@ class PartitionLane:
 
     @property
     def key(self) -> str:
+        """Of the lane's shapes."""
         return f"lag/{self.now['partition']}"
 
     @property
@@ -95,6 +99,7 @@ class PartitionLane:
         return self.field.height > 80
 
     def draw(self, states: Sequence[State]) -> None:
+        """The lane. states: of the partition up to the cursor."""
         self._ground()
         self._names()
         for number, state in enumerate(states):
@@ -102,6 +107,7 @@ class PartitionLane:
         self._lags()
 
     def _ground(self) -> None:
+        """The place, with its grid."""
         field = self.field
         width = field.right - field.left
         self.part.rect("ground", field.left, 0, width, field.height, "wash", r=3)
@@ -129,6 +135,7 @@ class PartitionLane:
         return 14 + widest(f"{self.field.most:,}", 12, mono=True)
 
     def _nobody(self, place: Point, room: float) -> None:
+        """That nobody reads, in a word or as an empty circle."""
         ink = "trouble" if self.now["unread"] else "quiet"
         if has_room("nobody", room, bold=True):
             self.part.text("owner", *place, "nobody", ink, size=12, bold=True)
@@ -170,9 +177,11 @@ class PartitionLane:
             tip = f"{tip} · nobody has begun to read"
             self.d.rect(key, *whole, "none", "gone", dash="4 3", tip=tip)
             return
+
         colour = actor_colour(actor_number(partition["owner"], self.members))
         handed = whole._replace(h=max(lag - waiting, 0))
         self.d.rect(key, *handed, colour, fade=0.4, tip=tip)
+
         if waiting:
             foot = Box(left, bottom - waiting, width + 0.4, waiting)
             self.d.rect(f"{key}/wait", *foot, colour, tip=tip)
@@ -188,6 +197,7 @@ class PartitionLane:
 
 
 def _sum_of(partition: Space) -> str:
+    """The lag of a partition as an equation."""
     lag = partition["lags"][0]
     end = partition["end"]
     return f"lag {lag} = end {end} − committed {partition['committed'] or 0}"
@@ -208,6 +218,7 @@ def states(scenes: Sequence[Scene], row: int, field: Field) -> list[State]:
 
 
 def _looks(partition: Space, field: Field) -> tuple[Any, ...]:
+    """What tells two states apart on the page."""
     lag, waiting = partition["lags"]
     heights = round(field.y(lag)), round(field.y(waiting))
     return *heights, partition["owner"], partition["unread"], not lag

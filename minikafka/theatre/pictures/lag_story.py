@@ -86,10 +86,13 @@ class Followed:
 
     @property
     def is_behind(self) -> bool:
+        """Whether it catches up now."""
         return self.behind_since is not None
 
 
 class LagStory(OfTopic):
+    """The story of a group and the partitions of a topic."""
+
     name = "lag"
     says = SAYS
 
@@ -169,6 +172,7 @@ class LagStory(OfTopic):
         )
 
     def _handed_again(self, event: Event, count: int) -> Told:
+        """Records come again, since their group had committed nothing."""
         chapter = self.once("the same records again")
         return Told(
             f"{event.node} is handed the same {count} records again: nothing was"
@@ -210,6 +214,7 @@ class LagStory(OfTopic):
         )
 
     def _lost(self) -> int:
+        """Records that were gone before anybody read them."""
         return sum(each.lost for each in self.followed.values())
 
     def _see_OffsetCommitted(self, event: Event, d: Detail) -> Told:
@@ -225,6 +230,7 @@ class LagStory(OfTopic):
         )
         was_a_backlog = len(self.followed) == 1 and before >= A_BACKLOG
         is_done = not lag and not waits
+
         if was_a_backlog and is_done and self.once("the lag falls"):
             told = Told(
                 f"{has_committed}: the lag falls from {before} to 0 at once."
@@ -306,6 +312,7 @@ class LagStory(OfTopic):
         return self.tell(event, unread=unread)
 
     def _leave(self, partition: int, node: str) -> None:
+        """A member reads the partition no longer."""
         each = self.followed[partition]
         if each.owner == node:
             each.owner = ""
@@ -326,6 +333,7 @@ class LagStory(OfTopic):
         return space
 
     def _partition(self, number: int, each: Followed) -> Space:
+        """One partition as it is now."""
         is_frozen = self.members.get(each.owner) == "frozen"
         is_unread = not each.owner or is_frozen
         return {

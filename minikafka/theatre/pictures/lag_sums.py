@@ -26,10 +26,12 @@ class Sums(NamedTuple):
 
     @property
     def lag(self) -> int:
+        """What waits in all partitions."""
         return self.end - self.done
 
 
 def sums(scene: Scene) -> Sums:
+    """Adds up what a scene says of its partitions."""
     partitions = scene["space"]["partitions"]
     ends = [each["end"] for each in partitions]
     starts = [each["start"] for each in partitions]
@@ -107,6 +109,7 @@ def rates(scenes: Sequence[Scene], whole_ms: int) -> Rates | None:
 
 
 def _since_members_changed(scenes: Sequence[Scene]) -> Sequence[Scene]:
+    """The scenes at the end in which all members are as they are now."""
     members = scenes[-1]["space"]["members"]
     begin = len(scenes) - 1
     while begin and scenes[begin - 1]["space"]["members"] == members:

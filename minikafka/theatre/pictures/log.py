@@ -53,6 +53,8 @@ class Room(NamedTuple):
 
 
 class LogPlay(Play):
+    """One log at large, or several below each other."""
+
     story = JourneyStory
     foot = (
         "A reader stands before the record it will read next. "
@@ -92,6 +94,7 @@ class LogPlay(Play):
         return "; ".join(parts) or "nothing yet"
 
     def _places(self, reader: Space) -> list[str]:
+        """Where a reader stands, in words."""
         places = reader["next"].items()
         if self.several:
             return [f"{offset} in partition {number}" for number, offset in places]
@@ -108,29 +111,34 @@ class LogPlay(Play):
     call_outs: dict[int, int] = {WIDE: 0, NARROW: 0}
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
+        """Measures the trays, and the lines of the readers' labels."""
         self.trays = Trays(self.cast, scenes)
         if self.cast["readers"]:
             self.call_outs = lines_needed(self._partitions, scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        """The row, and brackets under what is lost."""
         d = drawing
         scene = scenes[-1]
         space = scene["space"]
         chosen = len(self.cast["chosen"])
         rows = self._partitions(d, scene)
         self._producers(d, scene, rows)
+
         for row in rows:
             row.draw()
             if self.several:
                 _margin(d, row)
             elif not d.narrow:
                 self._captions(d, row)
+
         top, height = self._rows_at(d)
         room = height * chosen
         trays_top = top + room + 6 if d.narrow else top
         self.trays.draw(d, space["readers"], rows, trays_top, room)
         below: float = trays_top + self.trays.height(d, room)
         below = max(below, top + room)
+
         if chosen <= MOST_WITH_LANES:
             is_dense = self.several or self.call_outs[d.width] > 1
             y = below - 8 if is_dense else below
@@ -147,6 +155,7 @@ class LogPlay(Play):
     def _producers(
         self, d: Drawing, scene: Scene, rows: "Sequence[JourneyRow]"
     ) -> None:
+        """Cards of those who write, and an arrow into one of several logs."""
         if not rows:
             return
         names = scene["space"]["producers"]
@@ -156,6 +165,7 @@ class LogPlay(Play):
             for record in row.written_now()
         ]
         writer, into = writing[0] if writing else ("", rows[0])
+
         for number, name in enumerate(names[:MOST]):
             place = producer_at(d, number, into.home_y)
             self._producer(d, name, place, writes=name == writer)
@@ -191,6 +201,7 @@ class LogPlay(Play):
         return 40 if d.narrow else 47
 
     def _style(self, d: Drawing) -> Style:
+        """With room for brackets where records get lost."""
         style = self._plain_style(d)
         if not self.cast["loses"]:
             return style
@@ -199,6 +210,7 @@ class LogPlay(Play):
         return replace(style, words=style.words + bracket)
 
     def _plain_style(self, d: Drawing) -> Style:
+        """By how many partitions there are, and what a record says."""
         if self.several:
             return MIDDLE if len(self.cast["chosen"]) <= 3 else SMALL
         has_two_words = self._pitch(d) >= 78 and not self.cast["one_key"]
@@ -211,6 +223,7 @@ class LogPlay(Play):
         left = 4
         right = d.width - 6
         before, after = 42, 74
+
         if not d.narrow:
             left = PRODUCERS + 12
             right = d.width - self.trays.width(d) - 14
@@ -221,12 +234,14 @@ class LogPlay(Play):
         return Room(left, right - left)
 
     def _partitions(self, d: Drawing, scene: Scene) -> "list[JourneyRow]":
+        """The rows, each with its readers."""
         room = self._room(d)
         pitch = self._pitch(d)
         style = self._style(d)
         top, height = self._rows_at(d)
         chosen = self.cast["chosen"]
         rows = []
+
         for log in scene["space"]["partitions"]:
             y = chosen.index(log["partition"]) * height + top
             place = room.left, y, room.width
@@ -252,6 +267,7 @@ class LogPlay(Play):
         written = sum(log["log_end_offset"] for log in space["partitions"])
         rows = [Lane("written", "written", number=counted(written, "record"))]
         seen = {reader["name"]: reader for reader in space["readers"]}
+
         for name, colour in self.cast["readers"].items():
             if name not in seen:
                 rows.append(Lane(lane_of(name), ""))
@@ -268,6 +284,7 @@ class LogPlay(Play):
 
 
 def _reader(reader: Space, partition: str, cast: Cast, short: bool) -> Reader:
+    """A reader as the row of records draws it."""
     name = reader["name"]
     state = reader["state"]
     offset = reader["next"][partition]
@@ -331,6 +348,7 @@ class JourneyRow(Row):
         return [record for record in records if record.number == self.now]
 
     def look(self, record: Record) -> Look:
+        """It flies in from its producer, and shows what this picture tells of records."""
         home = producer_at(self.d, min(record.producer, MOST - 1), self.home_y)
         look: Look = {"from_x": home.x, "from_y": home.y}
         if record.days is not None:
@@ -357,6 +375,7 @@ class JourneyRow(Row):
         return {"text": age, "more": ""}
 
     def _lost(self) -> list[Lost]:
+        """The records that somebody never gets."""
         return [Lost(*span) for span in self.partition["lost"]]
 
     def draw(self) -> None:

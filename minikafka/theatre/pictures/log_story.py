@@ -3,11 +3,11 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from minikafka.theatre.casting import OfTopic, busiest_partitions, legend, letters
 from minikafka.theatre.drawing import actor_colour, actor_number
+from minikafka.theatre.pictures.log_state import PartitionLog, Position, Written
 from minikafka.theatre.play import (
     LIVES,
     QUIETLY,
@@ -89,9 +89,6 @@ SAYS = {
     "NodeStopped": Says("{node} stops: {message}.", "{node} stops", True),
 }
 MOST_PARTITIONS = 6
-# records this near to something interesting are in the scene; the others could not be
-# drawn anyway
-NEAR = 24
 OWN_LANES = ("written", "log", "commits", "effects")
 
 
@@ -102,114 +99,9 @@ def lane_of(reader: str) -> str:
     return f"{reader}\n" if reader in OWN_LANES else reader
 
 
-class Written(NamedTuple):
-    """A record of a log. letter: of its key. number: of the event that wrote it."""
-
-    offset: int
-    letter: str
-    key: str | None
-    value: str | None
-    number: int
-
-
-@dataclass
-class Segment:
-    """state: active, closed or deleted."""
-
-    base: int
-    up_to: int
-    state: str = "active"
-
-
-@dataclass
-class PartitionLog:
-    """Offsets, segments and records; records that retention deleted stay known, to be
-    drawn as gone.
-
-    records: by offset. written_by: offset -> id of the event that appended it.
-    """
-
-    partition: int
-    log_start_offset: int = 0
-    log_end_offset: int = 0
-    high_watermark: int | None = None
-    segments: list[Segment] = field(default_factory=lambda: [Segment(0, 0)])
-    records: dict[int, Written] = field(default_factory=dict)
-    written_by: dict[int, tuple[str, int]] = field(default_factory=dict)
-    appended_at: int = -1
-    seen: bool = False
-
-    def append(self, base: int, up_to: int) -> None:
-        if not self.seen and base > 0:  # the trace begins in the middle of a log's life
-            self.log_start_offset = base
-            self.segments = [Segment(base, base)]
-        self.seen = True
-        self.log_end_offset = up_to
-        self.segments[-1].up_to = up_to
-
-    def roll(self, base: int) -> None:
-        last = self.segments[-1]
-        if last.base == base:  # a fresh segment has replaced an empty one
-            return
-        last.up_to = base
-        last.state = "closed"
-        self.segments.append(Segment(base, base))
-
-    def delete_segment(self, base: int) -> None:
-        for segment in self.segments:
-            if segment.base == base and segment.up_to > base:
-                segment.state = "deleted"
-        kept = [segment for segment in self.segments if segment.state != "deleted"]
-        gone = [segment for segment in self.segments if segment.state == "deleted"]
-        self.segments = gone[-2:] + kept
-        if gone:
-            self.log_start_offset = max(self.log_start_offset, gone[-1].up_to)
-
-    def truncate(self, end: int) -> None:
-        self.log_end_offset = end
-        kept = [segment for segment in self.segments if segment.base < end]
-        self.segments = kept or [Segment(end, end)]
-        self.segments[-1].up_to = end
-        self.segments[-1].state = "active"
-        for offset in [offset for offset in self.records if offset >= end]:
-            del self.records[offset]
-
-    def space(self, readers: Sequence[int]) -> Space:
-        """readers: where they stand."""
-        edges = [segment.base for segment in self.segments]
-        points = [self.log_start_offset, self.log_end_offset, *readers, *edges]
-        numbers = ("partition", "log_start_offset", "log_end_offset", "high_watermark")
-        return picked(self, *numbers) | {
-            "segments": [list(astuple(segment)) for segment in self.segments],
-            "records": [list(self.records[offset]) for offset in self._near(points)],
-        }
-
-    def _near(self, points: Sequence[int]) -> list[int]:
-        """Offsets of the records near one of these."""
-        near = {
-            offset
-            for point in points
-            for offset in range(point - NEAR, point + NEAR)
-            if offset in self.records
-        }
-        return sorted(near)
-
-
-@dataclass
-class Position:
-    """A reader: where it stands in each partition, and whether it lives."""
-
-    name: str
-    colour: str
-    state: str = ""  # "", closed, crashed, frozen
-    next: dict[int, int] = field(default_factory=dict)
-    # partition -> error, until it stands somewhere new
-    refused: dict[int, str] = field(default_factory=dict)
-    refusal: tuple[str, int] | None = None
-    started: tuple[int, int] | None = None  # when, and at which offset
-
-
 class LogStory(OfTopic):
+    """The story of a topic's partitions and their readers."""
+
     name, title = "log", "The log"
     says: ClassVar[Mapping[str, Says]] = SAYS
     shows = ("chosen", "most", "rolls")
@@ -243,6 +135,7 @@ class LogStory(OfTopic):
         self.most = _longest(appended)
 
     def _which(self) -> str:
+        """What the picture is about, for its title."""
         if len(self.chosen) == 1:
             return f"Partition {self.chosen[0]}"
         return "The partitions"
@@ -264,11 +157,13 @@ class LogStory(OfTopic):
         }
 
     def _log_space(self, log: PartitionLog) -> Space:
+        """A log, with the records near its readers in full."""
         places = [reader.next for reader in self.readers.values()]
         here = [next_[log.partition] for next_ in places if log.partition in next_]
         return log.space(here)
 
     def _reader_space(self, reader: Position) -> Space:
+        """Where a reader stands, and by how much it lags."""
         places = sorted(reader.next.items())
         lags = {
             str(partition): self._log(partition).log_end_offset - offset
@@ -284,6 +179,7 @@ class LogStory(OfTopic):
     # -- fold
 
     def details(self, event: Event) -> Detail:
+        """Where it happened, who asked for it, and whose lane it is in."""
         partition = event.detail.get("partition")
         return super().details(event) | {
             "where": "" if partition is None else self._where(partition),
@@ -292,9 +188,11 @@ class LogStory(OfTopic):
         }
 
     def _log(self, partition: int) -> PartitionLog:
+        """The log of a partition, which may be new."""
         return self.logs.setdefault(partition, PartitionLog(partition))
 
     def _where(self, partition: int) -> str:
+        """Which partition is meant, where there are several."""
         return "" if len(self.chosen) == 1 else f" of partition {partition}"
 
     def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
@@ -313,10 +211,12 @@ class LogStory(OfTopic):
         first = d["base_offset"]
         last = d["last_offset"]
         log.append(first, last + 1)
+
         for offset, key, value, _timestamp in d.get("records", ()):
             letter = self.letters.get(key, "?")
             log.records[offset] = Written(offset, letter, key, value, self.number)
             log.written_by[offset] = event.id
+
         log.appended_at = event.at
         sentence = _appended(d, self.asker(event))
         if len(self.chosen) == 1:
@@ -383,6 +283,7 @@ class LogStory(OfTopic):
     # -- fold: readers
 
     def _reader(self, name: str) -> Position:
+        """A reader by its name, which may be new."""
         colour = actor_colour(actor_number(name, [*self.readers, name]))
         return self.readers.setdefault(name, Position(name, colour))
 
@@ -410,6 +311,7 @@ class LogStory(OfTopic):
         offsets: Sequence[int],
         position: int,
     ) -> Told:
+        """A reader was handed these offsets and stands at its position now."""
         reader = self._reader(name)
         log = self._log(partition)
         reader.next[partition] = position
@@ -419,6 +321,7 @@ class LogStory(OfTopic):
         known = [log.records[offset] for offset in offsets if offset in log.records]
         # of a single record
         value = known[0].value if known and len(offsets) == 1 else None
+
         if offsets:
             what = "" if value is None else f" {quoted(value, 30)},"
             sentence = f"{name} reads{what} {span_of(offsets)}{where}."
@@ -459,6 +362,7 @@ class LogStory(OfTopic):
             verb = "starts over"
             because = reader.refusal
             return self.tell(event, verb=verb, because=because, mark=(lane, verb))
+
         reader.started = start
         where = "" if len(self.chosen) == 1 else " of every partition"
         told = self.tell(event, verb="starts", where=where, mark=(lane, "starts"))
@@ -481,6 +385,7 @@ class LogStory(OfTopic):
         reader.refused[partition] = "out of range" if "RANGE" in error else error
         reader.refusal = event.id
         gone = ""
+
         if offset < log.log_start_offset:
             gone = f", which is gone: the log starts at {log.log_start_offset}"
         elif offset > log.log_end_offset:
@@ -515,10 +420,12 @@ def _appended(d: Detail, who: str | None) -> str:
     first = d["base_offset"]
     last = d["last_offset"]
     where = f"partition {d['partition']}"
+
     if first != last or not d.get("records"):
         many = f"{last - first + 1} records to {where}"
         offsets = f"offsets {first} to {last}"
         return f"{who or 'A producer'} writes {many}: they get {offsets}."
+
     _, key, value, *_ = d["records"][0]
     what = "a record" if value is None else quoted(value, 30)
     if key is not None:

@@ -53,6 +53,7 @@ class Trays:
         self.widest = self.widest or 28
 
     def _measure(self, name: str, saw: list[Seen]) -> None:
+        """How wide a record is, and how many a tray holds at most."""
         for item in saw:
             if item.records == 1 and not item.is_lost:
                 self.widest = max(self.widest, _width_of(*self._words(item)))
@@ -71,6 +72,7 @@ class Trays:
         return str(item.offset), ""
 
     def width(self, d: Drawing) -> int:
+        """Of every tray."""
         if d.narrow:
             return d.width
         if self.several:
@@ -82,6 +84,7 @@ class Trays:
         return sum(_height(lines) for lines in self._lines(d, room).values())
 
     def _slots(self, d: Drawing) -> Slots:
+        """As many as have room beside each other."""
         inside = self.width(d) - 8
         pitch = min(self.widest, inside) + GAP
         count = max(int(inside // pitch), 1)
@@ -102,6 +105,7 @@ class Trays:
             for name, items in self.fullest.items()
         }
         lines = dict.fromkeys(self.colours, 1)
+
         for line in range(2, 4 if d.narrow else 7):
             for name in lines:
                 with_one_more = sum(map(_height, lines.values())) + CHIP + GAP
@@ -135,6 +139,7 @@ class Trays:
         lines: int,
         rows: Sequence[Row],
     ) -> None:
+        """One reader's, with the latest that has room."""
         tray = d.part(f"tray/{key_part(reader['name'])}", box.x, box.y)
         now = rows[0].now if rows else -1
         saw = list(map(Seen._make, reader["saw"]))
@@ -145,6 +150,7 @@ class Trays:
         slots = self._slots(d)
         pitch = (box.w - 8) / slots.across
         by_key = {row.key: row for row in rows}
+
         for placed in last_lines(saw, slots, lines):
             item = placed.item
             line, column = divmod(placed.slot, slots.across)
@@ -187,6 +193,7 @@ class Trays:
             d.arrow("way/read", *begin, *end, colour, width=2, **way)
 
     def _chip(self, tray: Part, box: Box, item: Seen, is_new: bool, way: Look) -> None:
+        """A record in a tray, or several, or what is lost."""
         key = item.same
         while f"{tray.key}/{key}" in tray.shapes:  # read again
             key += f"/{item.number}"
@@ -198,6 +205,7 @@ class Trays:
             text, more = self._words(item)
             line = "ink" if is_new else "rule"
             look = {"fill": "paper", "line": line, "ink": "ink"}
+
         gap = 6 if text else 0
         more = fit(more, box.w - _width_of(text, "") - gap, 12.5)
         words = {"text": text or None, "more": more or None}
@@ -216,6 +224,7 @@ def _height(lines: int) -> int:
 
 
 def _lines_of(placed: Sequence[Placed], slots: Slots) -> int:
+    """How many lines something takes."""
     return len({each.slot // slots.across for each in placed})
 
 

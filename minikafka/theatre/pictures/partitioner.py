@@ -55,6 +55,8 @@ class Line(NamedTuple):
 
 
 class PartitionerPlay(Play):
+    """A machine, and the columns into which it sorts."""
+
     story = PartitionerStory
     foot = (
         "Kafka keeps order within a partition. A key keeps its partition only while the"
@@ -106,6 +108,7 @@ class PartitionerPlay(Play):
         now = space["now"]
         ways = space["ways"]
         ends = []
+
         for side, way in enumerate(ways):
             takes_this_way = now is not None and now["way"] == way["number"]
             column = Column(
@@ -124,6 +127,7 @@ class PartitionerPlay(Play):
         return ends
 
     def _captions(self, d: Drawing, space: Space, left: float, y: float) -> None:
+        """Over each column its rule; between two, how many keys differ."""
         ways = space["ways"]
         both = len(ways) == 2
         grows = both and ways[0]["rule"] == ways[1]["rule"]
@@ -139,6 +143,7 @@ class PartitionerPlay(Play):
             x, anchor = (d.width, "end") if side else (left, "start")
             key = f"caption/{way['number']}"
             d.text(key, x, y, words, ink, **look, anchor=anchor)
+
         differ, alike = space["differ"]
         if alike:
             verb = "move" if grows else "differ"
@@ -167,15 +172,18 @@ class PartitionerPlay(Play):
             colour = actor_colour(actor_number(producer, self.cast["producers"]))
         elif space["divisors"]:
             _grows(d, *space["divisors"])
+
         d.rect("machine", *box, "wash", colour, r=8, width=2)
         machine = d.part("machine", box.x, box.y)
         room = box.w - 24
+
         if now:
             kind_room = _kind(machine, now["kind"], box.w)
             _computation(machine, now, room)
             room -= kind_room
         else:
             _divisors(machine, space, room)
+
         machine.text("name", LEFT, 23, name, bold=True, room=room)
         if d.narrow:
             return Point(box.right - 40, box.bottom)
@@ -242,6 +250,7 @@ def _computation(machine: Drawing, now: Space, room: float) -> None:
 
 
 def _hashed(now: Space) -> list[Line]:
+    """The default rule, step by step."""
     positive = now["hash"] & POSITIVE
     return [
         Line("murmur2(key)", str(now["hash"])),
@@ -281,6 +290,7 @@ def _divisors(machine: Drawing, space: Space, room: float) -> None:
 def _line(
     machine: Drawing, key: str, place: Place, line: Line, bold: bool, size: int
 ) -> None:
+    """A line of the machine: its words, and the result at the end."""
     x, y, room = place
     words, result = line
     if not result:

@@ -64,6 +64,8 @@ class Way:
 
 
 class PartitionerStory(OfTopic):
+    """The story of a topic's records on their way to partitions."""
+
     name, title = "partitioner", "The partitioner"
     shows = ("keys", "others", "producers")
 
@@ -133,6 +135,7 @@ class PartitionerStory(OfTopic):
             for way in before, after:
                 partition = (hashed & POSITIVE) % way.count
                 way.places.setdefault(key, {partition: 0})
+
         moved = [key for key in self.hashes if before.only(key) != after.only(key)]
         of_all = f"{len(moved)} of {len(self.hashes)} keys"
         sentence += f" Divided by {count}, {of_all} go elsewhere."
@@ -145,6 +148,7 @@ class PartitionerStory(OfTopic):
         return [chip(number, key) for key in keys]
 
     def _way(self, rule: str, count: int, who: str) -> Way:
+        """The way of a rule with this number of partitions, which may be new."""
         for way in self.ways:
             if way.rule == rule and way.count == count:
                 return way
@@ -173,6 +177,7 @@ class PartitionerStory(OfTopic):
             "way": self.ways.index(way),
         }
         told = Told(_sentence(d), self._chapter(d["partitions"], kind, is_hashed))
+
         if earlier and is_hashed:
             told.sentence += f" Its earlier records are in partition {earlier[-1]}."
             told.because = self.grown
@@ -191,6 +196,7 @@ class PartitionerStory(OfTopic):
         return [number for number in others if number != partition]
 
     def _remember_hash(self, key: str | None, hashed: int | None) -> None:
+        """Of the keys that went where their hash says."""
         if hashed is not None and key is not None:
             self.hashes[key] = hashed
         else:
@@ -253,6 +259,7 @@ class PartitionerStory(OfTopic):
         }
 
     def _bin(self, partition: int) -> Space:
+        """What a partition holds."""
         keys = self.bins.get(partition, {})
         return {"partition": partition, "keys": _pairs(keys)}
 
@@ -290,6 +297,7 @@ def _differ(pair: Sequence[Way]) -> list[str | None]:
 
 
 def _rule(way: Way) -> str:
+    """The name of a way's rule in a sentence."""
     return "murmur2" if way.rule == HASH else way.rule
 
 
@@ -299,6 +307,7 @@ def _kind(d: Detail) -> str:
 
 
 def _sentence(d: Detail) -> str:
+    """Why a record went where it went."""
     partition = d["partition"]
     if d["reason"] == "murmur2":
         remainder = f"{d['hash'] & POSITIVE} % {d['partitions']} = {partition}"
@@ -314,12 +323,15 @@ def _sentence(d: Detail) -> str:
 
 
 def part(key: str | None) -> str:
+    """A key in the key of a shape, which has to differ from no key."""
     return "-" if key is None else "=" + key_part(key)
 
 
 def chip(way: int, key: str | None) -> str:
+    """The shape of a key in a way."""
     return f"key/{way}/{part(key)}"
 
 
 def partitions(count: int) -> str:
+    """How many there are, in words."""
     return counted(count, "partition", "one")

@@ -33,6 +33,7 @@ class Group(NamedTuple):
 
     @property
     def rows(self) -> int:
+        """How many lines it takes; an empty one takes one."""
         return max(len(self.keys), 1)
 
 
@@ -88,6 +89,7 @@ class Column:
 
     @property
     def label_x(self) -> float:
+        """Of the partitions, at the outer edge."""
         return self.box.right - LABEL if self.side else self.box.x
 
     @property
@@ -128,6 +130,7 @@ class Column:
         self.d.cell(key, *box, f"P{group.partition}", more, **look, tip=tip)
 
     def _empty(self, group: Group, y: float) -> None:
+        """That no key is here."""
         key = f"part/{self.way['number']}/{group.partition}/none"
         words = "" if group.hidden else "empty"
         base = y + self.height / 2 + 4.5
@@ -139,10 +142,12 @@ class Column:
         partition = group.partition
         is_new = self._is_hit(group) and self.now is not None and self.now["key"] == key
         width, line = 1.0, "rule"
+
         if is_new:
             width, line = 2.0, "ink"
         elif key in self.movers:
             width, line = 1.5, "ink"
+
         whose = "no key" if key is None else f"key {key}"
         self.d.cell(
             f"{chip(number, key)}/{partition}",
@@ -173,10 +178,12 @@ class Column:
         pitch = width + 3
         most = 3 if self.both else int((self.d.width - x - 80) // pitch)
         drawn = records if records <= most else 0
+
         for number in range(drawn):
             box = Box(x + number * pitch, middle - 5, width, 10)
             flies: Look = {"from_x": self.door.x, "from_y": self.door.y}
             self.d.rect(f"{key}/{number}", *box, "quiet", r=1.5, **flies)
+
         end = x + drawn * pitch
         if records > 3:
             words = f"×{records}" if self.both else counted(records, "record")
@@ -195,6 +202,7 @@ def threads(d: Drawing, ways: Sequence[Space], ends: Sequence[Ends], new: Key) -
     moving = movers(ways)
     staying = [key for key in before if key in after and key not in moving]
     drawn_before, drawn_after = ends
+
     for key in [*staying, *moving]:
         if key not in drawn_before or key not in drawn_after:
             continue

@@ -20,6 +20,8 @@ HEAD, TILE, GAP, MARGIN = 26, 50, 8, 84
 
 
 class SweepStory(Story):
+    """The story of many runs, a scene each."""
+
     name, title = "sweep", "One program, killed at each of its calls"
     shows = ("calls", "of")
 
@@ -49,6 +51,8 @@ class SweepStory(Story):
 
 
 class SweepPlay(Play):
+    """A small table of results for each run."""
+
     story = SweepStory
     foot = (
         "Each small picture is a run of its own: its orders in the table at the end,"
@@ -66,6 +70,7 @@ class SweepPlay(Play):
         d = drawing
         calls = self.cast["calls"]
         d.note("call", 0, 14, "on entering")
+
         for column, call in enumerate(calls):
             x = self._tile(d, column).x
             d.text(f"call/{column}", x + 8, 14, call, bold=True)
@@ -98,6 +103,7 @@ def _run(d: Drawing, run: Detail, number: int, box: Box) -> None:
     tile = d.part(key, box.x, box.y)
     tile.note("call", 8, 15, f"call {run['run']}", size=12)
     pitch = (box.w - 12) / len(run["written"])
+
     for order, times in enumerate(run["written"]):
         fill, edge, ink = "good", "none", "ink"
         if order in wrong:
@@ -116,6 +122,7 @@ def _times(times: int) -> str:
 
 
 def _trouble(times: int) -> str:
+    """What is wrong with an order that is there so many times."""
     return "is there twice" if times else "is missing"
 
 
