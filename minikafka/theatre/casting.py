@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from minikafka.theatre.play import Story
 from minikafka.trace import Event
 
+# of each key its short form
+Letters = dict[str | None, str]
+
 
 class OfTopic(Story):
     """A story of some partitions of a topic and, where it names one, of a single
@@ -45,14 +48,18 @@ class OfTopic(Story):
         is_of_another_group = bool(spoken - {None, self.group})
         if self.group and is_of_another_group:
             return False
-        return d["partition"] in self.chosen if "partition" in d else bool(self.chosen)
+        if "partition" in d:
+            return d["partition"] in self.chosen
+        return bool(self.chosen)
 
 
 def busiest_topic(trace: Sequence[Event]) -> str:
     """The topic that most of these events are about, internal ones left aside."""
     topics = [event.detail["topic"] for event in trace if event.detail.get("topic")]
     own = Counter(topic for topic in topics if not topic.startswith("__"))
-    return max(own, key=lambda topic: (own[topic], topic)) if own else ""
+    if own:
+        return max(own, key=lambda topic: (own[topic], topic))
+    return ""
 
 
 def busiest_partitions(mine: Sequence[Event], most: int) -> list[int]:
@@ -91,14 +98,15 @@ def groups_of_members(trace: Sequence[Event]) -> dict[str, str]:
     return {event.node: event.detail["group"] for event in trace if event.kind in speak}
 
 
-def letters(keys: Iterable[str | None]) -> dict[str | None, str]:
+def letters(keys: Iterable[str | None]) -> Letters:
     """One to three letters for each key, different as far as three letters go: alice ->
     a, customer-17 -> 17.
     """
     texts = sorted({key for key in keys if key is not None})
     common = _beginning(texts)
     rests = {text: text[len(common) :] or text for text in texts}
-    found: dict[str | None, str] = {None: "–"}
+    found: Letters = {None: "–"}
+
     for length in (1, 2, 3):
         short = {text: rest[:length] for text, rest in rests.items()}
         found.update(short)
@@ -127,7 +135,7 @@ def _is_cut_in_a_word(common: str) -> bool:
     return end.isdigit() or (end.isalnum() and len(common) < 4)
 
 
-def legend(known: dict[str | None, str], most: int = 6) -> str:
+def legend(known: Letters, most: int = 6) -> str:
     """a alice · b bob, where it says more than the letters do and is short enough to
     read.
     """

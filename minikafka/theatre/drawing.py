@@ -137,7 +137,9 @@ def actor_number(name: str, others: Sequence[str]) -> int:
     *_, last_word = name.replace("-", " ").split(" ")
     letter = last_word.upper()
     is_a_letter = len(letter) == 1 and "A" <= letter <= "Z"
-    return ord(letter) - ord("A") if is_a_letter else list(others).index(name)
+    if is_a_letter:
+        return ord(letter) - ord("A")
+    return list(others).index(name)
 
 
 class Drawing:
@@ -435,6 +437,7 @@ class Drawing:
         if other:
             tip = f"{act} from {other} only, now"
             act = f"{act}, {other}"
+
         fill, ink = ("trouble", "paper") if cut else ("wash", "quiet")
         self.circle(key, x, y, 7, fill, "quiet", act=act, tip=tip)
         cross = "M-2.5,-2.5 l5,5 m0,-5 l-5,5"
@@ -520,4 +523,6 @@ def _bottom(shape: Shape) -> float:
 def _rounded(value: float) -> float | int:
     """Tenths are finer than a screen shows, and round the same everywhere."""
     tenths = round(value, 1)
-    return int(tenths) if tenths == int(tenths) else tenths
+    if tenths == int(tenths):
+        return int(tenths)
+    return tenths

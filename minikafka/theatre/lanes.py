@@ -257,6 +257,7 @@ def _mark(
     number = mark.get("of")
     look: Look = {"r": 2, "of": number, "same": mark.get("same")}
     row.rect(key, x - 3, 2, 6, LANE - 4, colour, **look)
+
     if words:
         small: Look = {"size": 12, "mono": True, "of": number}
         row.text(f"{key}/text", x + 7, 13, words, ink, **small)

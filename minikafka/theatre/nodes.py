@@ -173,6 +173,7 @@ class Row:
         x = 8.0
         y = self.height - 33
         look: Look = {"line": "rule", "r": 10, "bold": False}
+
         for word in LEVERS.get(life, ()):
             key = f"lever/{word}"
             act = f"{word} {self.name}"
@@ -188,6 +189,7 @@ class Row:
         if other.y < self.y:
             begin = self.y + 30
             end = other.y + 36
+
         x = self.gutter
         key = f"{self.key}/asks"
         ink = "trouble" if trouble else "ink"
@@ -263,10 +265,12 @@ def draw_log(
     for record in shown:
         is_new = record.number == now and from_y is not None
         copy.record(record, {"from_y": from_y} if is_new else {})
+
     copy.epochs(shown)
     for record in map(Copied._make, log["cut"]):
         if record.offset >= columns.first:
             copy.cut(record)
+
     copy.next_place()
     copy.high_watermark()
 
@@ -314,6 +318,7 @@ class _Copy:
         if is_committed:
             paint |= {"fill": lead_colour, "ink": ink_on_actor(leader - 1)}
             knows = "it counts"
+
         offset = record.offset
         epoch = record.epoch
         tip = f"offset {offset}, epoch {epoch}: {record.tip}; {knows}"

@@ -105,6 +105,7 @@ class Picture:
         drawing.light(self.scenes[step].get("light", ()))
         numbers = [scene["number"] for scene in self.scenes]
         last = len(numbers) - 1
+
         # plays count events; what a page skips shows its effect a step later
         for shape in drawing.shapes.values():
             if "of" in shape:
@@ -184,6 +185,7 @@ class Picture:
         if at_ms is not None:
             moments = [scene["at"] for scene in self.scenes]
             begin = max(bisect_right(moments, at_ms) - 1, 0)
+
         steps = [self._step(scene) for scene in self.scenes]
         layouts = [self.drawings(width) for width in (WIDE, NARROW)]
         prediction = self.prediction.to_json() if self.prediction else None

@@ -24,6 +24,9 @@ from minikafka.trace import Event
 MOST_STEPS = 160
 
 Detail = dict[str, Any]
+EventId = tuple[str, int]
+# a lane, words in it, and whether they tell of trouble
+Marking = tuple[str, str] | tuple[str, str, bool]
 Cast = dict[str, Any]
 Space = dict[str, Any]
 Handler = Callable[[Event, Detail], "Told | None"]
@@ -42,7 +45,7 @@ class Told:
     sentence: str
     chapter: str | None = None
     trouble: bool = False
-    because: tuple[str, int] | None = None
+    because: EventId | None = None
     marks: list[Mark] = field(default_factory=list)
     light: Sequence[str] = ()
 
@@ -63,7 +66,7 @@ class Says:
     chapter: str | None = None
     trouble: bool = False
     first: str | None = None
-    mark: tuple[str, str] | tuple[str, str, bool] | None = None
+    mark: Marking | None = None
 
 
 # What becomes of a node: kinds of events that most pictures tell, and the state that
@@ -104,6 +107,7 @@ class Story:
         self.said: set[Any] = set()
         # node -> what is wrong with it, "" where it is back
         self.down: dict[str, str] = {}
+
         if options:
             raise TypeError(
                 f"the picture {self.name!r} has no option {sorted(options)[0]!r}"
@@ -123,13 +127,17 @@ class Story:
         is_told = event.kind in self.says or hasattr(self, f"_do_{event.kind}")
         if found is None and is_told:
             found = self._see_life if event.kind in LIVES else self._see_plainly
-        return found if found is not None and self.is_mine(event) else None
+        if found is not None and self.is_mine(event):
+            return found
+        return None
 
     def _see_plainly(self, event: Event, d: Detail) -> Told:
         change = getattr(self, f"_do_{event.kind}", None)
         if change is not None:
             change(event, d)
-        return self.tell(event) if event.kind in self.says else QUIETLY
+        if event.kind in self.says:
+            return self.tell(event)
+        return QUIETLY
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
         """A node changes its state to LIVES[event.kind]."""
@@ -139,8 +147,8 @@ class Story:
         self,
         event: Event,
         *,
-        mark: tuple[str, str] | tuple[str, str, bool] | None = None,
-        because: tuple[str, int] | None = None,
+        mark: Marking | None = None,
+        because: EventId | None = None,
         light: Sequence[str] = (),
         **names: Any,
     ) -> Told:
@@ -342,6 +350,7 @@ def _thin(scenes: list[Scene], most: int) -> list[Scene]:
     if others:
         last = len(others) - 1
         evenly = [others[number * last // (room - 1)] for number in range(room)]
+
     chosen = {*must[:most], *evenly}
     kept: list[Scene] = []
     marks: list[Mark] = []

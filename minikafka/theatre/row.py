@@ -306,9 +306,11 @@ class Row:
         corner = self.d.part(key, box.x, box.y)
         long, short = f"…{segment.base:04d}.log", f"…{segment.base:04d}"
         name = fitting([long, short], room, 12.5, mono=True)
+
         if name:
             corner.note("name", 6, 17, name, mono=True)
             room -= (text_width(name, 12.5, mono=True) + 10) / LEAST_STRETCH
+
         state = segment.state
         if has_room(state, room, 12.5, bold=True):
             corner.note("state", box.w - 6, 17, state, "end", bold=True)
@@ -427,6 +429,7 @@ class Row:
         for number, reader in enumerate(readers):
             together = sum(other.next == reader.next for other in readers[:number])
             stems.append(self.left_of(reader.next) - 2.5 - 6 * together)
+
         levels = range(len(readers))
         every = [
             [self._call_out(reader, stem, level) for level in levels]

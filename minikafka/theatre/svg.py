@@ -70,6 +70,7 @@ def svg(
     for number, line in enumerate(lines):
         y = 71 + 18 * number
         header.text(f"sentence/{number}", MARGIN + indent, y, line, size=12.5)
+
     shapes = [in_light(key, body) for key in body.shapes]
     top = 80 + height
     return file(header, shapes, top, top + body.bottom + 12, alt)
@@ -202,6 +203,7 @@ def _words(shape: Shape, fade: str) -> str:
     if shape.get("halo"):
         colours = f'class="f-{shape["fill"]} l-{shape["halo"]}"'
         paint = f'{colours} stroke-width="4" paint-order="stroke"'
+
     place = f'x="{x}" y="{y}"'
     return f"<text {place}{_attributes(style)}{fade} {paint}>{words}</text>"
 

@@ -83,7 +83,9 @@ def capital(words: str) -> str:
 
 def counted(count: int, noun: str, one: str = "1") -> str:
     """1 record · 2 records; one: the word for it in a sentence"""
-    return f"{one} {noun}" if count == 1 else f"{count} {noun}s"
+    if count == 1:
+        return f"{one} {noun}"
+    return f"{count} {noun}s"
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
@@ -91,7 +93,9 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     *words, last = map(str, names or [""])
     if len(words) >= most:
         words, last = words[: most - 1], f"{len(words) - most + 2} more"
-    return f"{', '.join(words)} and {last}" if words else last
+    if words:
+        return f"{', '.join(words)} and {last}"
+    return last
 
 
 def span_of(offsets: Sequence[int]) -> str:
@@ -100,7 +104,9 @@ def span_of(offsets: Sequence[int]) -> str:
         return "nothing"
     first = offsets[0]
     last = offsets[-1]
-    return f"offset {first}" if len(offsets) == 1 else f"offsets {first} to {last}"
+    if len(offsets) == 1:
+        return f"offset {first}"
+    return f"offsets {first} to {last}"
 
 
 def dotted(*parts: str) -> str:

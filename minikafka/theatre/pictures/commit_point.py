@@ -67,6 +67,7 @@ class CommitPlay(Play):
         for reader in _placed(space):
             state = f" ({reader['state']})" if reader["state"] else ""
             parts.append(f"{reader['name']} reads {reader['next']} next{state}")
+
         done = "written" if space["table"] else "handed over"
         many = len(space["effects"])
         twice = len(_twice(space))
@@ -97,6 +98,7 @@ class CommitPlay(Play):
         for name, ends in space["spans"].items():
             if ends:
                 row.span(name, ends, _named(name, space, d.asks))
+
         row.draw()
         holders = self._holders(space)
         for number, (offset, up_to) in enumerate(row.columns):
@@ -181,6 +183,7 @@ class CommitPlay(Play):
         for name, colour in self.cast["readers"].items():
             shown = name if name in states else ""
             rows.append(Lane(lane_of(name), shown, colour, states.get(name, "")))
+
         committed = space["committed"]
         table = space["table"] or "lost"
         offset = "" if committed is None else str(committed)

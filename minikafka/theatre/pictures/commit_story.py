@@ -18,7 +18,16 @@ from minikafka.theatre.casting import (
 )
 from minikafka.theatre.pictures.log_state import Position
 from minikafka.theatre.pictures.log_story import LogStory
-from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told, picked
+from minikafka.theatre.play import (
+    QUIETLY,
+    Cast,
+    Detail,
+    EventId,
+    Says,
+    Space,
+    Told,
+    picked,
+)
 from minikafka.theatre.text import capital, listed
 from minikafka.trace import Event
 
@@ -100,12 +109,13 @@ class CommitStory(LogStory):
         if self.topic:
             who = self.group or "A reader"
             self.title = f"{who} and partition {partition} of {self.topic}"
+
         self.committed: int | None = None
-        self.commit: tuple[str, int] | None = None  # id of the event that moved it
+        self.commit: EventId | None = None  # id of the event that moved it
         # reader -> offset of a commit that has no answer yet
         self.under_way: dict[str, int] = {}
         # offset -> id of the event that last asked to commit it
-        self.asked: dict[int, tuple[str, int]] = {}
+        self.asked: dict[int, EventId] = {}
         self.given: set[int] = set()  # offsets handed over to anyone of the group
         # those of them whose effect isn't there, and that may come yet
         self.undone: set[int] = set()
@@ -118,7 +128,7 @@ class CommitStory(LogStory):
         self.furthest: int | None = None  # the group has read up to here
         # while nothing is committed: the log's start, where a reader began
         self.began: int | None = None
-        self.crashed: tuple[str, int] | None = None
+        self.crashed: EventId | None = None
 
     def cast(self) -> Cast:
         return super().cast() | {"group": self.group}
@@ -208,6 +218,7 @@ class CommitStory(LogStory):
         if not offsets:
             self._reader(event.node).next[d["partition"]] = d["position"]
             return QUIETLY
+
         skipped = self._jump(offsets[0])
         again = [offset for offset in offsets if offset in self.given]
         told = super()._see_RecordsPolled(event, d)
@@ -239,7 +250,9 @@ class CommitStory(LogStory):
         record = self._log(self.partition).records.get(offsets[0])
         value = record.value if record and len(offsets) == 1 else None
         is_short = bool(value) and len(value or "") <= 24
-        return f"{records(offsets)} (“{value}”)" if is_short else records(offsets)
+        if is_short:
+            return f"{records(offsets)} (“{value}”)"
+        return records(offsets)
 
     def _not_done(self, offsets: Iterable[int]) -> list[int]:
         """Those of these records whose effect is not there."""
@@ -255,6 +268,7 @@ class CommitStory(LogStory):
         for held in self.in_hand.values():
             if offset in held:
                 held.remove(offset)
+
         is_there_twice = times > 1
         mark = ("effects", str(offset), is_there_twice)
         told = self.tell(event, record=offset, twice=_again(times), mark=mark)
@@ -379,6 +393,7 @@ class CommitStory(LogStory):
         under_way = self.under_way.pop(node, None)
         committed = self.committed or 0
         done = sorted(offset for offset in self.effects if offset >= committed)
+
         if held:
             forgets = f"forgets {records(held)}, which it had in hand"
             told.sentence = f"{node} crashes, and {forgets}."
@@ -439,6 +454,7 @@ class CommitStory(LogStory):
         for offset in offsets:
             effect = f"effect/{offset}"
             keys += [f"record/{partition}/{offset}", effect, f"{effect}/2"]
+
         keys += [f"lamp/{lamp}", f"boundary/{partition}/committed"]
         return self.first(f"light on {lamp}", *keys, f"reader/{partition}", "row")
 

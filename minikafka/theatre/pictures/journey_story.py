@@ -109,7 +109,9 @@ class JourneyStory(LogStory):
 
     def _days_since(self, at: int) -> int | None:
         """Where the story lasts for days."""
-        return round((self.at - at) / DAY_MS) if self.in_days else None
+        if self.in_days:
+            return round((self.at - at) / DAY_MS)
+        return None
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         told = super()._see_RecordsAppended(event, d)
@@ -239,6 +241,7 @@ class JourneyStory(LogStory):
         if is_refused:
             self._lose(told, name, partition, was, to)
             return told
+
         is_alone = len(self.chosen) == 1 and name not in self.groups
         begins_at_the_end = log.log_start_offset < to == log.log_end_offset
         if told is not QUIETLY and is_alone and was == to and begins_at_the_end:

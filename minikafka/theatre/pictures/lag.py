@@ -263,6 +263,7 @@ class LagPlay(Play):
             starts = [(at, each.start) for at, each in told]
             ink = "trouble" if now.lost else "quiet"
             _line(d, "lines/start", starts, field, ink, width=1.5, dash="3 3")
+
         committed = [(at, each.committed) for at, each in told]
         _line(d, "lines/committed", committed, field, "ink", width=2)
         ends = [(at, each.end) for at, each in told]
@@ -381,6 +382,7 @@ def _apart(ys: Sequence[float], least: float, top: float, bottom: float) -> list
     for y in ys:
         found.append(max(y, lowest))
         lowest = found[-1] + least
+
     highest = bottom
     for number in reversed(range(len(found))):
         found[number] = min(found[number], highest)

@@ -123,6 +123,7 @@ class PartitionLane:
         is_beside = self.is_alone or is_low
         place = Point(24, base) if is_beside else Point(0, 29)
         room = self.field.left - place.x - self._margin()
+
         if self.now["unread"] or not self.now["owner"]:
             self._nobody(place, room)
         else:
@@ -152,9 +153,11 @@ class PartitionLane:
         *_, letter = name.split(" ")
         x, y = place
         middle = y - 4
+
         if len(letter) == 1:
             self.part.disc("reader", x + 9, middle, 8.5, letter, number, 12, tip=name)
             return
+
         self.part.circle("reader", x + 5, middle, 5, actor_colour(number), tip=name)
         self.part.note("owner", x + 14, y, name, size=12, room=room)
 

@@ -266,13 +266,17 @@ class LagStory(OfTopic):
         mine = self.parts_of(event)
         for partition in mine:
             self._reads(event, partition)
-        return self.tell(event, mine=_partitions(mine)) if mine else None
+        if mine:
+            return self.tell(event, mine=_partitions(mine))
+        return None
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         mine = self.parts_of(event)
         for partition in mine:
             self._leave(partition, event.node)
-        return self.tell(event, mine=_partitions(mine)) if mine else None
+        if mine:
+            return self.tell(event, mine=_partitions(mine))
+        return None
 
     _see_PartitionsLost = _see_PartitionsRevoked
 
@@ -282,6 +286,7 @@ class LagStory(OfTopic):
         self.processing_ms[event.node] = now
         is_faster = now < before
         told = self.tell(event)
+
         if is_faster:
             told.chapter = f"{event.node} is faster"
             told.trouble = False

@@ -132,6 +132,7 @@ def _rate(points: Sequence[Value], since: float) -> float:
     for before, after in pairwise(points):
         if before[1] != after[1]:
             changes.append(after)
+
     earlier = [change for change in changes if change[0] <= since]
     begin, value = earlier[-1] if earlier else changes[0]
     end, then = changes[-1]

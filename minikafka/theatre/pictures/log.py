@@ -83,6 +83,7 @@ class LogPlay(Play):
         logs = space["partitions"]
         parts = [f"partition {log['partition']}: {_held(log)}" for log in logs]
         lost = [Lost(*span) for log in logs for span in log["lost"]]
+
         for reader in space["readers"]:
             name = reader["name"]
             state = f" ({reader['state']})" if reader["state"] else ""
@@ -184,6 +185,7 @@ class LogPlay(Play):
         d.rect(key, *place, width, height, "wash", line, **look)
         room = width - (60 if d.narrow else 16)
         card.text("name", 8, 18, name, bold=True, room=room, tip=name)
+
         if d.narrow:
             card.note("does", width - 8, 18, "writes", "end", size=12)
         else:
@@ -212,7 +214,9 @@ class LogPlay(Play):
     def _plain_style(self, d: Drawing) -> Style:
         """By how many partitions there are, and what a record says."""
         if self.several:
-            return MIDDLE if len(self.cast["chosen"]) <= 3 else SMALL
+            if len(self.cast["chosen"]) <= 3:
+                return MIDDLE
+            return SMALL
         has_two_words = self._pitch(d) >= 78 and not self.cast["one_key"]
         return TALL if has_two_words else LARGE
 
@@ -407,4 +411,6 @@ class JourneyRow(Row):
 
 def producer_at(d: Drawing, number: int, y: float) -> Point:
     """Where a producer stands. y: of the first one, on a wide page."""
-    return Point(number * 132.0, 1.0) if d.narrow else Point(0.0, y + number * 50)
+    if d.narrow:
+        return Point(number * 132.0, 1.0)
+    return Point(0.0, y + number * 50)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from typing import NamedTuple
 
-from minikafka.theatre.play import Space, picked
+from minikafka.theatre.play import EventId, Space, picked
 
 # records this near to something interesting are in the scene; the others could not be
 # drawn anyway
@@ -46,7 +46,7 @@ class PartitionLog:
     high_watermark: int | None = None
     segments: list[Segment] = field(default_factory=lambda: [Segment(0, 0)])
     records: dict[int, Written] = field(default_factory=dict)
-    written_by: dict[int, tuple[str, int]] = field(default_factory=dict)
+    written_by: dict[int, EventId] = field(default_factory=dict)
     appended_at: int = -1
     seen: bool = False
 
@@ -120,5 +120,5 @@ class Position:
     next: dict[int, int] = field(default_factory=dict)
     # partition -> error, until it stands somewhere new
     refused: dict[int, str] = field(default_factory=dict)
-    refusal: tuple[str, int] | None = None
+    refusal: EventId | None = None
     started: tuple[int, int] | None = None  # when, and at which offset

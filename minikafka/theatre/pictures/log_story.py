@@ -13,6 +13,7 @@ from minikafka.theatre.play import (
     QUIETLY,
     Cast,
     Detail,
+    EventId,
     Says,
     Space,
     Told,
@@ -129,7 +130,7 @@ class LogStory(OfTopic):
         self.clients_speak = any(event.kind == "RecordsPolled" for event in trace)
         kinds = {event.kind for event in mine}
         self.rolls = bool(kinds & {"SegmentRolled", "SegmentDeleted"})
-        self.moved_start: dict[int, tuple[str, int]] = {}
+        self.moved_start: dict[int, EventId] = {}
         if self.topic:
             self.title = f"{self._which()} of {self.topic}"
         self.most = _longest(appended)
@@ -193,7 +194,9 @@ class LogStory(OfTopic):
 
     def _where(self, partition: int) -> str:
         """Which partition is meant, where there are several."""
-        return "" if len(self.chosen) == 1 else f" of partition {partition}"
+        if len(self.chosen) == 1:
+            return ""
+        return f" of partition {partition}"
 
     def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
         self.count = d["partitions"]
@@ -229,6 +232,7 @@ class LogStory(OfTopic):
         records = d.get("records")
         count = d["last_offset"] - d["base_offset"] + 1
         many = f"+{count}"
+
         if len(self.chosen) > 1:
             value = records[0][2] if count == 1 and records else None
             what = value or many
@@ -405,6 +409,7 @@ class LogStory(OfTopic):
         state = LIVES[event.kind]
         reader = self.readers.get(event.node)
         is_trouble = state == "crashed"
+
         if reader is not None:
             reader.state = state
             return self.tell(event, mark=(lane_of(event.node), state, is_trouble))

@@ -46,6 +46,7 @@ class Trays:
         self.short = cast["in_days"] or cast["most"] > 8
         self.widest = 0
         self.fullest: dict[str, list[Seen]] = {name: [] for name in self.colours}
+
         for scene in scenes:
             for reader in scene["space"]["readers"]:
                 saw = list(map(Seen._make, reader["saw"]))

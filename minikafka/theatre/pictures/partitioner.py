@@ -202,7 +202,9 @@ def _rule_of(way: Space) -> str:
     """What a column's caption says of it."""
     if all(key is None for key, _ in way["keys"]):
         return partitions(way["count"])
-    return f"hash % {way['count']}" if way["rule"] == HASH else str(way["rule"])
+    if way["rule"] == HASH:
+        return f"hash % {way['count']}"
+    return str(way["rule"])
 
 
 def _grows(d: Drawing, was: int, count: int) -> None:
@@ -222,6 +224,7 @@ def _goes_in(d: Drawing, now: Space, machine: Box) -> None:
     fits = fit(words, width - 14, 13.5, mono=True, bold=True)
     look: Look = {"line": "ink", "width": 2, "tip": f"key {key}"}
     d.cell("in/key", 0, 24, width, 42, fits, value, **look)
+
     if d.narrow:
         d.arrow("in/arrow", width + 2, 45, machine.x - 4, 45)
     else:
@@ -274,6 +277,7 @@ def _divisors(machine: Drawing, space: Space, room: float) -> None:
     if not space["divisors"]:
         machine.note("waits", LEFT, 50, "waits for the first record")
         return
+
     was, count = space["divisors"]
     words = f"hash % {was} → % {count}"
     machine.text("divisor", LEFT, 52, words, bold=True, mono=True, size=18)
@@ -296,6 +300,7 @@ def _line(
     if not result:
         machine.note(key, x, y, words, room=room)
         return
+
     beside = text_width(result, 13, mono=True, bold=bold) + 10
     machine.note(key, x, y, words, mono=True, room=room - beside)
     look: Look = {"mono": True, "bold": bold, "size": size, "anchor": "end"}

@@ -14,6 +14,8 @@ from minikafka.theatre.play import Detail, Space, Told, picked
 from minikafka.theatre.text import counted, key_part
 from minikafka.trace import Event
 
+Key = str | None  # of a record
+
 MOST_KEYS = 12
 # a reason that is told in other words
 KINDS = {"round_robin": "round-robin", "program": "the program said so"}
@@ -36,24 +38,27 @@ class Way:
         self.rule = rule
         self.count = count
         self.who = who
-        self.places: dict[str | None, dict[int, int]] = {}
+        self.places: dict[Key, dict[int, int]] = {}
 
-    def add(self, key: str | None, partition: int) -> None:
+    def add(self, key: Key, partition: int) -> None:
         """A record takes this way."""
         places = self.places.setdefault(key, {})
         places[partition] = places.get(partition, 0) + 1
 
-    def only(self, key: str | None) -> int | None:
+    def only(self, key: Key) -> int | None:
         """The one partition of a key; None where there are several."""
         places = list(self.places.get(key, ()))
-        return places[0] if len(places) == 1 and key is not None else None
+        if len(places) == 1 and key is not None:
+            return places[0]
+        return None
 
-    def to_json(self, number: int, shown: Sequence[str | None]) -> Space:
+    def to_json(self, number: int, shown: Sequence[Key]) -> Space:
         """hidden: for each partition the keys that are counted only."""
         hidden: Counter[int] = Counter()
         for key, places in self.places.items():
             if key not in shown:
                 hidden.update(places.keys())
+
         keys = [(key, self.places[key]) for key in shown if key in self.places]
         return {
             "number": number,
@@ -86,9 +91,9 @@ class PartitionerStory(OfTopic):
         self.producers = list(dict.fromkeys(event.node for event in chosen))
         self.last = chosen[-1].id if chosen else None
         self.count = 0
-        self.bins: dict[int, dict[str | None, int]] = {}
+        self.bins: dict[int, dict[Key, int]] = {}
         # of the keys whose latest record went where murmur2 says
-        self.hashes: dict[str | None, int] = {}
+        self.hashes: dict[Key, int] = {}
         self.ways: list[Way] = []
         self.now: Space | None = None
         self.grown: tuple[str, int] | None = None
@@ -142,7 +147,7 @@ class PartitionerStory(OfTopic):
         keys = [key for way in (before, after) for key in self._chips(way, moved)]
         return Told(sentence, chapter, light=[*LIT, *keys] if moved else ())
 
-    def _chips(self, way: Way, keys: Sequence[str | None]) -> list[str]:
+    def _chips(self, way: Way, keys: Sequence[Key]) -> list[str]:
         """Keys of shapes: these keys in a way."""
         number = self.ways.index(way)
         return [chip(number, key) for key in keys]
@@ -181,12 +186,13 @@ class PartitionerStory(OfTopic):
         if earlier and is_hashed:
             told.sentence += f" Its earlier records are in partition {earlier[-1]}."
             told.because = self.grown
+
         self._compare_rules(told, key, differed)
         if event.id == self.last and reason == "sticky":
             self._tell_sticky(told, way, partition)
         return told
 
-    def _put(self, key: str | None, partition: int) -> list[int]:
+    def _put(self, key: Key, partition: int) -> list[int]:
         """A record in its partition; returns the others that have records of its
         key.
         """
@@ -195,7 +201,7 @@ class PartitionerStory(OfTopic):
         bin_[key] = bin_.get(key, 0) + 1
         return [number for number in others if number != partition]
 
-    def _remember_hash(self, key: str | None, hashed: int | None) -> None:
+    def _remember_hash(self, key: Key, hashed: int | None) -> None:
         """Of the keys that went where their hash says."""
         if hashed is not None and key is not None:
             self.hashes[key] = hashed
@@ -211,7 +217,7 @@ class PartitionerStory(OfTopic):
             chapter = FIRSTS.get(kind, kind)
         return chapter
 
-    def _compare_rules(self, told: Told, key: str | None, differed: int) -> None:
+    def _compare_rules(self, told: Told, key: Key, differed: int) -> None:
         """Where two rules send a key to two partitions, if this record shows it."""
         pair = self._pair()
         if len(pair) < 2 or len(_differ(pair)) <= differed:
@@ -241,7 +247,9 @@ class PartitionerStory(OfTopic):
         """
         now = self.ways[self.now["way"]] if self.now else None
         last = self.ways[-2:]
-        return last if now is None or now in last else [now, last[-1]]
+        if now is None or now in last:
+            return last
+        return [now, last[-1]]
 
     def space(self) -> Space:
         pair = self._pair()
@@ -263,12 +271,14 @@ class PartitionerStory(OfTopic):
         keys = self.bins.get(partition, {})
         return {"partition": partition, "keys": _pairs(keys)}
 
-    def _example(self, differ: Sequence[str | None]) -> list[Any] | None:
+    def _example(self, differ: Sequence[Key]) -> list[Any] | None:
         """After the topic grew: a key that moves, and its hash."""
         if not self.divisors or self.now is not None or not differ:
             return None
         key = differ[0]
-        return [key, self.hashes[key] & POSITIVE] if key in self.hashes else None
+        if key in self.hashes:
+            return [key, self.hashes[key] & POSITIVE]
+        return None
 
 
 def _pairs(counts: Mapping[Any, int]) -> list[list[Any]]:
@@ -276,7 +286,7 @@ def _pairs(counts: Mapping[Any, int]) -> list[list[Any]]:
     return [list(pair) for pair in counts.items()]
 
 
-def _alike(pair: Sequence[Way]) -> list[str | None]:
+def _alike(pair: Sequence[Way]) -> list[Key]:
     """The keys that both of two ways send to one partition each."""
     if len(pair) < 2:
         return []
@@ -288,7 +298,7 @@ def _alike(pair: Sequence[Way]) -> list[str | None]:
     ]
 
 
-def _differ(pair: Sequence[Way]) -> list[str | None]:
+def _differ(pair: Sequence[Way]) -> list[Key]:
     """The keys that two ways send to two partitions."""
     if len(pair) < 2:
         return []
@@ -312,6 +322,7 @@ def _sentence(d: Detail) -> str:
     if d["reason"] == "murmur2":
         remainder = f"{d['hash'] & POSITIVE} % {d['partitions']} = {partition}"
         return f"Key {d['key']}: {remainder}, so to partition {partition}."
+
     record = "A record without key"
     if d["key"] is not None:
         record = f"A record with key {d['key']}"
@@ -322,12 +333,12 @@ def _sentence(d: Detail) -> str:
 # -- keys of shapes, which a story names where it puts light on them
 
 
-def part(key: str | None) -> str:
+def part(key: Key) -> str:
     """A key in the key of a shape, which has to differ from no key."""
     return "-" if key is None else "=" + key_part(key)
 
 
-def chip(way: int, key: str | None) -> str:
+def chip(way: int, key: Key) -> str:
     """The shape of a key in a way."""
     return f"key/{way}/{part(key)}"
 

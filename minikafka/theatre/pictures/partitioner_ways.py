@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from minikafka.theatre.drawing import Box, Drawing, Look, Point, text_width
-from minikafka.theatre.pictures.partitioner_story import chip, part
+from minikafka.theatre.pictures.partitioner_story import Key, chip, part
 from minikafka.theatre.play import Space
 from minikafka.theatre.text import counted
 
@@ -18,7 +18,6 @@ MOST_BINS = 8
 LABEL, CHIP, ROOM, GAP = 48, 104, 284, 6
 BEFORE, AFTER = LABEL + CHIP + 38, LABEL + CHIP + 39
 
-Key = str | None
 Ends = dict[Key, Point]  # where each key's thread ends
 
 
@@ -90,12 +89,16 @@ class Column:
     @property
     def label_x(self) -> float:
         """Of the partitions, at the outer edge."""
-        return self.box.right - LABEL if self.side else self.box.x
+        if self.side:
+            return self.box.right - LABEL
+        return self.box.x
 
     @property
     def chip_x(self) -> float:
         """Of the keys."""
-        return self.box.right - AFTER + 4 if self.side else self.box.x + LABEL + 6
+        if self.side:
+            return self.box.right - AFTER + 4
+        return self.box.x + LABEL + 6
 
     def draw(self) -> Ends:
         """Returns where each key's thread ends."""
@@ -120,9 +123,11 @@ class Column:
         many = counted(written, "record")
         tip = f"partition {group.partition}: {many} of these keys"
         more = ""
+
         if group.hidden:
             more = f"+{group.hidden}"
             tip += f", and {counted(group.hidden, 'key')} more"
+
         line, width = ("ink", 2) if self._is_hit(group) else ("rule", None)
         key = f"part/{self.way['number']}/{group.partition}"
         box = Box(self.label_x, y, LABEL, group.rows * self.pitch - 3)
