@@ -162,8 +162,8 @@ class Lanes:
         squeeze = min(1.0, 0.85 * room / sum(needs))
         rest = room - squeeze * sum(needs)
         total = sum(min(gap, cap) for gap in gaps) or 1
-        xs = [left]
 
+        xs = [left]
         for gap, need in zip(gaps, needs, strict=True):
             share = rest * min(gap, cap) / total
             xs.append(xs[-1] + squeeze * need + share)

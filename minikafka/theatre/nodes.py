@@ -115,8 +115,8 @@ class Row:
         self.d.rect(self.key, *box, fill, line, r=8, width=width, dash=dash)
         self._disc(dash, fade=0.6 if life == "crashed" else None)
         self._name(chip)
-        ink = "quiet"
 
+        ink = "quiet"
         if is_away:
             ink = "trouble"
         elif leads:
@@ -313,8 +313,8 @@ class _Copy:
         lead_colour = colour(leader)
         is_committed = record.offset < self.log["high_watermark"]
         paint: Look = {"fill": "paper", "line": lead_colour, "ink": "ink"}
-        knows = "not known to count yet"
 
+        knows = "not known to count yet"
         if is_committed:
             paint |= {"fill": lead_colour, "ink": ink_on_actor(leader - 1)}
             knows = "it counts"

@@ -345,8 +345,8 @@ def _thin(scenes: list[Scene], most: int) -> list[Scene]:
     must = [scene["step"] for scene in scenes if scene["chapter"] or scene["trouble"]]
     others = [scene["step"] for scene in scenes if scene["step"] not in must]
     room = max(most - len(must), 2)
-    evenly: list[int] = []
 
+    evenly: list[int] = []
     if others:
         last = len(others) - 1
         evenly = [others[number * last // (room - 1)] for number in range(room)]
@@ -354,8 +354,8 @@ def _thin(scenes: list[Scene], most: int) -> list[Scene]:
     chosen = {*must[:most], *evenly}
     kept: list[Scene] = []
     marks: list[Mark] = []
-    renumbered: list[int] = []
 
+    renumbered: list[int] = []
     # a skipped scene leaves its marks to the next one that is shown
     for scene in scenes:
         step = len(kept)

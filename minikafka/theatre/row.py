@@ -397,8 +397,8 @@ class Row:
         wide = text_width(mark.words, 12.5, bold=True)
         most = wide / LEAST_STRETCH
         at = line
-        anchor = "middle"
 
+        anchor = "middle"
         if side == "right":
             at = line + 5
             anchor = "start"

@@ -235,8 +235,8 @@ def _parts(cell: Shape) -> list[Shape]:
         "size": 12.5,
         "anchor": "middle",
     }
-    parts = [cell | {"kind": "rect"}]
 
+    parts = [cell | {"kind": "rect"}]
     if text:
         parts.append(words | _bold(cell, is_tall))
     elif more and not is_tall:

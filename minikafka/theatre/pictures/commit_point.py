@@ -89,7 +89,7 @@ class CommitPlay(Play):
         self.call_outs = lines_needed(lambda d, scene: [self._row(d, scene)], scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        """What is true now, and a second time below where it was done again."""
+        """The row with its spans and effects, lamps above it, lanes below."""
         d = drawing
         scene = scenes[-1]
         space = scenes[-1]["space"]
@@ -300,6 +300,7 @@ class Effect:
         return self.row.pitch > 65
 
     def draw(self) -> None:
+        """What is true now, and a second time below where it was done again."""
         numbers = self.space["effects"].get(str(self.offset), [])
         lost_by = self.space["skipped"].get(str(self.offset))
         if lost_by is not None:

@@ -170,8 +170,8 @@ class CommitStory(LogStory):
         """
         begins = self.began if self.committed is None else self.committed
         furthest = self.furthest or 0
-        again = None
 
+        again = None
         if begins is not None:
             position = self._position()
             is_back = position is not None and position < furthest

@@ -118,7 +118,7 @@ class LogPlay(Play):
             self.call_outs = lines_needed(self._partitions, scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        """The row, and brackets under what is lost."""
+        """The way of the records, and the lanes below it."""
         d = drawing
         scene = scenes[-1]
         space = scene["space"]
@@ -224,17 +224,14 @@ class LogPlay(Play):
         """Between the producers and the trays; several partitions have their names
         before, and their offsets after it.
         """
-        left = 4
-        right = d.width - 6
-        before, after = 42, 74
-
-        if not d.narrow:
-            left = PRODUCERS + 12
-            right = d.width - self.trays.width(d) - 14
-            before, after = 72, 104
+        if d.narrow:
+            left, right = 4, d.width - 6
+        else:
+            left, right = PRODUCERS + 12, d.width - self.trays.width(d) - 14
         if self.several:
-            left = left + before
-            right = right - after
+            before, after = (42, 74) if d.narrow else (72, 104)
+            left += before
+            right -= after
         return Room(left, right - left)
 
     def _partitions(self, d: Drawing, scene: Scene) -> "list[JourneyRow]":
@@ -244,8 +241,8 @@ class LogPlay(Play):
         style = self._style(d)
         top, height = self._rows_at(d)
         chosen = self.cast["chosen"]
-        rows = []
 
+        rows = []
         for log in scene["space"]["partitions"]:
             y = chosen.index(log["partition"]) * height + top
             place = room.left, y, room.width
@@ -383,6 +380,7 @@ class JourneyRow(Row):
         return [Lost(*span) for span in self.partition["lost"]]
 
     def draw(self) -> None:
+        """The row, and brackets under what is lost."""
         super().draw()
         y = self.cells_foot + (26 if self.style.header else 20)
         free = 10**9

@@ -388,8 +388,8 @@ class LogStory(OfTopic):
         reader.next[partition] = offset
         reader.refused[partition] = "out of range" if "RANGE" in error else error
         reader.refusal = event.id
-        gone = ""
 
+        gone = ""
         if offset < log.log_start_offset:
             gone = f", which is gone: the log starts at {log.log_start_offset}"
         elif offset > log.log_end_offset:

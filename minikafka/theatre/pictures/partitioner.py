@@ -107,8 +107,8 @@ class PartitionerPlay(Play):
         """One for each way."""
         now = space["now"]
         ways = space["ways"]
-        ends = []
 
+        ends = []
         for side, way in enumerate(ways):
             takes_this_way = now is not None and now["way"] == way["number"]
             column = Column(
@@ -175,8 +175,8 @@ class PartitionerPlay(Play):
 
         d.rect("machine", *box, "wash", colour, r=8, width=2)
         machine = d.part("machine", box.x, box.y)
-        room = box.w - 24
 
+        room = box.w - 24
         if now:
             kind_room = _kind(machine, now["kind"], box.w)
             _computation(machine, now, room)

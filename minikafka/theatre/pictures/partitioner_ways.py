@@ -122,8 +122,8 @@ class Column:
         written = sum(records for _, records in group.keys)
         many = counted(written, "record")
         tip = f"partition {group.partition}: {many} of these keys"
-        more = ""
 
+        more = ""
         if group.hidden:
             more = f"+{group.hidden}"
             tip += f", and {counted(group.hidden, 'key')} more"
@@ -146,8 +146,8 @@ class Column:
         number = self.way["number"]
         partition = group.partition
         is_new = self._is_hit(group) and self.now is not None and self.now["key"] == key
-        width, line = 1.0, "rule"
 
+        width, line = 1.0, "rule"
         if is_new:
             width, line = 2.0, "ink"
         elif key in self.movers:
