@@ -56,10 +56,8 @@ class OfTopic(Story):
 def busiest_topic(trace: Sequence[Event]) -> str:
     """The topic that most of these events are about, internal ones left aside."""
     topics = [event.detail["topic"] for event in trace if event.detail.get("topic")]
-    own = Counter(topic for topic in topics if not topic.startswith("__"))
-    if own:
-        return max(own, key=lambda topic: (own[topic], topic))
-    return ""
+    own = Counter[str](topic for topic in topics if not topic.startswith("__"))
+    return max(own, key=lambda topic: (own[topic], topic), default="")
 
 
 def busiest_partitions(mine: Sequence[Event], most: int) -> list[int]:

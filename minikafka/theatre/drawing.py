@@ -510,7 +510,7 @@ def _is_beneath(key: str, others: Collection[str]) -> bool:
 
 
 def _bottom(shape: Shape) -> float:
-    """The lowest point of a shape; words without a box reach a little below their line."""
+    """The lowest point of a shape; words reach a little below their line."""
     y = float(shape["y"])
     if "h" in shape:
         words_below = 20 if "below" in shape else 0

@@ -198,7 +198,7 @@ class CommitStory(LogStory):
         return max((place for place in places if place is not None), default=None)
 
     def is_mine(self, event: Event) -> bool:
-        """An effect may be anybody's; a member counts only if it reads this partition."""
+        """An effect may be anybody's; of members it is who reads this partition."""
         if event.kind == "EffectWritten":  # it may say no topic, group or partition
             return True
         is_of_a_member = event.node in self.groups and event.node not in self.readers

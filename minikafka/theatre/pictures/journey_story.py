@@ -141,7 +141,7 @@ class JourneyStory(LogStory):
         offsets: Sequence[int],
         position: int,
     ) -> Told:
-        """What was handed over lies in the reader's tray, and is no longer lost to it."""
+        """What was handed over is in the reader's tray, and no longer lost to it."""
         told = super()._reads(event, name, partition, offsets, position)
         told = _of_record(told, partition, offsets)
         records = self._log(partition).records

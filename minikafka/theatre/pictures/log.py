@@ -197,7 +197,8 @@ class LogPlay(Play):
 
     def _pitch(self, d: Drawing) -> float:
         """Units from one record to the next: the widest that leaves room for all."""
-        wide = self._room(d).width / (self.cast["most"] + 1.2)
+        most: int = self.cast["most"]
+        wide = self._room(d).width / (most + 1.2)
         if wide >= 31:
             return min(wide, 120 if self.several else 94)
         return 40 if d.narrow else 47
@@ -349,7 +350,7 @@ class JourneyRow(Row):
         return [record for record in records if record.number == self.now]
 
     def look(self, record: Record) -> Look:
-        """It flies in from its producer, and shows what this picture tells of records."""
+        """It flies in from its producer, and shows its key or its age."""
         home = producer_at(self.d, min(record.producer, MOST - 1), self.home_y)
         look: Look = {"from_x": home.x, "from_y": home.y}
         if record.days is not None:

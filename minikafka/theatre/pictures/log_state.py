@@ -1,5 +1,5 @@
-"""What the log's stories keep: each partition's offsets, segments and records, and where
-each reader stands.
+"""What the log's stories keep: each partition's offsets, segments and records, and
+where each reader stands.
 """
 
 from collections.abc import Sequence
