@@ -21,6 +21,7 @@ Mark = dict[str, Any]  # in a lane, where something was done
 
 BENT = "not to scale"
 LANE, GAP = 17, 4  # height of a lane, space between two
+PITCH = LANE + GAP
 DAY_MS = 24 * HOUR_MS
 SECOND_MS, MINUTE_MS = 1000, 60_000
 OF_A_CLOCK = (1, 2, 5, 10, 20, 30)
@@ -188,8 +189,8 @@ class Lanes:
         axis = Axis(left, right, xs, step)
         top = y + 13
         for row, lane in enumerate(rows):
-            self._lane(d, lane, top + row * (LANE + GAP), axis)
-        bottom = top + len(rows) * (LANE + GAP) - GAP
+            self._lane(d, lane, top + row * PITCH, axis)
+        bottom = top + len(rows) * PITCH - GAP
         if len(breaks) <= MOST_BREAKS:
             for cut in breaks:
                 if cut <= step:

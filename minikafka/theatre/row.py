@@ -1,7 +1,7 @@
 """A partition as a row of records: what the log's picture draws, and every later
 picture that shows a log.
 
-A partition here is plain data (see `PartitionLog.space` in log_story.py): its offsets,
+A partition here is plain data (see `PartitionLog.space` in log_state.py): its offsets,
 segments and the records near something interesting. Where a log is longer than the
 page, the middle is left out and counted; what stays visible are the end, the start, the
 edges of segments and the places where readers stand.
