@@ -497,10 +497,11 @@ class Part(Drawing):
         self.y = y
 
     def add(self, key: str, kind: str, **attributes: Any) -> None:
-        moved = {"x": self.x, "y": self.y, "x2": self.x, "y2": self.y}
-        for name, by in moved.items():
-            if name in attributes:
-                attributes[name] += by
+        attributes["x"] += self.x
+        attributes["y"] += self.y
+        if kind == "line":
+            attributes["x2"] += self.x
+            attributes["y2"] += self.y
         self.whole.add(f"{self.key}/{key}", kind, **attributes)
 
 

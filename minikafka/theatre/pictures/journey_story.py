@@ -90,11 +90,13 @@ class JourneyStory(LogStory):
     def space(self) -> Space:
         """The log's, and of each record who wrote it, of each reader what it saw."""
         space = super().space() | {"producers": list(self.producers)}
+        unknown = Source(0, self.at)
         for log in space["partitions"]:
             partition = log["partition"]
             for record in log["records"]:
-                source = self.written.get((partition, record[0]), Source(0, self.at))
-                record += [source.producer, self._days_since(source.at)]
+                source = self.written.get((partition, record[0]), unknown)
+                days = self._days_since(source.at) if self.in_days else None
+                record += [source.producer, days]
             log["lost"] = [
                 list(span)
                 for (_, number), spans in self.lost.items()
@@ -107,11 +109,9 @@ class JourneyStory(LogStory):
             reader["seen"] = sum(item.records for item in saw if not item.is_lost)
         return space
 
-    def _days_since(self, at: int) -> int | None:
-        """Where the story lasts for days."""
-        if self.in_days:
-            return round((self.at - at) / DAY_MS)
-        return None
+    def _days_since(self, at: int) -> int:
+        """Rounded, as ages are told."""
+        return round((self.at - at) / DAY_MS)
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         told = super()._see_RecordsAppended(event, d)
