@@ -68,6 +68,7 @@ def picture(
         raise ValueError(
             f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}"
         )
+
     shown = readable(list(trace))
     play, story, events = PLAYS[name].stage(shown, **readable(options))
     scenes = fold(story, events)
@@ -94,6 +95,7 @@ def fitting(trace: Sequence[Event]) -> str:
         for event in trace
     ):
         return "replica-set"
+
     read = kinds & {"RecordsPolled", "PositionReset", "FetchRefused", "SegmentDeleted"}
     if not read and kinds & {"BatchRetried", "SendFailed"}:
         return "pipeline"

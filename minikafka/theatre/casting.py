@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from minikafka.theatre.play import Story
 from minikafka.trace import Event
 
+# of each key its short form
+Letters = dict[str | None, str]
+
 
 class OfTopic(Story):
     """A story of some partitions of a topic and, where it names one, of a single
@@ -24,9 +27,8 @@ class OfTopic(Story):
         """The events of the topic that is named; else of the one that the first of
         these events are most about.
         """
-        self.topic = topic or next(
-            filter(None, map(busiest_topic, [*telling, trace])), ""
-        )
+        busiest = map(busiest_topic, [*telling, trace])
+        self.topic = topic or next(filter(None, busiest), "")
         return [event for event in trace if event.detail.get("topic") == self.topic]
 
     def parts_of(self, event: Event) -> list[int]:
@@ -38,42 +40,38 @@ class OfTopic(Story):
         ]
 
     def is_mine(self, event: Event) -> bool:
-        d, groups = (
-            event.detail,
-            {
-                event.detail.get("group"),
-                self.groups.get(event.node),
-            },
-        )
-        if d.get("topic", self.topic) != self.topic or (
-            self.group and groups - {None, self.group}
-        ):
+        """Whether it is about what is shown, as far as it says what it is about."""
+        d = event.detail
+        if d.get("topic", self.topic) != self.topic:
             return False
-        return d["partition"] in self.chosen if "partition" in d else bool(self.chosen)
+        spoken = {d.get("group"), self.groups.get(event.node)}
+        is_of_another_group = bool(spoken - {None, self.group})
+        if self.group and is_of_another_group:
+            return False
+        if "partition" in d:
+            return d["partition"] in self.chosen
+        return bool(self.chosen)
 
 
 def busiest_topic(trace: Sequence[Event]) -> str:
+    """The topic that most of these events are about, internal ones left aside."""
     topics = [event.detail["topic"] for event in trace if event.detail.get("topic")]
-    own = Counter(topic for topic in topics if not topic.startswith("__"))
-    return max(own, key=lambda topic: (own[topic], topic)) if own else ""
+    own = Counter[str](topic for topic in topics if not topic.startswith("__"))
+    return max(own, key=lambda topic: (own[topic], topic), default="")
 
 
 def busiest_partitions(mine: Sequence[Event], most: int) -> list[int]:
-    used = Counter(
-        event.detail["partition"]
-        for event in mine
-        if isinstance(event.detail.get("partition"), int)
-    )
+    """As many as may be shown, those that most of these events are about first."""
+    named = [event.detail.get("partition") for event in mine]
+    used = Counter(number for number in named if isinstance(number, int))
     sizes = [
         event.detail["partitions"]
         for event in mine
         if event.kind in ("TopicCreated", "PartitionsCreated")
     ]
-    everyone = sorted(
-        {*range(max(sizes, default=0)), *used},
-        key=lambda partition: (-used[partition], partition),
-    )
-    return sorted(everyone[:most])
+    there = range(max(sizes, default=0))
+    by_use = sorted({*there, *used}, key=lambda number: (-used[number], number))
+    return sorted(by_use[:most])
 
 
 def busiest_group(trace: Sequence[Event], topic: str) -> str:
@@ -85,10 +83,9 @@ def busiest_group(trace: Sequence[Event], topic: str) -> str:
         for event in trace
         if event.kind == "OffsetCommitted" and event.detail["topic"] == topic
     ]
-    named = Counter(
-        event.detail["group"] for event in commits or trace if event.detail.get("group")
-    )
-    return next((name for name, _ in named.most_common(1)), "")
+    groups = [event.detail.get("group") for event in commits or trace]
+    named = Counter(group for group in groups if group)
+    return max(named, key=lambda group: named[group], default="")
 
 
 def groups_of_members(trace: Sequence[Event]) -> dict[str, str]:
@@ -99,29 +96,44 @@ def groups_of_members(trace: Sequence[Event]) -> dict[str, str]:
     return {event.node: event.detail["group"] for event in trace if event.kind in speak}
 
 
-def letters(keys: Iterable[str | None]) -> dict[str | None, str]:
+def letters(keys: Iterable[str | None]) -> Letters:
     """One to three letters for each key, different as far as three letters go: alice ->
     a, customer-17 -> 17.
     """
     texts = sorted({key for key in keys if key is not None})
-    # what both begin with, all others do too
-    first, last = (texts[0], texts[-1]) if len(texts) > 1 else ("", "")
-    common = next(
-        first[:n] for n in range(len(first), -1, -1) if last.startswith(first[:n])
-    )
-    while common and (
-        common[-1].isdigit() or (common[-1].isalnum() and len(common) < 4)
-    ):
-        common = common[:-1]
+    common = _beginning(texts)
     rests = {text: text[len(common) :] or text for text in texts}
+    found: Letters = {None: "–"}
+
     for length in (1, 2, 3):
         short = {text: rest[:length] for text, rest in rests.items()}
+        found.update(short)
         if len(set(short.values())) == len(short):
             break
-    return {None: "–"} | dict(short if texts else {})
+    return found
 
 
-def legend(known: dict[str | None, str], most: int = 6) -> str:
+def _beginning(texts: Sequence[str]) -> str:
+    """What all of these begin with, if it is no part of a number and no short word.
+    texts: in order, so what the first and the last begin with, all others do too.
+    """
+    if len(texts) < 2:
+        return ""
+    first = texts[0]
+    last = texts[-1]
+    common = first
+    while not last.startswith(common) or _is_cut_in_a_word(common):
+        common = common[:-1]
+    return common
+
+
+def _is_cut_in_a_word(common: str) -> bool:
+    """Whether what follows would be the rest of a number or of a short word."""
+    end = common[-1:]
+    return end.isdigit() or (end.isalnum() and len(common) < 4)
+
+
+def legend(known: Letters, most: int = 6) -> str:
     """a alice · b bob, where it says more than the letters do and is short enough to
     read.
     """
@@ -130,4 +142,6 @@ def legend(known: dict[str | None, str], most: int = 6) -> str:
         for key, letter in known.items()
         if key is not None and letter != key
     ]
-    return "keys: " + " · ".join(pairs) if pairs and len(pairs) <= most else ""
+    if not pairs or len(pairs) > most:
+        return ""
+    return "keys: " + " · ".join(pairs)

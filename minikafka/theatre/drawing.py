@@ -8,83 +8,47 @@ so text never shrinks; a path keeps its form and is moved as a whole. Colours ar
 from player.css, with a light and a dark value each.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 Shape = dict[str, Any]
-Point = tuple[float, float]
+Look = dict[str, Any]  # what makes a shape, by name
 Place = tuple[float, float, float]  # x, y, width
+
+
+class Point(NamedTuple):
+    """A place without extent."""
+
+    x: float
+    y: float
+
+
+class Box(NamedTuple):
+    """A rectangle, to be unpacked where a shape is drawn."""
+
+    x: float
+    y: float
+    w: float
+    h: float
+
+    @property
+    def right(self) -> float:
+        return self.x + self.w
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.h
+
 
 # Two layouts: the width each is designed for. The player stretches them by at most a
 # fifth (stage.js: LEAST, MOST).
 WIDE, NARROW = 920, 560
 
-NUMBERS = (
-    "x",
-    "y",
-    "w",
-    "h",
-    "x2",
-    "y2",
-    "r",
-    "size",
-    "weight",
-    "width",
-    "fade",
-    "of",
-    "from_x",
-    "from_y",
-    "room",
-)
-WORDS = (
-    "kind",
-    "fill",
-    "line",
-    "dash",
-    "anchor",
-    "text",
-    "mono",
-    "tip",
-    "d",
-    "arrow",
-    "halo",
-    "more",
-    "below",
-    "ink",
-    "act",
-    "same",
-    "onto",
-)
-
 # stage.js: LEAST; it brings places nearer to each other, but text keeps its size
 LEAST_STRETCH = 0.8
 COLOURS = 6  # of actors: so many are told apart by everybody, in both themes
 
-# Light and dark. player.css holds the same names; a test compares them.
-PALETTE = {
-    "paper": ("#ffffff", "#1b1f24"),
-    "wash": ("#f6f8fa", "#252b32"),
-    "cell": ("#dfe5ea", "#3a434d"),
-    "rule": ("#c8d1da", "#4d5763"),
-    "chip": ("#d8dee4", "#414b56"),
-    "good": ("#dafbe1", "#1d4a35"),
-    "ink": ("#1b1f24", "#e9edf1"),
-    "quiet": ("#57606a", "#a9b3be"),
-    "gone": ("#69737e", "#8f9aa6"),
-    "actor1": ("#0072B2", "#4ba6dd"),
-    "actor2": ("#E69F00", "#f0b23a"),
-    "actor3": ("#00795a", "#2fb48d"),
-    "actor4": ("#8f3f7f", "#cf86bf"),
-    "actor5": ("#7cc4ee", "#a9dcf7"),
-    "actor6": ("#6b5b2a", "#b8a56a"),
-    **{
-        f"on{actor}": ("#1b1f24" if actor in (2, 5) else "#ffffff", "#101418")
-        for actor in range(1, COLOURS + 1)
-    },
-    "trouble": ("#b3470a", "#ff9b6b"),
-    "said": ("#fff8e6", "#322c1a"),
-    "saidline": ("#e3c77a", "#77642f"),
-}
+NARROW_LETTERS = frozenset(" .,:;'|!ijltfI()·")
 
 
 def text_width(
@@ -93,10 +57,19 @@ def text_width(
     """A safe estimate in units: fonts differ from machine to machine."""
     if mono:
         return round(len(text) * size * 0.61)
-    narrow = sum(1 for letter in text if letter in " .,:;'|!ijltfI()·")
-    return round(
-        (len(text) - narrow) * size * (0.67 if bold else 0.6) + narrow * size * 0.38
-    )
+    narrow = sum(letter in NARROW_LETTERS for letter in text)
+    wide = len(text) - narrow
+    share = 0.67 if bold else 0.6  # of the size: how wide most letters are
+    return round(wide * size * share + narrow * size * 0.38)
+
+
+def widest(
+    text: str, size: float = 13, *, mono: bool = False, bold: bool = False
+) -> float:
+    """What a text takes on the narrowest page of a layout, in the units of the layout:
+    the page shrinks, and the text doesn't.
+    """
+    return text_width(text, size, mono=mono, bold=bold) / LEAST_STRETCH
 
 
 def fit(
@@ -128,9 +101,10 @@ def fitting(
     """The first of them that has room, from the one that says most on; nothing where
     none has.
     """
-    return next(
-        (text for text in texts if has_room(text, room, size, mono=mono, bold=bold)), ""
-    )
+    for text in texts:
+        if has_room(text, room, size, mono=mono, bold=bold):
+            return text
+    return ""
 
 
 def wrap(words: str, room: float, size: float) -> list[str]:
@@ -138,7 +112,8 @@ def wrap(words: str, room: float, size: float) -> list[str]:
     lines = [""]
     for word in words.split(" "):
         longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and text_width(longer, size) > room:
+        is_too_long = text_width(longer, size) > room
+        if lines[-1] and is_too_long:
             lines.append(word)
         else:
             lines[-1] = longer
@@ -150,16 +125,21 @@ def actor_colour(number: int) -> str:
     return f"actor{number % COLOURS + 1}"
 
 
+def ink_on_actor(number: int) -> str:
+    """The colour of words on an actor's colour."""
+    return f"on{number % COLOURS + 1}"
+
+
 def actor_number(name: str, others: Sequence[str]) -> int:
     """Whose colour: A to F have their own everywhere ("consumer a" is A); who has no
     letter gets the next by order.
     """
-    letter = name.replace("-", " ").split(" ")[-1].upper()
-    return (
-        ord(letter) - ord("A")
-        if len(letter) == 1 and "A" <= letter <= "Z"
-        else list(others).index(name)
-    )
+    *_, last_word = name.replace("-", " ").split(" ")
+    letter = last_word.upper()
+    is_a_letter = len(letter) == 1 and "A" <= letter <= "Z"
+    if is_a_letter:
+        return ord(letter) - ord("A")
+    return list(others).index(name)
 
 
 class Drawing:
@@ -184,31 +164,33 @@ class Drawing:
 
     @property
     def narrow(self) -> bool:
+        """Whether this is the layout for a narrow page."""
         return self.width < WIDE
 
+    def part(self, key: str, x: float, y: float) -> "Part":
+        """Something that is drawn from its corner, at this place."""
+        return Part(self, key, x, y)
+
     def add(self, key: str, kind: str, **attributes: Any) -> None:
+        """What is None is not said, so that equal shapes are equal."""
         assert key not in self.shapes, f"two shapes with one key: {key}"
         shape: Shape = {"kind": kind}
         for name, value in attributes.items():
-            if value is not None:
-                shape[name] = _rounded(value) if isinstance(value, float) else value
+            if isinstance(value, float):
+                shape[name] = _rounded(value)
+            elif value is not None:
+                shape[name] = value
         self.shapes[key] = shape
 
     def light(self, keys: Sequence[str]) -> None:
         """Outline these shapes, or all of these things (same), and dim all that is not
         beneath one of them.
         """
-        self.outlined = {
-            key
-            for key, shape in self.shapes.items()
-            if key in keys or shape.get("same") in keys
-        }
+        named = {key for key in self.shapes if key in keys}
+        alike = {key for key, shape in self.shapes.items() if shape.get("same") in keys}
+        self.outlined = named | alike
         lit = {*keys, *self.outlined}
-        self.lit = {
-            key
-            for key in self.shapes
-            if any(key == each or key.startswith(each + "/") for each in lit)
-        }
+        self.lit = {key for key in self.shapes if _is_beneath(key, lit)}
 
     def rect(
         self,
@@ -259,11 +241,23 @@ class Drawing:
     ) -> None:
         self.add(key, "line", x=x, y=y, x2=x2, y2=y2, line=line, arrow="yes", **more)
 
+    def upright(
+        self, key: str, x: float, top: float, bottom: float, line: str, **more: Any
+    ) -> None:
+        """A line from above to below."""
+        self.line(key, x, top, x, bottom, line, **more)
+
+    def level(
+        self, key: str, left: float, right: float, y: float, line: str, **more: Any
+    ) -> None:
+        """A line from left to right."""
+        self.line(key, left, y, right, y, line, **more)
+
     def cursor(
         self, x: float, top: float, bottom: float, key: str = "time/cursor"
     ) -> None:
         """Where the time stands on an axis."""
-        self.line(key, x, top, x, bottom, "ink", width=1.5)
+        self.upright(key, x, top, bottom, "ink", width=1.5)
         self.circle(key + "/head", x, top, 4, "ink")
 
     def path(
@@ -276,6 +270,7 @@ class Drawing:
         line: str = "none",
         **more: Any,
     ) -> None:
+        """A form by SVG's d, from a place on."""
         self.add(key, "path", x=x, y=y, d=d, fill=fill, line=line, **more)
 
     def text(
@@ -292,20 +287,15 @@ class Drawing:
         anchor: str = "start",
         **more: Any,
     ) -> None:
+        """Words in one line. y: of the line that they stand on."""
         assert size >= 12, "text under 12 px can't be read"
-        self.add(
-            key,
-            "text",
-            x=x,
-            y=y,
-            text=text,
-            fill=fill,
-            size=size,
-            mono="yes" if mono else None,
-            weight=600 if bold else None,
-            anchor=None if anchor == "start" else anchor,
-            **more,
-        )
+        # as shapes have it: what is plain is not said
+        look: Look = {
+            "mono": "yes" if mono else None,
+            "weight": 600 if bold else None,
+            "anchor": None if anchor == "start" else anchor,
+        }
+        self.add(key, "text", x=x, y=y, text=text, fill=fill, size=size, **look, **more)
 
     def note(
         self,
@@ -352,17 +342,10 @@ class Drawing:
     ) -> float:
         """A word in the middle of a rounded box; returns the box's width."""
         self.rect(key, x, y, w, h, fill, line, r=r, **more)
-        self.text(
-            key + "/word",
-            x + w / 2,
-            y + h / 2 + 4.5,
-            word,
-            ink,
-            size=12,
-            bold=bold,
-            anchor="middle",
-            fade=more.get("fade"),
-        )
+        middle = x + w / 2
+        base = y + h / 2 + 4.5
+        look: Look = {"anchor": "middle", "fade": more.get("fade")}
+        self.text(f"{key}/word", middle, base, word, ink, size=12, bold=bold, **look)
         return w
 
     def disc(
@@ -378,17 +361,10 @@ class Drawing:
     ) -> None:
         """An actor: its letter on its colour."""
         self.circle(key, x, y, r, actor_colour(number), **more)
-        ink = f"on{number % COLOURS + 1}"
-        self.text(
-            key + "/word",
-            x,
-            y + size * 0.36,
-            letter,
-            ink,
-            size=size,
-            bold=True,
-            anchor="middle",
-        )
+        base = y + size * 0.36
+        ink = ink_on_actor(number)
+        look: Look = {"size": size, "bold": True, "anchor": "middle"}
+        self.text(f"{key}/word", x, base, letter, ink, **look)
 
     def cell(
         self,
@@ -408,25 +384,15 @@ class Drawing:
         """A box that moves with its words as one shape: text in bold, more beside it
         (below it in a tall box), a number under the box.
         """
-        words = {
+        place: Look = {"x": x, "y": y, "w": w, "h": h, "r": 5}
+        paint: Look = {"fill": fill, "line": line, "ink": ink}
+        room = w * 0.82 - 8
+        words: Look = {
             "text": text or None,
-            "more": fit(more, w * 0.82 - 8, 12.5) or None,
+            "more": fit(more, room, 12.5) or None,
             "below": below or None,
         }
-        self.add(
-            key,
-            "cell",
-            x=x,
-            y=y,
-            w=w,
-            h=h,
-            r=5,
-            fill=fill,
-            line=line,
-            ink=ink,
-            **words,
-            **more_attributes,
-        )
+        self.add(key, "cell", **place, **paint, **words, **more_attributes)
 
     def slot(
         self,
@@ -439,20 +405,26 @@ class Drawing:
         same: str | None = None,
     ) -> None:
         """The empty place at a log's end."""
-        self.cell(
-            key,
-            x,
-            y,
-            w,
-            h,
-            below=str(offset),
-            fill="none",
-            line="ink",
-            dash="2 3",
-            weight=600,
-            tip=f"the next record gets offset {offset}",
-            same=same,
-        )
+        look: Look = {"fill": "none", "line": "ink", "dash": "2 3", "weight": 600}
+        tip = f"the next record gets offset {offset}"
+        self.cell(key, x, y, w, h, below=str(offset), **look, tip=tip, same=same)
+
+    def left_out(
+        self,
+        key: str,
+        x: float,
+        y: float,
+        count: int,
+        *,
+        tip: str,
+        tip_of_more: str | None = None,
+    ) -> None:
+        """So many records have no place of their own: their number, and "more" under
+        it. y: of the middle between the two.
+        """
+        look: Look = {"size": 12, "anchor": "middle"}
+        self.text(key, x, y - 1, str(count), "quiet", **look, tip=tip)
+        self.text(f"{key}/more", x, y + 13, "more", "quiet", **look, tip=tip_of_more)
 
     def wire(
         self, key: str, x: float, y: float, who: str, cut: bool, other: str = ""
@@ -460,18 +432,16 @@ class Drawing:
         """The lever on a link of a live run: a click cuts it, a second one heals it.
         other: the one end; else all.
         """
-        act, ink = f"{'heal' if cut else 'cut'} {who}", "paper" if cut else "quiet"
-        act, tip = (
-            (f"{act}, {other}", f"{act} from {other} only, now")
-            if other
-            else (act, f"{act}'s network now")
-        )
-        self.circle(
-            key, x, y, 7, "trouble" if cut else "wash", "quiet", act=act, tip=tip
-        )
-        self.path(
-            key + "/sign", x, y, "M-2.5,-2.5 l5,5 m0,-5 l-5,5", line=ink, width=1.5
-        )
+        act = f"heal {who}" if cut else f"cut {who}"
+        tip = f"{act}'s network now"
+        if other:
+            tip = f"{act} from {other} only, now"
+            act = f"{act}, {other}"
+
+        fill, ink = ("trouble", "paper") if cut else ("wash", "quiet")
+        self.circle(key, x, y, 7, fill, "quiet", act=act, tip=tip)
+        cross = "M-2.5,-2.5 l5,5 m0,-5 l-5,5"
+        self.path(f"{key}/sign", x, y, cross, line=ink, width=1.5)
 
     def chip(
         self,
@@ -486,17 +456,8 @@ class Drawing:
         """A state as a word in a rounded box, with room for it on the narrowest page;
         returns its width.
         """
-        return self.boxed(
-            key,
-            x,
-            y,
-            text_width(text, 12, bold=True) / LEAST_STRETCH + 10,
-            19,
-            text,
-            fill,
-            ink,
-            **more,
-        )
+        width = widest(text, 12, bold=True) + 10
+        return self.boxed(key, x, y, width, 19, text, fill, ink, **more)
 
     def lamp(
         self,
@@ -510,27 +471,59 @@ class Drawing:
         """What must hold, in words: green while it does. Returns its width, for the
         narrowest stretch of a layout.
         """
-        width, look = (
-            text_width(text, 12, bold=True) * 1.15 + 18,
-            (("trouble", "paper") if broken else ("good", "ink")),
-        )
-        return self.boxed(key, x - width * (anchor == "end"), y, width, 19, text, *look)
+        width = text_width(text, 12, bold=True) * 1.15 + 18
+        left = x - width if anchor == "end" else x
+        fill, ink = ("trouble", "paper") if broken else ("good", "ink")
+        return self.boxed(key, left, y, width, 19, text, fill, ink)
 
     @property
     def bottom(self) -> int:
         """The lowest point of any shape."""
-        return round(max((_bottom(shape) for shape in self.shapes.values()), default=0))
+        return round(max(map(_bottom, self.shapes.values()), default=0))
+
+
+class Part(Drawing):
+    """A part of a drawing: the keys of its shapes are beneath its own, and places are
+    told from its corner (but from_x and from_y, which are outside of it).
+    """
+
+    def __init__(self, whole: Drawing, key: str, x: float, y: float) -> None:
+        super().__init__(whole.width)
+        self.whole = whole
+        self.shapes = whole.shapes
+        self.asks = whole.asks
+        self.key = key
+        self.x = x
+        self.y = y
+
+    def add(self, key: str, kind: str, **attributes: Any) -> None:
+        attributes["x"] += self.x
+        attributes["y"] += self.y
+        if kind == "line":
+            attributes["x2"] += self.x
+            attributes["y2"] += self.y
+        self.whole.add(f"{self.key}/{key}", kind, **attributes)
+
+
+def _is_beneath(key: str, others: Collection[str]) -> bool:
+    """Whether a shape is one of these, or a part of one."""
+    return any(key == other or key.startswith(other + "/") for other in others)
 
 
 def _bottom(shape: Shape) -> float:
+    """The lowest point of a shape; words reach a little below their line."""
+    y = float(shape["y"])
     if "h" in shape:
-        return float(shape["y"] + shape["h"] + (20 if "below" in shape else 0))
+        words_below = 20 if "below" in shape else 0
+        return y + float(shape["h"]) + words_below
     if shape["kind"] == "line":
-        return float(max(shape["y"], shape["y2"]))
-    return float(shape["y"] + shape.get("r", 4))
+        return max(y, float(shape["y2"]))
+    return y + float(shape.get("r", 4))
 
 
 def _rounded(value: float) -> float | int:
     """Tenths are finer than a screen shows, and round the same everywhere."""
     tenths = round(value, 1)
-    return int(tenths) if tenths == int(tenths) else tenths
+    if tenths == int(tenths):
+        return int(tenths)
+    return tenths

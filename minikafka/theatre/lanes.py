@@ -9,24 +9,29 @@ squeeze three milliseconds of writing into one pixel.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, has_room, text_width
+from minikafka.theatre.drawing import Drawing, Look, has_room, widest
 from minikafka.theatre.text import key_part
 from minikafka.trace import HOUR_MS, moment
 
 Scene = dict[str, Any]
+Mark = dict[str, Any]  # in a lane, where something was done
 
 BENT = "not to scale"
 LANE, GAP = 17, 4  # height of a lane, space between two
+PITCH = LANE + GAP
 DAY_MS = 24 * HOUR_MS
-TICKS_MS = [100, 200, 500] + [
-    n * ms for ms in (1000, 60_000) for n in (1, 2, 5, 10, 20, 30)
+SECOND_MS, MINUTE_MS = 1000, 60_000
+OF_A_CLOCK = (1, 2, 5, 10, 20, 30)
+TICKS_MS = [
+    *(100, 200, 500),
+    *(n * SECOND_MS for n in OF_A_CLOCK),
+    *(n * MINUTE_MS for n in OF_A_CLOCK),
+    *(n * HOUR_MS for n in (1, 2, 6, 12)),
+    *(n * DAY_MS for n in (1, 2, 7, 30, 100, 1000)),
 ]
-TICKS_MS += [n * HOUR_MS for n in (1, 2, 6, 12)] + [
-    n * DAY_MS for n in (1, 2, 7, 30, 100, 1000)
-]
-TICK_UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("min", 60_000), ("s", 1000))
+TICK_UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("min", MINUTE_MS), ("s", SECOND_MS))
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 # that are marked; where nearly every silence is cut, the times under the lanes say so
 MOST_BREAKS = 8
@@ -45,15 +50,18 @@ def draw_times(
 
     bent: equal times are not equally long on it, and that is said.
     """
-    after, said = -1000.0, ""
+    after = -1000.0
+    said = ""
     if bent:
         d.note("time/axis", 0, y, BENT, size=12)
-        after = text_width(BENT, 12) / LEAST_STRETCH + 8
+        after = widest(BENT, 12) + 8
     for key, x, words in times:
-        half = text_width(words, 12, mono=True) / 2 / LEAST_STRETCH
-        if x - half >= after and words != said:
-            d.note(f"time/axis/{key}", x, y, words, "middle", size=12, mono=True)
-            after, said = x + half + 10, words
+        half = widest(words, 12, mono=True) / 2
+        if words == said or x - half < after:
+            continue
+        d.note(f"time/axis/{key}", x, y, words, "middle", size=12, mono=True)
+        after = x + half + 10
+        said = words
 
 
 def round_times(
@@ -62,15 +70,22 @@ def round_times(
     """Round moments up to now, and their words: at most so many from the first to the
     last one.
     """
-    tick = next(
-        (ms for ms in TICKS_MS if (last_ms - first_ms) / ms <= most), TICKS_MS[-1]
-    )
-    unit, ms = next((each for each in TICK_UNITS if tick >= each[1]), TICK_UNITS[-1])
+    whole = last_ms - first_ms
+    tick = next((ms for ms in TICKS_MS if whole / ms <= most), TICKS_MS[-1])
+    unit, ms = _unit_of(tick)
+    places = 0 if tick >= SECOND_MS else 1
     begin = -(-first_ms // tick) * tick
     return [
-        (at, f"{at / ms:.{0 if tick >= 1000 else 1}f} {unit}")
-        for at in range(begin, now_ms + 1, tick)
+        (at, f"{at / ms:.{places}f} {unit}") for at in range(begin, now_ms + 1, tick)
     ]
+
+
+def _unit_of(tick: int) -> tuple[str, int]:
+    """What such steps are told in: the largest unit that is not longer than one."""
+    for unit, ms in TICK_UNITS:
+        if tick >= ms:
+            return unit, ms
+    return TICK_UNITS[-1]
 
 
 def times(ms: Sequence[int]) -> list[str]:
@@ -78,17 +93,24 @@ def times(ms: Sequence[int]) -> list[str]:
     apart.
     """
     if in_days(ms):
-        return [
-            f"day {at // DAY_MS} {at // HOUR_MS % 24:02}:{at // 60_000 % 60:02}"
-            for at in ms
-        ]
-    exact = any(at % 10 for at in ms if at < HOUR_MS)
+        return [_day_and_clock(at) for at in ms]
+    is_exact = any(at % 10 for at in ms if at < HOUR_MS)
     crowded = {
-        at // 1000
+        at // SECOND_MS
         for at, after in pairwise(ms)
-        if at != after and at // 1000 == after // 1000
+        if at != after and at // SECOND_MS == after // SECOND_MS
     }
-    return [moment(at, exact if at < HOUR_MS else at // 1000 in crowded) for at in ms]
+    return [
+        moment(at, is_exact if at < HOUR_MS else at // SECOND_MS in crowded)
+        for at in ms
+    ]
+
+
+def _day_and_clock(at: int) -> str:
+    """day 2 07:30"""
+    hours = at // HOUR_MS % 24
+    minutes = at // MINUTE_MS % 60
+    return f"day {at // DAY_MS} {hours:02}:{minutes:02}"
 
 
 @dataclass(frozen=True)
@@ -102,6 +124,15 @@ class Lane:
     trouble: bool = False
 
 
+class Axis(NamedTuple):
+    """Where time runs. xs: of every step. now: the step that is shown."""
+
+    left: float
+    right: float
+    xs: Sequence[float]
+    now: int
+
+
 class Lanes:
     """The marks of all scenes on one time axis. Knows the whole trace for its room,
     draws it up to the cursor.
@@ -109,138 +140,124 @@ class Lanes:
 
     def __init__(self, scenes: Sequence[Scene]) -> None:
         self.times = [scene["at"] for scene in scenes]
-        whole_days = in_days(self.times)
-        self.words = [
-            f"day {scene['at'] // DAY_MS}" if whole_days else scene["time"]
-            for scene in scenes
-        ]
-        self.marks: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+        if in_days(self.times):
+            self.words = [f"day {at // DAY_MS}" for at in self.times]
+        else:
+            self.words = [scene["time"] for scene in scenes]
+        self.marks: dict[str, list[tuple[int, Mark]]] = {}
         for step, scene in enumerate(scenes):
             for mark in scene["marks"]:
                 self.marks.setdefault(mark["lane"], []).append((step, mark))
 
     def positions(self, left: float, right: float) -> tuple[list[float], list[int]]:
         """x of every step, and the steps before which a silence is cut short."""
-        right -= self._needs()[-1] if self.times else 0
-        gaps = [max(b - a, 0) for a, b in zip(self.times, self.times[1:], strict=False)]
-        if not gaps:
+        if len(self.times) < 2:
             return [left] * len(self.times), []
-        needs = self._needs()[: len(gaps)]
+        *needs, last = self._needs()
+        room = right - last - left
+        gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
         moved = sorted(gap for gap in gaps if gap)
-        cap = moved[len(moved) // 2] * BREAK_AFTER if moved else 1
-        room = right - left
+        usual = moved[len(moved) // 2] if moved else 0
+        cap = usual * BREAK_AFTER if moved else 1
         squeeze = min(1.0, 0.85 * room / sum(needs))
         rest = room - squeeze * sum(needs)
         total = sum(min(gap, cap) for gap in gaps) or 1
+
         xs = [left]
         for gap, need in zip(gaps, needs, strict=True):
-            xs.append(xs[-1] + squeeze * need + rest * min(gap, cap) / total)
-        return xs, [step + 1 for step, gap in enumerate(gaps) if gap > cap]
+            share = rest * min(gap, cap) / total
+            xs.append(xs[-1] + squeeze * need + share)
+        return xs, [step for step, gap in enumerate(gaps, 1) if gap > cap]
 
     def _needs(self) -> list[float]:
         """Room that each step would like for what its marks say."""
         needs = [12.0] * len(self.times)
         for marks in self.marks.values():
             for step, mark in marks:
-                wide = text_width(mark["text"], 12, mono=True) / LEAST_STRETCH
-                needs[step] = max(needs[step], 20.0 + wide if mark["text"] else 0)
+                wide = widest(mark["text"], 12, mono=True)
+                needed = 20.0 + wide if mark["text"] else 0
+                needs[step] = max(needs[step], needed)
         return needs
 
     def draw(self, d: Drawing, y: float, rows: Sequence[Lane], step: int) -> None:
+        """The lanes below each other, with one cursor and one axis. y: of their upper
+        edge.
+        """
         left, right = (96, d.width - 92) if d.narrow else (124, d.width - 124)
         xs, breaks = self.positions(left + 6, right)
+        axis = Axis(left, right, xs, step)
         top = y + 13
         for row, lane in enumerate(rows):
-            self._lane(d, lane, top + row * (LANE + GAP), left, right, xs, step)
-        bottom = top + len(rows) * (LANE + GAP) - GAP
-        for cut in breaks:
-            if cut <= step and len(breaks) <= MOST_BREAKS:
-                x, down = (xs[cut - 1] + xs[cut]) / 2, f"v{bottom - top + 6}"
-                d.path(
-                    f"time/break/{cut}",
-                    x,
-                    top - 3,
-                    f"M-3,0 {down} M3,0 {down}",
-                    line="rule",
-                    dash="2 3",
-                )
+            self._lane(d, lane, top + row * PITCH, axis)
+        bottom = top + len(rows) * PITCH - GAP
+        if len(breaks) <= MOST_BREAKS:
+            for cut in breaks:
+                if cut <= step:
+                    middle = (xs[cut - 1] + xs[cut]) / 2
+                    _break(d, cut, middle, top, bottom)
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
-            draw_times(
-                d,
-                bottom + 17,
-                zip(range(step + 1), xs, self.words, strict=False),
-                bent=True,
-            )
+            moments = zip(range(step + 1), xs, self.words, strict=False)
+            draw_times(d, bottom + 17, moments, bent=True)
 
-    def _lane(
-        self,
-        d: Drawing,
-        lane: Lane,
-        y: float,
-        left: float,
-        right: float,
-        xs: Sequence[float],
-        at: int,
-    ) -> None:
-        key = f"time/lane/{key_part(lane.key)}"
-        d.text(
-            key + "/name",
-            left - 8,
-            y + 13,
-            lane.name,
-            bold=True,
-            anchor="end",
-            room=left - 10,
-        )
-        d.rect(key + "/ground", left, y, right - left, LANE, "wash", r=3)
+    def _lane(self, d: Drawing, lane: Lane, y: float, axis: Axis) -> None:
+        """A name, the marks so far, and a number at the end."""
+        row = d.part(f"time/lane/{key_part(lane.key)}", 0, y)
+        left = axis.left
+        look: Look = {"bold": True, "anchor": "end", "room": left - 10}
+        row.text("name", left - 8, 13, lane.name, **look)
+        row.rect("ground", left, 0, axis.right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
-        rooms = [
-            end - begin
-            for begin, end in pairwise([*(xs[step] for step, _ in marks), right])
-        ]
-        fits = [
-            has_room(mark["text"], room - 10, mono=True)
-            for (_, mark), room in zip(marks, rooms, strict=True)
-        ]
-        short = all(
-            fit
-            for (_, mark), fit in zip(marks, fits, strict=True)
-            if len(mark["text"]) <= 3
-        )
-        for number, (step, mark) in enumerate(marks):  # letters: all of them or none
-            if step > at:
+        tells = _which_tell(marks, axis)
+
+        for number, (step, mark) in enumerate(marks):
+            if step > axis.now:
                 break
-            colour, ink = (
-                ("trouble", "trouble") if mark.get("trouble") else (lane.colour, "ink")
-            )
-            of, words = mark.get("of"), mark["text"]
-            d.rect(
-                f"{key}/{number}",
-                xs[step] - 3,
-                y + 2,
-                6,
-                LANE - 4,
-                colour,
-                r=2,
-                of=of,
-                same=mark.get("same"),
-            )
-            if words and fits[number] and (short or len(words) > 3):
-                d.text(
-                    f"{key}/{number}/text",
-                    xs[step] + 7,
-                    y + 13,
-                    words,
-                    ink,
-                    size=12,
-                    mono=True,
-                    of=of,
-                )
-        d.number(
-            key + "/number",
-            d.width,
-            y + 13,
-            lane.number,
-            "trouble" if lane.trouble else "quiet",
-        )
+            words = mark["text"] if tells[number] else ""
+            x = axis.xs[step]
+            _mark(row, str(number), x, mark, words, lane.colour)
+
+        ink = "trouble" if lane.trouble else "quiet"
+        row.number("number", d.width, 13, lane.number, ink)
+
+
+def _break(d: Drawing, step: int, x: float, top: float, bottom: float) -> None:
+    """Two dashed lines before a step: a silence is cut short."""
+    down = f"v{bottom - top + 6}"
+    lines = f"M-3,0 {down} M3,0 {down}"
+    d.path(f"time/break/{step}", x, top - 3, lines, line="rule", dash="2 3")
+
+
+def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Axis) -> Sequence[bool]:
+    """Of each mark whether its words are there: as far as they have room, and letters
+    all of them or none.
+    """
+    begins = [axis.xs[step] for step, _ in marks]
+    texts = [mark["text"] for _, mark in marks]
+    rooms = [end - begin for begin, end in pairwise([*begins, axis.right])]
+    fits = [
+        has_room(text, room - 10, mono=True)
+        for text, room in zip(texts, rooms, strict=True)
+    ]
+    letters = [number for number, text in enumerate(texts) if len(text) <= 3]
+    if all(fits[number] for number in letters):
+        return fits
+    for number in letters:
+        fits[number] = False
+    return fits
+
+
+def _mark(
+    row: Drawing, key: str, x: float, mark: Mark, words: str, colour: str
+) -> None:
+    """A small box where something was done, and words beside it."""
+    ink = "ink"
+    if mark.get("trouble"):
+        colour = ink = "trouble"
+    number = mark.get("of")
+    look: Look = {"r": 2, "of": number, "same": mark.get("same")}
+    row.rect(key, x - 3, 2, 6, LANE - 4, colour, **look)
+
+    if words:
+        small: Look = {"size": 12, "mono": True, "of": number}
+        row.text(f"{key}/text", x + 7, 13, words, ink, **small)

@@ -2,22 +2,25 @@
 pictures of replication share.
 
 A record has the colour of the broker that led when it was written, so one sees where
-logs differ. It is filled where the log's owner knows that it counts, and an outline
-where it doesn't yet.
+logs differ. It is filled where the log's owner knows that it is committed, and an
+outline where it doesn't yet.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import (
-    COLOURS,
     LEAST_STRETCH,
+    Box,
     Drawing,
+    Look,
     actor_colour,
     fit,
+    fitting,
     has_room,
-    text_width,
+    ink_on_actor,
+    widest,
 )
 from minikafka.theatre.text import counted
 from minikafka.trace import Event
@@ -40,23 +43,29 @@ class Links:
     """Which of these brokers hear each other, as cuts are told."""
 
     def __init__(self, brokers: Collection[str]) -> None:
-        self.brokers, self.cut = brokers, set[frozenset[str]]()
+        self.brokers = brokers
+        self.cut: set[frozenset[str]] = set()
 
     def follow(self, event: Event) -> bool:
         """A cut, or its end; whether it is between two of these."""
         ends = frozenset((event.detail["one"], event.detail["other"]))
-        (self.cut.add if event.kind == "LinkCut" else self.cut.discard)(ends)
+        if event.kind == "LinkCut":
+            self.cut.add(ends)
+        else:
+            self.cut.discard(ends)
         return ends <= set(self.brokers)
 
     def apart(self, one: str, other: str) -> bool:
+        """Whether there is a cut between two nodes."""
         return frozenset((one, other)) in self.cut
 
     def life(self, broker: str, life: str) -> str:
         """What is shown of a broker's life: who hears no other one is cut off."""
-        others = [
-            frozenset((broker, other)) for other in self.brokers if other != broker
-        ]
-        return life or "cut off" * (bool(others) and self.cut.issuperset(others))
+        if life:
+            return life
+        others = [other for other in self.brokers if other != broker]
+        hears_nobody = all(self.apart(broker, other) for other in others)
+        return "cut off" if others and hears_nobody else ""
 
 
 class Row:
@@ -65,11 +74,23 @@ class Row:
     def __init__(
         self, d: Drawing, broker: int, y: float, cell: float, live: bool
     ) -> None:
-        self.d, self.broker, self.live = d, broker, live
-        self.name, self.key = f"broker {broker}", f"node/{broker}"
-        self.y, self.cell, self.cells_y = y, cell, y + HEAD
-        self.height = HEAD + cell + FOOT + LEVER * live
+        self.d = d
+        self.broker = broker
+        self.live = live
+        self.name = f"broker {broker}"
+        self.key = f"node/{broker}"
+        self.y = y
+        self.cell = cell
+        self.cells_y = y + HEAD
+        levers = LEVER if live else 0
+        self.height = HEAD + cell + FOOT + levers
         self.width = CARD_NARROW if d.narrow else CARD
+        self.part = d.part(self.key, 0, y)
+
+    @property
+    def gutter(self) -> float:
+        """The middle between the card and the log."""
+        return self.width + GUTTER / 2 - 2
 
     def card(
         self,
@@ -84,123 +105,103 @@ class Row:
         """words: what it is now. chip: its words, fill and ink. knows: a second line,
         which may be trouble.
         """
-        d, key, away = self.d, self.key, bool(life)
-        look = {
-            "dash": "5 4" if away else None,
-            "fade": 0.6 if life == "crashed" else None,
-        }
-        line = "trouble" if away else colour(self.broker) if leads else "rule"
-        d.rect(
-            key,
-            0,
-            self.y,
-            self.width,
-            self.height - 9,
-            "said" if leads and not away else "paper",
-            line,
-            r=8,
-            width=2.5 if leads else 1.5,
-            dash=look["dash"],
-        )
-        d.disc(
-            key + "/disc",
-            19,
-            self.y + 18,
-            11,
-            str(self.broker)[:2],
-            self.broker - 1,
-            13,
-            **look,
-        )
-        room = self.width - 44.0
-        if chip[0]:
-            wide = text_width(chip[0], 12, bold=True) / LEAST_STRETCH + 10
-            d.chip(key + "/chip", self.width - wide - 6, self.y + 8, *chip)
-            room -= wide + 4
-        if has_room(self.name, room, 13, bold=True):
-            d.text(key + "/name", 36, self.y + 23, self.name, bold=True)
-        said = (
-            life
-            if life not in ("", "cut off")
-            else f"{life}, {words}"
-            if life
-            else words
-        )
-        ink = "trouble" if away else "ink" if leads else "quiet"
-        d.text(
-            key + "/words",
-            10,
-            self.y + 42,
-            fit(said, (self.width - 16) * LEAST_STRETCH, 12.5),
-            ink,
-            size=12.5,
-            bold=leads and not away,
-        )
+        is_away = bool(life)
+        is_at_work = leads and not is_away
+        dash = "5 4" if is_away else None
+        fill = "said" if is_at_work else "paper"
+        width = 2.5 if leads else 1.5
+        line = self._line(leads, is_away)
+        box = Box(0, self.y, self.width, self.height - 9)
+        self.d.rect(self.key, *box, fill, line, r=8, width=width, dash=dash)
+        self._disc(dash, fade=0.6 if life == "crashed" else None)
+        self._name(chip)
+
+        ink = "quiet"
+        if is_away:
+            ink = "trouble"
+        elif leads:
+            ink = "ink"
+
+        self._words("words", 42, _living(life, words), ink, bold=is_at_work)
         if knows:
-            d.text(
-                key + "/knows",
-                10,
-                self.y + 60,
-                fit(knows, (self.width - 16) * LEAST_STRETCH, 12.5),
-                "trouble" if trouble else "quiet",
-                size=12.5,
-            )
+            self._words("knows", 60, knows, "trouble" if trouble else "quiet")
         if self.live:
             self._levers(life)
-            x, y = self.width + GUTTER / 2 - 2, self.y + self.height - 24
-            d.wire(key + "/wire", x, y, self.name, life == "cut off")
+            is_cut = life == "cut off"
+            self.part.wire("wire", self.gutter, self.height - 24, self.name, is_cut)
+
+    def _line(self, leads: bool, is_away: bool) -> str:
+        """The colour of the card's edge."""
+        if is_away:
+            return "trouble"
+        return colour(self.broker) if leads else "rule"
+
+    def _disc(self, dash: str | None, fade: float | None) -> None:
+        """The broker's number on its colour."""
+        number = self.broker - 1
+        letter = str(self.broker)[:2]
+        look: Look = {"dash": dash, "fade": fade}
+        self.part.disc("disc", 19, 18, 11, letter, number, 13, **look)
+
+    def _name(self, chip: tuple[str, str, str]) -> None:
+        """The card's first line: the broker's name, where the chip leaves room."""
+        room = self.width - 44.0
+        word, fill, ink = chip
+        if word:
+            wide = widest(word, 12, bold=True) + 10
+            x = self.width - wide - 6
+            self.part.chip("chip", x, 8, word, fill, ink)
+            room -= wide + 4
+        if has_room(self.name, room, 13, bold=True):
+            self.part.text("name", 36, 23, self.name, bold=True)
+
+    def _words(
+        self, name: str, y: float, words: str, ink: str, bold: bool = False
+    ) -> None:
+        """A line of the card."""
+        room = (self.width - 16) * LEAST_STRETCH
+        fits = fit(words, room, 12.5)
+        self.part.text(name, 10, y, fits, ink, size=12.5, bold=bold)
 
     def link(self, other: "Row", cut: bool) -> None:
         """The lever on the link to one other broker."""
         if self.live:
-            self.d.wire(
-                self.key + "/link",
-                self.width + GUTTER / 2 - 2,
-                self.y + 12,
-                self.name,
-                cut,
-                other.name,
-            )
+            self.part.wire("link", self.gutter, 12, self.name, cut, other.name)
 
     def _levers(self, life: str) -> None:
+        """What can be done to the broker, by what became of it."""
         x = 8.0
+        y = self.height - 33
+        look: Look = {"line": "rule", "r": 10, "bold": False}
+
         for word in LEVERS.get(life, ()):
-            act, w = f"{word} {self.name}", text_width(word, 12) / LEAST_STRETCH + 12
-            self.d.boxed(
-                f"{self.key}/lever/{word}",
-                x,
-                self.y + self.height - 33,
-                w,
-                20,
-                word,
-                "wash",
-                line="rule",
-                r=10,
-                bold=False,
-                act=act,
-                tip=f"{act} now",
-            )
-            x += w + 5
+            key = f"lever/{word}"
+            act = f"{word} {self.name}"
+            tip = f"{act} now"
+            box = Box(x, y, widest(word, 12) + 12, 20)
+            self.part.boxed(key, *box, word, "wash", **look, act=act, tip=tip)
+            x += box.w + 5
 
     def asks(self, other: "Row", of: int, words: str, *, trouble: bool = False) -> None:
         """An arrow in the gutter to the one who is asked."""
-        x = self.width + GUTTER / 2 - 2
-        ends = (
-            (self.y + 30, other.y + 36)
-            if other.y < self.y
-            else (self.y + 36, other.y + 30)
-        )
-        self.d.arrow(
-            f"{self.key}/asks",
-            x,
-            ends[0],
-            x,
-            ends[1],
-            "trouble" if trouble else "ink",
-            width=2,
-            of=of,
-            tip=words,
-        )
+        begin = self.y + 36
+        end = other.y + 30
+        if other.y < self.y:
+            begin = self.y + 30
+            end = other.y + 36
+
+        x = self.gutter
+        key = f"{self.key}/asks"
+        ink = "trouble" if trouble else "ink"
+        look: Look = {"width": 2, "of": of, "tip": words}
+        self.d.arrow(key, x, begin, x, end, ink, **look)
+
+
+def _living(life: str, words: str) -> str:
+    """What a broker is now: who is cut off goes on with what it was."""
+    if life == "cut off":
+        return f"{life}, {words}"
+    return life or words
 
 
 class Columns:
@@ -212,7 +213,8 @@ class Columns:
     def __init__(
         self, d: Drawing, most: int, end: int, right: float, least: float, widest: float
     ) -> None:
-        self.left = (CARD_NARROW if d.narrow else CARD) + GUTTER
+        card = CARD_NARROW if d.narrow else CARD
+        self.left = card + GUTTER
         room = d.width - right - self.left
         self.pitch = min(max(room / (most + 1), least), widest)
         count = int(room // self.pitch) - 1
@@ -221,7 +223,26 @@ class Columns:
 
     def __call__(self, offset: int) -> float:
         """x of a record; those left out stand in the first column."""
-        return self.left + max(offset - self.first + self.shift, 0) * self.pitch
+        column = max(offset - self.first + self.shift, 0)
+        return self.left + column * self.pitch
+
+
+class Copied(NamedTuple):
+    """A record in one broker's copy of a log. text, more: a short and a longer word
+    for it. number: of the event that brought it.
+    """
+
+    offset: int
+    epoch: int
+    text: str
+    more: str
+    tip: str
+    number: int
+
+    @property
+    def same(self) -> str:
+        """What it shares with itself in the other copies."""
+        return f"{self.offset}/{self.epoch}"
 
 
 def draw_log(
@@ -237,93 +258,134 @@ def draw_log(
     cut: those that were just dropped. leaders: epoch -> number of the broker that led.
     from_y: where new records come from.
     """
-    d, y, w = row.d, row.cells_y, columns.pitch - 5
-    if columns.first:
-        out = min(columns.first, log["end"])
-        d.text(
-            f"{row.key}/left-out",
-            columns.left + w / 2,
-            y + row.cell / 2 - 1,
-            str(out),
-            "quiet",
-            size=12,
-            anchor="middle",
-            tip=f"{counted(out, 'record')} not drawn",
-        )
-        d.text(
-            f"{row.key}/left-out/more",
-            columns.left + w / 2,
-            y + row.cell / 2 + 13,
-            "more",
-            "quiet",
-            size=12,
-            anchor="middle",
-        )
-    words = partial(_fitting, width=w, tall=row.cell >= 40)
-    shown = [
-        record for record in log["records"] if columns.first <= record[0] < log["end"]
-    ]
-    for offset, epoch, text, more, tip, number in shown:
-        leader = leaders.get(str(epoch), 1)
-        counts = offset < log["high_watermark"]
-        look: dict[str, Any] = {
-            "fill": colour(leader),
-            "ink": f"on{(leader - 1) % COLOURS + 1}",
-        }
-        if not counts:
-            look = {"fill": "paper", "ink": "ink"}
-        knows = "it counts" if counts else "not known to count yet"
-        look |= {"from_y": from_y} if from_y is not None and number == now else {}
-        said = *words(text, more), str(offset)
-        d.cell(
-            f"record/{row.broker}/{offset}/{epoch}",
-            columns(offset),
-            y,
-            w,
-            row.cell,
-            *said,
-            line=colour(leader),
-            width=2.5,
-            of=number,
-            same=f"{offset}/{epoch}",
-            tip=f"offset {offset}, epoch {epoch}: {tip}; {knows}",
-            **look,
-        )
-    _epochs(row, columns, shown, leaders)
-    for offset, epoch, text, more, tip, _ in log["cut"]:
-        if offset >= columns.first:
-            look = {"fill": "none", "line": "trouble", "ink": "trouble", "dash": "3 3"}
-            said = *words(text, more), str(offset)
-            d.cell(
-                f"cut/{row.broker}/{offset}",
-                columns(offset),
-                y,
-                w,
-                row.cell,
-                *said,
-                width=2,
-                **look,
-                tip=f"offset {offset}, epoch {epoch}, cut: {tip}",
-                same=f"{offset}/{epoch}",
-            )
-            d.line(
-                f"cut/{row.broker}/{offset}/line",
-                columns(offset) + 3,
-                y + row.cell - 3,
-                columns(offset) + w - 3,
-                y + 3,
-                "trouble",
-                width=2,
-            )
-    if log["end"] >= columns.first and not any(
-        each[0] == log["end"] for each in log["cut"]
-    ):
-        d.slot(f"{row.key}/next", columns(log["end"]), y, w, row.cell, log["end"])
-    if columns.first <= log["high_watermark"]:
-        x = columns(log["high_watermark"]) - 2.5
-        d.line(
-            f"{row.key}/high-watermark", x, y - 5, x, y + row.cell + 5, "ink", width=2.5
-        )
+    copy = _Copy(row, columns, log, leaders)
+    copy.left_out()
+    shown = copy.shown()
+
+    for record in shown:
+        is_new = record.number == now and from_y is not None
+        copy.record(record, {"from_y": from_y} if is_new else {})
+
+    copy.epochs(shown)
+    for record in map(Copied._make, log["cut"]):
+        if record.offset >= columns.first:
+            copy.cut(record)
+
+    copy.next_place()
+    copy.high_watermark()
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """One broker's copy of a log, as draw_log() has it."""
+
+    row: Row
+    columns: Columns
+    log: Mapping[str, Any]
+    leaders: Mapping[str, int]
+
+    def shown(self) -> list[Copied]:
+        """The records that have a column."""
+        first = self.columns.first
+        end = self.log["end"]
+        records = map(Copied._make, self.log["records"])
+        return [record for record in records if first <= record.offset < end]
+
+    def cell_at(self, offset: int) -> Box:
+        """The place of a record."""
+        row = self.row
+        columns = self.columns
+        return Box(columns(offset), row.cells_y, columns.pitch - 5, row.cell)
+
+    def left_out(self) -> None:
+        """Before the first column: how many records have none."""
+        count = min(self.columns.first, self.log["end"])
+        if self.columns.first:
+            box = self.cell_at(0)
+            x = self.columns.left + box.w / 2
+            y = box.y + box.h / 2
+            tip = f"{counted(count, 'record')} not drawn"
+            self.row.d.left_out(f"{self.row.key}/left-out", x, y, count, tip=tip)
+
+    def record(self, record: Copied, flies: Mapping[str, Any]) -> None:
+        """flies: where a new one comes from."""
+        leader = self.leaders.get(str(record.epoch), 1)
+        lead_colour = colour(leader)
+        is_committed = record.offset < self.log["high_watermark"]
+        paint: Look = {"fill": "paper", "line": lead_colour, "ink": "ink"}
+
+        knows = "not known to count yet"
+        if is_committed:
+            paint |= {"fill": lead_colour, "ink": ink_on_actor(leader - 1)}
+            knows = "it counts"
+
+        offset = record.offset
+        epoch = record.epoch
+        tip = f"offset {offset}, epoch {epoch}: {record.tip}; {knows}"
+        key = f"record/{self.row.broker}/{offset}/{epoch}"
+        told: Look = {"width": 2.5, "of": record.number, "same": record.same}
+        look: Look = {**paint, **told, "tip": tip, **flies}
+        self.row.d.cell(key, *self.cell_at(offset), *self.words(record), **look)
+
+    def words(self, record: Copied) -> tuple[str, str, str]:
+        """In its cell, and under it."""
+        width = self.columns.pitch - 5
+        is_tall = self.row.cell >= 40
+        text, more = _fitting(record.text, record.more, width=width, tall=is_tall)
+        return text, more, str(record.offset)
+
+    def cut(self, record: Copied) -> None:
+        """One that was just dropped, struck through."""
+        d = self.row.d
+        key = f"cut/{self.row.broker}/{record.offset}"
+        box = self.cell_at(record.offset)
+        look: Look = {"fill": "none", "line": "trouble", "ink": "trouble"}
+        tip = f"offset {record.offset}, epoch {record.epoch}, cut: {record.tip}"
+        look |= {"dash": "3 3", "tip": tip, "same": record.same}
+        d.cell(key, *box, *self.words(record), width=2, **look)
+        begin = box.x + 3, box.bottom - 3
+        end = box.right - 3, box.y + 3
+        d.line(f"{key}/line", *begin, *end, "trouble", width=2)
+
+    def next_place(self) -> None:
+        """The empty place at the end, where no record was cut from there."""
+        end = self.log["end"]
+        is_taken = any(offset == end for offset, *_ in self.log["cut"])
+        if end >= self.columns.first and not is_taken:
+            self.row.d.slot(f"{self.row.key}/next", *self.cell_at(end), end)
+
+    def high_watermark(self) -> None:
+        """A line before the first record that is not known to be committed."""
+        offset = self.log["high_watermark"]
+        if self.columns.first <= offset:
+            box = self.cell_at(offset)
+            key = f"{self.row.key}/high-watermark"
+            x = box.x - 2.5
+            self.row.d.upright(key, x, box.y - 5, box.bottom + 5, "ink", width=2.5)
+
+    def epochs(self, shown: Sequence[Copied]) -> None:
+        """Over the records in which leader epoch they were written."""
+        epochs = [record.epoch for record in shown]
+        begun = -1
+        for number, record in enumerate(shown):
+            if record.epoch == begun:
+                continue
+            begun = record.epoch
+            run = epochs[number:].count(begun)
+            room = run * self.columns.pitch - 4
+            words = fitting([f"epoch {begun}", f"e{begun}"], room, 12)
+            if words:
+                self._epoch(record, words)
+
+    def _epoch(self, record: Copied, words: str) -> None:
+        """The name of an epoch over its first record."""
+        row = self.row
+        epoch = record.epoch
+        x = self.columns(record.offset) + 1
+        y = row.y + 11
+        leader = self.leaders.get(str(epoch), "?")
+        tip = f"broker {leader} led in epoch {epoch}"
+        row.d.text(f"{row.key}/epoch/{epoch}", x, y, words, "quiet", size=12, tip=tip)
 
 
 def _fitting(text: str, more: str, *, width: float, tall: bool) -> tuple[str, str]:
@@ -331,41 +393,12 @@ def _fitting(text: str, more: str, *, width: float, tall: bool) -> tuple[str, st
     tall cell; else one of them, where there is no room for both.
     """
     if tall:
-        return fit(text, width * LEAST_STRETCH - 4, 13.5, mono=True, bold=True), more
+        room = width * LEAST_STRETCH - 4
+        return fit(text, room, 13.5, mono=True, bold=True), more
     if has_room(f"{text} {more}", width - 6, 13.5):
         return text, more
-    return ("", more) if width > 40 and more else (text, "")
-
-
-def _epochs(
-    row: Row,
-    columns: Columns,
-    shown: Sequence[Sequence[Any]],
-    leaders: Mapping[str, int],
-) -> None:
-    """Over the records in which leader epoch they were written."""
-    begun = -1
-    for number, (offset, epoch, *_) in enumerate(shown):
-        if epoch != begun:
-            begun, run = epoch, sum(1 for each in shown[number:] if each[1] == epoch)
-            words = next(
-                (
-                    each
-                    for each in (f"epoch {epoch}", f"e{epoch}")
-                    if has_room(each, run * columns.pitch - 4, 12)
-                ),
-                "",
-            )
-            if words:
-                row.d.text(
-                    f"{row.key}/epoch/{epoch}",
-                    columns(offset) + 1,
-                    row.y + 11,
-                    words,
-                    "quiet",
-                    size=12,
-                    tip=f"broker {leaders.get(str(epoch), '?')} led in epoch {epoch}",
-                )
+    is_for_the_longer = width > 40 and bool(more)
+    return ("", more) if is_for_the_longer else (text, "")
 
 
 def rows_of(
@@ -386,13 +419,14 @@ def colour(broker: int) -> str:
 
 def node_id(node: str) -> int:
     """3 of "broker 3"."""
-    number = node.rsplit(" ", 1)[-1]
+    *_, number = node.rsplit(" ", 1)
     return int(number) if number.isdigit() else 0
 
 
 def epoch_at(epochs: Sequence[Sequence[int]], offset: int) -> int:
     """epochs: [leader epoch, first offset], in order."""
-    return max((epoch for epoch, first in epochs if first <= offset), default=-1)
+    begun = [epoch for epoch, first in epochs if first <= offset]
+    return max(begun, default=-1)
 
 
 def listed(brokers: Sequence[int]) -> str:

@@ -9,15 +9,57 @@ a list. 100 steps in two layouts stay under 120 kB.
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.drawing import NUMBERS, PALETTE, WORDS, Drawing, Shape
+from minikafka.theatre.drawing import Drawing, Shape
+from minikafka.theatre.palette import PALETTE
 from minikafka.theatre.text import escape, script_json
 
+# attributes of shapes
+NUMBERS = (
+    "x",
+    "y",
+    "w",
+    "h",
+    "x2",
+    "y2",
+    "r",
+    "size",
+    "weight",
+    "width",
+    "fade",
+    "of",
+    "from_x",
+    "from_y",
+    "room",
+)
+WORDS = (
+    "kind",
+    "fill",
+    "line",
+    "dash",
+    "anchor",
+    "text",
+    "mono",
+    "tip",
+    "d",
+    "arrow",
+    "halo",
+    "more",
+    "below",
+    "ink",
+    "act",
+    "same",
+    "onto",
+)
+
 ATTRIBUTES = (*NUMBERS, *WORDS)
+Step = dict[str, Any]
+Data = dict[str, Any]  # what the player plays, as JSON
+
 NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
 # one after the other they are the player
 SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")
@@ -26,28 +68,30 @@ ABOVE = 150
 ASKING = 70  # and of a question
 
 
-def packed(
-    steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]]
-) -> dict[str, Any]:
+def packed(steps: Sequence[Step], layouts: Sequence[Sequence[Drawing]]) -> Data:
     """What the player plays: of each step what differs from the one before."""
     texts: dict[str, int] = {}  # each text once, and where it is in the list
+    told = [_news(before, step) for before, step in pairwise([{}, *steps])]
+    drawn = [_layout(drawings, texts) for drawings in layouts]
     return {
         "attributes": ATTRIBUTES,
         "numbers": len(NUMBERS),
-        "steps": [
-            {
-                name: each
-                for name, each in step.items()
-                if before.get(name, step) != each
-            }
-            for before, step in pairwise([{}, *steps])
-        ],
-        "layouts": [_layout(drawings, texts) for drawings in layouts],
+        "steps": told,
+        "layouts": drawn,
         "texts": list(texts),
     }
 
 
-def page(data: dict[str, Any], title: str, corner: str) -> str:
+def _news(before: Step, step: Step) -> Step:
+    """What is told of a step: what is not as it was."""
+    return {
+        name: value
+        for name, value in step.items()
+        if name not in before or before[name] != value
+    }
+
+
+def page(data: Data, title: str, corner: str) -> str:
     """The whole HTML text. data: one play; or several with choices (course/demo.py)."""
     room = files(__package__)
     parts = {
@@ -72,20 +116,17 @@ def script() -> str:
 
 def script_hash() -> str:
     """What the page's policy names: it lets this one script run, and no other."""
-    return (
-        "sha256-"
-        + base64.b64encode(hashlib.sha256(f"\n{script()}".encode()).digest()).decode()
-    )
+    inside = f"\n{script()}".encode()
+    digest = hashlib.sha256(inside).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def colours() -> str:
     """The palette as CSS variables; a theme named on the page wins over the
     system's.
     """
-    light, dark = (
-        "".join(f"--{name}:{pair[way]};" for name, pair in PALETTE.items())
-        for way in (0, 1)
-    )
+    light = _variables({name: value for name, (value, _) in PALETTE.items()})
+    dark = _variables({name: value for name, (_, value) in PALETTE.items()})
     return (
         f":root{{color-scheme:light;{light}}}\n"
         "@media (prefers-color-scheme:dark)"
@@ -94,72 +135,105 @@ def colours() -> str:
     )
 
 
-def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> dict[str, Any]:
+def _variables(palette: Mapping[str, str]) -> str:
+    """Colours as CSS declares them."""
+    return "".join(f"--{name}:{value};" for name, value in palette.items())
+
+
+def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> Data:
+    """All steps in one layout."""
     order = {key: number for number, key in enumerate(_back_to_front(drawings))}
-    known: dict[str, Shape] = {}
-    # the latest new shape of each family: record/0/17 is told as differing from
-    # record/0/16
-    like: dict[str, str] = {}
-    there: set[str] = set()
-    steps, lit = [], {}
-    for step, drawing in enumerate(drawings):
-        changes = []
-        for key, shape in drawing.shapes.items():
-            if known.get(key) == shape:
-                continue
-            change: list[Any] = [order[key]]
-            before = known.get(key, {})
-            if key not in known:
-                family = "/".join(
-                    [part for part in key.split("/") if not part.isdigit()]
-                    + [shape["kind"]]
-                )
-                if family in like:
-                    before = known[like[family]]
-                    change += [-1, order[like[family]]]
-                like[family] = key
-            change += _change(before, shape, texts)
-            if len(change) > 1:
-                changes.append(change)
-            known[key] = shape
-        now = set(drawing.shapes)
-        come, go = (
-            sorted(order[key] for key in now - there),
-            sorted(order[key] for key in there - now),
-        )
-        there = now
-        steps.append([changes, come, go])
-        if drawing.lit:
-            lit[step] = [
-                sorted(order[key] for key in keys)
-                for keys in (drawing.lit, drawing.outlined)
-            ]
+    changes = _Changes(order, texts)
+    steps = [changes.step(drawing) for drawing in drawings]
+    lit = {
+        step: [_numbers(drawing.lit, order), _numbers(drawing.outlined, order)]
+        for step, drawing in enumerate(drawings)
+        if drawing.lit
+    }
     return {
         "width": drawings[0].width if drawings else 0,
         "height": max((drawing.bottom for drawing in drawings), default=0),
         "shapes": len(order),
-        "lanes": [
-            n
-            for key, n in order.items()
-            if key.startswith("time/") and not key.startswith("time/cursor")
-        ],
+        "lanes": [number for key, number in order.items() if _is_of_a_lane(key)],
         "steps": steps,
         "lit": lit,
     }
 
 
-def _change(before: Shape, shape: Shape, texts: dict[str, int]) -> list[Any]:
-    """Attributes that differ, as pairs of number and value; null takes one away."""
-    change: list[Any] = []
-    for name in [*shape, *(name for name in before if name not in shape)]:
-        if before.get(name) != shape.get(name):
-            value, number = shape.get(name), NUMBER_OF[name]
-            plain = number < len(NUMBERS) or value is None
-            change += [
-                number,
-                value if plain else texts.setdefault(str(value), len(texts)),
-            ]
-    return change
+def _numbers(keys: Iterable[str], order: Mapping[str, int]) -> list[int]:
+    """The keys' numbers in the one order of all shapes."""
+    return sorted(order[key] for key in keys)
+
+
+def _is_of_a_lane(key: str) -> bool:
+    """Whether a shape moves with the axis; the cursor moves by itself."""
+    return key.startswith("time/") and not key.startswith("time/cursor")
+
+
+class _Changes:
+    """What the player knows so far, and what it must be told next."""
+
+    def __init__(self, order: Mapping[str, int], texts: dict[str, int]) -> None:
+        self.order = order
+        self.texts = texts
+        self.known: dict[str, Shape] = {}
+        # the latest new shape of each family: record/0/17 is told as differing from
+        # record/0/16
+        self.like: dict[str, str] = {}
+        self.there: set[str] = set()
+
+    def step(self, drawing: Drawing) -> list[Any]:
+        """The shapes that changed, who comes, and who goes."""
+        changes = []
+        for key, shape in drawing.shapes.items():
+            if self.known.get(key) == shape:
+                continue
+            change = self._changed(key, shape)
+            if len(change) > 1:
+                changes.append(change)
+            self.known[key] = shape
+
+        there = set(drawing.shapes)
+        come = _numbers(there - self.there, self.order)
+        go = _numbers(self.there - there, self.order)
+        self.there = there
+        return [changes, come, go]
+
+    def _changed(self, key: str, shape: Shape) -> list[Any]:
+        """A shape's number, whom a new one resembles, and what differs."""
+        number = self.order[key]
+        if key in self.known:
+            return [number, *self._differences(self.known[key], shape)]
+        family = _family(key, shape)
+        resembled = self.like.get(family)
+        self.like[family] = key
+        if resembled is None:
+            return [number, *self._differences({}, shape)]
+        differences = self._differences(self.known[resembled], shape)
+        return [number, -1, self.order[resembled], *differences]
+
+    def _differences(self, before: Shape, shape: Shape) -> list[Any]:
+        """Attributes that differ, as pairs of number and value; null takes one away."""
+        pairs: list[Any] = []
+        gone = [name for name in before if name not in shape]
+        for name in [*shape, *gone]:
+            value = shape.get(name)
+            if before.get(name) == value:
+                continue
+            number = NUMBER_OF[name]
+            is_a_word = number >= len(NUMBERS) and value is not None
+            pairs += [number, self._place_of(str(value)) if is_a_word else value]
+        return pairs
+
+    def _place_of(self, text: str) -> int:
+        """Where a text stands in the list of all; a new one is added."""
+        return self.texts.setdefault(text, len(self.texts))
+
+
+def _family(key: str, shape: Shape) -> str:
+    """Shapes that are drawn alike: the parts of a key that are no numbers."""
+    names = [part for part in key.split("/") if not part.isdigit()]
+    return "/".join([*names, shape["kind"]])
 
 
 def _back_to_front(drawings: Sequence[Drawing]) -> list[str]:
@@ -177,10 +251,8 @@ def _back_to_front(drawings: Sequence[Drawing]) -> list[str]:
             else:
                 new.setdefault(after, []).append(key)
         if new:
-            order = [
-                key
-                for at, known in enumerate(["", *order], -1)
-                for key in (known, *new.get(at, ()))
-                if key
-            ]
+            merged = new.get(-1, [])
+            for number, key in enumerate(order):
+                merged += [key, *new.get(number, ())]
+            order = merged
     return order

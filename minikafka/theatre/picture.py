@@ -8,26 +8,48 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.prediction import Prediction
 from minikafka.theatre import page, svg
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
-from minikafka.theatre.play import Cast, Play, Scene, picked
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.page import Data, Step
+from minikafka.theatre.play import Cast, Play
 from minikafka.theatre.text import escape
 
+# what the page says of a step as the story told it
+AS_TOLD = (
+    "number",
+    "of",
+    "at",
+    "time",
+    "node",
+    "sentence",
+    "chapter",
+    "because",
+    "trouble",
+)
 
-class Table(list[tuple[str, str, str]]):
+
+class TableRow(NamedTuple):
+    """One event as text."""
+
+    time: str
+    node: str
+    sentence: str
+
+
+class Table(list[TableRow]):
     """The same events as text: time, node and sentence of each."""
 
     def __repr__(self) -> str:
-        widths = [
-            max((len(row[column]) for row in self), default=0) for column in range(2)
+        time = max((len(row.time) for row in self), default=0)
+        node = max((len(row.node) for row in self), default=0)
+        lines = [
+            f"{row.time:>{time}}  {row.node:<{node}}  {row.sentence}" for row in self
         ]
-        return "\n".join(
-            f"{time:>{widths[0]}}  {node:<{widths[1]}}  {sentence}"
-            for time, node, sentence in self
-        )
+        return "\n".join(lines)
 
 
 class Picture:
@@ -61,29 +83,33 @@ class Picture:
 
     @property
     def title(self) -> str:
+        """What is shown, in a few words."""
         return str(self.cast["title"])
 
     def summary(self, scene: Scene) -> str:
+        """A scene in one line."""
         return self.play.summary(scene["space"])
 
     def drawings(self, width: int) -> list[Drawing]:
         """The shapes of every step, in one layout."""
         if width not in self._drawings:
-            self._drawings[width] = [
-                self._drawing(step, width) for step in range(len(self.scenes))
-            ]
+            steps = range(len(self.scenes))
+            self._drawings[width] = [self._drawing(step, width) for step in steps]
         return self._drawings[width]
 
     def _drawing(self, step: int, width: int) -> Drawing:
+        """The shapes of one step."""
         drawing = Drawing(width)
         drawing.asks = self._asks(step)
         self.play.draw(drawing, self.scenes[: step + 1])
         drawing.light(self.scenes[step].get("light", ()))
         numbers = [scene["number"] for scene in self.scenes]
+        last = len(numbers) - 1
+
         # plays count events; what a page skips shows its effect a step later
         for shape in drawing.shapes.values():
             if "of" in shape:
-                shape["of"] = min(bisect_left(numbers, shape["of"]), len(numbers) - 1)
+                shape["of"] = min(bisect_left(numbers, shape["of"]), last)
         return drawing
 
     @property
@@ -92,45 +118,55 @@ class Picture:
         particular, else the last trouble.
         """
         # at the end there may be a summary
-        lit = [scene["at"] for scene in self.scenes[:-1] if "light" in scene]
-        trouble = [scene["at"] for scene in self.scenes if scene["trouble"]]
-        return lit[0] if lit else trouble[-1] if trouble else None
+        lit: list[int] = [scene["at"] for scene in self.scenes[:-1] if "light" in scene]
+        trouble: list[int] = [scene["at"] for scene in self.scenes if scene["trouble"]]
+        if lit:
+            return lit[0]
+        return trouble[-1] if trouble else None
 
     def svg(self, step: int | None = None, width: int = WIDE) -> str:
         """One step as a static SVG file's text; the last one if none is given, and
         steps count from 0.
         """
         if not self.scenes:
-            return svg.svg(
-                Drawing(WIDE),
-                title=self.title,
-                scenario="",
-                sentence=EMPTY,
-                corner="",
-                time="",
-                alt=EMPTY,
-            )
-        if step is not None and (
-            type(step) is not int or not -len(self.scenes) <= step < len(self.scenes)
-        ):
-            error = ValueError if type(step) is int else TypeError
-            raise error(
-                f"step={step!r}: give a step from 0 to {len(self.scenes) - 1}, or None"
-                " for the last one"
-            )
-        scene = self.scenes[-1 if step is None else step]
-        said = {
-            "scenario": self.play.scenario(scene),
-            "sentence": scene["sentence"],
-            "time": scene["time"],
-        }
-        alt = f"{scene['sentence']} {self.summary(scene)}."
+            return self._empty_svg()
+        scene = self._scene(step)
+        sentence = scene["sentence"]
+        time = scene["time"]
         return svg.svg(
             self._drawing(scene["step"], width),
             title=self.title,
+            scenario=self.play.scenario(scene),
+            sentence=sentence,
             corner=self.corner,
-            alt=alt,
-            **said,
+            time=time,
+            alt=f"{sentence} {self.summary(scene)}.",
+        )
+
+    def _empty_svg(self) -> str:
+        """What is shown where nothing has happened."""
+        return svg.svg(
+            Drawing(WIDE),
+            title=self.title,
+            scenario="",
+            sentence=EMPTY,
+            corner="",
+            time="",
+            alt=EMPTY,
+        )
+
+    def _scene(self, step: int | None) -> Scene:
+        """The scene of a step, which may count from the end."""
+        count = len(self.scenes)
+        if step is None:
+            return self.scenes[-1]
+        is_a_number = type(step) is int
+        if is_a_number and -count <= step < count:
+            return self.scenes[step]
+        error = ValueError if is_a_number else TypeError
+        raise error(
+            f"step={step!r}: give a step from 0 to {count - 1}, or None"
+            " for the last one"
         )
 
     def page(self, at_end: bool = False, at_ms: float | None = None) -> str:
@@ -141,72 +177,62 @@ class Picture:
         """
         return page.page(self.data(at_end, at_ms), self.title, self.corner)
 
-    def data(self, at_end: bool = False, at_ms: float | None = None) -> dict[str, Any]:
+    def data(self, at_end: bool = False, at_ms: float | None = None) -> Data:
         """What the page's player plays."""
-        begin = len(self.scenes) - 1 if at_end else 0
         if not isinstance(at_ms, (int, float, type(None))):
             raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
+        begin = len(self.scenes) - 1 if at_end else 0
         if at_ms is not None:
-            begin = max(
-                bisect_right([scene["at"] for scene in self.scenes], at_ms) - 1, 0
-            )
-        packed = page.packed(
-            [self._step(scene) for scene in self.scenes],
-            [self.drawings(WIDE), self.drawings(NARROW)],
-        )
-        asks = {"prediction": self.prediction.to_json() if self.prediction else None}
-        return (
-            packed
-            | picked(self, "title", "corner")
-            | asks
-            | {
-                "begin": begin,
-                "whole_s": self.play.whole_s,
-            }
-        )
+            moments = [scene["at"] for scene in self.scenes]
+            begin = max(bisect_right(moments, at_ms) - 1, 0)
+
+        steps = [self._step(scene) for scene in self.scenes]
+        layouts = [self.drawings(width) for width in (WIDE, NARROW)]
+        prediction = self.prediction.to_json() if self.prediction else None
+        return {
+            **page.packed(steps, layouts),
+            "title": self.title,
+            "corner": self.corner,
+            "prediction": prediction,
+            "begin": begin,
+            "whole_s": self.play.whole_s,
+        }
 
     def save(self, path: str | Path) -> None:
         """Write the page as one HTML file, to open in any browser."""
         Path(path).write_text(self.page(), encoding="utf-8", newline="\n")
 
     def table(self) -> Table:
+        """All steps as text."""
         return Table(
-            [(scene["time"], scene["node"], scene["sentence"]) for scene in self.scenes]
+            TableRow(scene["time"], scene["node"], scene["sentence"])
+            for scene in self.scenes
         )
 
-    def _step(self, scene: Scene) -> dict[str, Any]:
-        as_told = (
-            "number",
-            "of",
-            "at",
-            "time",
-            "node",
-            "sentence",
-            "chapter",
-            "because",
-            "trouble",
-        )
+    def _step(self, scene: Scene) -> Step:
+        """What the page says of a step around its drawing."""
+        step = scene["step"]
         # The rule under the picture would give a prediction's answer away before that
         # is decided.
-        foot, again = (
-            ("" if self._asks(scene["step"]) else self.play.foot),
-            self._is_more_of_the_same(scene["step"]),
-        )
-        drawn = {
+        foot = "" if self._asks(step) else self.play.foot
+        return {
+            **{name: scene[name] for name in AS_TOLD},
             "scenario": self.play.scenario(scene),
             "summary": self.summary(scene),
-            "again": again,
+            "again": self._is_more_of_the_same(step),
             "foot": foot,
         }
-        return {name: scene[name] for name in as_told} | drawn
 
     def _is_more_of_the_same(self, step: int) -> bool:
         """Whether it is the third event or a later one of one kind in a row, and
         nothing to stop at.
         """
+        scene = self.scenes[step]
         row = self.scenes[max(step - 2, 0) : step + 1]
-        plain = not (row[-1]["chapter"] or row[-1]["trouble"] or "light" in row[-1])
-        return len(row) == 3 and plain and len({scene["kind"] for scene in row}) == 1
+        if scene["chapter"] or scene["trouble"] or "light" in scene:
+            return False
+        kinds = {each["kind"] for each in row}
+        return len(row) == 3 and len(kinds) == 1
 
     def _asks(self, step: int) -> bool:
         """Whether a prediction is open at this step: its answer is not decided yet."""
@@ -218,21 +244,19 @@ class Picture:
     def __repr__(self) -> str:
         if not self.scenes:
             return f"{self.title}: {EMPTY}"
-        asked, lines = self.prediction, [f"at the end: {self.summary(self.scenes[-1])}"]
-        if asked and not asked.mine_words:
-            options = "  ".join(
-                f"({number}) {option}" for number, option in enumerate(asked.options, 1)
-            )
-            lines = [
-                f"stops at {self.scenes[asked.stop or 0]['time']}: {asked.question}",
-                options,
-            ]
-        elif asked:
+        last = self.scenes[-1]
+        head = f"{self.title}: {len(self.scenes)} steps, {last['time']}"
+        lines = [f"at the end: {self.summary(last)}"]
+        asked = self.prediction
+
+        if asked and asked.mine_words:
             lines += asked.verdict.splitlines()
-        steps = (
-            f"{len(self.scenes)} steps, {self.scenes[-1]['time']}, scenes {self.digest}"
-        )
-        return "\n  ".join([f"{self.title}: {steps}", *lines])
+        elif asked:
+            numbered = enumerate(asked.options, 1)
+            options = [f"({number}) {option}" for number, option in numbered]
+            stop = self.scenes[asked.stop or 0]
+            lines = [f"stops at {stop['time']}: {asked.question}", "  ".join(options)]
+        return "\n  ".join([f"{head}, scenes {self.digest}", *lines])
 
     def frame(self, at_end: bool = False, at_ms: float | None = None) -> str:
         """The page inside an iframe: its keys stay its own, and it plays again when a
@@ -240,8 +264,8 @@ class Picture:
         """
         inside = self.page(at_end, at_ms).replace("&", "&amp;").replace("'", "&#39;")
         tallest = max((drawing.bottom for drawing in self.drawings(WIDE)), default=0)
-        # before the player measures it
-        height = tallest + page.ABOVE + (page.ASKING if self.prediction else 0)
+        asking = page.ASKING if self.prediction else 0
+        height = tallest + page.ABOVE + asking  # before the player measures it
         return (
             f"<iframe title='{escape(self.title)}'"
             f" style='width:100%;height:{height}px;border:0;display:block'"
@@ -251,6 +275,7 @@ class Picture:
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None
     ) -> dict[str, str]:
+        """What a notebook shows of it: text, and the page where pictures are wanted."""
         bundle = {"text/plain": repr(self)}
         if self.scenes and not text_only():
             bundle["text/html"] = self.frame()

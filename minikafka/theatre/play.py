@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from minikafka.theatre.drawing import Drawing
-from minikafka.theatre.lanes import Lanes, Scene, times
+from minikafka.theatre.lanes import Lanes, Mark, Scene, times
 from minikafka.trace import Event
 
 # What a page can hold and a person can follow. Longer traces keep their chapters and
@@ -24,6 +24,9 @@ from minikafka.trace import Event
 MOST_STEPS = 160
 
 Detail = dict[str, Any]
+EventId = tuple[str, int]
+# a lane, words in it, and whether they tell of trouble
+Marking = tuple[str, str] | tuple[str, str, bool]
 Cast = dict[str, Any]
 Space = dict[str, Any]
 Handler = Callable[[Event, Detail], "Told | None"]
@@ -42,8 +45,8 @@ class Told:
     sentence: str
     chapter: str | None = None
     trouble: bool = False
-    because: tuple[str, int] | None = None
-    marks: list[dict[str, Any]] = field(default_factory=list)
+    because: EventId | None = None
+    marks: list[Mark] = field(default_factory=list)
     light: Sequence[str] = ()
 
 
@@ -63,7 +66,7 @@ class Says:
     chapter: str | None = None
     trouble: bool = False
     first: str | None = None
-    mark: tuple[str, str] | tuple[str, str, bool] | None = None
+    mark: Marking | None = None
 
 
 # What becomes of a node: kinds of events that most pictures tell, and the state that
@@ -104,6 +107,7 @@ class Story:
         self.said: set[Any] = set()
         # node -> what is wrong with it, "" where it is back
         self.down: dict[str, str] = {}
+
         if options:
             raise TypeError(
                 f"the picture {self.name!r} has no option {sorted(options)[0]!r}"
@@ -120,15 +124,20 @@ class Story:
         the table has the words: none, and it is told QUIETLY.
         """
         found: Handler | None = getattr(self, f"_see_{event.kind}", None)
-        if found is None and (
-            event.kind in self.says or hasattr(self, f"_do_{event.kind}")
-        ):
+        is_told = event.kind in self.says or hasattr(self, f"_do_{event.kind}")
+        if found is None and is_told:
             found = self._see_life if event.kind in LIVES else self._see_plainly
-        return found if found is not None and self.is_mine(event) else None
+        if found is not None and self.is_mine(event):
+            return found
+        return None
 
     def _see_plainly(self, event: Event, d: Detail) -> Told:
-        getattr(self, f"_do_{event.kind}", lambda *_: None)(event, d)
-        return self.tell(event) if event.kind in self.says else QUIETLY
+        change = getattr(self, f"_do_{event.kind}", None)
+        if change is not None:
+            change(event, d)
+        if event.kind in self.says:
+            return self.tell(event)
+        return QUIETLY
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
         """A node changes its state to LIVES[event.kind]."""
@@ -138,31 +147,33 @@ class Story:
         self,
         event: Event,
         *,
-        mark: tuple[str, str] | tuple[str, str, bool] | None = None,
-        because: tuple[str, int] | None = None,
+        mark: Marking | None = None,
+        because: EventId | None = None,
         light: Sequence[str] = (),
         **names: Any,
     ) -> Told:
         """The event in the words that this story has for its kind. mark: where the
         table can't know it.
         """
-        says, names = self.says[event.kind], self.details(event) | names
-        chapter = says.chapter and says.chapter.format_map(names)
-        chapter = self.once(says.first.format_map(names)) if says.first else chapter
+        says = self.says[event.kind]
+        names = self.details(event) | names
+        if says.first:
+            chapter = self.once(says.first.format_map(names))
+        else:
+            chapter = says.chapter and says.chapter.format_map(names)
         if says.mark and not mark:
             lane, words, *trouble = says.mark
             mark = (lane.format_map(names), words.format_map(names), bool(trouble))
-        marks = self.mark(*mark) if mark else []
         return Told(
-            says.sentence.format_map(names),
-            chapter,
-            says.trouble,
-            because,
-            marks,
-            light,
+            sentence=says.sentence.format_map(names),
+            chapter=chapter,
+            trouble=says.trouble,
+            because=because,
+            marks=self.mark(*mark) if mark else [],
+            light=light,
         )
 
-    def details(self, event: Event) -> dict[str, Any]:
+    def details(self, event: Event) -> Detail:
         """What the words of a table may name in braces."""
         return event.detail | {"node": event.node}
 
@@ -176,14 +187,14 @@ class Story:
 
     def cast(self) -> Cast:
         """Who is shown, after the last event: plain JSON."""
-        return (
-            {"title": self.title}
-            | ({"live": self.live} if self.live else {})
-            | picked(self, *self.shows)
-        )
+        cast: Cast = {"title": self.title}
+        if self.live:
+            cast["live"] = self.live
+        return cast | picked(self, *self.shows)
 
     @property
     def away(self) -> dict[str, str]:
+        """Who is not there now, and why."""
         return {node: state for node, state in sorted(self.down.items()) if state}
 
     def asker(self, event: Event) -> str | None:
@@ -207,14 +218,15 @@ class Story:
         """The light that falls on these shapes the first time, and never again."""
         return list(light) if self.once(what) else []
 
-    def mark(self, lane: str, text: str, trouble: bool = False) -> list[dict[str, Any]]:
-        return [
-            {"lane": lane, "text": text, "of": self.number}
-            | ({"trouble": True} if trouble else {})
-        ]
+    def mark(self, lane: str, text: str, trouble: bool = False) -> list[Mark]:
+        """One mark in a lane, for the event that is being seen."""
+        mark = {"lane": lane, "text": text, "of": self.number}
+        if trouble:
+            mark["trouble"] = True
+        return [mark]
 
 
-def picked(source: object, *names: str) -> dict[str, Any]:
+def picked(source: object, *names: str) -> Detail:
     """What it keeps under these names, to be told as JSON."""
     return {name: getattr(source, name) for name in names}
 
@@ -264,50 +276,52 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
     origin = trace[0].at if trace and trace[0].at > 10**11 else 0
     told_at: dict[tuple[Any, Any], int] = {}
     causes: dict[tuple[Any, Any], tuple[Any, Any] | None] = {}
+
     for position, event in enumerate(trace):
         causes[event.id] = event.cause
         if event.kind == "RequestSent":
             key = (event.detail["connection"], event.detail["correlation_id"])
             story.requests[key] = event
             causes[key] = event.id
-        story.number, story.at = len(scenes) + 1, event.at - origin
+        story.number = len(scenes) + 1
+        story.at = event.at - origin
         told = story.see(event)
         if told is QUIETLY and scenes:
             scenes[-1]["space"] = story.space()
         if told is None or told is QUIETLY:
             continue
-        told_at[event.id] = len(scenes)
-        scenes.append(
-            _scene(len(scenes), position, event, told, event.at - origin, story.space())
-        )
-        scenes[-1]["because"] = _find(
-            told.because or event.cause, told_at, causes, len(scenes) - 1
-        )
+        step = len(scenes)
+        told_at[event.id] = step
+        because = _find(told.because or event.cause, told_at, causes, step)
+        scene = _scene(event, told, step, position, story)
+        scene["because"] = because
+        scenes.append(scene)
     if scenes:
         story.ends(scenes[-1])
-    for scene, time in zip(
-        scenes, times([scene["at"] for scene in scenes]), strict=True
-    ):
+    moments = times([scene["at"] for scene in scenes])
+    for scene, time in zip(scenes, moments, strict=True):
         scene["of"] = len(scenes)
         scene["time"] = time
     return _thin(scenes, story.most_steps)
 
 
-def _scene(
-    step: int, position: int, event: Event, told: Told, at: int, space: dict[str, Any]
-) -> Scene:
-    where = {
+def _scene(event: Event, told: Told, step: int, position: int, story: Story) -> Scene:
+    """What an event changed, as JSON."""
+    scene: Scene = {
         "step": step,
         "number": step + 1,
         "position": position,
-        "at": at,
+        "at": story.at,
         "event": list(event.id),
+        **picked(event, "kind", "node"),
+        **picked(told, "sentence", "chapter", "trouble"),
+        "because": None,
+        "marks": told.marks,
+        "space": story.space(),
     }
-    says = picked(event, "kind", "node") | picked(
-        told, "sentence", "chapter", "trouble"
-    )
-    shows = {"because": None, "marks": told.marks, "space": space}
-    return where | says | shows | ({"light": list(told.light)} if told.light else {})
+    if told.light:
+        scene["light"] = list(told.light)
+    return scene
 
 
 def _find(
@@ -325,31 +339,37 @@ def _find(
 
 
 def _thin(scenes: list[Scene], most: int) -> list[Scene]:
+    """Keeps what matters, and evenly of the rest, so that a page can hold it."""
     if len(scenes) <= most:
         return scenes
     must = [scene["step"] for scene in scenes if scene["chapter"] or scene["trouble"]]
     others = [scene["step"] for scene in scenes if scene["step"] not in must]
     room = max(most - len(must), 2)
-    evenly = [
-        others[i * (len(others) - 1) // (room - 1)] for i in range(room) if others
-    ]
+
+    evenly: list[int] = []
+    if others:
+        last = len(others) - 1
+        evenly = [others[number * last // (room - 1)] for number in range(room)]
+
     chosen = {*must[:most], *evenly}
     kept: list[Scene] = []
-    marks: list[dict[str, Any]] = []
+    marks: list[Mark] = []
+
     renumbered: list[int] = []
     # a skipped scene leaves its marks to the next one that is shown
     for scene in scenes:
+        step = len(kept)
+        renumbered.append(step)
         marks += scene["marks"]
-        renumbered.append(len(kept))
-        if scene["step"] in chosen:
-            because = (
-                len(kept) if scene["because"] is None else renumbered[scene["because"]]
-            )
-            scene |= {
-                "marks": marks,
-                "step": len(kept),
-                "because": because if because < len(kept) else None,
-            }
-            kept.append(scene)
-            marks = []
+        if scene["step"] not in chosen:
+            continue
+        because = scene["because"]
+        if because is not None:
+            because = renumbered[because]
+        is_shown = because is not None and because < step
+        scene["marks"] = marks
+        scene["step"] = step
+        scene["because"] = because if is_shown else None
+        kept.append(scene)
+        marks = []
     return kept

@@ -1,7 +1,7 @@
 """A partition as a row of records: what the log's picture draws, and every later
 picture that shows a log.
 
-A partition here is plain data (see `PartitionLog.space` in log_story.py): its offsets,
+A partition here is plain data (see `PartitionLog.space` in log_state.py): its offsets,
 segments and the records near something interesting. Where a log is longer than the
 page, the middle is left out and counted; what stays visible are the end, the start, the
 edges of segments and the places where readers stand.
@@ -16,7 +16,9 @@ from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     NARROW,
     WIDE,
+    Box,
     Drawing,
+    Look,
     Place,
     fit,
     fitting,
@@ -26,58 +28,98 @@ from minikafka.theatre.drawing import (
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.text import key_part
 
-# offsets from, up to (not included): one record, or a gap of several
-Column = tuple[int, int]
+Log = dict[str, Any]  # a partition, as a scene has it
+
+
+class Column(NamedTuple):
+    """Offsets that share a place, up_to not included: one record, or a gap of
+    several.
+    """
+
+    first: int
+    up_to: int
+
+
+class Segment(NamedTuple):
+    """state: active, closed or deleted."""
+
+    base: int
+    up_to: int
+    state: str
+
+
+class Record(NamedTuple):
+    """letter: of its key. number: of the event that wrote it. producer, days: who
+    wrote it and how old it is, in pictures that tell that.
+    """
+
+    offset: int
+    letter: str
+    key: str | None
+    value: str | None
+    number: int
+    producer: int = 0
+    days: int | None = None
+
+
+class Boundary(NamedTuple):
+    """What is marked above the records, before one of them."""
+
+    name: str
+    offset: int
+
+    @property
+    def words(self) -> str:
+        """The name with its offset."""
+        return f"{self.name} {self.offset}"
+
+
 CALL_OUT = 19  # height of one line of reader labels
 LABEL = 240  # width of a reader's name in them
 
 
-def columns(
-    partition: dict[str, Any], readers: Iterable[int], room: int
-) -> list[Column]:
+def columns(partition: Log, readers: Iterable[int], room: int) -> list[Column]:
     """Which records stand side by side in `room` columns, and which are only counted.
     readers: next offsets.
     """
-    end, start = partition["log_end_offset"], partition["log_start_offset"]
-    places = sorted(offset for offset in readers if offset < end)
-    first = min([start, end, *places, *(base for base, _, _ in partition["segments"])])
-    if end - first <= room:
-        return [(offset, offset + 1) for offset in range(first, end)]
+    end = partition["log_end_offset"]
+    start = partition["log_start_offset"]
     edges = [base for base, _, _ in partition["segments"]]
-    near = [offset + 1 for offset in places]
-    wanted = [
-        end - 1,
-        start,
-        *places,
-        *(offset - 1 for offset in places),
-        end - 2,
-        *edges,
-        *near,
-    ]
+    places = sorted(offset for offset in readers if offset < end)
+    first = min([start, end, *places, *edges])
+    if end - first <= room:
+        return [Column(offset, offset + 1) for offset in range(first, end)]
     shown: set[int] = set()
-    for offset in wanted:
-        if (
-            first <= offset < end
-            and len(_with_gaps(shown | {offset}, first, end)) <= room
-        ):
+
+    def has_room_for(offset: int) -> bool:
+        """Whether this offset still fits, with the gaps around it."""
+        return len(_with_gaps(shown | {offset}, first, end)) <= room
+
+    before = [offset - 1 for offset in places]
+    after = [offset + 1 for offset in places]
+
+    for offset in [end - 1, start, *places, *before, end - 2, *edges, *after]:
+        if first <= offset < end and has_room_for(offset):
             shown.add(offset)
     # the rest of the room goes to the latest records
-    for offset in range(end - 1, first - 1, -1):
-        if len(_with_gaps(shown | {offset}, first, end)) > room:
+    for offset in reversed(range(first, end)):
+        if not has_room_for(offset):
             break
         shown.add(offset)
     return _with_gaps(shown, first, end)
 
 
 def _with_gaps(shown: set[int], first: int, end: int) -> list[Column]:
+    """These offsets, and gaps between them."""
     result: list[Column] = []
     at = first
-    for offset in [*sorted(shown), end]:
+    for offset in sorted(shown):
         if offset > at:
-            result.append((at, offset))
-        if offset < end:
-            result.append((offset, offset + 1))
+            result.append(Column(at, offset))
         at = offset + 1
+        result.append(Column(offset, at))
+    if end > at:
+        result.append(Column(at, end))
     return result
 
 
@@ -108,17 +150,27 @@ class Style:
     cell: int
     words: int  # from the cells' foot to the first line of reader labels
 
+    @property
+    def above(self) -> int:
+        """What stands above the records."""
+        return 58 if self.header else 2
+
     def height(self, call_outs: int) -> int:
-        words = (
-            self.words + (12 if self.header else 5) + CALL_OUT * (call_outs - 1)
-            if call_outs
-            else 24
-        )
-        return (58 if self.header else 2) + self.cell + words
+        """call_outs: how many lines of reader labels there are."""
+        below = 24
+        if call_outs:
+            air = 12 if self.header else 5
+            below = self.words + air + CALL_OUT * (call_outs - 1)
+        return self.above + self.cell + below
 
 
-LARGE, TALL = Style(True, 30, 42), Style(True, 44, 42)
-MIDDLE, SMALL = Style(False, 30, 34), Style(False, 24, 27)
+LARGE = Style(header=True, cell=30, words=42)
+TALL = Style(header=True, cell=44, words=42)
+MIDDLE = Style(header=False, cell=30, words=34)
+SMALL = Style(header=False, cell=24, words=27)
+
+# of a text's width: what stands left of the place that it is anchored at
+LEFT_OF_ANCHOR = {"start": 0, "middle": 0.5, "end": 1}
 
 
 class Label(NamedTuple):
@@ -145,280 +197,258 @@ class Row:
     def __init__(
         self,
         d: Drawing,
-        partition: dict[str, Any],
+        partition: Log,
         place: Place,
         pitch: float,
         now: int,
         readers: Sequence[Reader],
         style: Style,
     ) -> None:
-        self.d, self.partition, self.now, self.readers, self.style = (
-            d,
-            partition,
-            now,
-            readers,
-            style,
-        )
+        self.d = d
+        self.partition = partition
+        self.now = now
+        self.readers = readers
+        self.style = style
         self.x, self.y, self.width = place
         self.right = self.x + self.width + 2  # no label ends beyond it
-        self.pitch, self.cell = pitch, pitch - (5 if pitch >= 40 else 3)
+        self.pitch = pitch
+        self.cell = pitch - (5 if pitch >= 40 else 3)
         self.values = pitch >= 78
-        self.cells_y = self.y + (58 if style.header else 2)
+        self.cells_y: float = self.y + style.above
         self.key = str(partition["partition"])
-        self.columns = columns(
-            partition, [reader.next for reader in readers], int(self.width // pitch) - 1
-        )
+        self.columns = self.columns_with(reader.next for reader in readers)
+
+    def columns_with(self, offsets: Iterable[int]) -> list[Column]:
+        """As many as there is room for, these offsets and the next one among them."""
+        count = int(self.width // self.pitch) - 1
+        return columns(self.partition, offsets, count)
+
+    @property
+    def cells_foot(self) -> float:
+        """The lower edge of the records."""
+        return self.cells_y + self.style.cell
 
     def draw(self) -> None:
+        """Segments behind, then records, then what is said about them."""
         self._segments()
-        records = {record[0]: record for record in self.partition["records"]}
-        for number, (offset, up_to) in enumerate(self.columns):
-            x = self.x + number * self.pitch
-            if up_to - offset > 1 or offset not in records:
-                self._gap(offset, up_to, x)
+        known = {record[0]: Record(*record) for record in self.partition["records"]}
+        for number, column in enumerate(self.columns):
+            x = self.x_of(number)
+            record = known.get(column.first)
+            if record is None or column.up_to - column.first > 1:
+                self._gap(column, x)
             else:
-                self._record(records[offset], x)
-        at = self.x + len(self.columns) * self.pitch
+                self._record(record, x)
+
         end = self.partition["log_end_offset"]
-        self.d.slot(
-            f"next/{self.key}",
-            at,
-            self.cells_y,
-            self.cell,
-            self.style.cell,
-            end,
-            f"{self.key}/{end}",
-        )
+        place = self._cell_at(self.x_of(len(self.columns)))
+        self.d.slot(f"next/{self.key}", *place, end, f"{self.key}/{end}")
         if self.style.header:
             self._boundaries()
         self._readers()
 
+    def x_of(self, column: int) -> float:
+        """Where a column begins."""
+        return self.x + column * self.pitch
+
+    def _cell_at(self, x: float) -> Box:
+        """The place of a record that begins there."""
+        return Box(x, self.cells_y, self.cell, self.style.cell)
+
     def left_of(self, offset: int) -> float:
         """x of the boundary before a record."""
-        for number, (_, up_to) in enumerate(self.columns):
-            if offset < up_to:
-                return self.x + number * self.pitch
-        beyond = 1 if offset > self.partition["log_end_offset"] else 0
-        return self.x + (len(self.columns) + beyond) * self.pitch
+        for number, column in enumerate(self.columns):
+            if offset < column.up_to:
+                return self.x_of(number)
+        is_beyond = offset > self.partition["log_end_offset"]
+        return self.x_of(len(self.columns) + is_beyond)
 
     def _segments(self) -> None:
-        header = self.style.header
-        if not header and len(self.partition["segments"]) == 1:
+        """A single one says nothing without its name."""
+        segments = [Segment(*segment) for segment in self.partition["segments"]]
+        if len(segments) == 1 and not self.style.header:
             return
-        above, below = (24, 22) if header else (3, 3)
-        top, height = self.cells_y - above, self.style.cell + above + below
-        for base, up_to, state in self.partition["segments"]:
-            inside = [
-                n
-                for n, (offset, upto) in enumerate(self.columns)
-                if offset >= base and upto <= up_to
-            ]
-            if not inside and not (state == "active" and header):
-                continue
-            at = inside[0] if inside else len(self.columns)
-            x, w = self.x + at * self.pitch - 2, max(len(inside), 1) * self.pitch - 1
-            key = f"segment/{self.key}/{base}"
-            fill, dash = ("none", "4 3") if state == "deleted" else ("wash", None)
-            self.d.rect(
-                key,
-                x,
-                top,
-                w,
-                height,
-                fill,
-                "rule",
-                r=8,
-                dash=dash,
-                tip=f"segment {base:020d}.log, {state}",
-            )
-            if not header:
-                continue
-            room = w - 14 / LEAST_STRETCH
-            name = fitting([f"…{base:04d}.log", f"…{base:04d}"], room, 12.5, mono=True)
-            if name:
-                self.d.note(key + "/name", x + 6, top + 17, name, mono=True)
-                room -= (text_width(name, 12.5, mono=True) + 10) / LEAST_STRETCH
-            if has_room(state, room, 12.5, bold=True):
-                self.d.note(
-                    key + "/state", x + w - 6, top + 17, state, "end", bold=True
-                )
+        for segment in segments:
+            self._segment(segment)
 
-    def _record(self, record: list[Any], x: float) -> None:
-        offset, letter, key, value, number, *_ = record
-        gone = offset < self.partition["log_start_offset"]
-        new = number == self.now
-        key_words = "no key" if key is None else f"key {key}"
-        value_words = "no value" if value is None else f"value {value}"
-        look: dict[str, Any] = {
-            "text": letter,
-            "more": ("null" if value is None else value) if self.values else "",
-            "below": str(offset),
-            "fill": "none" if gone else "cell",
-            "line": "ink" if new else "rule",
-            "ink": "gone" if gone else "ink",
-            "dash": "3 3" if gone else None,
-            "width": 2 if new else None,
-            "tip": (
-                f"offset {offset} · {key_words} · {value_words}"
-                + (" · deleted" if gone else "")
-            ),
+    def _segment(self, segment: Segment) -> None:
+        """A frame around its records; the active one may have none yet."""
+        header = self.style.header
+        inside = [
+            number
+            for number, column in enumerate(self.columns)
+            if segment.base <= column.first and column.up_to <= segment.up_to
+        ]
+        is_a_place_to_write = segment.state == "active" and header
+        if not inside and not is_a_place_to_write:
+            return
+        first = inside[0] if inside else len(self.columns)
+        above, below = (24, 22) if header else (3, 3)
+        box = Box(
+            x=self.x_of(first) - 2,
+            y=self.cells_y - above,
+            w=max(len(inside), 1) * self.pitch - 1,
+            h=self.style.cell + above + below,
+        )
+        is_deleted = segment.state == "deleted"
+        fill, dash = ("none", "4 3") if is_deleted else ("wash", None)
+        key = f"segment/{self.key}/{segment.base}"
+        tip = f"segment {segment.base:020d}.log, {segment.state}"
+        self.d.rect(key, *box, fill, "rule", r=8, dash=dash, tip=tip)
+        if header:
+            self._name_segment(key, segment, box)
+
+    def _name_segment(self, key: str, segment: Segment, box: Box) -> None:
+        """Its file's name and its state in its upper corners, as far as they have
+        room.
+        """
+        room = box.w - 14 / LEAST_STRETCH
+        corner = self.d.part(key, box.x, box.y)
+        long, short = f"…{segment.base:04d}.log", f"…{segment.base:04d}"
+        name = fitting([long, short], room, 12.5, mono=True)
+
+        if name:
+            corner.note("name", 6, 17, name, mono=True)
+            room -= (text_width(name, 12.5, mono=True) + 10) / LEAST_STRETCH
+
+        state = segment.state
+        if has_room(state, room, 12.5, bold=True):
+            corner.note("state", box.w - 6, 17, state, "end", bold=True)
+
+    def _record(self, record: Record, x: float) -> None:
+        """A record as it was written; what is deleted is an outline."""
+        is_gone = record.offset < self.partition["log_start_offset"]
+        is_new = record.number == self.now
+        value = "null" if record.value is None else record.value
+        key_words = "no key" if record.key is None else f"key {record.key}"
+        value_words = "no value" if record.value is None else f"value {value}"
+        tip = f"offset {record.offset} · {key_words} · {value_words}"
+        look: Look = {
+            "text": record.letter,
+            "more": value if self.values else "",
+            "below": str(record.offset),
+            "fill": "none" if is_gone else "cell",
+            "line": "ink" if is_new else "rule",
+            "ink": "gone" if is_gone else "ink",
+            "dash": "3 3" if is_gone else None,
+            "width": 2 if is_new else None,
+            "tip": f"{tip} · deleted" if is_gone else tip,
         }
         look |= self.look(record)
-        self.d.cell(
-            f"record/{self.key}/{offset}",
-            x,
-            self.cells_y,
-            self.cell,
-            self.style.cell,
-            of=number,
-            same=f"{self.key}/{offset}",
-            **look,
-        )
+        key = f"record/{self.key}/{record.offset}"
+        same = f"{self.key}/{record.offset}"
+        self.d.cell(key, *self._cell_at(x), of=record.number, same=same, **look)
 
-    def look(self, record: list[Any]) -> dict[str, Any]:
+    def look(self, record: Record) -> Look:
         """What a picture shows differently of a record."""
         return {}
 
-    def _gap(self, offset: int, up_to: int, x: float) -> None:
-        key, middle = f"gap/{self.key}/{up_to}", x + self.pitch / 2 - 2
-        y, tip = (
-            self.cells_y + self.style.cell / 2,
-            f"offsets {offset} to {up_to - 1} are not drawn",
-        )
-        self.d.text(
-            key,
-            middle,
-            y - 1,
-            f"{up_to - offset}",
-            "quiet",
-            size=12,
-            anchor="middle",
-            tip=tip,
-        )
-        self.d.text(
-            key + "/more",
-            middle,
-            y + 13,
-            "more",
-            "quiet",
-            size=12,
-            anchor="middle",
-            tip=tip,
-        )
+    def _gap(self, column: Column, x: float) -> None:
+        """Records that have no place, counted."""
+        key = f"gap/{self.key}/{column.up_to}"
+        count = column.up_to - column.first
+        tip = f"offsets {column.first} to {column.up_to - 1} are not drawn"
+        middle = x + self.pitch / 2 - 2
+        y = self.cells_y + self.style.cell / 2
+        self.d.left_out(key, middle, y, count, tip=tip, tip_of_more=tip)
 
-    def boundaries(self) -> list[tuple[str, int]]:
-        """What is marked above the records, as (name, offset)."""
-        start, end = (
-            self.partition["log_start_offset"],
-            self.partition["log_end_offset"],
-        )
-        watermark = self.partition["high_watermark"]
-        between = [] if watermark in (None, end) else [("high watermark", watermark)]
-        return [("log start offset", start), *between, ("log end offset", end)]
+    def boundaries(self) -> list[Boundary]:
+        """What is marked above the records."""
+        log = self.partition
+        start = Boundary("log start offset", log["log_start_offset"])
+        end = Boundary("log end offset", log["log_end_offset"])
+        watermark = log["high_watermark"]
+        if watermark in (None, end.offset):
+            return [start, end]
+        return [start, Boundary("high watermark", watermark), end]
 
     def _boundaries(self) -> None:
         """Labels over their lines, or beside them."""
-        marks = sorted(self.boundaries(), key=lambda mark: mark[1])
-        if len(marks) > 1 and marks[0][1] == marks[-1][1] == 0:
-            marks = [("log start and end offset", 0)]
-        every = [
-            [
-                self._boundary(*mark, side, level)
-                for level in (1, 0)
-                for side in (0, 1, -1)
-            ]
-            for mark in marks
-        ]
+        marks = sorted(self.boundaries(), key=lambda mark: mark.offset)
+        if len(marks) > 1 and marks[0].offset == marks[-1].offset == 0:
+            marks = [Boundary("log start and end offset", 0)]
+        every = [self._labels_of(mark) for mark in marks]
         inside = [
-            [
-                one
-                for one in each
-                if self.x - 3 <= one.left and one.right <= self.right + 3
-            ]
-            for each in every
+            [label for label in labels if self._is_inside(label)] for labels in every
         ]
-        placed = _placed(inside, sum) or [each[0] for each in every]
-        for (name, offset), label in zip(marks, placed, strict=True):
-            key, foot = f"boundary/{self.key}/{name}", self.y + 26 - 16 * label.level
-            self.d.line(
-                key,
-                label.line,
-                foot + 6,
-                label.line,
-                self.cells_y + self.style.cell + 4,
-                "ink",
-                width=1.5,
-            )
-            self.d.text(
-                key + "/name",
-                label.at,
-                foot,
-                f"{name} {offset}",
-                size=12.5,
-                bold=True,
-                anchor=label.anchor,
-            )
+        placed = _placed(inside, sum) or [labels[0] for labels in every]
 
-    def _boundary(self, name: str, offset: int, side: int, level: int) -> Label:
-        """side: 0 over the line, 1 right of it, -1 left of it."""
-        line, wide = (
-            self.left_of(offset) - 2.5,
-            text_width(f"{name} {offset}", 12.5, bold=True),
-        )
+        for mark, label in zip(marks, placed, strict=True):
+            key = f"boundary/{self.key}/{mark.name}"
+            foot = self.y + 26 - 16 * label.level
+            top = foot + 6
+            bottom = self.cells_foot + 4
+            self.d.upright(key, label.line, top, bottom, "ink", width=1.5)
+            look: Look = {"size": 12.5, "bold": True, "anchor": label.anchor}
+            self.d.text(f"{key}/name", label.at, foot, mark.words, **look)
+
+    def _is_inside(self, label: Label) -> bool:
+        """Whether a label keeps within the row."""
+        return self.x - 3 <= label.left and label.right <= self.right + 3
+
+    def _labels_of(self, mark: Boundary) -> list[Label]:
+        """Where its words may stand, the best place first."""
+        sides = ("over", "right", "left")
+        return [self._boundary(mark, side, level) for level in (1, 0) for side in sides]
+
+    def _boundary(self, mark: Boundary, side: str, level: int) -> Label:
+        """side: of the line; over it, or as near as the row's ends allow."""
+        line = self.left_of(mark.offset) - 2.5
+        wide = text_width(mark.words, 12.5, bold=True)
         most = wide / LEAST_STRETCH
-        anchor, at = (("middle", line), ("start", line + 5), ("end", line - 5))[side]
-        if not side and line - wide / 2 < self.x - 2:
-            anchor, at = "start", self.x - 2
-        elif not side and line + most / 2 > self.right:
-            anchor, at = "end", self.right
-        left = at - most * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+        at = line
+
+        anchor = "middle"
+        if side == "right":
+            at = line + 5
+            anchor = "start"
+        elif side == "left":
+            at = line - 5
+            anchor = "end"
+        elif line - wide / 2 < self.x - 2:
+            at = self.x - 2
+            anchor = "start"
+        elif line + most / 2 > self.right:
+            at = self.right
+            anchor = "end"
+
+        left = at - most * LEFT_OF_ANCHOR[anchor]
         return Label(left, left + most, line, level, at, anchor)
 
     def _readers(self) -> None:
-        top = self.cells_y + self.style.cell
+        """Under the records, each with a line up to its place."""
+        top = self.cells_foot + 2
+        first_line = self.cells_foot + self.style.words - 6
         for reader, label in self.call_outs():
-            self._reader(
-                reader,
-                label,
-                top + 2,
-                top + self.style.words - 6 + label.level * CALL_OUT,
-            )
+            self._reader(reader, label, top, first_line + label.level * CALL_OUT)
 
     def call_outs(self) -> list[tuple[Reader, Label]]:
         """The readers, each with its label on the highest level where it has room."""
         readers = sorted(self.readers, key=lambda reader: (-reader.next, reader.name))
         stems: list[float] = []
         for number, reader in enumerate(readers):
-            together = sum(1 for other in readers[:number] if other.next == reader.next)
+            together = sum(other.next == reader.next for other in readers[:number])
             stems.append(self.left_of(reader.next) - 2.5 - 6 * together)
+
         levels = range(len(readers))
         every = [
-            [self._call_out(*each, level) for level in levels]
-            for each in zip(readers, stems, strict=True)
+            [self._call_out(reader, stem, level) for level in levels]
+            for reader, stem in zip(readers, stems, strict=True)
         ]
-        placed = (
-            _placed(every, lambda way: (max(way), sum(way)))
-            if 0 < len(readers) <= 4
-            else []
-        )
-        return list(
-            zip(
-                readers,
-                placed or [every[level][level] for level in levels],
-                strict=True,
-            )
-        )
+        placed: list[Label] = []
+        if 0 < len(readers) <= 4:
+            placed = _placed(every, lambda way: (max(way), sum(way)))
+        each_lower = [every[level][level] for level in levels]
+        return list(zip(readers, placed or each_lower, strict=True))
 
     def _call_out(self, reader: Reader, line: float, level: int) -> Label:
         """Right of its stem; at the right edge left of it."""
-        wide = (
-            text_width(self._name(reader), bold=True)
-            + 8
-            + text_width(reader.words, 12.5, mono=True)
-            + 4
-        )
+        name = text_width(self._name(reader), bold=True)
+        words = text_width(reader.words, 12.5, mono=True)
+        wide = name + 8 + words + 4
+        most = wide / LEAST_STRETCH
         aside = 7 if reader.act else 0  # what is dragged is wider
-        most, left = wide / LEAST_STRETCH, line + 9 + aside
+        left = line + 9 + aside
         if left + most <= self.right + 8:
             return Label(left, left + most, line, level, left, "start")
         right = max(line - 12 - aside - wide, self.x - 4) + wide
@@ -431,33 +461,30 @@ class Row:
 
     def _name(self, reader: Reader) -> str:
         """As it stands on the page."""
-        return fit(reader.name, LABEL * 0.6 if self.d.narrow else LABEL, bold=True)
+        width = LABEL * 0.6 if self.d.narrow else LABEL
+        return fit(reader.name, width, bold=True)
 
     def _reader(self, reader: Reader, label: Label, top: float, foot: float) -> None:
+        """A line with a head, or with a grip where it can be dragged, and its label."""
         x = label.line
         key = f"reader/{self.key}/{key_part(reader.name)}"
-        colour = "trouble" if reader.trouble else reader.colour
-        self.d.line(
-            key, x, top, x, foot, colour, width=2.5, dash="3 3" if reader.away else None
-        )
+        colour = reader.colour
+        ink = "quiet"
+        if reader.trouble:
+            colour = ink = "trouble"
+        dash = "3 3" if reader.away else None
+        self.d.upright(key, x, top, foot, colour, width=2.5, dash=dash)
         if reader.act:
-            tip = f"drag {reader.name} to the record that it is to read next"
-            self.d.circle(
-                key + "/grip",
-                x,
-                foot + 1,
-                7.5,
-                colour,
-                "paper",
-                act=reader.act,
-                onto=self.key,
-                tip=tip,
-            )
+            grip: Look = {
+                "act": reader.act,
+                "onto": self.key,
+                "tip": f"drag {reader.name} to the record that it is to read next",
+            }
+            self.d.circle(f"{key}/grip", x, foot + 1, 7.5, colour, "paper", **grip)
         else:
-            self.d.path(key + "/head", x, foot - 4, "M0,0 l-6,10 h12 z", colour)
-        ink = "trouble" if reader.trouble else "quiet"
+            self.d.path(f"{key}/head", x, foot - 4, "M0,0 l-6,10 h12 z", colour)
         self.d.text(
-            key + "/name",
+            f"{key}/name",
             label.at,
             foot + 6,
             self._name(reader),
@@ -473,11 +500,11 @@ def lines_needed(
     rows: Callable[[Drawing, Scene], Sequence[Row]], scenes: Sequence[Scene]
 ) -> dict[int, int]:
     """How many lines of readers' labels a play needs, in each layout."""
-    every = {
-        width: [row.lines for scene in scenes for row in rows(Drawing(width), scene)]
-        for width in (WIDE, NARROW)
-    }
-    return {width: max([1, *lines]) for width, lines in every.items()}
+    needed = {}
+    for width in (WIDE, NARROW):
+        lines = [row.lines for scene in scenes for row in rows(Drawing(width), scene)]
+        needed[width] = max([1, *lines])
+    return needed
 
 
 def _placed(
@@ -486,21 +513,22 @@ def _placed(
     """One of each so that all keep clear, and the first ones as far as that can be;
     nothing if it can't.
     """
-    ways = sorted(product(*(range(len(each)) for each in options)), key=cost)
-    tried = (
-        [each[number] for each, number in zip(options, way, strict=True)]
-        for way in ways
-    )
-    return next((labels for labels in tried if _clear(labels)), [])
+    numbers = [range(len(labels)) for labels in options]
+    for way in sorted(product(*numbers), key=cost):
+        chosen = zip(options, way, strict=True)
+        placed = [labels[number] for labels, number in chosen]
+        if all(_clear(one, other) for one, other in permutations(placed, 2)):
+            return placed
+    return []
 
 
-def _clear(labels: Sequence[Label]) -> bool:
-    """Whether labels keep clear of each other, and of the lines to those beyond."""
-    return all(
-        (a.level != b.level or a.right + 8 <= b.left or b.right + 8 <= a.left)
-        and (
-            a.level > b.level
-            or not a.left - 4 <= b.line <= a.right + 4 * (a.level < b.level)
-        )
-        for a, b in permutations(labels, 2)
-    )
+def _clear(label: Label, other: Label) -> bool:
+    """Whether a label keeps clear of another one, and of the line that leads to it."""
+    is_left = label.right + 8 <= other.left
+    is_right = other.right + 8 <= label.left
+    if label.level == other.level and not (is_left or is_right):
+        return False
+    if label.level > other.level:
+        return True
+    right = label.right + 4 if label.level < other.level else label.right
+    return not label.left - 4 <= other.line <= right

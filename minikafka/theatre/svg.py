@@ -3,9 +3,16 @@ sets in HTML.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from minikafka.theatre.drawing import PALETTE, Drawing, Shape, fit, text_width, wrap
+from minikafka.theatre.drawing import (
+    Drawing,
+    Look,
+    Shape,
+    fit,
+    text_width,
+    wrap,
+)
+from minikafka.theatre.palette import PALETTE
 from minikafka.theatre.text import escape
 
 SANS = "system-ui, 'DejaVu Sans', sans-serif"
@@ -21,10 +28,11 @@ PLACES = {
 }
 HATCH = (
     '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse"'
-    ' patternTransform="rotate(45)"><rect width="2.4" height="6"'
-    ' class="f-trouble"/></pattern><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4"'
-    ' markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z"'
-    ' class="f-quiet"/></marker>'
+    ' patternTransform="rotate(45)">'
+    '<rect width="2.4" height="6" class="f-trouble"/></pattern>'
+    '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4"'
+    ' markerWidth="7" markerHeight="7" orient="auto">'
+    '<path d="M0,0 L8,4 L0,8 z" class="f-quiet"/></marker>'
 )
 
 
@@ -41,42 +49,38 @@ def svg(
     """A whole SVG file, legible in both themes, with a title and a description for
     screen readers.
     """
-    right = MARGIN + body.width
+    width = body.width
+    right = MARGIN + width
+    text_left = MARGIN + 12
     indent = max(96, text_width(time, 12.5, mono=True, bold=True) + 28)
-    room = body.width - text_width(time, 15, mono=True, bold=True) - 16
-    beside_corner = body.width - text_width(corner, 12, mono=True) - 16
-    room_of_line = body.width - indent - 14
-    lines = [
-        fit(line, room_of_line, 12.5) for line in wrap(sentence, room_of_line, 12.5)
-    ]
-    header = Drawing(body.width)
-    header.text(
-        "title",
-        MARGIN,
-        24,
-        fit(title, beside_corner, 16, bold=True),
-        bold=True,
-        size=16,
-    )
-    header.text("scenario", MARGIN, 43, fit(scenario, room, 12.5), "quiet", size=12.5)
-    header.text("corner", right, 24, corner, "quiet", size=12, mono=True, anchor="end")
-    header.text("time", right, 44, time, bold=True, size=15, mono=True, anchor="end")
-    header.rect(
-        "said", MARGIN, 54, body.width, 8 + 18 * len(lines), "said", "saidline", r=6
-    )
-    header.text("when", MARGIN + 12, 71, time, bold=True, size=12.5, mono=True)
+    room = width - indent - 14
+    lines = [fit(line, room, 12.5) for line in wrap(sentence, room, 12.5)]
+    header = Drawing(width)
+    _headline(header, title, corner)
+    beside_time = width - text_width(time, 15, mono=True, bold=True) - 16
+    words = fit(scenario, beside_time, 12.5)
+    header.text("scenario", MARGIN, 43, words, "quiet", size=12.5)
+    end: Look = {"mono": True, "anchor": "end"}
+    header.text("corner", right, 24, corner, "quiet", size=12, **end)
+    header.text("time", right, 44, time, bold=True, size=15, **end)
+    height = 18 * len(lines)
+    header.rect("said", MARGIN, 54, width, 8 + height, "said", "saidline", r=6)
+    header.text("when", text_left, 71, time, bold=True, size=12.5, mono=True)
+
     for number, line in enumerate(lines):
-        header.text(
-            f"sentence/{number}", MARGIN + indent, 71 + 18 * number, line, size=12.5
-        )
-    top = 80 + 18 * len(lines)
-    return file(
-        header,
-        [in_light(key, body) for key in body.shapes],
-        top,
-        top + body.bottom + 12,
-        alt,
-    )
+        y = 71 + 18 * number
+        header.text(f"sentence/{number}", MARGIN + indent, y, line, size=12.5)
+
+    shapes = [in_light(key, body) for key in body.shapes]
+    top = 80 + height
+    return file(header, shapes, top, top + body.bottom + 12, alt)
+
+
+def _headline(header: Drawing, title: str, corner: str) -> None:
+    """The title, as far as the corner leaves room."""
+    room = header.width - text_width(corner, 12, mono=True) - 16
+    words = fit(title, room, 16, bold=True)
+    header.text("title", MARGIN, 24, words, bold=True, size=16)
 
 
 def file(
@@ -90,17 +94,22 @@ def file(
     """A whole SVG file. shapes: elements, drawn from top on. The header's title is the
     file's.
     """
-    width, body = header.width + 2 * MARGIN, "\n".join(shapes)
+    width = header.width + 2 * MARGIN
+    title = escape(header.shapes["title"]["text"])
+    head = "\n".join(map(_element, header.shapes.values()))
+    body = "\n".join(shapes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
-        f' width="{width}" height="{height}" role="img" aria-labelledby="picture-title'
-        ' picture-text">\n<title'
-        f' id="picture-title">{escape(header.shapes["title"]["text"])}</title>\n<desc'
-        f' id="picture-text">{escape(alt)}</desc>\n'
-        f"<style>{colours()}{rules}</style>\n<defs>{HATCH}</defs>\n"
+        f' width="{width}" height="{height}" role="img"'
+        ' aria-labelledby="picture-title picture-text">\n'
+        f'<title id="picture-title">{title}</title>\n'
+        f'<desc id="picture-text">{escape(alt)}</desc>\n'
+        f"<style>{colours()}{rules}</style>\n"
+        f"<defs>{HATCH}</defs>\n"
         f'<rect width="{width}" height="{height}" class="f-paper"/>\n'
-        + "\n".join(map(_element, header.shapes.values()))
-        + f'\n<g transform="translate({MARGIN} {top})">\n{body}\n</g>\n</svg>\n'
+        f"{head}\n"
+        f'<g transform="translate({MARGIN} {top})">\n{body}\n</g>\n'
+        "</svg>\n"
     )
 
 
@@ -108,14 +117,17 @@ def colours() -> str:
     """The palette as classes: f- fills, l- lines; the dark values where the reader's
     system is dark.
     """
-    names = {name: f".f-{name}{{fill:%s}}.l-{name}{{stroke:%s}}" for name in PALETTE}
-    light, dark = (
-        "".join(names[name] % (pair[way], pair[way]) for name, pair in PALETTE.items())
-        for way in (0, 1)
-    )
-    return (
-        f"{light}.f-none{{fill:none}}.f-hatch{{fill:url(#hatch)}}@media"
-        f" (prefers-color-scheme: dark){{{dark}}}"
+    light = _classes({name: value for name, (value, _) in PALETTE.items()})
+    dark = _classes({name: value for name, (_, value) in PALETTE.items()})
+    patterns = ".f-none{fill:none}.f-hatch{fill:url(#hatch)}"
+    return f"{light}{patterns}@media (prefers-color-scheme: dark){{{dark}}}"
+
+
+def _classes(palette: Mapping[str, str]) -> str:
+    """Colours as CSS has them."""
+    return "".join(
+        f".f-{name}{{fill:{value}}}.l-{name}{{stroke:{value}}}"
+        for name, value in palette.items()
     )
 
 
@@ -123,109 +135,147 @@ def in_light(key: str, body: Drawing) -> str:
     """A shape's element, outlined or dimmed."""
     shape = body.shapes[key]
     if key in body.outlined:
-        return _element(
-            shape
-            | {
-                "line": "trouble" if shape.get("line") == "trouble" else "ink",
-                "width": 3,
-            }
-        )
+        line = "trouble" if shape.get("line") == "trouble" else "ink"
+        return _element(shape | {"line": line, "width": 3})
     if body.lit and key not in body.lit:
         return f'<g opacity="{DIM}">{_element(shape)}</g>'
     return _element(shape)
 
 
 def _element(shape: Shape) -> str:
+    """A shape as SVG."""
     kind = shape["kind"]
     if kind == "cell":
         return "".join(map(_element, _parts(shape)))
-    extra = _attributes({"opacity": shape.get("fade")})
-    paint = (
-        f'class="f-{shape.get("fill", "none")} l-{shape.get("line", "none")}"'
-        + _attributes(
-            {"stroke-width": shape.get("width"), "stroke-dasharray": shape.get("dash")}
-        )
-    )
-    tip = f"<title>{escape(shape['tip'])}</title>" if shape.get("tip") else ""
+    fade = _attributes({"opacity": shape.get("fade")})
     if kind == "text":
-        return _words(shape, extra)
-    place: dict[str, Any] = (
-        {"transform": f"translate({shape['x']} {shape['y']})"} if kind == "path" else {}
-    )
-    place |= {name: shape.get(of) for name, of in PLACES[kind].items()}
-    place |= {"marker-end": "url(#tip)"} if shape.get("arrow") else {}
-    return f"<{kind}{_attributes(place)}{extra} {paint}>{tip}</{kind}>"
+        return _words(shape, fade)
+    place = _place(shape)
+    paint = _paint(shape)
+    tip = f"<title>{escape(shape['tip'])}</title>" if shape.get("tip") else ""
+    return f"<{kind}{place}{fade} {paint}>{tip}</{kind}>"
 
 
-def _words(shape: Shape, extra: str) -> str:
+def _place(shape: Shape) -> str:
+    """Where a shape is, in SVG's words."""
+    kind = shape["kind"]
+    place: Look = {}
+    if kind == "path":
+        place["transform"] = f"translate({shape['x']} {shape['y']})"
+    for name, ours in PLACES[kind].items():
+        place[name] = shape.get(ours)
+    if shape.get("arrow"):
+        place["marker-end"] = "url(#tip)"
+    return _attributes(place)
+
+
+def _paint(shape: Shape) -> str:
+    """A shape's fill and line."""
+    fill = shape.get("fill", "none")
+    line = shape.get("line", "none")
+    stroke = {
+        "stroke-width": shape.get("width"),
+        "stroke-dasharray": shape.get("dash"),
+    }
+    return f'class="f-{fill} l-{line}"{_attributes(stroke)}'
+
+
+def _words(shape: Shape, fade: str) -> str:
+    """A text, cut to its room."""
+    x = shape["x"]
+    y = shape["y"]
+    size = shape["size"]
+    mono = shape.get("mono")
     style = {
-        "font-size": shape["size"],
+        "font-size": size,
         "font-weight": shape.get("weight"),
         "text-anchor": shape.get("anchor"),
-        "font-family": MONO if shape.get("mono") else SANS,
+        "font-family": MONO if mono else SANS,
     }
-    halo = (
-        f' l-{shape["halo"]}" stroke-width="4" paint-order="stroke"'
-        if shape.get("halo")
-        else '"'
-    )
-    paint = f'class="f-{shape["fill"]}{halo}'
+    text = shape["text"]
     room = shape.get("room")
-    cut = {"mono": bool(shape.get("mono")), "bold": bool(shape.get("weight"))}
-    words = escape(
-        fit(shape["text"], room, shape["size"], **cut) if room else shape["text"]
-    )
+    if room:
+        text = fit(text, room, size, mono=bool(mono), bold=bool(shape.get("weight")))
+    words = escape(text)
     if shape.get("more"):
-        gap, font = (4, SANS) if shape.get("mono") else (8, MONO)
-        look = (
-            f'font-family="{font}" font-size="12.5" font-weight="400"'
-            f' class="f-{shape["ink"]}"'
-        )
-        words += f'<tspan dx="{gap}" {look}>{escape(shape["more"])}</tspan>'
-    return (
-        f'<text x="{shape["x"]}" y="{shape["y"]}"{_attributes(style)}{extra}'
-        f" {paint}>{words}</text>"
+        words += _more_words(shape)
+    paint = f'class="f-{shape["fill"]}"'
+    if shape.get("halo"):
+        colours = f'class="f-{shape["fill"]} l-{shape["halo"]}"'
+        paint = f'{colours} stroke-width="4" paint-order="stroke"'
+
+    place = f'x="{x}" y="{y}"'
+    return f"<text {place}{_attributes(style)}{fade} {paint}>{words}</text>"
+
+
+def _more_words(shape: Shape) -> str:
+    """What stands beside a text, in the other font."""
+    gap, font = (4, SANS) if shape.get("mono") else (8, MONO)
+    look = (
+        f'font-family="{font}" font-size="12.5" font-weight="400"'
+        f' class="f-{shape["ink"]}"'
     )
+    return f'<tspan dx="{gap}" {look}>{escape(shape["more"])}</tspan>'
 
 
 def _parts(cell: Shape) -> list[Shape]:
     """As stage.js has them: a box, words in the middle (below each other in a tall
     box), a number under it.
     """
-    x, y, h, ink, text, more = (
-        cell.get(name, "") for name in ("x", "y", "h", "ink", "text", "more")
-    )
-    tall, weight = bool(more) and h >= 40, cell.get("weight")
-    plain = {
+    text = cell.get("text", "")
+    more = cell.get("more", "")
+    y = cell["y"]
+    height = cell["h"]
+    is_tall = bool(more) and height >= 40
+    words: Shape = {
         "kind": "text",
-        "x": x + cell["w"] / 2,
-        "y": y + (18 if tall else h / 2 + 5),
-        "fill": ink,
+        "x": cell["x"] + cell["w"] / 2,
+        "y": y + (18 if is_tall else height / 2 + 5),
+        "fill": cell.get("ink", ""),
         "size": 12.5,
         "anchor": "middle",
-        "text": "",
     }
-    bold = plain | {
-        "text": text,
+
+    parts = [cell | {"kind": "rect"}]
+    if text:
+        parts.append(words | _bold(cell, is_tall))
+    elif more and not is_tall:
+        parts.append(words | {"text": more})
+    if is_tall:
+        parts.append(words | {"text": more, "y": y + 36})
+    if cell.get("below"):
+        parts.append(words | _below(cell))
+    return parts
+
+
+def _bold(cell: Shape, is_tall: bool) -> Shape:
+    """A cell's text; in a low one with more beside it."""
+    return {
+        "text": cell["text"],
         "mono": "yes",
         "weight": 600,
         "size": 13.5,
-        "ink": ink,
-        "more": "" if tall else more,
+        "ink": cell.get("ink", ""),
+        "more": "" if is_tall else cell.get("more", ""),
     }
-    number = {
-        "text": cell.get("below", ""),
+
+
+def _below(cell: Shape) -> Shape:
+    """The number under a cell."""
+    weight = cell.get("weight")
+    height = cell["h"]
+    is_gone = cell.get("ink") == "gone"
+    fill = "ink" if weight else "quiet"
+    return {
+        "text": cell["below"],
         "mono": "yes",
         "weight": weight,
-        "y": y + h + (16 if h >= 30 else 14),
-        "fill": "gone" if ink == "gone" else "ink" if weight else "quiet",
+        "y": cell["y"] + height + (16 if height >= 30 else 14),
+        "fill": "gone" if is_gone else fill,
     }
-    words = bold if text or tall else plain | {"text": more}
-    parts = [words, plain | {"text": more if tall else "", "y": y + 36}, plain | number]
-    return [cell | {"kind": "rect"}, *(part for part in parts if part["text"])]
 
 
 def _attributes(values: Mapping[str, object]) -> str:
-    return "".join(
-        f' {name}="{value}"' for name, value in values.items() if value is not None
-    )
+    """What there is of these; None is not said."""
+    said = {name: value for name, value in values.items() if value is not None}
+    return "".join(f' {name}="{value}"' for name, value in said.items())

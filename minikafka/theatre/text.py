@@ -27,17 +27,13 @@ def readable(value: Any) -> Any:
     equal, so joins by name hold.
     """
     if isinstance(value, str):
-        return (
-            value
-            if len(value) <= MOST and value.isprintable()
-            else printable(value, MOST)
-        )
+        return value if _is_a_name(value) else printable(value, MOST)
     if isinstance(value, Event):
-        if all(map(_is_readable, (value.id, value.node, value.cause, value.detail))):
-            return value
         given = value.id, value.node, value.cause, value.detail
-        shown = [readable(each) for each in given]
-        return Event(shown[0], value.at, shown[1], value.kind, shown[2], shown[3])
+        if all(map(_is_readable, given)):
+            return value
+        number, node, cause, detail = map(readable, given)
+        return Event(number, value.at, node, value.kind, cause, detail)
     if isinstance(value, dict):
         return {readable(key): readable(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -51,12 +47,17 @@ def _is_readable(value: Any) -> bool:
     """
     kind = type(value)
     if kind is str:
-        return len(value) <= MOST and value.isprintable()
+        return _is_a_name(value)
     if kind is dict:
         return all(map(_is_readable, value)) and all(map(_is_readable, value.values()))
-    return (
-        all(map(_is_readable, value)) if kind in (list, tuple) else kind in _HAS_NO_TEXT
-    )
+    if kind in (list, tuple):
+        return all(map(_is_readable, value))
+    return kind in _HAS_NO_TEXT
+
+
+def _is_a_name(text: str) -> bool:
+    """Whether a text can stand on a page as it is."""
+    return len(text) <= MOST and text.isprintable()
 
 
 def escape(text: str) -> str:
@@ -76,12 +77,15 @@ def key_part(name: str) -> str:
 
 
 def capital(words: str) -> str:
+    """The words at the beginning of a sentence."""
     return words[:1].upper() + words[1:]
 
 
 def counted(count: int, noun: str, one: str = "1") -> str:
     """1 record · 2 records; one: the word for it in a sentence"""
-    return f"{one} {noun}" if count == 1 else f"{count} {noun}s"
+    if count == 1:
+        return f"{one} {noun}"
+    return f"{count} {noun}s"
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
@@ -89,18 +93,20 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     *words, last = map(str, names or [""])
     if len(words) >= most:
         words, last = words[: most - 1], f"{len(words) - most + 2} more"
-    return f"{', '.join(words)} and {last}" if words else last
+    if words:
+        return f"{', '.join(words)} and {last}"
+    return last
 
 
 def span_of(offsets: Sequence[int]) -> str:
     """offset 4 · offsets 4 to 6"""
     if not offsets:
         return "nothing"
-    return (
-        f"offset {offsets[0]}"
-        if len(offsets) == 1
-        else f"offsets {offsets[0]} to {offsets[-1]}"
-    )
+    first = offsets[0]
+    last = offsets[-1]
+    if len(offsets) == 1:
+        return f"offset {first}"
+    return f"offsets {first} to {last}"
 
 
 def dotted(*parts: str) -> str:
@@ -110,4 +116,5 @@ def dotted(*parts: str) -> str:
 
 def quoted(value: str, most: int) -> str:
     """A value in a sentence, cut to at most so many characters."""
-    return f"“{value if len(value) <= most else value[: most - 1] + '…'}”"
+    shown = value if len(value) <= most else value[: most - 1] + "…"
+    return f"“{shown}”"

@@ -6,7 +6,8 @@ import pytest
 
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE, text_width
-from minikafka.theatre.pictures.log import last_lines
+from minikafka.theatre.pictures.journey_story import Seen
+from minikafka.theatre.pictures.log_trays import Slots, last_lines
 from minikafka.trace import HOUR_MS
 from tests.theatre.test_log import scene, shapes
 from tests.theatre.traces import Story, alice, long_log, retention
@@ -196,8 +197,8 @@ def span(text):
 
 
 def test_a_tray_keeps_the_latest_in_their_order_and_breaks_no_loss_over_two_lines():
-    items = [[0, offset, "a", "v", 1, 1] for offset in range(9)]
-    items.insert(4, [0, 4, None, None, 1, 2])
-    placed = last_lines(items, 3, 2, 2)
-    assert [item[1] for item, _, _ in placed] == [4, 4, 5, 6, 7, 8][-len(placed) :]
+    items = [Seen(0, offset, "a", "v", 1, 1) for offset in range(9)]
+    items.insert(4, Seen(0, 4, None, None, 1, 2))
+    placed = last_lines(items, Slots(3, of_many=2), lines=2)
+    assert [item.offset for item, _, _ in placed] == [4, 4, 5, 6, 7, 8][-len(placed) :]
     assert all(at % 3 + wide <= 3 for _, at, wide in placed) and placed[-1][1] <= 5

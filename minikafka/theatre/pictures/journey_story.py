@@ -6,10 +6,11 @@ a reset passed over.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.theatre.casting import groups_of_members
 from minikafka.theatre.lanes import DAY_MS, in_days
+from minikafka.theatre.pictures.log_state import Written
 from minikafka.theatre.pictures.log_story import LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
 from minikafka.theatre.text import capital, counted, key_part, quoted, span_of
@@ -19,23 +20,65 @@ NEAR = 36  # as many records a tray may hold
 MANY = 12  # a poll of more is one thing in it
 
 
+class Seen(NamedTuple):
+    """A record that a reader was handed, or as many records from the offset on.
+    letter: of its key, None where they are lost to the reader. number: of the event.
+    """
+
+    partition: int
+    offset: int
+    letter: str | None
+    value: str | None
+    number: int
+    records: int
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the reader never gets it."""
+        return self.letter is None
+
+    @property
+    def same(self) -> str:
+        """What it shares with the record in the log."""
+        return f"{self.partition}/{self.offset}"
+
+
+class Lost(NamedTuple):
+    """Records of a partition that a reader never gets."""
+
+    first: int
+    up_to: int
+    reader: str
+
+    @property
+    def records(self) -> int:
+        """How many they are."""
+        return self.up_to - self.first
+
+
+class Source(NamedTuple):
+    """Who wrote a record, as a number among the producers, and when."""
+
+    producer: int
+    at: int
+
+
 class JourneyStory(LogStory):
+    """The log's story, with the ways of its records."""
+
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
         self.in_days = in_days([event.at for event in trace])
         self.groups = groups_of_members(trace)
-        self.one_key = len(self.letters) == 1 or (
-            len(self.letters) == 2 and len(self.chosen) == 1
-        )
+        is_alone = len(self.chosen) == 1
+        self.one_key = len(self.letters) == 1 or (len(self.letters) == 2 and is_alone)
         self.producers: list[str] = []
-        # (partition, offset) -> (number of producer, when)
-        self.written: dict[tuple[int, int], tuple[int, int]] = {}
-        # [partition, offset, letter (None: lost), value, number, how many]
-        self.saw: dict[str, list[list[Any]]] = {}
-        # (reader, partition) -> [(first, up to)]
-        self.lost: dict[tuple[str, int], list[tuple[int, int]]] = {}
-        # (reader, key) -> the latest written of those it has read
-        self.latest: dict[tuple[str, str], list[Any]] = {}
+        self.written: dict[tuple[int, int], Source] = {}  # by partition and offset
+        self.saw: dict[str, list[Seen]] = {}
+        # by reader and partition
+        self.lost: dict[tuple[str, int], list[Lost]] = {}
+        # (reader, key) -> the latest written of those it has read, and its partition
+        self.latest: dict[tuple[str, str], tuple[int, Written]] = {}
 
     def cast(self) -> Cast:
         return super().cast() | {
@@ -45,48 +88,48 @@ class JourneyStory(LogStory):
         }
 
     def space(self) -> Space:
+        """The log's, and of each record who wrote it, of each reader what it saw."""
         space = super().space() | {"producers": list(self.producers)}
+        unknown = Source(0, self.at)
         for log in space["partitions"]:
-            p = log["partition"]
+            partition = log["partition"]
             for record in log["records"]:
-                producer, at = self.written.get((p, record[0]), (0, self.at))
-                record += [
-                    producer,
-                    round((self.at - at) / DAY_MS) if self.in_days else None,
-                ]
+                source = self.written.get((partition, record[0]), unknown)
+                days = self._days_since(source.at) if self.in_days else None
+                record += [source.producer, days]
             log["lost"] = [
-                [*span, name]
-                for (name, of), spans in self.lost.items()
-                if of == p
+                list(span)
+                for (_, number), spans in self.lost.items()
+                if number == partition
                 for span in spans
             ]
         for reader in space["readers"]:
             saw = self.saw.get(reader["name"], [])
-            reader |= {
-                "saw": saw[-NEAR:],
-                "seen": sum(item[5] for item in saw if item[2] is not None),
-            }
+            reader["saw"] = [list(item) for item in saw[-NEAR:]]
+            reader["seen"] = sum(item.records for item in saw if not item.is_lost)
         return space
+
+    def _days_since(self, at: int) -> int:
+        """Rounded, as ages are told."""
+        return round((self.at - at) / DAY_MS)
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         told = super()._see_RecordsAppended(event, d)
         who = self.asker(event) or "a producer"
         if who not in self.producers:
             self.producers.append(who)
+        source = Source(self.producers.index(who), self.at)
         offsets = range(d["base_offset"], d["last_offset"] + 1)
-        self.written |= {
-            (d["partition"], offset): (self.producers.index(who), self.at)
-            for offset in offsets
-        }
+        for offset in offsets:
+            self.written[d["partition"], offset] = source
         return _of_record(told, d["partition"], offsets)
 
     def _written(self, d: Detail) -> str:
-        one = (
-            self.one_key
-            and len(self.chosen) == 1
-            and d["base_offset"] == d["last_offset"]
-        )
-        return str(d["base_offset"]) if one else super()._written(d)
+        """A single record of the one key is told by its offset."""
+        is_one = d["base_offset"] == d["last_offset"]
+        if is_one and self.one_key and len(self.chosen) == 1:
+            return str(d["base_offset"])
+        return super()._written(d)
 
     # -- what a reader saw
 
@@ -98,168 +141,166 @@ class JourneyStory(LogStory):
         offsets: Sequence[int],
         position: int,
     ) -> Told:
-        told = _of_record(
-            super()._reads(event, name, partition, offsets, position),
-            partition,
-            offsets,
-        )
+        """What was handed over is in the reader's tray, and no longer lost to it."""
+        told = super()._reads(event, name, partition, offsets, position)
+        told = _of_record(told, partition, offsets)
+        records = self._log(partition).records
+        is_many = len(offsets) > MANY
+
         for offset in offsets:
-            record = self._log(partition).records.get(
-                offset, [offset, "", None, None, 0]
-            )
-            if len(offsets) <= MANY:
-                self._put(name, partition, offset, record[1], record[3], 1)
+            record = records.get(offset, Written(offset, "", None, None, 0))
+            if not is_many:
+                letter = record.letter
+                value = record.value
+                self._put(name, Seen(partition, offset, letter, value, self.number, 1))
             self._compare(told, name, partition, record)
-        if len(offsets) > MANY:
-            self._put(name, partition, offsets[0], "", None, len(offsets))
+        if is_many:
+            first = offsets[0]
+            count = len(offsets)
+            self._put(name, Seen(partition, first, "", None, self.number, count))
+
         spans = self.lost.get((name, partition), [])
-        spans[:] = [
-            (a, b) for a, b in spans if not any(a <= offset < b for offset in offsets)
-        ]
+        spans[:] = [span for span in spans if not _is_among(offsets, span)]
         return told
 
-    def _put(
-        self,
-        name: str,
-        partition: int,
-        offset: int,
-        letter: str | None,
-        value: str | None,
-        count: int,
-    ) -> None:
-        self.saw.setdefault(name, []).append(
-            [partition, offset, letter, value, self.number, count]
-        )
+    def _put(self, name: str, item: Seen) -> None:
+        """Something more in a reader's tray."""
+        self.saw.setdefault(name, []).append(item)
 
-    def _compare(
-        self, told: Told, name: str, partition: int, record: list[Any]
-    ) -> None:
+    def _compare(self, told: Told, name: str, partition: int, record: Written) -> None:
         """Two records of one key, in two partitions, may be read in another order than
         they were written.
         """
-        offset, _, key, value, number = record
-        where, at, _, _, newer, later = self.latest.get(
-            (name, key), [partition, *record]
+        key = record.key
+        if key is None:
+            return
+        where, latest = self.latest.get((name, key), (partition, record))
+        is_older = where != partition and latest.number > record.number
+        if is_older and record.value and latest.value and self.once("out of order"):
+            self._out_of_order(told, name, (partition, record), (where, latest))
+        elif record.number >= latest.number:
+            self.latest[name, key] = (partition, record)
+
+    def _out_of_order(
+        self,
+        told: Told,
+        name: str,
+        now: tuple[int, Written],
+        before: tuple[int, Written],
+    ) -> None:
+        """A record is read after another of its key that was written later."""
+        partition, record = now
+        where, latest = before
+        begin = self.written[partition, record.offset].at
+        wait = self.written[where, latest.offset].at - begin
+        older = quoted(record.value or "", 30)
+        newer = quoted(latest.value or "", 30)
+        place = f"offset {record.offset} of partition {partition}"
+        told.sentence = (
+            f"{name} reads {older} ({place}) after {newer}, although {newer}"
+            f" was written {wait / 1000:.0f} s later."
         )
-        if (
-            where != partition
-            and later > number
-            and value
-            and newer
-            and self.once("out of order")
-        ):
-            wait = self.written[where, at][1] - self.written[partition, offset][1]
-            told.sentence = (
-                f"{name} reads {quoted(value, 30)} (offset {offset} of partition"
-                f" {partition}) after {quoted(newer, 30)}, although {quoted(newer, 30)}"
-                f" was written {wait / 1000:.0f} s later."
-            )
-            told.chapter, told.light = (
-                "out of order",
-                [
-                    f"{partition}/{offset}",
-                    f"{where}/{at}",
-                ],
-            )
-        elif key is not None and number >= later:
-            self.latest[name, key] = [partition, *record]
+        told.chapter = "out of order"
+        told.light = [f"{partition}/{record.offset}", f"{where}/{latest.offset}"]
 
     # -- what it never will
 
     def _see_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> Told:
-        return self._delete(
-            super()._see_LogStartOffsetAdvanced(event, d), d["partition"]
-        )
+        told = super()._see_LogStartOffsetAdvanced(event, d)
+        return self._delete(told, d["partition"])
 
     def _see_SegmentDeleted(self, event: Event, d: Detail) -> Told:
         told = self._delete(super()._see_SegmentDeleted(event, d), d["partition"])
         if not self.lost and self.once("a segment is lit"):
-            told.light = [
-                f"segment/{d['partition']}/{d['base_offset']}",
-                f"record/{d['partition']}",
-            ]
+            partition = d["partition"]
+            segment = f"segment/{partition}/{d['base_offset']}"
+            told.light = [segment, f"record/{partition}"]
         return told
 
     def _delete(self, told: Told, partition: int) -> Told:
+        """What is gone is lost to every reader that had not come so far."""
+        if told is QUIETLY:
+            return told
         start = self._log(partition).log_start_offset
-        for reader in list(self.readers.values()) if told is not QUIETLY else ():
+        for reader in list(self.readers.values()):
             if reader.state != "closed":
-                self._lose(
-                    told,
-                    reader.name,
-                    partition,
-                    reader.next.get(partition, start),
-                    start,
-                )
+                first = reader.next.get(partition, start)
+                self._lose(told, reader.name, partition, first, start)
         return told
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
-        name, partition, to = event.node, d["partition"], int(d["offset"])
-        reader, log = self._reader(name), self._log(partition)
-        was, refused = reader.next.get(partition, to), partition in reader.refused
+        name = event.node
+        partition = d["partition"]
+        to = int(d["offset"])
+        reader = self._reader(name)
+        log = self._log(partition)
+        was = reader.next.get(partition, to)
+        is_refused = partition in reader.refused
         told = super()._see_PositionReset(event, d)
-        new = (
-            told is not QUIETLY
-            and len(self.chosen) == 1
-            and name not in self.groups
-            and was == to
-        )
-        if refused:
+
+        if is_refused:
             self._lose(told, name, partition, was, to)
-        elif new and log.log_start_offset < to == log.log_end_offset:
-            told.sentence += (
-                f" It will not get the {counted(to - log.log_start_offset, 'record')}"
-                " before it."
-            )
-            told.light = [
-                f"reader/{partition}/{key_part(name)}",
-                f"tray/{key_part(name)}",
-            ]
-            told.light += [
-                f"record/{partition}/{offset}"
-                for offset in range(log.log_start_offset, to)
-            ][-NEAR:]
+            return told
+
+        is_alone = len(self.chosen) == 1 and name not in self.groups
+        begins_at_the_end = log.log_start_offset < to == log.log_end_offset
+        if told is not QUIETLY and is_alone and was == to and begins_at_the_end:
+            before = range(log.log_start_offset, to)
+            many = counted(len(before), "record")
+            told.sentence += f" It will not get the {many} before it."
+            reader_keys = _keys_of_reader(name, partition)
+            told.light = [*reader_keys, *_keys_of_records(partition, before[-NEAR:])]
         return told
 
     def _lose(
         self, told: Told, name: str, partition: int, first: int, up_to: int
     ) -> None:
+        """Records that a reader will never get, if it didn't lose them before."""
         spans = self.lost.get((name, partition), [])
-        first = max([first, *(end for _, end in spans)])
-        if (
-            first >= up_to
-            or list(self.groups.values()).count(self.groups.get(name, "")) > 1
-        ):
-            # (members of a group hand positions over: none of them loses anything
-            # alone)
+        first = max([first, *(span.up_to for span in spans)])
+        if first >= up_to or self._shares_a_group(name):
             return
-        count = up_to - first
-        self.lost[name, partition] = [*spans, (first, up_to)]
-        self._put(name, partition, first, None, None, count)
-        there = first >= self._log(partition).log_start_offset
-        verb = "is" if count == 1 else "are"
-        span = (
-            f" {capital(span_of(range(first, up_to)))} {verb} still there:"
-            if there
-            else ""
-        )
-        told.sentence += f"{span} {counted(count, 'record')} {verb} lost to {name}."
+        span = Lost(first, up_to, name)
+        self.lost[name, partition] = [*spans, span]
+        self._put(name, Seen(partition, first, None, None, self.number, span.records))
+        verb = "is" if span.records == 1 else "are"
+        offsets = range(first, up_to)
+        if first >= self._log(partition).log_start_offset:
+            told.sentence += f" {capital(span_of(offsets))} {verb} still there:"
+        told.sentence += f" {counted(span.records, 'record')} {verb} lost to {name}."
         told.trouble = True
         told.light = [
             *told.light,
-            *(f"record/{partition}/{offset}" for offset in range(first, up_to)[:NEAR]),
-        ]
-        told.light += [
+            *_keys_of_records(partition, offsets[:NEAR]),
             f"lost/{partition}/{first}",
-            f"reader/{partition}/{key_part(name)}",
-            f"tray/{key_part(name)}",
+            *_keys_of_reader(name, partition),
         ]
+
+    def _shares_a_group(self, name: str) -> bool:
+        """Members of a group hand positions over: none of them loses anything alone."""
+        group = self.groups.get(name, "")
+        return list(self.groups.values()).count(group) > 1
+
+
+def _keys_of_records(partition: int, offsets: Sequence[int]) -> list[str]:
+    """Keys of shapes: these records in the log."""
+    return [f"record/{partition}/{offset}" for offset in offsets]
+
+
+def _keys_of_reader(name: str, partition: int) -> list[str]:
+    """Its place in the log, and its tray."""
+    part = key_part(name)
+    return [f"reader/{partition}/{part}", f"tray/{part}"]
+
+
+def _is_among(offsets: Sequence[int], span: Lost) -> bool:
+    """Whether some of these are lost records."""
+    return any(span.first <= offset < span.up_to for offset in offsets)
 
 
 def _of_record(told: Told, partition: int, offsets: Sequence[int]) -> Told:
     """Marks of one record share what its other shapes share."""
     if len(offsets) == 1:
-        told.marks = [
-            mark | {"same": f"{partition}/{offsets[0]}"} for mark in told.marks
-        ]
+        same = f"{partition}/{offsets[0]}"
+        told.marks = [mark | {"same": same} for mark in told.marks]
     return told

@@ -74,19 +74,25 @@ class Followed:
     done_at: int | None = None
 
     def lags(self) -> tuple[int, int]:
-        """Behind the committed offset, behind the position; both count from the log's
-        start where there is none.
+        """From the committed offset to the end, and from the position; both count from
+        the log's start where there is none.
         """
-        committed = (
-            self.start if self.committed is None else max(self.committed, self.start)
-        )
-        position = (
-            committed if self.position is None else max(self.position, self.start)
-        )
+        committed = position = self.start
+        if self.committed is not None:
+            committed = position = max(self.committed, self.start)
+        if self.position is not None:
+            position = max(self.position, self.start)
         return max(self.end - committed, 0), max(self.end - position, 0)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether it catches up now."""
+        return self.behind_since is not None
 
 
 class LagStory(OfTopic):
+    """The story of a group and the partitions of a topic."""
+
     name = "lag"
     says = SAYS
 
@@ -100,49 +106,46 @@ class LagStory(OfTopic):
         **options: Any,
     ) -> None:
         super().__init__(trace, **options)
-        commits = [
-            e
-            for e in trace
-            if e.kind == "OffsetCommitted" and group in (None, e.detail["group"])
-        ]
+        commits = [event for event in trace if event.kind == "OffsetCommitted"]
+        if group is not None:
+            commits = [event for event in commits if event.detail["group"] == group]
         mine = self.choose(trace, topic, commits)
-        self.chosen = (
-            list(partitions)
-            if partitions is not None
-            else busiest_partitions(mine, MOST_PARTITIONS)
-        )
+        if partitions is None:
+            partitions = busiest_partitions(mine, MOST_PARTITIONS)
+        self.chosen = list(partitions)
         self.group = group or busiest_group(trace, self.topic)
         self.groups = groups_of_members(trace)
-        self.title = (
-            f"Lag of {self.group or 'the readers'} in {self.topic}"
-            if self.topic
-            else "Lag"
-        )
+        self.title = "Lag"
+        if self.topic:
+            self.title = f"Lag of {self.group or 'the readers'} in {self.topic}"
         self.followed = {partition: Followed() for partition in self.chosen}
         self.members: dict[str, str] = {}  # reader -> "", crashed, frozen, closed, slow
         self.caught_up: list[list[int]] = []  # from when to when
-        self.most_steps = LIVE_STEPS if self.live else self.most_steps
+        if self.live:
+            self.most_steps = LIVE_STEPS
         # what each reader needs for a record, if known
         self.processing_ms: dict[str, int] = dict(self.live or {})
 
     def cast(self) -> Cast:
-        who = {
+        return super().cast() | {
             "group": self.group or "the group",
             "partitions": self.chosen,
             "members": list(self.members),
         }
-        return super().cast() | who
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
         partition = self.followed[d["partition"]]
         partition.end = d["last_offset"] + 1
         count = d["last_offset"] - d["base_offset"] + 1
-        waits = "" if partition.owner else " Nobody reads it." if self.members else ""
-        return Told(
-            f"{capital(counted(count, 'record', 'a'))} more in partition"
-            f" {d['partition']}: the log ends at {partition.end}, the lag is"
-            f" {partition.lags()[0]}.{waits}"
+        many = capital(counted(count, "record", "a"))
+        lag, _ = partition.lags()
+        sentence = (
+            f"{many} more in partition {d['partition']}:"
+            f" the log ends at {partition.end}, the lag is {lag}."
         )
+        if self.members and not partition.owner:
+            sentence += " Nobody reads it."
+        return Told(sentence)
 
     def _do_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> None:
         self.followed[d["partition"]].start = d["log_start_offset"]
@@ -151,191 +154,212 @@ class LagStory(OfTopic):
         partition = self.followed[d["partition"]]
         self.members.setdefault(event.node, "")
         self._reads(event, d["partition"])
-        first, partition.position = d["records"][0][0], d["position"]
-        count = partition.position - first  # the event lists the first of them only
-        again = partition.committed is None and partition.position <= partition.handed
-        partition.handed = max(partition.handed, partition.position)
-        waits = partition.lags()[1]
-        if (
-            not waits
-            and partition.behind_since is not None
-            and partition.done_at is None
-        ):
-            partition.done_at = partition.position
-        if again and count >= A_BACKLOG:
-            chapter = self.once("the same records again")
-            return Told(
-                f"{event.node} is handed the same {count} records again: nothing was"
-                " committed.",
-                chapter,
-                light=["lines", "name", "lag"] if chapter else (),
-            )
+        first = d["records"][0][0]
+        position = d["position"]
+        partition.position = position
+        count = position - first  # the event lists the first of them only
+        is_again = partition.committed is None and position <= partition.handed
+        partition.handed = max(partition.handed, position)
+        _, waits = partition.lags()
+        if not waits and partition.is_behind and partition.done_at is None:
+            partition.done_at = position
+        if is_again and count >= A_BACKLOG:
+            return self._handed_again(event, count)
         many = counted(count, "record")
         return Told(
             f"{event.node} is handed {many} of partition {d['partition']}: {waits} are"
             " left to hand over."
         )
 
+    def _handed_again(self, event: Event, count: int) -> Told:
+        """Records come again, since their group had committed nothing."""
+        chapter = self.once("the same records again")
+        return Told(
+            f"{event.node} is handed the same {count} records again: nothing was"
+            " committed.",
+            chapter,
+            light=["lines", "name", "lag"] if chapter else (),
+        )
+
     def _reads(self, event: Event, number: int) -> None:
         """Somebody reads the partition from now on."""
         partition = self.followed[number]
-        if partition.owner != event.node or event.kind == "NodeThawed":
-            partition.owner = event.node
-            if partition.behind_since is None and partition.lags()[1] >= A_BACKLOG:
-                partition.behind_since, partition.done_at = self.at, None
+        if partition.owner == event.node and event.kind != "NodeThawed":
+            return
+        partition.owner = event.node
+        _, waits = partition.lags()
+        if not partition.is_behind and waits >= A_BACKLOG:
+            partition.behind_since = self.at
+            partition.done_at = None
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
         self.members.setdefault(event.node, "")
         self._reads(event, d["partition"])
-        partition, offset = self.followed[d["partition"]], d["offset"]
+        partition = self.followed[d["partition"]]
+        offset = d["offset"]
         wanted = partition.handed if partition.position is None else partition.position
         partition.position = offset
-        if d["reason"] != "out_of_range" or offset <= wanted:
+        lost = offset - wanted
+        if d["reason"] != "out_of_range" or lost <= 0:
             return QUIETLY
-        partition.lost += offset - wanted
+        partition.lost += lost
         first = self.once("records are lost")
+        many = counted(lost, "record")
         return Told(
             f"Offset {wanted} is deleted when {event.node} wants it, and it goes on at"
-            f" {offset}: {counted(offset - wanted, 'record')} lost, {self._lost()} so"
-            " far.",
+            f" {offset}: {many} lost, {self._lost()} so far.",
             first,
-            True,
+            trouble=True,
             light=["lines/start", "lines/committed", "name", "lag"] if first else (),
         )
 
     def _lost(self) -> int:
+        """Records that were gone before anybody read them."""
         return sum(each.lost for each in self.followed.values())
 
     def _see_OffsetCommitted(self, event: Event, d: Detail) -> Told:
         partition = self.followed[d["partition"]]
         before, waits = partition.lags()
-        partition.committed = d["offset"]
-        lag = partition.lags()[0]
-        words = (
-            f"{self.group} has committed {d['offset']} in partition {d['partition']}:"
-            f" its lag is {lag}."
+        offset = d["offset"]
+        partition.committed = offset
+        lag, _ = partition.lags()
+        has_committed = f"{self.group} has committed {offset}"
+        where = f"in partition {d['partition']}"
+        told = Told(
+            f"{has_committed} {where}: its lag is {lag}.", self.once("first commit")
         )
-        told = Told(words, self.once("first commit"))
-        at_once = (
-            len(self.followed) == 1 and before >= A_BACKLOG and not lag and not waits
-        )
-        if at_once and self.once("the lag falls"):
-            words = (
-                f"{self.group} has committed {d['offset']}: the lag falls from {before}"
-                " to 0 at once. "
+        was_a_backlog = len(self.followed) == 1 and before >= A_BACKLOG
+        is_done = not lag and not waits
+
+        if was_a_backlog and is_done and self.once("the lag falls"):
+            told = Told(
+                f"{has_committed}: the lag falls from {before} to 0 at once."
+                " All of these records had been handed over before.",
+                "the lag falls",
+                light=["lines", "name", "lag"],
             )
-            words += "All of these records had been handed over before."
-            told = Told(words, "the lag falls", light=["lines", "name", "lag"])
-        if partition.done_at is not None and d["offset"] >= partition.done_at:
+        if partition.done_at is not None and offset >= partition.done_at:
             self._caught_up(partition, told)
         return told
 
     def _caught_up(self, partition: Followed, told: Told) -> None:
         """What had waited in the partition is done; it is told with the last one."""
-        begin, end = partition.behind_since or 0, self.at
+        begin = partition.behind_since or 0
+        end = self.at
         partition.behind_since = partition.done_at = None
-        behind = [
-            each for each in self.followed.values() if each.behind_since is not None
-        ]
         if self.caught_up and self.caught_up[-1][1] >= begin:  # they began together
             begin = min(begin, self.caught_up.pop()[0])
         self.caught_up.append([begin, end])
-        if not behind:
-            told.sentence = (
-                f"{self.group} has caught up, {lasting(end - begin)} after it began to"
-                " read what waited."
-            )
-            told.chapter = self.once("caught up") or told.chapter
-            told.light = (
-                ["lines", "name", "caught", "lag"]
-                if told.chapter == "caught up"
-                else ()
-            )
+        if any(each.is_behind for each in self.followed.values()):
+            return
+        told.sentence = (
+            f"{self.group} has caught up, {lasting(end - begin)} after it began to"
+            " read what waited."
+        )
+        is_first = bool(self.once("caught up"))
+        if is_first:
+            told.chapter = "caught up"
+        told.light = ["lines", "name", "caught", "lag"] if is_first else ()
 
     def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
         self.members.setdefault(event.node, "")
         mine = self.parts_of(event)
         for partition in mine:
             self._reads(event, partition)
-        return self.tell(event, mine=_partitions(mine)) if mine else None
+        if mine:
+            return self.tell(event, mine=_partitions(mine))
+        return None
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         mine = self.parts_of(event)
         for partition in mine:
             self._leave(partition, event.node)
-        return self.tell(event, mine=_partitions(mine)) if mine else None
+        if mine:
+            return self.tell(event, mine=_partitions(mine))
+        return None
 
     _see_PartitionsLost = _see_PartitionsRevoked
 
     def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
-        before, now = self.processing_ms.get(event.node, 0), d["processing_ms"]
+        before = self.processing_ms.get(event.node, 0)
+        now = d["processing_ms"]
         self.processing_ms[event.node] = now
-        told, faster = self.tell(event), now < before
-        if faster:
-            told.chapter, told.trouble = f"{event.node} is faster", False
+        is_faster = now < before
+        told = self.tell(event)
+
+        if is_faster:
+            told.chapter = f"{event.node} is faster"
+            told.trouble = False
         if event.node in self.members:
-            self.members[event.node] = "" if faster else "slow"
+            self.members[event.node] = "" if is_faster else "slow"
         return told
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
         """Of a crash and a close the group hears later; nobody reads what the member
         had from now on.
         """
-        state, unread = LIVES[event.kind], ""
-        held = [p for p, each in self.followed.items() if each.owner == event.node]
-        if event.node in self.members:
-            self.members[event.node] = state
-            unread = f" Nobody reads {_partitions(held)}." if held and state else ""
-        elif state == "closed":
+        node = event.node
+        state = LIVES[event.kind]
+        unread = ""
+        is_member = node in self.members
+        if state == "closed" and not is_member:
             return None
+        held = [p for p, each in self.followed.items() if each.owner == node]
+        if is_member:
+            self.members[node] = state
+            if held and state:
+                unread = f" Nobody reads {_partitions(held)}."
         for partition in held:
             if event.kind == "NodeThawed":
                 self._reads(event, partition)
-            elif state in ("crashed", "closed") and event.node in self.members:
-                self._leave(partition, event.node)
+            elif is_member and state in ("crashed", "closed"):
+                self._leave(partition, node)
         return self.tell(event, unread=unread)
 
     def _leave(self, partition: int, node: str) -> None:
+        """A member reads the partition no longer."""
         each = self.followed[partition]
         if each.owner == node:
-            each.owner, each.position = "", None
+            each.owner = ""
+            each.position = None
 
     def space(self) -> Space:
-        return {
-            "partitions": [
-                {
-                    "partition": number,
-                    **picked(each, "start", "end", "committed", "position", "owner"),
-                    "unread": (
-                        bool(self.members)
-                        and (not each.owner or self.members.get(each.owner) == "frozen")
-                    ),
-                    "lags": list(each.lags()),
-                }
-                for number, each in self.followed.items()
-            ],
+        followed = self.followed.items()
+        began = [each.behind_since for _, each in followed]
+        space: Space = {
+            "partitions": [self._partition(number, each) for number, each in followed],
             "members": dict(self.members),
             "lost": self._lost(),
-            "catching": [
-                each.behind_since
-                for each in self.followed.values()
-                if each.behind_since is not None
-            ],
+            "catching": [since for since in began if since is not None],
             "caught_up": [list(each) for each in self.caught_up],
-        } | ({"processing_ms": dict(self.processing_ms)} if self.live else {})
+        }
+        if self.live:
+            space["processing_ms"] = dict(self.processing_ms)
+        return space
+
+    def _partition(self, number: int, each: Followed) -> Space:
+        """One partition as it is now."""
+        is_frozen = self.members.get(each.owner) == "frozen"
+        is_unread = not each.owner or is_frozen
+        return {
+            "partition": number,
+            **picked(each, "start", "end", "committed", "position", "owner"),
+            "unread": bool(self.members) and is_unread,
+            "lags": list(each.lags()),
+        }
 
 
 def lasting(ms: int) -> str:
     """20 s · 90 minutes · 4.5 hours"""
     if ms < 120_000:
-        return f"{ms / 1000:.{0 if ms >= 9950 else 1}f} s"
-    return (
-        f"{ms / 60_000:.0f} minutes"
-        if ms < 10_800_000
-        else f"{ms / 3_600_000:.1f} hours"
-    )
+        places = 0 if ms >= 9950 else 1
+        return f"{ms / 1000:.{places}f} s"
+    if ms < 10_800_000:
+        return f"{ms / 60_000:.0f} minutes"
+    return f"{ms / 3_600_000:.1f} hours"
 
 
 def _partitions(numbers: Sequence[int]) -> str:
     """partition 2 · partitions 0 and 1"""
-    return f"partition{'s' * (len(numbers) > 1)} {listed(numbers)}"
+    noun = "partitions" if len(numbers) > 1 else "partition"
+    return f"{noun} {listed(numbers)}"

@@ -3,16 +3,17 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from minikafka.theatre.casting import OfTopic, busiest_partitions, legend, letters
 from minikafka.theatre.drawing import actor_colour, actor_number
+from minikafka.theatre.pictures.log_state import PartitionLog, Position, Written
 from minikafka.theatre.play import (
     LIVES,
     QUIETLY,
     Cast,
     Detail,
+    EventId,
     Says,
     Space,
     Told,
@@ -89,9 +90,6 @@ SAYS = {
     "NodeStopped": Says("{node} stops: {message}.", "{node} stops", True),
 }
 MOST_PARTITIONS = 6
-# records this near to something interesting are in the scene; the others could not be
-# drawn anyway
-NEAR = 24
 OWN_LANES = ("written", "log", "commits", "effects")
 
 
@@ -102,95 +100,9 @@ def lane_of(reader: str) -> str:
     return f"{reader}\n" if reader in OWN_LANES else reader
 
 
-@dataclass
-class PartitionLog:
-    """Offsets, segments and records; records that retention deleted stay known, to be
-    drawn as gone.
-
-    segments: base, end, active | closed | deleted. records: offset -> [offset, letter,
-    key, value, number of the event]. written_by: offset -> id of the event that
-    appended it.
-    """
-
-    partition: int
-    log_start_offset: int = 0
-    log_end_offset: int = 0
-    high_watermark: int | None = None
-    segments: list[list[Any]] = field(default_factory=lambda: [[0, 0, "active"]])
-    records: dict[int, list[Any]] = field(default_factory=dict)
-    written_by: dict[int, tuple[str, int]] = field(default_factory=dict)
-    appended_at: int = -1
-    seen: bool = False
-
-    def append(self, base: int, up_to: int) -> None:
-        if not self.seen and base > 0:  # the trace begins in the middle of a log's life
-            self.log_start_offset, self.segments = base, [[base, base, "active"]]
-        self.seen = True
-        self.log_end_offset = up_to
-        self.segments[-1][1] = up_to
-
-    def roll(self, base: int) -> None:
-        if self.segments[-1][0] == base:  # a fresh segment has replaced an empty one
-            return
-        self.segments[-1][1:] = [base, "closed"]
-        self.segments.append([base, base, "active"])
-
-    def delete_segment(self, base: int) -> None:
-        for segment in self.segments:
-            if segment[0] == base and segment[1] > base:
-                segment[2] = "deleted"
-        kept = [segment for segment in self.segments if segment[2] != "deleted"]
-        gone = [segment for segment in self.segments if segment[2] == "deleted"]
-        self.segments = gone[-2:] + kept
-        self.log_start_offset = max(self.log_start_offset, gone[-1][1] if gone else 0)
-
-    def truncate(self, end: int) -> None:
-        self.log_end_offset = end
-        self.segments = [segment for segment in self.segments if segment[0] < end] or [
-            [end, end, "active"]
-        ]
-        self.segments[-1][1:] = [end, "active"]
-        self.records = {
-            offset: record for offset, record in self.records.items() if offset < end
-        }
-
-    def space(self, readers: Sequence[int]) -> dict[str, Any]:
-        points = [
-            self.log_start_offset,
-            self.log_end_offset,
-            *readers,
-            *(segment[0] for segment in self.segments),
-        ]
-        near = sorted(
-            {
-                o
-                for point in points
-                for o in range(point - NEAR, point + NEAR)
-                if o in self.records
-            }
-        )
-        numbers = ("partition", "log_start_offset", "log_end_offset", "high_watermark")
-        return picked(self, *numbers) | {
-            "segments": [list(segment) for segment in self.segments],
-            "records": [list(self.records[offset]) for offset in near],
-        }
-
-
-@dataclass
-class Position:
-    """A reader: where it stands in each partition, and whether it lives."""
-
-    name: str
-    colour: str
-    state: str = ""  # "", closed, crashed, frozen
-    next: dict[int, int] = field(default_factory=dict)
-    # partition -> error, until it stands somewhere new
-    refused: dict[int, str] = field(default_factory=dict)
-    refusal: tuple[str, int] | None = None
-    started: tuple[int, int] | None = None  # when, and at which offset
-
-
 class LogStory(OfTopic):
+    """The story of a topic's partitions and their readers."""
+
     name, title = "log", "The log"
     says: ClassVar[Mapping[str, Says]] = SAYS
     shows = ("chosen", "most", "rolls")
@@ -205,30 +117,29 @@ class LogStory(OfTopic):
     ) -> None:
         super().__init__(trace, **options)
         mine = self.choose(trace, topic)
-        self.chosen = (
-            list(partitions)
-            if partitions is not None
-            else busiest_partitions(mine, MOST_PARTITIONS)
-        )
+        if partitions is None:
+            partitions = busiest_partitions(mine, MOST_PARTITIONS)
+        self.chosen = list(partitions)
+        appended = [event for event in mine if event.kind == "RecordsAppended"]
         self.letters = letters(
-            record[1]
-            for event in mine
-            if event.kind == "RecordsAppended"
-            for record in event.detail.get("records", ())
+            key for event in appended for _, key, *_ in event.detail.get("records", ())
         )
         self.logs: dict[int, PartitionLog] = {}
         self.count = 0
         self.readers: dict[str, Position] = {}
         self.clients_speak = any(event.kind == "RecordsPolled" for event in trace)
-        self.rolls = any(
-            event.kind in ("SegmentRolled", "SegmentDeleted") for event in mine
-        )
-        self.moved_start: dict[int, tuple[str, int]] = {}
-        which = (
-            f"Partition {self.chosen[0]}" if len(self.chosen) == 1 else "The partitions"
-        )
-        self.title = f"{which} of {self.topic}" if self.topic else self.title
-        self.most = _longest(mine)
+        kinds = {event.kind for event in mine}
+        self.rolls = bool(kinds & {"SegmentRolled", "SegmentDeleted"})
+        self.moved_start: dict[int, EventId] = {}
+        if self.topic:
+            self.title = f"{self._which()} of {self.topic}"
+        self.most = _longest(appended)
+
+    def _which(self) -> str:
+        """What the picture is about, for its title."""
+        if len(self.chosen) == 1:
+            return f"Partition {self.chosen[0]}"
+        return "The partitions"
 
     def cast(self) -> Cast:
         colours = {reader.name: reader.colour for reader in self.readers.values()}
@@ -236,50 +147,56 @@ class LogStory(OfTopic):
         return super().cast() | who
 
     def space(self) -> Space:
-        readers = self.readers.values()
         return {
             "topic": self.topic,
             "partition_count": self.count,
             "partitions": [
-                self.logs[p].space([r.next[p] for r in readers if p in r.next])
-                for p in sorted(self.logs)
+                self._log_space(log) for _, log in sorted(self.logs.items())
             ],
-            "readers": [
-                picked(reader, "name", "state")
-                | {
-                    "next": {
-                        str(p): offset for p, offset in sorted(reader.next.items())
-                    },
-                    "lag": {
-                        str(p): self._log(p).log_end_offset - offset
-                        for p, offset in sorted(reader.next.items())
-                    },
-                    "refused": {
-                        str(p): error for p, error in sorted(reader.refused.items())
-                    },
-                }
-                for reader in readers
-            ],
+            "readers": [self._reader_space(each) for each in self.readers.values()],
             "down": self.away,
+        }
+
+    def _log_space(self, log: PartitionLog) -> Space:
+        """A log, with the records near its readers in full."""
+        places = [reader.next for reader in self.readers.values()]
+        here = [next_[log.partition] for next_ in places if log.partition in next_]
+        return log.space(here)
+
+    def _reader_space(self, reader: Position) -> Space:
+        """Where a reader stands, and by how much it lags."""
+        places = sorted(reader.next.items())
+        lags = {
+            str(partition): self._log(partition).log_end_offset - offset
+            for partition, offset in places
+        }
+        refused = sorted(reader.refused.items())
+        return picked(reader, "name", "state") | {
+            "next": {str(partition): offset for partition, offset in places},
+            "lag": lags,
+            "refused": {str(partition): error for partition, error in refused},
         }
 
     # -- fold
 
-    def details(self, event: Event) -> dict[str, Any]:
+    def details(self, event: Event) -> Detail:
+        """Where it happened, who asked for it, and whose lane it is in."""
         partition = event.detail.get("partition")
-        where = "" if partition is None else self._where(partition)
-        asker = self.asker(event) or "a producer"
         return super().details(event) | {
-            "where": where,
-            "asker": asker,
+            "where": "" if partition is None else self._where(partition),
+            "asker": self.asker(event) or "a producer",
             "lane": lane_of(event.node),
         }
 
     def _log(self, partition: int) -> PartitionLog:
+        """The log of a partition, which may be new."""
         return self.logs.setdefault(partition, PartitionLog(partition))
 
     def _where(self, partition: int) -> str:
-        return "" if len(self.chosen) == 1 else f" of partition {partition}"
+        """Which partition is meant, where there are several."""
+        if len(self.chosen) == 1:
+            return ""
+        return f" of partition {partition}"
 
     def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
         self.count = d["partitions"]
@@ -293,58 +210,36 @@ class LogStory(OfTopic):
         self.logs.clear()
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
-        log, first, last = self._log(d["partition"]), d["base_offset"], d["last_offset"]
+        log = self._log(d["partition"])
+        first = d["base_offset"]
+        last = d["last_offset"]
         log.append(first, last + 1)
+
         for offset, key, value, _timestamp in d.get("records", ()):
-            log.records[offset] = [
-                offset,
-                self.letters.get(key, "?"),
-                key,
-                value,
-                self.number,
-            ]
+            letter = self.letters.get(key, "?")
+            log.records[offset] = Written(offset, letter, key, value, self.number)
             log.written_by[offset] = event.id
+
         log.appended_at = event.at
-        who = self.asker(event)
-        where = f"partition {d['partition']}"
-        if first == last and d.get("records"):
-            key, value = d["records"][0][1:3]
-            what = ("a record" if value is None else quoted(value, 30)) + (
-                "" if key is None else f" with key {key}"
-            )
-            verb = (
-                f"{who} writes {what} to {where}"
-                if who
-                else f"{capital(what)} is written to {where}"
-            )
-            sentence = f"{verb}: it gets offset {first}."
-        else:
-            many = f"{last - first + 1} records to {where}"
-            sentence = (
-                f"{who or 'A producer'} writes {many}: they get offsets {first} to"
-                f" {last}."
-            )
+        sentence = _appended(d, self.asker(event))
         if len(self.chosen) == 1:
             sentence += f" The log end offset is {last + 1}."
-        return Told(
-            sentence,
-            self.once("first record"),
-            marks=self.mark("written", self._written(d)),
-        )
+        marks = self.mark("written", self._written(d))
+        return Told(sentence, self.once("first record"), marks=marks)
 
     def _written(self, d: Detail) -> str:
-        first, last, records = d["base_offset"], d["last_offset"], d.get("records")
-        many = f"+{last - first + 1}"
+        """What the mark of an append says."""
+        records = d.get("records")
+        count = d["last_offset"] - d["base_offset"] + 1
+        many = f"+{count}"
+
         if len(self.chosen) > 1:
-            what = (
-                records[0][2] if first == last and records and records[0][2] else many
-            )
+            value = records[0][2] if count == 1 and records else None
+            what = value or many
             return f"{what[:12]} → P{d['partition']}"
-        return (
-            "".join(self.letters[record[1]] for record in records)
-            if records and last - first < 3
-            else many
-        )
+        if records and count <= 3:
+            return "".join(self.letters[key] for _, key, *_ in records)
+        return many
 
     def _see_HighWatermarkAdvanced(self, event: Event, d: Detail) -> Told | None:
         log = self._log(d["partition"])
@@ -352,20 +247,20 @@ class LogStory(OfTopic):
         # the append that raised it is told next
         if log.high_watermark > log.log_end_offset:
             return None
-        at_once = (
-            event.at == log.appended_at and log.high_watermark == log.log_end_offset
-        )
-        return QUIETLY if at_once else self.tell(event)
+        is_at_the_end = log.high_watermark == log.log_end_offset
+        is_at_once = event.at == log.appended_at and is_at_the_end
+        return QUIETLY if is_at_once else self.tell(event)
 
     def _do_SegmentRolled(self, event: Event, d: Detail) -> None:
         self._log(d["partition"]).roll(d["base_offset"])
 
     def _see_SegmentDeleted(self, event: Event, d: Detail) -> Told:
-        self._log(d["partition"]).delete_segment(d["base_offset"])
-        self.moved_start[d["partition"]] = event.id
-        told = self.tell(
-            event, offsets=span_of(range(d["base_offset"], d["next_offset"]))
-        )
+        partition = d["partition"]
+        base = d["base_offset"]
+        end = d["next_offset"]
+        self._log(partition).delete_segment(base)
+        self.moved_start[partition] = event.id
+        told = self.tell(event, offsets=span_of(range(base, end)))
         told.chapter = self.once(f"deletion at {event.at}") and "a segment is deleted"
         return told
 
@@ -392,17 +287,13 @@ class LogStory(OfTopic):
     # -- fold: readers
 
     def _reader(self, name: str) -> Position:
+        """A reader by its name, which may be new."""
         colour = actor_colour(actor_number(name, [*self.readers, name]))
         return self.readers.setdefault(name, Position(name, colour))
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
-        return self._reads(
-            event,
-            event.node,
-            d["partition"],
-            [record[0] for record in d["records"]],
-            d["position"],
-        )
+        offsets = [offset for offset, *_ in d["records"]]
+        return self._reads(event, event.node, d["partition"], offsets, d["position"])
 
     def _see_RecordsFetched(self, event: Event, d: Detail) -> Told | None:
         """The broker's side, for a trace without clients (`serve --trace`): a
@@ -413,9 +304,8 @@ class LogStory(OfTopic):
         name = self.asker(event) or f"client {event.cause[0]}"
         # a broker that decodes nothing knows only where the batches begin
         up_to = d["next_offset" if "next_offset" in d else "offset"]
-        return self._reads(
-            event, name, d["partition"], list(range(d["offset"], up_to)), up_to
-        )
+        offsets = range(d["offset"], up_to)
+        return self._reads(event, name, d["partition"], offsets, up_to)
 
     def _reads(
         self,
@@ -425,64 +315,60 @@ class LogStory(OfTopic):
         offsets: Sequence[int],
         position: int,
     ) -> Told:
-        reader, log = self._reader(name), self._log(partition)
+        """A reader was handed these offsets and stands at its position now."""
+        reader = self._reader(name)
+        log = self._log(partition)
         reader.next[partition] = position
         reader.refused.pop(partition, None)
         lag = log.log_end_offset - position
-        span, where = span_of(offsets), self._where(partition)
-        values = [log.records[o][3] for o in offsets if o in log.records]
-        what = (
-            f" {quoted(values[0], 30)},"
-            if len(offsets) == 1 and values and values[0] is not None
-            else ""
-        )
-        sentence = (
-            f"{name} reads{what} {span}{where}. It stands before {position}: its lag is"
-            f" {lag}."
-        )
-        if not offsets:
-            sentence = (
-                f"{name} stands before offset {position}{where}: its lag is {lag}."
-            )
-        short = (
-            f"{offsets[0]}–{offsets[-1]}"
-            if len(offsets) > 1
-            else f"{offsets[0]}"
-            if offsets
-            else ""
-        )
-        if len(self.chosen) > 1:
-            short = (
-                f"P{partition}:{short}"
-                if len(offsets) != 1 or not values or not values[0]
-                else f"{values[0][:12]}"
-            )
-        because = log.written_by.get(offsets[0]) if offsets else None
+        where = self._where(partition)
+        known = [log.records[offset] for offset in offsets if offset in log.records]
+        # of a single record
+        value = known[0].value if known and len(offsets) == 1 else None
+
+        if offsets:
+            what = "" if value is None else f" {quoted(value, 30)},"
+            sentence = f"{name} reads{what} {span_of(offsets)}{where}."
+            sentence += f" It stands before {position}: its lag is {lag}."
+        else:
+            sentence = f"{name} stands before offset {position}{where}:"
+            sentence += f" its lag is {lag}."
         return Told(
             sentence,
             self.once(f"{name} reads"),
-            because=because,
-            marks=self.mark(lane_of(name), short),
+            because=log.written_by.get(offsets[0]) if offsets else None,
+            marks=self.mark(lane_of(name), self._read(partition, offsets, value)),
         )
 
+    def _read(self, partition: int, offsets: Sequence[int], value: str | None) -> str:
+        """What the mark of a read says. value: of a single record."""
+        several = len(self.chosen) > 1
+        if several and value:
+            return value[:12]
+        short = ""
+        if offsets:
+            first = offsets[0]
+            last = offsets[-1]
+            short = f"{first}–{last}" if len(offsets) > 1 else f"{first}"
+        return f"P{partition}:{short}" if several else short
+
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
-        reader, lane = self._reader(event.node), lane_of(event.node)
-        refused = reader.refused.pop(d["partition"], None)
-        reader.next[d["partition"]] = d["offset"]
-        start = (event.at, d["offset"])
+        reader = self._reader(event.node)
+        lane = lane_of(event.node)
+        partition = d["partition"]
+        offset = d["offset"]
+        refused = reader.refused.pop(partition, None)
+        reader.next[partition] = offset
+        start = (event.at, offset)
         if start == reader.started:  # the same of another partition
             return QUIETLY
         if refused:
-            return self.tell(
-                event,
-                verb="starts over",
-                because=reader.refusal,
-                mark=(lane, "starts over"),
-            )
-        reader.started, where = (
-            start,
-            ("" if len(self.chosen) == 1 else " of every partition"),
-        )
+            verb = "starts over"
+            because = reader.refusal
+            return self.tell(event, verb=verb, because=because, mark=(lane, verb))
+
+        reader.started = start
+        where = "" if len(self.chosen) == 1 else " of every partition"
         told = self.tell(event, verb="starts", where=where, mark=(lane, "starts"))
         told.chapter = self.once(f"{event.node} starts")
         return told
@@ -494,53 +380,73 @@ class LogStory(OfTopic):
 
     def _see_FetchRefused(self, event: Event, d: Detail) -> Told:
         name = self.asker(event) or "a reader"
-        log, reader = self._log(d["partition"]), self._reader(name)
-        reader.next[d["partition"]] = d["offset"]
-        reader.refused[d["partition"]] = (
-            "out of range" if "RANGE" in str(d["error"]) else str(d["error"])
-        )
+        partition = d["partition"]
+        offset = d["offset"]
+        error = str(d["error"])
+        log = self._log(partition)
+        reader = self._reader(name)
+        reader.next[partition] = offset
+        reader.refused[partition] = "out of range" if "RANGE" in error else error
         reader.refusal = event.id
-        why = ""
-        if d["offset"] < log.log_start_offset:
-            why = f", which is gone: the log starts at {log.log_start_offset}"
-        elif d["offset"] > log.log_end_offset:
-            why = f", beyond the log end offset {log.log_end_offset}"
-        number = " (1)" if d["error"] == "OFFSET_OUT_OF_RANGE" else ""
+
+        gone = ""
+        if offset < log.log_start_offset:
+            gone = f", which is gone: the log starts at {log.log_start_offset}"
+        elif offset > log.log_end_offset:
+            gone = f", beyond the log end offset {log.log_end_offset}"
         return self.tell(
             event,
             who=name,
-            gone=why,
-            number=number,
-            because=self.moved_start.get(d["partition"]),
+            gone=gone,
+            number=" (1)" if error == "OFFSET_OUT_OF_RANGE" else "",
+            because=self.moved_start.get(partition),
             mark=(lane_of(name), "refused", True),
         )
 
     # -- fold: nodes
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
-        state, reader = LIVES[event.kind], self.readers.get(event.node)
+        state = LIVES[event.kind]
+        reader = self.readers.get(event.node)
+        is_trouble = state == "crashed"
+
         if reader is not None:
             reader.state = state
-            return self.tell(
-                event, mark=(lane_of(event.node), state, state == "crashed")
-            )
+            return self.tell(event, mark=(lane_of(event.node), state, is_trouble))
         if event.kind == "ClientClosed":
             return None
         self.down[event.node] = state
-        return self.tell(
-            event, mark=("log", f"{event.node} {state or 'back'}", state == "crashed")
-        )
+        words = f"{event.node} {state or 'back'}"
+        return self.tell(event, mark=("log", words, is_trouble))
 
 
-def _longest(mine: Sequence[Event]) -> int:
+def _appended(d: Detail, who: str | None) -> str:
+    """Who wrote what where, in a sentence."""
+    first = d["base_offset"]
+    last = d["last_offset"]
+    where = f"partition {d['partition']}"
+
+    if first != last or not d.get("records"):
+        many = f"{last - first + 1} records to {where}"
+        offsets = f"offsets {first} to {last}"
+        return f"{who or 'A producer'} writes {many}: they get {offsets}."
+
+    _, key, value, *_ = d["records"][0]
+    what = "a record" if value is None else quoted(value, 30)
+    if key is not None:
+        what += f" with key {key}"
+    gets = f"it gets offset {first}"
+    if who:
+        return f"{who} writes {what} to {where}: {gets}."
+    return f"{capital(what)} is written to {where}: {gets}."
+
+
+def _longest(appended: Sequence[Event]) -> int:
     """How many records the longest of these logs holds in the end."""
-    appended: dict[int, list[Detail]] = {}
-    for d in (event.detail for event in mine if event.kind == "RecordsAppended"):
-        appended.setdefault(d["partition"], []).append(d)
-    return max(
-        (
-            log[-1]["last_offset"] + 1 - log[0]["base_offset"]
-            for log in appended.values()
-        ),
-        default=0,
-    )
+    first: dict[int, int] = {}
+    end: dict[int, int] = {}
+    for event in appended:
+        partition = event.detail["partition"]
+        first.setdefault(partition, event.detail["base_offset"])
+        end[partition] = event.detail["last_offset"] + 1
+    return max((end[partition] - first[partition] for partition in first), default=0)

@@ -8,12 +8,14 @@ then has a thread from its place before to its place after. Options: topic. With
 the topic that was used most.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from minikafka.theatre.casting import letters
 from minikafka.theatre.drawing import (
+    Box,
     Drawing,
+    Look,
     Place,
     Point,
     actor_colour,
@@ -27,21 +29,34 @@ from minikafka.theatre.pictures.partitioner_story import (
     HASH,
     POSITIVE,
     PartitionerStory,
-    chip,
-    part,
     partitions,
 )
+from minikafka.theatre.pictures.partitioner_ways import (
+    AFTER,
+    BEFORE,
+    MOST_BINS,
+    Column,
+    Ends,
+    movers,
+    pitch_for,
+    threads,
+)
 from minikafka.theatre.play import Play, Space
-from minikafka.theatre.text import counted, dotted
+from minikafka.theatre.text import dotted
 
-MOST_BINS = 8
-# A column, from its outer edge to its threads: a partition's label, the chip of a key,
-# three records.
-LABEL, CHIP, ROOM, GAP = 48, 104, 284, 6
-BEFORE, AFTER = LABEL + CHIP + 38, LABEL + CHIP + 39
+LEFT = 12  # where words begin in the machine
+
+
+class Line(NamedTuple):
+    """What is computed in the machine, and what comes out."""
+
+    words: str
+    result: str
 
 
 class PartitionerPlay(Play):
+    """A machine, and the columns into which it sorts."""
+
     story = PartitionerStory
     foot = (
         "Kafka keeps order within a partition. A key keeps its partition only while the"
@@ -51,464 +66,242 @@ class PartitionerPlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.letters = letters(self.cast["keys"])
         ways = [way for scene in scenes for way in scene["space"]["ways"]]
-        rows = [sum(rows for _, _, _, rows in _groups(way)) for way in ways]
-        room = [
-            (ROOM - GAP * min(way["count"], MOST_BINS)) / row
-            for way, row in zip(ways, rows, strict=True)
-        ]
-        self.pitch = int(max(15, min([34 if max(rows, default=1) <= 4 else 24, *room])))
+        self.pitch = pitch_for(ways)
 
     def scenario(self, scene: Scene) -> str:
-        space = scene["space"]
-        now, count, others = space["now"], space["partition_count"], self.cast["others"]
-        late = now and now["partitions"] != count
+        now = scene["space"]["now"]
+        count = scene["space"]["partition_count"]
+        parts = [partitions(count)]
+        if now and now["partitions"] != count:
+            parts.append(f"{now['producer']} still knows {now['partitions']} of them")
+        if count > MOST_BINS:
+            parts.append(f"the first {MOST_BINS} are drawn")
         drawn = len(self.cast["keys"])
-        return dotted(
-            partitions(count),
-            (
-                f"{now['producer']} still knows {now['partitions']} of them"
-                if late
-                else ""
-            ),
-            f"the first {MOST_BINS} are drawn" if count > MOST_BINS else "",
-            (
-                f"{drawn} of {drawn + others} keys are drawn, the others counted"
-                if others
-                else ""
-            ),
-        )
+        others = self.cast["others"]
+        if others:
+            of_all = f"{drawn} of {drawn + others} keys"
+            parts.append(f"{of_all} are drawn, the others counted")
+        return dotted(*parts)
 
     def summary(self, space: Space) -> str:
-        held = [
-            [f"{key or 'no key'} ×{count}" for key, count in each["keys"]]
-            for each in space["bins"]
-        ]
-        short = [
-            ", ".join(
-                keys if len(keys) <= 6 else [*keys[:5], f"{len(keys) - 5} more keys"]
-            )
-            for keys in held
-        ]
-        return (
-            "; ".join(
-                f"partition {p}: {keys or 'empty'}" for p, keys in enumerate(short)
-            )
-            or "nothing yet"
-        )
+        held = [_held(bin_["keys"]) for bin_ in space["bins"]]
+        parts = [f"partition {number}: {keys}" for number, keys in enumerate(held)]
+        return "; ".join(parts) or "nothing yet"
 
     # -- draw
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, space = drawing, scenes[-1]["space"]
+        d = drawing
+        space = scenes[-1]["space"]
         now = space["now"]
+        ways = space["ways"]
         door = self._machine(d, space)
         left, top = (0.0, 116) if d.narrow else (326.0, 0)
-        ways, both = space["ways"], len(space["ways"]) == 2
-        movers = _movers(ways)
-        ends = [
-            self._way(d, way, (left, top, both, side), now, door, movers)
-            for side, way in enumerate(ways)
-        ]
-        if both:
-            self._threads(d, space, ends)
+        place = Box(left, top + 26.0, d.width - left, 0)
+        ends = self._columns(d, space, place, door)
+        if len(ways) == 2:
+            threads(d, ways, ends, now["key"] if now else None)
         self._captions(d, space, left, top + 15)
 
-    def _captions(self, d: Drawing, space: Space, left: float, y: float) -> None:
-        ways, both = space["ways"], len(space["ways"]) == 2
-        grows = both and ways[0]["rule"] == ways[1]["rule"]
+    def _columns(self, d: Drawing, space: Space, place: Box, door: Point) -> list[Ends]:
+        """One for each way."""
+        now = space["now"]
+        ways = space["ways"]
+
+        ends = []
         for side, way in enumerate(ways):
-            words = f"hash % {way['count']}" if way["rule"] == HASH else way["rule"]
-            words = (
-                words
-                if any(key is not None for key, _ in way["keys"])
-                else partitions(way["count"])
+            takes_this_way = now is not None and now["way"] == way["number"]
+            column = Column(
+                d,
+                way,
+                side,
+                place,
+                both=len(ways) == 2,
+                pitch=self.pitch,
+                now=now if takes_this_way else None,
+                door=door,
+                movers=movers(ways),
+                letters=self.letters,
             )
-            words = (
-                f"{('before', 'after')[side]}: {words}"
-                if grows
-                else f"{way['who']}: {words}"
-                if both
-                else words
-            )
-            d.text(
-                f"caption/{way['number']}",
-                (left, d.width)[side],
-                y,
-                words,
-                "ink" if grows else "quiet",
-                size=12.5,
-                room=BEFORE if both else d.width - left,
-                anchor=("start", "end")[side],
-            )
+            ends.append(column.draw())
+        return ends
+
+    def _captions(self, d: Drawing, space: Space, left: float, y: float) -> None:
+        """Over each column its rule; between two, how many keys differ."""
+        ways = space["ways"]
+        both = len(ways) == 2
+        grows = both and ways[0]["rule"] == ways[1]["rule"]
+        names: list[str] = []
+        if both:
+            names = ["before", "after"] if grows else [way["who"] for way in ways]
+        look: Look = {"size": 12.5, "room": d.width - left}
+        if both:
+            look["room"] = BEFORE
+        ink = "ink" if grows else "quiet"
+        for side, way in enumerate(ways):
+            words = f"{names[side]}: {_rule_of(way)}" if both else _rule_of(way)
+            x, anchor = (d.width, "end") if side else (left, "start")
+            key = f"caption/{way['number']}"
+            d.text(key, x, y, words, ink, **look, anchor=anchor)
+
         differ, alike = space["differ"]
         if alike:
-            d.text(
-                "said/differ",
-                (left + BEFORE + d.width - AFTER) / 2,
-                y + 1,
-                f"{differ} of {alike} {'move' if grows else 'differ'}",
-                bold=True,
-                size=16 if d.narrow else 18,
-                anchor="middle",
-            )
+            verb = "move" if grows else "differ"
+            middle = (left + BEFORE + d.width - AFTER) / 2
+            size = 16 if d.narrow else 18
+            large: Look = {"bold": True, "size": size, "anchor": "middle"}
+            words = f"{differ} of {alike} {verb}"
+            d.text("said/differ", middle, y + 1, words, **large)
+
+    # -- the machine
 
     def _machine(self, d: Drawing, space: Space) -> Point:
         """Draws what goes in and what is computed; returns the point where the record
         leaves.
         """
         now = space["now"]
-        x, y, w, h = (
-            (134.0, 2, d.width - 134, 104) if d.narrow else (0.0, 92, 286.0, 118)
-        )
-        if not now and space["divisors"]:
-            d.note("in/caption", 0, 15, "partitions")
-            d.text(
-                "in/grows",
-                0,
-                49,
-                "{} → {}".format(*space["divisors"]),
-                bold=True,
-                mono=True,
-                size=20,
-            )
+        box = Box(0.0, 92, 286.0, 118)
+        if d.narrow:
+            box = Box(134.0, 2, d.width - 134, 104)
+        name = "the producer's partitioner"
+        colour = "quiet"
         if now:
-            entry = 108.0 if d.narrow else 150.0
-            d.note("in/caption", 0, 15, "a record goes in")
-            words = fit(
-                "no key" if now["key"] is None else now["key"],
-                entry - 14,
-                13.5,
-                mono=True,
-                bold=True,
-            )
-            d.cell(
-                "in/key",
-                0,
-                24,
-                entry,
-                42,
-                words,
-                now["value"] or "",
-                line="ink",
-                width=2,
-                tip=f"key {now['key']}",
-            )
-            arrow = (
-                (entry + 2, 45, x - 4, 45)
-                if d.narrow
-                else (entry / 2, 68, entry / 2, y - 3)
-            )
-            d.arrow("in/arrow", *arrow)
-        colour = (
-            actor_colour(actor_number(now["producer"], self.cast["producers"]))
-            if now
-            else "quiet"
-        )
-        d.rect("machine", x, y, w, h, "wash", colour, r=8, width=2)
-        room = w - 24
+            _goes_in(d, now, box)
+            producer = now["producer"]
+            name = f"{producer}'s partitioner"
+            colour = actor_colour(actor_number(producer, self.cast["producers"]))
+        elif space["divisors"]:
+            _grows(d, *space["divisors"])
+
+        d.rect("machine", *box, "wash", colour, r=8, width=2)
+        machine = d.part("machine", box.x, box.y)
+
+        room = box.w - 24
         if now:
-            kind = fit(now["kind"], 110, 12, bold=True)
-            across = text_width(kind, 12, bold=True) + 18
-            d.boxed(
-                "machine/kind", x + w - 12 - across, y + 9, across, 19, kind, "chip"
-            )
-            room -= across + 8
-            self._computation(d, now, x + 12, y + 50, w - 24)
+            kind_room = _kind(machine, now["kind"], box.w)
+            _computation(machine, now, room)
+            room -= kind_room
         else:
-            self._divisors(d, space, x + 12, y, w - 24)
-        name = (
-            f"{now['producer']}'s partitioner" if now else "the producer's partitioner"
-        )
-        d.text("machine/name", x + 12, y + 23, name, bold=True, room=room)
-        return (x + w, y + 44) if not d.narrow else (x + w - 40, y + h)
+            _divisors(machine, space, room)
 
-    def _computation(
-        self, d: Drawing, now: dict[str, Any], x: float, y: float, room: float
-    ) -> None:
-        """The lines in the machine: what is computed, and what comes out."""
-        if now["reason"] == "murmur2":
-            positive = now["hash"] & POSITIVE
-            lines = [
-                ("murmur2(key)", str(now["hash"])),
-                ("without sign bit", str(positive)),
-            ]
-            lines.append((f"% {now['partitions']} partitions", str(now["partition"])))
-        else:
-            rule = wrap(now["why"].split(": ", 1)[-1], room * 0.8, 12.5)
-            rule = [*rule[:1], " ".join(rule[1:])] if len(rule) > 1 else rule
-            lines = [
-                *((words, "") for words in rule),
-                ("partition", str(now["partition"])),
-            ]
-        for number, (words, result) in enumerate(lines):
-            place, last = (
-                (
-                    x,
-                    y + number * (22 if d.narrow else 25),
-                    room,
-                ),
-                number == len(lines) - 1,
-            )
-            _line(
-                d, f"machine/{number}", place, words, result, last, 16 if last else 13
-            )
+        machine.text("name", LEFT, 23, name, bold=True, room=room)
+        if d.narrow:
+            return Point(box.right - 40, box.bottom)
+        return Point(box.right, box.y + 44)
 
-    def _divisors(
-        self, d: Drawing, space: Space, x: float, y: float, room: float
-    ) -> None:
-        """No record is in the machine: what changed in it, with one key that moves."""
-        if not space["divisors"]:
-            d.note("machine/waits", x, y + 50, "waits for the first record")
-            return
-        was, count = space["divisors"]
-        d.text(
-            "machine/divisor",
-            x,
-            y + 52,
-            f"hash % {was} → % {count}",
-            bold=True,
-            mono=True,
-            size=18,
-        )
-        if space["example"]:
-            key, hashed = space["example"]
-            for line, divisor in enumerate((was, count)):
-                place, result = (
-                    (
-                        x,
-                        y + 77 + line * (18 if d.narrow else 21),
-                        room,
-                    ),
-                    f"% {divisor} = {hashed % divisor}",
-                )
-                _line(
-                    d,
-                    f"machine/example/{line}",
-                    place,
-                    f"{key} {hashed}",
-                    result,
-                    True,
-                    13,
-                )
 
-    def _way(
-        self,
-        d: Drawing,
-        way: Space,
-        place: tuple[float, float, bool, int],
-        now: Space | None,
-        door: Point,
-        movers: Sequence[str | None],
-    ) -> dict[str | None, Point]:
-        """One column: partitions, the keys in each, their records. Returns where each
-        key's thread ends.
-        """
-        left, top, both, side = place
-        label, box = (
-            (left, left + LABEL + 6)
-            if side == 0
-            else (d.width - LABEL, d.width - AFTER + 4)
-        )
-        records = box + CHIP + 5
-        mine = now if now and now["way"] == way["number"] else None
-        h, y, ends = self.pitch - 3, top + 26.0, {}
-        for partition, keys, hidden, rows in _groups(way):
-            hit = mine is not None and mine["partition"] == partition
-            written = sum(count for _, count in keys)
-            tip = f"partition {partition}: {counted(written, 'record')} of these keys"
-            tip += f", and {counted(hidden, 'key')} more" if hidden else ""
-            d.cell(
-                f"part/{way['number']}/{partition}",
-                label,
-                y,
-                LABEL,
-                rows * self.pitch - 3,
-                f"P{partition}",
-                f"+{hidden}" if hidden else "",
-                fill="wash",
-                line="ink" if hit else "rule",
-                width=2 if hit else None,
-                tip=tip,
-            )
-            for row, (key, count) in enumerate(keys):
-                at = y + row * self.pitch
-                new = hit and mine is not None and mine["key"] == key
-                line = (
-                    (2.0, "ink")
-                    if new
-                    else (1.5, "ink")
-                    if key in movers
-                    else (1.0, "rule")
-                )
-                self._key(
-                    d, (way["number"], key, partition), (box, at, h), count, line, door
-                )
-                name = f"row/{way['number']}/{partition}/{part(key)}"
-                end = self._records(d, name, (records, at, h), count, both, door)
-                ends[key] = (end if side == 0 else box - 4, at + h / 2)
-            if not keys:
-                words = "" if hidden else "empty"
-                d.text(
-                    f"part/{way['number']}/{partition}/none",
-                    box + 4,
-                    y + h / 2 + 4.5,
-                    words,
-                    "gone",
-                    size=12,
-                )
-            y += rows * self.pitch + GAP
-        return ends
+def _held(keys: Sequence[tuple[str | None, int]]) -> str:
+    """What a partition holds, in words."""
+    words = [f"{key or 'no key'} ×{count}" for key, count in keys]
+    if len(words) > 6:
+        words = [*words[:5], f"{len(words) - 5} more keys"]
+    return ", ".join(words) or "empty"
 
-    def _key(
-        self,
-        d: Drawing,
-        who: tuple[int, str | None, int],
-        place: Place,
-        count: int,
-        line: tuple[float, str],
-        door: Point,
-    ) -> None:
-        number, key, partition = who
-        x, y, h = place
-        tip = (
-            f"{counted(count, 'record')} with"
-            f" {'no key' if key is None else 'key ' + key}"
-        )
-        words = "no key" if key is None else key
-        if text_width(words, 13.5, mono=True) > CHIP - 8:
-            words = f"{words[:4]}…{self.letters[key]}"
-        d.cell(
-            f"{chip(number, key)}/{partition}",
-            x,
-            y,
-            CHIP,
-            h,
-            words,
-            fill="cell" if count else "paper",
-            line=line[1],
-            width=line[0],
-            tip=tip,
-            from_x=door[0] - 40,
-            from_y=door[1],
-        )
 
-    def _records(
-        self, d: Drawing, key: str, place: Place, count: int, both: bool, door: Point
-    ) -> float:
-        """A box each, as far as there is room; returns where they end."""
-        x, y, h = place
-        w = 6 if both else 12
-        most = 3 if both else int((d.width - x - 80) // (w + 3))
-        for number in range(count if count <= most else 0):
-            at, (from_x, from_y) = x + number * (w + 3), door
-            d.rect(
-                f"{key}/{number}",
-                at,
-                y + h / 2 - 5,
-                w,
-                10,
-                "quiet",
-                r=1.5,
-                from_x=from_x,
-                from_y=from_y,
-            )
-        across = count * (w + 3) if count <= most else 0
-        if count > 3:
-            words = f"×{count}" if both else counted(count, "record")
-            d.text(
-                key,
-                x + across + (0 if both else 4),
-                y + h / 2 + 4.5,
-                words,
-                "quiet",
-                size=12,
-                mono=both,
-            )
-            across += text_width(words, 12, mono=both)
-        return x + across + 3
+def _rule_of(way: Space) -> str:
+    """What a column's caption says of it."""
+    if all(key is None for key, _ in way["keys"]):
+        return partitions(way["count"])
+    if way["rule"] == HASH:
+        return f"hash % {way['count']}"
+    return str(way["rule"])
 
-    def _threads(
-        self, d: Drawing, space: Space, ends: Sequence[Mapping[str | None, Point]]
-    ) -> None:
-        """From where a key went before to where it goes after. Those that move stand
-        out.
-        """
-        now, movers = space["now"], _movers(space["ways"])
-        stay = [
-            key
-            for key in _alone(space["ways"][0])
-            if key in _alone(space["ways"][1]) and key not in movers
-        ]
-        for key in [*stay, *movers]:
-            if not all(key in side for side in ends):
-                continue
-            (x, y), (x2, y2) = (side[key] for side in ends)
-            name, ink = ("move", "ink") if key in movers else ("stay", "rule")
-            width = 4.0 if now and now["key"] == key else 2.2
-            # it grows from the place before, with the key
-            d.line(
-                f"{name}/{part(key)}",
-                x2,
-                y2,
-                x,
-                y,
-                ink,
-                width=width,
-                from_x=x,
-                from_y=y,
-            )
+
+def _grows(d: Drawing, was: int, count: int) -> None:
+    """Nothing goes in: the number of partitions changes."""
+    d.note("in/caption", 0, 15, "partitions")
+    words = f"{was} → {count}"
+    d.text("in/grows", 0, 49, words, bold=True, mono=True, size=20)
+
+
+def _goes_in(d: Drawing, now: Space, machine: Box) -> None:
+    """A record, and an arrow from it to the machine."""
+    width = 108.0 if d.narrow else 150.0
+    d.note("in/caption", 0, 15, "a record goes in")
+    key = now["key"]
+    value = now["value"] or ""
+    words = "no key" if key is None else key
+    fits = fit(words, width - 14, 13.5, mono=True, bold=True)
+    look: Look = {"line": "ink", "width": 2, "tip": f"key {key}"}
+    d.cell("in/key", 0, 24, width, 42, fits, value, **look)
+
+    if d.narrow:
+        d.arrow("in/arrow", width + 2, 45, machine.x - 4, 45)
+    else:
+        d.arrow("in/arrow", width / 2, 68, width / 2, machine.y - 3)
+
+
+def _kind(machine: Drawing, kind: str, width: float) -> float:
+    """The rule that chose, in the machine's corner; returns the room that it takes."""
+    words = fit(kind, 110, 12, bold=True)
+    wide = text_width(words, 12, bold=True) + 18
+    x = width - 12 - wide
+    machine.boxed("kind", x, 9, wide, 19, words, "chip")
+    return wide + 8
+
+
+def _computation(machine: Drawing, now: Space, room: float) -> None:
+    """The lines in the machine: what is computed, and what comes out."""
+    lines = _hashed(now) if now["reason"] == "murmur2" else _ruled(now, room)
+    pitch = 22 if machine.narrow else 25
+    last = len(lines) - 1
+    for number, line in enumerate(lines):
+        place = LEFT, 50 + number * pitch, room
+        is_last = number == last
+        size = 16 if is_last else 13
+        _line(machine, f"{number}", place, line, is_last, size)
+
+
+def _hashed(now: Space) -> list[Line]:
+    """The default rule, step by step."""
+    positive = now["hash"] & POSITIVE
+    return [
+        Line("murmur2(key)", str(now["hash"])),
+        Line("without sign bit", str(positive)),
+        Line(f"% {now['partitions']} partitions", str(now["partition"])),
+    ]
+
+
+def _ruled(now: Space, room: float) -> list[Line]:
+    """In words, on two lines at most, how another rule chose."""
+    *_, why = now["why"].split(": ", 1)
+    first, *rest = wrap(why, room * 0.8, 12.5)
+    lines = [Line(first, "")]
+    if rest:
+        lines.append(Line(" ".join(rest), ""))
+    return [*lines, Line("partition", str(now["partition"]))]
+
+
+def _divisors(machine: Drawing, space: Space, room: float) -> None:
+    """No record is in the machine: what changed in it, with one key that moves."""
+    if not space["divisors"]:
+        machine.note("waits", LEFT, 50, "waits for the first record")
+        return
+
+    was, count = space["divisors"]
+    words = f"hash % {was} → % {count}"
+    machine.text("divisor", LEFT, 52, words, bold=True, mono=True, size=18)
+    if not space["example"]:
+        return
+    key, hashed = space["example"]
+    pitch = 18 if machine.narrow else 21
+    for number, divisor in enumerate((was, count)):
+        place = LEFT, 77 + number * pitch, room
+        line = Line(f"{key} {hashed}", f"% {divisor} = {hashed % divisor}")
+        _line(machine, f"example/{number}", place, line, True, 13)
 
 
 def _line(
-    d: Drawing, key: str, place: Place, words: str, result: str, bold: bool, size: int
+    machine: Drawing, key: str, place: Place, line: Line, bold: bool, size: int
 ) -> None:
-    """What is computed in the machine, and what comes out."""
+    """A line of the machine: its words, and the result at the end."""
     x, y, room = place
-    beside = text_width(result, 13, mono=True, bold=bold) + 10 if result else 0
-    d.note(key, x, y, words, mono=bool(result), room=room - beside)
-    if result:
-        d.text(
-            key + "/result",
-            x + room,
-            y,
-            result,
-            mono=True,
-            bold=bold,
-            size=size,
-            anchor="end",
-        )
+    words, result = line
+    if not result:
+        machine.note(key, x, y, words, room=room)
+        return
 
-
-def _alone(way: dict[str, Any]) -> dict[str | None, int]:
-    """The keys that go to one partition only."""
-    return {
-        key: places[0][0]
-        for key, places in way["keys"]
-        if key is not None and len(places) == 1
-    }
-
-
-def _movers(ways: Sequence[dict[str, Any]]) -> list[str | None]:
-    if len(ways) < 2:
-        return []
-    before, after = map(_alone, ways)
-    return [key for key in before if key in after and before[key] != after[key]]
-
-
-def _groups(
-    way: dict[str, Any],
-) -> list[tuple[int, list[tuple[str | None, int]], int, int]]:
-    """(partition, its keys with their records, keys that are counted only, rows that
-    they need).
-    """
-    hidden, found = dict(way["hidden"]), []
-    for partition in range(min(way["count"], MOST_BINS)):
-        keys = [
-            (key, n)
-            for key, places in way["keys"]
-            for place, n in places
-            if place == partition
-        ]
-        more = hidden.get(partition, 0)
-        found.append((partition, keys, more, max(len(keys), 1)))
-    return found
+    beside = text_width(result, 13, mono=True, bold=bold) + 10
+    machine.note(key, x, y, words, mono=True, room=room - beside)
+    look: Look = {"mono": True, "bold": bold, "size": size, "anchor": "end"}
+    machine.text(f"{key}/result", x + room, y, result, **look)

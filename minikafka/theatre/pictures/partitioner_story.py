@@ -6,8 +6,7 @@ a topic grew, or the rules of two producers.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minikafka.theatre.casting import OfTopic
@@ -15,9 +14,15 @@ from minikafka.theatre.play import Detail, Space, Told, picked
 from minikafka.theatre.text import counted, key_part
 from minikafka.trace import Event
 
+Key = str | None  # of a record
+
 MOST_KEYS = 12
 # a reason that is told in other words
 KINDS = {"round_robin": "round-robin", "program": "the program said so"}
+# the chapter of its first record, where it is not the rule's name
+FIRSTS = {"murmur2": "the first key", "sticky": "no key"}
+# what is kept of the record that is in the machine
+AT_HAND = ("key", "value", "partition", "partitions", "why", "reason")
 POSITIVE = 0x7FFFFFFF  # all but the sign bit
 HASH = "hash"  # the rule of the default partitioner
 # shapes in the light, where it is about places
@@ -30,36 +35,42 @@ class Way:
     """
 
     def __init__(self, rule: str, count: int, who: str) -> None:
-        self.rule, self.count, self.who = rule, count, who
-        self.places: dict[str | None, dict[int, int]] = {}
+        self.rule = rule
+        self.count = count
+        self.who = who
+        self.places: dict[Key, dict[int, int]] = {}
 
-    def only(self, key: str | None) -> int | None:
+    def add(self, key: Key, partition: int) -> None:
+        """A record takes this way."""
+        places = self.places.setdefault(key, {})
+        places[partition] = places.get(partition, 0) + 1
+
+    def only(self, key: Key) -> int | None:
         """The one partition of a key; None where there are several."""
         places = list(self.places.get(key, ()))
-        return places[0] if len(places) == 1 and key is not None else None
+        if len(places) == 1 and key is not None:
+            return places[0]
+        return None
 
-    def to_json(self, number: int, shown: Sequence[str | None]) -> dict[str, Any]:
+    def to_json(self, number: int, shown: Sequence[Key]) -> Space:
         """hidden: for each partition the keys that are counted only."""
-        hidden = Counter(
-            chain.from_iterable(
-                places for key, places in self.places.items() if key not in shown
-            )
-        )
-        return (
-            {"number": number}
-            | picked(self, "rule", "count", "who")
-            | {
-                "keys": [
-                    [key, list(map(list, self.places[key].items()))]
-                    for key in shown
-                    if key in self.places
-                ],
-                "hidden": [list(each) for each in sorted(hidden.items())],
-            }
-        )
+        hidden: Counter[int] = Counter()
+        for key, places in self.places.items():
+            if key not in shown:
+                hidden.update(places.keys())
+
+        keys = [(key, self.places[key]) for key in shown if key in self.places]
+        return {
+            "number": number,
+            **picked(self, "rule", "count", "who"),
+            "keys": [[key, _pairs(places)] for key, places in keys],
+            "hidden": [list(each) for each in sorted(hidden.items())],
+        }
 
 
 class PartitionerStory(OfTopic):
+    """The story of a topic's records on their way to partitions."""
+
     name, title = "partitioner", "The partitioner"
     shows = ("keys", "others", "producers")
 
@@ -70,22 +81,21 @@ class PartitionerStory(OfTopic):
         chosen = [event for event in trace if event.kind == "PartitionChosen"]
         mine = self.choose(trace, topic, chosen)
         chosen = [event for event in mine if event.kind == "PartitionChosen"]
-        self.title = f"The partitioner for {self.topic}" if self.topic else self.title
+        if self.topic:
+            self.title = f"The partitioner for {self.topic}"
         used = Counter(event.detail["key"] for event in chosen)
-        order = list(used)
-        self.keys = sorted(
-            sorted(used, key=lambda key: (-used[key], order.index(key)))[:MOST_KEYS],
-            key=order.index,
-        )
+        # sorted() keeps the order of equal ones: of keys used alike, the earlier
+        by_use = sorted(used, key=lambda key: -used[key])[:MOST_KEYS]
+        self.keys = [key for key in used if key in by_use]
         self.others = len(used) - len(self.keys)
         self.producers = list(dict.fromkeys(event.node for event in chosen))
         self.last = chosen[-1].id if chosen else None
         self.count = 0
-        self.bins: dict[int, dict[str | None, int]] = {}
+        self.bins: dict[int, dict[Key, int]] = {}
         # of the keys whose latest record went where murmur2 says
-        self.hashes: dict[str | None, int] = {}
+        self.hashes: dict[Key, int] = {}
         self.ways: list[Way] = []
-        self.now: dict[str, Any] | None = None
+        self.now: Space | None = None
         self.grown: tuple[str, int] | None = None
         self.divisors: list[int] | None = None
 
@@ -102,122 +112,134 @@ class PartitionerStory(OfTopic):
         """What stayed with one partition can leave in one batch: this is what sticking
         is for.
         """
-        if all(record[1] is not None for record in d.get("records", ())):
+        keys = [key for _, key, *_ in d.get("records", ())]
+        if None not in keys:
             return None
-        count, where = (
-            d["last_offset"] - d["base_offset"] + 1,
-            f"partition {d['partition']}",
-        )
-        many = (
-            f"{count} records have arrived in {where}, in one batch: one request for"
-            " all of them."
-        )
-        return Told(f"The record has arrived in {where}." if count == 1 else many)
+        count = d["last_offset"] - d["base_offset"] + 1
+        where = f"partition {d['partition']}"
+        if count == 1:
+            return Told(f"The record has arrived in {where}.")
+        many = f"{count} records have arrived in {where}"
+        return Told(f"{many}, in one batch: one request for all of them.")
 
     def _see_PartitionsCreated(self, event: Event, d: Detail) -> Told:
-        was, self.count = d["was"], d["partitions"]
-        self.grown, self.now, self.divisors = event.id, None, [was, self.count]
-        sentence = (
-            f"{self.topic} grows from {was} to {self.count} partitions. What is written"
-            " stays."
-        )
+        was = d["was"]
+        count = d["partitions"]
+        self.count = count
+        self.grown = event.id
+        self.now = None
+        self.divisors = [was, count]
+        chapter = f"{count} partitions"
+        grows = f"{self.topic} grows from {was} to {count} partitions."
+        sentence = f"{grows} What is written stays."
         if not self.hashes or not was:
-            return Told(sentence, f"{self.count} partitions")
-        before, after = self._way(HASH, was, ""), self._way(HASH, self.count, "")
-        for key in self.hashes:
+            return Told(sentence, chapter)
+        before = self._way(HASH, was, "")
+        after = self._way(HASH, count, "")
+        for key, hashed in self.hashes.items():
             for way in before, after:
-                way.places.setdefault(
-                    key, {(self.hashes[key] & POSITIVE) % way.count: 0}
-                )
+                partition = (hashed & POSITIVE) % way.count
+                way.places.setdefault(key, {partition: 0})
+
         moved = [key for key in self.hashes if before.only(key) != after.only(key)]
-        sentence += (
-            f" Divided by {self.count}, {len(moved)} of {len(self.hashes)} keys go"
-            " elsewhere."
-        )
-        light = [
-            chip(self.ways.index(way), key) for way in (before, after) for key in moved
-        ]
-        return Told(
-            sentence, f"{self.count} partitions", light=[*LIT, *light] if moved else ()
-        )
+        of_all = f"{len(moved)} of {len(self.hashes)} keys"
+        sentence += f" Divided by {count}, {of_all} go elsewhere."
+        keys = [key for way in (before, after) for key in self._chips(way, moved)]
+        return Told(sentence, chapter, light=[*LIT, *keys] if moved else ())
+
+    def _chips(self, way: Way, keys: Sequence[Key]) -> list[str]:
+        """Keys of shapes: these keys in a way."""
+        number = self.ways.index(way)
+        return [chip(number, key) for key in keys]
 
     def _way(self, rule: str, count: int, who: str) -> Way:
-        found = next(
-            (way for way in self.ways if (way.rule, way.count) == (rule, count)), None
-        )
-        if found is None:
-            self.ways.append(found := Way(rule, count, who))
-        return found
+        """The way of a rule with this number of partitions, which may be new."""
+        for way in self.ways:
+            if way.rule == rule and way.count == count:
+                return way
+        made = Way(rule, count, who)
+        self.ways.append(made)
+        return made
 
     def _see_PartitionChosen(self, event: Event, d: Detail) -> Told:
-        key, partition, count, kind = (
-            d["key"],
-            d["partition"],
-            d["partitions"],
-            _kind(d),
-        )
-        self.count = max(self.count, count)
-        way = self._way(
-            HASH if d["reason"] in ("murmur2", "sticky") else kind, count, event.node
-        )
+        key = d["key"]
+        partition = d["partition"]
+        reason = d["reason"]
+        is_hashed = reason == "murmur2"
+        kind = _kind(d)
+        self.count = max(self.count, d["partitions"])
+        rule = HASH if reason in ("murmur2", "sticky") else kind
+        way = self._way(rule, d["partitions"], event.node)
         differed = len(_differ(self._pair()))
-        places = way.places.setdefault(key, {})
-        places[partition] = places.get(partition, 0) + 1
-        elsewhere = [
-            each for each in self.bins if each != partition and key in self.bins[each]
-        ]
-        bin_ = self.bins.setdefault(partition, {})
-        bin_[key] = bin_.get(key, 0) + 1
-        hashed = d["reason"] == "murmur2"
-        if d.get("hash") is not None and key is not None:
-            self.hashes[key] = d["hash"]
-        else:
-            self.hashes.pop(key, None)
+        way.add(key, partition)
+        earlier = self._put(key, partition)
+        self._remember_hash(key, d.get("hash"))
         self.now = {
-            name: d[name]
-            for name in ("key", "value", "partition", "partitions", "why", "reason")
-        }
-        self.now |= {
+            **{name: d[name] for name in AT_HAND},
             "kind": kind,
             "hash": d.get("hash"),
             "producer": event.node,
             "way": self.ways.index(way),
         }
+        told = Told(_sentence(d), self._chapter(d["partitions"], kind, is_hashed))
+
+        if earlier and is_hashed:
+            told.sentence += f" Its earlier records are in partition {earlier[-1]}."
+            told.because = self.grown
+
+        self._compare_rules(told, key, differed)
+        if event.id == self.last and reason == "sticky":
+            self._tell_sticky(told, way, partition)
+        return told
+
+    def _put(self, key: Key, partition: int) -> list[int]:
+        """A record in its partition; returns the others that have records of its
+        key.
+        """
+        others = [number for number, keys in self.bins.items() if key in keys]
+        bin_ = self.bins.setdefault(partition, {})
+        bin_[key] = bin_.get(key, 0) + 1
+        return [number for number in others if number != partition]
+
+    def _remember_hash(self, key: Key, hashed: int | None) -> None:
+        """Of the keys that went where their hash says."""
+        if hashed is not None and key is not None:
+            self.hashes[key] = hashed
+        else:
+            self.hashes.pop(key, None)
+
+    def _chapter(self, count: int, kind: str, is_hashed: bool) -> str | None:
+        """The first record of a kind; and the first of a new divisor."""
         chapter = None
-        first_with = hashed and self.grown and self.once(("divided by", count))
-        for name in (f"by {count}" if first_with else "", kind):
-            if name and self.once(name):
-                chapter = {"murmur2": "the first key", "sticky": "no key"}.get(
-                    name, name
-                )
-        sentence, light = _sentence(d), list[str]()
-        if elsewhere and hashed:
-            sentence += f" Its earlier records are in partition {elsewhere[-1]}."
+        if is_hashed and self.grown and self.once(("divided by", count)):
+            chapter = self.once(f"by {count}")
+        if kind and self.once(kind):
+            chapter = FIRSTS.get(kind, kind)
+        return chapter
+
+    def _compare_rules(self, told: Told, key: Key, differed: int) -> None:
+        """Where two rules send a key to two partitions, if this record shows it."""
         pair = self._pair()
-        if (
-            len(pair) == 2
-            and pair[0].rule != pair[1].rule
-            and len(_differ(pair)) > differed
-        ):
-            sentence += (
-                f" By {_rule(pair[0])} it went to partition {pair[0].only(key)}."
-            )
-            if self.once("two rules"):
-                light = [*LIT, *(chip(self.ways.index(each), key) for each in pair)]
-        if (
-            event.id == self.last
-            and d["reason"] == "sticky"
-            and len(self.bins) == 1
-            and bin_.get(None, 0) > 2
-        ):
-            sentence = (
-                f"All {bin_[None]} records went to partition {partition}: the producer"
-                " stays with one partition "
-            )
-            sentence += "until batch.size bytes went there."
-            light = [*LIT, chip(self.now["way"], None)]
-        because = self.grown if hashed and elsewhere else None
-        return Told(sentence, chapter, because=because, light=light)
+        if len(pair) < 2 or len(_differ(pair)) <= differed:
+            return
+        first, second = pair
+        if first.rule == second.rule:
+            return
+        told.sentence += f" By {_rule(first)} it went to partition {first.only(key)}."
+        if self.once("two rules"):
+            chips = [chip(self.ways.index(way), key) for way in pair]
+            told.light = [*LIT, *chips]
+
+    def _tell_sticky(self, told: Told, way: Way, partition: int) -> None:
+        """At the end, if all records are where the first one went."""
+        count = self.bins[partition].get(None, 0)
+        if len(self.bins) > 1 or count <= 2:
+            return
+        told.sentence = (
+            f"All {count} records went to partition {partition}: the producer"
+            " stays with one partition until batch.size bytes went there."
+        )
+        told.light = [*LIT, *self._chips(way, [None])]
 
     def _pair(self) -> list[Way]:
         """What is compared: before and after, or two rules; with the way that the
@@ -225,56 +247,67 @@ class PartitionerStory(OfTopic):
         """
         now = self.ways[self.now["way"]] if self.now else None
         last = self.ways[-2:]
-        return last if now is None or now in last else [now, last[-1]]
+        if now is None or now in last:
+            return last
+        return [now, last[-1]]
 
     def space(self) -> Space:
         pair = self._pair()
-        alike = (
-            [key for key in pair[0].places if pair[1].only(key) is not None]
-            if len(pair) == 2
-            else []
-        )
-        example = (
-            next(iter(_differ(pair)), None)
-            if self.divisors and self.now is None
-            else None
-        )
+        differ = _differ(pair)
+        ways = [way.to_json(self.ways.index(way), self.keys) for way in pair]
         return {
             "topic": self.topic,
             "partition_count": self.count,
             "now": self.now,
-            "bins": [
-                {
-                    "partition": p,
-                    "keys": [list(each) for each in self.bins.get(p, {}).items()],
-                }
-                for p in range(self.count)
-            ],
-            "ways": [way.to_json(self.ways.index(way), self.keys) for way in pair],
-            "differ": [
-                len(_differ(pair)),
-                sum(pair[0].only(key) is not None for key in alike),
-            ],
+            "bins": [self._bin(partition) for partition in range(self.count)],
+            "ways": ways,
+            "differ": [len(differ), len(_alike(pair))],
             "divisors": self.divisors,
-            "example": (
-                [example, self.hashes[example] & POSITIVE]
-                if example in self.hashes
-                else None
-            ),
+            "example": self._example(differ),
         }
 
+    def _bin(self, partition: int) -> Space:
+        """What a partition holds."""
+        keys = self.bins.get(partition, {})
+        return {"partition": partition, "keys": _pairs(keys)}
 
-def _differ(pair: Sequence[Way]) -> list[str | None]:
-    """The keys that two ways send to two partitions."""
+    def _example(self, differ: Sequence[Key]) -> list[Any] | None:
+        """After the topic grew: a key that moves, and its hash."""
+        if not self.divisors or self.now is not None or not differ:
+            return None
+        key = differ[0]
+        if key in self.hashes:
+            return [key, self.hashes[key] & POSITIVE]
+        return None
+
+
+def _pairs(counts: Mapping[Any, int]) -> list[list[Any]]:
+    """As JSON has it, where keys may be numbers or None."""
+    return [list(pair) for pair in counts.items()]
+
+
+def _alike(pair: Sequence[Way]) -> list[Key]:
+    """The keys that both of two ways send to one partition each."""
     if len(pair) < 2:
         return []
-    ways = [(key, [way.only(key) for way in pair]) for key in pair[0].places]
+    first, second = pair
     return [
-        key for key, (one, other) in ways if None not in (one, other) and one != other
+        key
+        for key in first.places
+        if first.only(key) is not None and second.only(key) is not None
     ]
 
 
+def _differ(pair: Sequence[Way]) -> list[Key]:
+    """The keys that two ways send to two partitions."""
+    if len(pair) < 2:
+        return []
+    first, second = pair
+    return [key for key in _alike(pair) if first.only(key) != second.only(key)]
+
+
 def _rule(way: Way) -> str:
+    """The name of a way's rule in a sentence."""
     return "murmur2" if way.rule == HASH else way.rule
 
 
@@ -284,31 +317,32 @@ def _kind(d: Detail) -> str:
 
 
 def _sentence(d: Detail) -> str:
+    """Why a record went where it went."""
+    partition = d["partition"]
     if d["reason"] == "murmur2":
-        positive = d["hash"] & POSITIVE
-        return (
-            f"Key {d['key']}: {positive} % {d['partitions']} = {d['partition']}, so to"
-            f" partition {d['partition']}."
-        )
-    who = (
-        "A record without key" if d["key"] is None else f"A record with key {d['key']}"
-    )
-    return (
-        f"{who} goes to partition {d['partition']}:"
-        f" {d['why'].removeprefix('no key: ')}."
-    )
+        remainder = f"{d['hash'] & POSITIVE} % {d['partitions']} = {partition}"
+        return f"Key {d['key']}: {remainder}, so to partition {partition}."
+
+    record = "A record without key"
+    if d["key"] is not None:
+        record = f"A record with key {d['key']}"
+    why = d["why"].removeprefix("no key: ")
+    return f"{record} goes to partition {partition}: {why}."
 
 
 # -- keys of shapes, which a story names where it puts light on them
 
 
-def part(key: str | None) -> str:
+def part(key: Key) -> str:
+    """A key in the key of a shape, which has to differ from no key."""
     return "-" if key is None else "=" + key_part(key)
 
 
-def chip(way: int, key: str | None) -> str:
+def chip(way: int, key: Key) -> str:
+    """The shape of a key in a way."""
     return f"key/{way}/{part(key)}"
 
 
 def partitions(count: int) -> str:
+    """How many there are, in words."""
     return counted(count, "partition", "one")

@@ -14,11 +14,11 @@ from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     NARROW,
     WIDE,
+    Box,
     Drawing,
     text_width,
 )
 from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.pictures.boxes import Box
 from minikafka.theatre.pictures.pipeline_records import Outcome
 from minikafka.theatre.pictures.pipeline_says import ANSWERS, LOG, REQUESTS, SEND
 from minikafka.theatre.pictures.pipeline_story import PipelineStory

@@ -5,8 +5,7 @@ connection broke.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import Drawing
-from minikafka.theatre.pictures.boxes import Box
+from minikafka.theatre.drawing import Box, Drawing
 
 PILL, CUT = 30, 0.45  # width of a message on the wire, and where that breaks
 ANSWERED = ("written", "known", "refused")

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
+    Box,
     Drawing,
     fitting,
     has_room,
     text_width,
     wrap,
 )
-from minikafka.theatre.pictures.boxes import Box
 from minikafka.theatre.pictures.rebalance_cast import Actor
 from minikafka.theatre.pictures.rebalance_member import Answer
 from minikafka.theatre.play import Space

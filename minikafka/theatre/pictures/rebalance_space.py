@@ -7,9 +7,8 @@ reads" in the coordinator's bar in between; so one sees it move.
 
 from collections.abc import Mapping, Sequence
 
-from minikafka.theatre.drawing import Drawing, text_width
+from minikafka.theatre.drawing import Box, Drawing, text_width
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.boxes import Box
 from minikafka.theatre.pictures.rebalance_card import (
     CHIP,
     CHIP_PITCH,

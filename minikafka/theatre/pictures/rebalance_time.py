@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import Drawing, fitting, has_room, text_width
+from minikafka.theatre.drawing import Box, Drawing, fitting, has_room, text_width
 from minikafka.theatre.lanes import Scene, draw_times, round_times
-from minikafka.theatre.pictures.boxes import Box
 from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
 from minikafka.theatre.pictures.rebalance_group import PHASES
 from minikafka.theatre.pictures.rebalance_spans import (

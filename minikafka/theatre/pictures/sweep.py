@@ -9,7 +9,7 @@ event a run.
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.drawing import Box, Drawing, Look
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Detail, Play, Space, Story, Told
 from minikafka.theatre.text import counted, dotted
@@ -20,40 +20,39 @@ HEAD, TILE, GAP, MARGIN = 26, 50, 8, 84
 
 
 class SweepStory(Story):
+    """The story of many runs, a scene each."""
+
     name, title = "sweep", "One program, killed at each of its calls"
     shows = ("calls", "of")
 
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
-        self.calls = list(
-            dict.fromkeys(
-                event.detail["call"] for event in trace if event.kind == "RunEnded"
-            )
-        )
+        ended = [event for event in trace if event.kind == "RunEnded"]
+        self.calls = list(dict.fromkeys(event.detail["call"] for event in ended))
         self.runs: list[Detail] = []
-        self.of = sum(event.kind == "RunEnded" for event in trace)
+        self.of = len(ended)
 
     def space(self) -> Space:
         return {"runs": list(self.runs)}
 
     def _see_RunEnded(self, event: Event, d: Detail) -> Told:
         self.runs.append({"run": d["run"], "written": d["written"]})
-        wrong = [
-            f"order {n} is {'there twice' if times else 'missing'}"
-            for n, times in _wrong(d["written"])
-        ]
-        found = " and ".join(wrong) or "each order is there once"
-        first = self.once(wrong[0].split(" ", 2)[2]) if wrong else None
+        wrong = {number: _trouble(times) for number, times in _wrong(d["written"])}
+        sentences = [f"order {number} {words}" for number, words in wrong.items()]
+        found = " and ".join(sentences) or "each order is there once"
+        first = self.once(next(iter(wrong.values()))) if wrong else None
         return Told(
             f"Killed on entering call {d['run']}, {d['call']}, and started again:"
             f" {found}.",
-            first,
-            bool(wrong),
+            chapter=first,
+            trouble=bool(wrong),
             light=[f"run/{d['run']}"] if first else (),
         )
 
 
 class SweepPlay(Play):
+    """A small table of results for each run."""
+
     story = SweepStory
     foot = (
         "Each small picture is a run of its own: its orders in the table at the end,"
@@ -68,67 +67,65 @@ class SweepPlay(Play):
         return f"{len(wrong)} of {len(space['runs'])} runs went wrong"
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, calls = drawing, self.cast["calls"]
-        w = (d.width - MARGIN) / len(calls)
+        d = drawing
+        calls = self.cast["calls"]
         d.note("call", 0, 14, "on entering")
+
         for column, call in enumerate(calls):
-            d.text(f"call/{column}", MARGIN + column * w + 8, 14, call, bold=True)
+            x = self._tile(d, column).x
+            d.text(f"call/{column}", x + 8, 14, call, bold=True)
         for number in range(self.cast["of"]):
             row, column = divmod(number, len(calls))
-            x, y = MARGIN + column * w, HEAD + row * (TILE + GAP)
+            box = self._tile(d, number)
             if not column:
-                d.note(f"round/{row}", 0, y + TILE / 2 + 5, f"at order {row}")
-            d.rect(
-                f"place/{number}", x, y, w - GAP, TILE, "none", "rule", r=8, dash="3 3"
-            )
+                y = box.y + TILE / 2 + 5
+                d.note(f"round/{row}", 0, y, f"at order {row}")
+            d.rect(f"place/{number}", *box, "none", "rule", r=8, dash="3 3")
         for number, run in enumerate(scenes[-1]["space"]["runs"]):
-            row, column = divmod(number, len(calls))
-            self._run(
-                d,
-                run,
-                number + 1,
-                (MARGIN + column * w, HEAD + row * (TILE + GAP), w - GAP),
-            )
+            _run(d, run, number + 1, self._tile(d, number))
 
-    def _run(
-        self, d: Drawing, run: Detail, of: int, place: tuple[float, float, float]
-    ) -> None:
-        (x, y, w), key, wrong = place, f"run/{run['run']}", dict(_wrong(run["written"]))
-        d.rect(
-            key,
-            x,
-            y,
-            w,
-            TILE,
-            "wash",
-            "trouble" if wrong else "rule",
-            r=8,
-            width=2 if wrong else None,
-            of=of,
-        )
-        d.note(key + "/call", x + 8, y + 15, f"call {run['run']}", size=12)
-        pitch = (w - 12) / len(run["written"])
-        for n, times in enumerate(run["written"]):
-            mark = "✓" if times == 1 else f"{times}×" if times else "–"
-            look = (
-                ("paper", "trouble", "trouble")
-                if n in wrong
-                else ("good", "none", "ink")
-            )
-            d.boxed(
-                f"{key}/{n}",
-                x + 6 + n * pitch,
-                y + 22,
-                pitch - 3,
-                22,
-                mark,
-                *look[::2],
-                line=look[1],
-                r=5,
-                tip=f"order {n}: {times} times in the table",
-            )
+    def _tile(self, d: Drawing, number: int) -> Box:
+        """The place of a run: calls side by side, rounds below each other."""
+        calls = len(self.cast["calls"])
+        pitch = (d.width - MARGIN) / calls
+        row, column = divmod(number, calls)
+        x = MARGIN + column * pitch
+        y = HEAD + row * (TILE + GAP)
+        return Box(x, y, pitch - GAP, TILE)
+
+
+def _run(d: Drawing, run: Detail, number: int, box: Box) -> None:
+    """number: of the event that told it."""
+    key = f"run/{run['run']}"
+    wrong = dict(_wrong(run["written"]))
+    line, width = ("trouble", 2) if wrong else ("rule", None)
+    d.rect(key, *box, "wash", line, r=8, width=width, of=number)
+    tile = d.part(key, box.x, box.y)
+    tile.note("call", 8, 15, f"call {run['run']}", size=12)
+    pitch = (box.w - 12) / len(run["written"])
+
+    for order, times in enumerate(run["written"]):
+        fill, edge, ink = "good", "none", "ink"
+        if order in wrong:
+            fill, edge, ink = "paper", "trouble", "trouble"
+        place = Box(6 + order * pitch, 22, pitch - 3, 22)
+        tip = f"order {order}: {times} times in the table"
+        look: Look = {"line": edge, "r": 5, "tip": tip}
+        tile.boxed(f"{order}", *place, _times(times), fill, ink, **look)
+
+
+def _times(times: int) -> str:
+    """As a sign."""
+    if times == 1:
+        return "✓"
+    return f"{times}×" if times else "–"
+
+
+def _trouble(times: int) -> str:
+    """What is wrong with an order that is there so many times."""
+    return "is there twice" if times else "is missing"
 
 
 def _wrong(written: Sequence[int]) -> list[tuple[int, int]]:
     """The orders that are not there once, and how often they are."""
-    return [(n, times) for n, times in enumerate(written) if times != 1]
+    return [(order, times) for order, times in enumerate(written) if times != 1]

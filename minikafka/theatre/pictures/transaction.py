@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from minikafka.theatre.drawing import (
     COLOURS,
     LEAST_STRETCH,
+    Box,
     Drawing,
     actor_colour,
     fit,
@@ -21,7 +22,6 @@ from minikafka.theatre.drawing import (
     text_width,
 )
 from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.pictures.boxes import Box
 from minikafka.theatre.pictures.transaction_log import Record
 from minikafka.theatre.pictures.transaction_story import (
     READ_COMMITTED,

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, fit
+from minikafka.theatre.drawing import LEAST_STRETCH, Box, Drawing, fit
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.boxes import Box
 from minikafka.theatre.pictures.watermark_story import Order, WatermarkStory, clock
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted

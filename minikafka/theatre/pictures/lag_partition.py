@@ -1,0 +1,227 @@
+"""The lower part of the lag's picture: one partition's lane, its reader, and its lag
+over time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Look,
+    Part,
+    Point,
+    actor_colour,
+    actor_number,
+    has_room,
+    widest,
+)
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.play import Space
+
+STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A place with two axes: time across, records upward."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+    first: int
+    last: int
+    most: int
+
+    @property
+    def height(self) -> float:
+        """From the axis to the most records."""
+        return self.bottom - self.top
+
+    def x(self, at: int) -> float:
+        """Where a moment is."""
+        width = self.right - self.left
+        whole = self.last - self.first
+        return self.left + width * (at - self.first) / whole
+
+    def y(self, records: float) -> float:
+        """Where a number of records is."""
+        return self.bottom - self.height * records / self.most
+
+    def grid(self, d: Drawing, key: str, most: float, least: int) -> None:
+        """Round numbers of records: at most so many steps, from that one on."""
+        step = next(step for step in STEPS if self.most / step <= most)
+        for records in range(least * step, self.most + 1, step):
+            name = f"{key}/{records}"
+            y = self.y(records)
+            d.level(name, self.left, self.right, y, "rule", width=1, fade=0.7)
+            look: Look = {"size": 12, "mono": True}
+            x = self.left - 6
+            words = f"{records:,}"
+            d.note(f"{name}/number", x, y + 4, words, "end", **look)
+
+
+class State(NamedTuple):
+    """How a partition is, and from when until when it looks so."""
+
+    begin: int
+    end: int
+    partition: Space
+
+
+@dataclass(frozen=True)
+class PartitionLane:
+    """members: of the group, in the order of their colours. now: the partition in the
+    scene that is drawn.
+    """
+
+    d: Drawing
+    members: Sequence[str]
+    now: Space
+    field: Field
+
+    @property
+    def key(self) -> str:
+        """Of the lane's shapes."""
+        return f"lag/{self.now['partition']}"
+
+    @property
+    def part(self) -> Part:
+        """Of the drawing: this lane."""
+        return self.d.part(self.key, 0, self.field.top)
+
+    @property
+    def is_alone(self) -> bool:
+        """There is only one partition, and much room."""
+        return self.field.height > 80
+
+    def draw(self, states: Sequence[State]) -> None:
+        """The lane. states: of the partition up to the cursor."""
+        self._ground()
+        self._names()
+        for number, state in enumerate(states):
+            self._state(f"{self.key}/{number}", state)
+        self._lags()
+
+    def _ground(self) -> None:
+        """The place, with its grid."""
+        field = self.field
+        width = field.right - field.left
+        self.part.rect("ground", field.left, 0, width, field.height, "wash", r=3)
+        most, least = (3, 0) if field.height > 60 else (2, 1)
+        field.grid(self.d, f"grid/{self.now['partition']}", most, least)
+
+    def _names(self) -> None:
+        """The partition's, and its reader's beside it or below it."""
+        is_low = self.field.height <= 34
+        base = -8 if self.is_alone else 13
+        name = f"P{self.now['partition']}"
+        self.part.text("name", 0, base, name, mono=True, bold=True)
+        is_beside = self.is_alone or is_low
+        place = Point(24, base) if is_beside else Point(0, 29)
+        room = self.field.left - place.x - self._margin()
+
+        if self.now["unread"] or not self.now["owner"]:
+            self._nobody(place, room)
+        else:
+            self._reader(place, room - 14)
+
+    def _margin(self) -> float:
+        """What the numbers of the grid take."""
+        if self.is_alone:
+            return 6
+        return 14 + widest(f"{self.field.most:,}", 12, mono=True)
+
+    def _nobody(self, place: Point, room: float) -> None:
+        """That nobody reads, in a word or as an empty circle."""
+        ink = "trouble" if self.now["unread"] else "quiet"
+        if has_room("nobody", room, bold=True):
+            self.part.text("owner", *place, "nobody", ink, size=12, bold=True)
+            return
+        x = place.x + 9
+        y = place.y - 4
+        look: Look = {"dash": "3 3", "width": 1.5, "tip": "nobody reads it"}
+        self.part.circle("nobody", x, y, 8.5, "none", ink, **look)
+
+    def _reader(self, place: Point, room: float) -> None:
+        """A disc of the member's colour: with its letter, or beside its name."""
+        name = self.now["owner"]
+        number = actor_number(name, self.members)
+        *_, letter = name.split(" ")
+        x, y = place
+        middle = y - 4
+
+        if len(letter) == 1:
+            self.part.disc("reader", x + 9, middle, 8.5, letter, number, 12, tip=name)
+            return
+
+        self.part.circle("reader", x + 5, middle, 5, actor_colour(number), tip=name)
+        self.part.note("owner", x + 14, y, name, size=12, room=room)
+
+    def _state(self, key: str, state: State) -> None:
+        """The lag as high as it is, for as long as it is."""
+        partition = state.partition
+        left = self.field.x(state.begin)
+        right = self.field.x(state.end)
+        bottom = self.field.bottom
+        width = right - left
+        lag, waiting = (bottom - self.field.y(value) for value in partition["lags"])
+        if not lag:
+            return
+        whole = Box(left, bottom - lag, width, lag)
+        tip = _sum_of(partition)
+        if partition["unread"]:
+            self.d.rect(key, *whole, "hatch", tip=f"{tip} · nobody reads")
+            return
+        if not partition["owner"]:
+            tip = f"{tip} · nobody has begun to read"
+            self.d.rect(key, *whole, "none", "gone", dash="4 3", tip=tip)
+            return
+
+        colour = actor_colour(actor_number(partition["owner"], self.members))
+        handed = whole._replace(h=max(lag - waiting, 0))
+        self.d.rect(key, *handed, colour, fade=0.4, tip=tip)
+
+        if waiting:
+            foot = Box(left, bottom - waiting, width + 0.4, waiting)
+            self.d.rect(f"{key}/wait", *foot, colour, tip=tip)
+
+    def _lags(self) -> None:
+        """As numbers, at the end of the lane."""
+        lag, waiting = self.now["lags"]
+        ink = "trouble" if self.now["unread"] and lag else "ink"
+        look: Look = {"mono": True, "bold": True, "size": 14}
+        x = self.field.right + 16
+        self.part.text("lag", x, 13, f"{lag:,}", ink, **look)
+        self.part.number("handed", self.d.width, 13, f"{waiting:,}", bold=False)
+
+
+def _sum_of(partition: Space) -> str:
+    """The lag of a partition as an equation."""
+    lag = partition["lags"][0]
+    end = partition["end"]
+    return f"lag {lag} = end {end} − committed {partition['committed'] or 0}"
+
+
+def states(scenes: Sequence[Scene], row: int, field: Field) -> list[State]:
+    """Of one partition up to the cursor, a state as long as it looks the same."""
+    told = [(scene["at"], scene["space"]["partitions"][row]) for scene in scenes]
+    alike = groupby(told, lambda each: _looks(each[1], field))
+    begun = [next(group) for _, group in alike]
+    ends = [at for at, _ in begun[1:]]
+    ends.append(scenes[-1]["at"])
+    found = [
+        State(at, end, partition)
+        for (at, partition), end in zip(begun, ends, strict=True)
+    ]
+    return [state for state in found if state.begin < state.end]
+
+
+def _looks(partition: Space, field: Field) -> tuple[Any, ...]:
+    """What tells two states apart on the page."""
+    lag, waiting = partition["lags"]
+    heights = round(field.y(lag)), round(field.y(waiting))
+    return *heights, partition["owner"], partition["unread"], not lag

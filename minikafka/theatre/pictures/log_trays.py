@@ -1,0 +1,253 @@
+"""The trays of the log's picture: what each reader saw so far, in its order, and what
+is lost to it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from minikafka.theatre.drawing import Box, Drawing, Look, Part, fit, text_width
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.pictures.journey_story import Seen
+from minikafka.theatre.play import Cast, Space
+from minikafka.theatre.row import Row
+from minikafka.theatre.text import key_part
+
+MOST = 4  # trays are drawn
+# a record in a tray, what is between two, what a tray says above them
+CHIP, GAP, HEAD = 22, 4, 26
+ROOM = 190  # height that trays may take beside a low log
+LEAST_OF_MANY = 68  # width of what stands for several records
+
+
+class Slots(NamedTuple):
+    """How many records stand side by side, and how many of these places a loss or a
+    long poll takes.
+    """
+
+    across: int
+    of_many: int
+
+
+class Placed(NamedTuple):
+    """Where something stands: its first slot, and how many it takes."""
+
+    item: Seen
+    slot: int
+    span: int
+
+
+class Trays:
+    """The whole play decides how much room they take."""
+
+    def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
+        self.colours: dict[str, str] = dict(list(cast["readers"].items())[:MOST])
+        self.several = len(cast["chosen"]) > 1
+        self.one_key = cast["one_key"]
+        self.short = cast["in_days"] or cast["most"] > 8
+        self.widest = 0
+        self.fullest: dict[str, list[Seen]] = {name: [] for name in self.colours}
+
+        for scene in scenes:
+            for reader in scene["space"]["readers"]:
+                saw = list(map(Seen._make, reader["saw"]))
+                self._measure(reader["name"], saw)
+        self.widest = self.widest or 28
+
+    def _measure(self, name: str, saw: list[Seen]) -> None:
+        """How wide a record is, and how many a tray holds at most."""
+        for item in saw:
+            if item.records == 1 and not item.is_lost:
+                self.widest = max(self.widest, _width_of(*self._words(item)))
+        if name in self.fullest and len(saw) > len(self.fullest[name]):
+            self.fullest[name] = saw
+
+    def _words(self, item: Seen) -> tuple[str, str]:
+        """In bold, and beside it."""
+        if item.records > 1:
+            return f"{item.offset}–{item.offset + item.records - 1}", ""
+        by_offset = self.short and not self.several
+        if item.value is not None and not by_offset:
+            return "" if self.one_key else item.letter or "", item.value
+        if self.several:
+            return f"P{item.partition}:{item.offset}", ""
+        return str(item.offset), ""
+
+    def width(self, d: Drawing) -> int:
+        """Of every tray."""
+        if d.narrow:
+            return d.width
+        if self.several:
+            return 180
+        return 150 if self.short else 160
+
+    def height(self, d: Drawing, room: float) -> int:
+        """Of all trays. room: what the log's rows take."""
+        return sum(_height(lines) for lines in self._lines(d, room).values())
+
+    def _slots(self, d: Drawing) -> Slots:
+        """As many as have room beside each other."""
+        inside = self.width(d) - 8
+        pitch = min(self.widest, inside) + GAP
+        count = max(int(inside // pitch), 1)
+        longest = max(map(len, self.fullest.values()), default=0)
+        # a few, one below the other, show their order best
+        if self.several and longest <= 5:
+            count = 1
+        needed = -(-LEAST_OF_MANY // (inside // count))
+        return Slots(count, min(count, needed))
+
+    def _lines(self, d: Drawing, room: float) -> dict[str, int]:
+        """How many lines of records each tray has: one, and more in turn where they are
+        needed and there is room.
+        """
+        slots = self._slots(d)
+        needed = {
+            name: _lines_of(in_slots(items, slots), slots)
+            for name, items in self.fullest.items()
+        }
+        lines = dict.fromkeys(self.colours, 1)
+
+        for line in range(2, 4 if d.narrow else 7):
+            for name in lines:
+                with_one_more = sum(map(_height, lines.values())) + CHIP + GAP
+                if needed[name] >= line and with_one_more <= max(room, ROOM):
+                    lines[name] = line
+        return lines
+
+    def draw(
+        self,
+        d: Drawing,
+        readers: Sequence[Space],
+        rows: Sequence[Row],
+        top: float,
+        room: float,
+    ) -> None:
+        """rows: of the log, where the records come from."""
+        width = self.width(d)
+        seen = {reader["name"]: reader for reader in readers}
+        for name, lines in self._lines(d, room).items():
+            height = _height(lines)
+            box = Box(d.width - width, top, width, height - 8)
+            if name in seen:
+                self._tray(d, seen[name], box, lines, rows)
+            top += height
+
+    def _tray(
+        self,
+        d: Drawing,
+        reader: Space,
+        box: Box,
+        lines: int,
+        rows: Sequence[Row],
+    ) -> None:
+        """One reader's, with the latest that has room."""
+        tray = d.part(f"tray/{key_part(reader['name'])}", box.x, box.y)
+        now = rows[0].now if rows else -1
+        saw = list(map(Seen._make, reader["saw"]))
+        is_busy = any(item.number == now for item in saw)
+        self._frame(tray, reader, box, is_busy)
+        if not saw:
+            tray.note("nothing", 17, HEAD + 14, "nothing yet", size=12)
+        slots = self._slots(d)
+        pitch = (box.w - 8) / slots.across
+        by_key = {row.key: row for row in rows}
+
+        for placed in last_lines(saw, slots, lines):
+            item = placed.item
+            line, column = divmod(placed.slot, slots.across)
+            x = 6 + column * pitch
+            y = HEAD + line * (CHIP + GAP)
+            chip = Box(x, y, pitch * placed.span - GAP, CHIP)
+            way: Look = {"of": item.number, "same": item.same}
+            is_new = item.number == now
+            row = by_key.get(str(item.partition))
+            if row and is_new and not item.is_lost:
+                colour = self.colours[reader["name"]]
+                self._way(tray, row, y + CHIP / 2, colour, way)
+                way |= {"from_x": row.left_of(item.offset), "from_y": row.cells_y}
+            self._chip(tray, chip, item, is_new, way)
+
+    def _frame(self, tray: Part, reader: Space, box: Box, is_busy: bool) -> None:
+        """The tray itself, with its reader's name and how much that has read."""
+        name = reader["name"]
+        colour = self.colours[name]
+        line, width = (colour, 2) if is_busy else ("rule", None)
+        look: Look = {
+            "r": 8,
+            "width": width,
+            "dash": "4 3" if reader["state"] else None,
+            "tip": f"what {name} has read so far, in its order",
+        }
+        tray.whole.rect(tray.key, *box, "wash", line, **look)
+        tray.rect("colour", 7, 7, 5, 13, colour, r=2)
+        count = f"{reader['seen']} read"
+        room = box.w - 34 - text_width(count, 12)
+        tray.text("name", 17, 18, name, bold=True, room=room)
+        tray.note("count", box.w - 8, 18, count, "end", size=12)
+
+    def _way(self, tray: Part, row: Row, y: float, colour: str, way: Look) -> None:
+        """An arrow from one of several logs to the first record that is read now."""
+        d = tray.whole
+        if self.several and not d.narrow and "way/read" not in d.shapes:
+            begin = row.right + 8, row.cells_y + 15
+            end = tray.x - 4, tray.y + y
+            d.arrow("way/read", *begin, *end, colour, width=2, **way)
+
+    def _chip(self, tray: Part, box: Box, item: Seen, is_new: bool, way: Look) -> None:
+        """A record in a tray, or several, or what is lost."""
+        key = item.same
+        while f"{tray.key}/{key}" in tray.shapes:  # read again
+            key += f"/{item.number}"
+        if item.is_lost:
+            text = ""
+            more = f"{item.records} lost"
+            look = {"fill": "none", "line": "trouble", "ink": "trouble", "dash": "3 3"}
+        else:
+            text, more = self._words(item)
+            line = "ink" if is_new else "rule"
+            look = {"fill": "paper", "line": line, "ink": "ink"}
+
+        gap = 6 if text else 0
+        more = fit(more, box.w - _width_of(text, "") - gap, 12.5)
+        words = {"text": text or None, "more": more or None}
+        tray.add(key, "cell", **box._asdict(), r=4, **words, **look, **way)
+
+
+def _width_of(text: str, more: str) -> int:
+    """What a record takes in a tray."""
+    gap = 6 if text and more else 0
+    return text_width(text, 13.5, mono=True) + text_width(more, 12.5) + gap + 12
+
+
+def _height(lines: int) -> int:
+    """Of a tray with so many lines of records."""
+    return HEAD + lines * (CHIP + GAP) + 10
+
+
+def _lines_of(placed: Sequence[Placed], slots: Slots) -> int:
+    """How many lines something takes."""
+    return len({each.slot // slots.across for each in placed})
+
+
+def in_slots(items: Sequence[Seen], slots: Slots) -> list[Placed]:
+    """In order; none is broken over two lines."""
+    placed = []
+    slot = 0
+    for item in items:
+        is_one = item.records == 1 and not item.is_lost
+        span = 1 if is_one else slots.of_many
+        column = slot % slots.across
+        if column + span > slots.across:
+            slot += slots.across - column
+        placed.append(Placed(item, slot, span))
+        slot += span
+    return placed
+
+
+def last_lines(items: Sequence[Seen], slots: Slots, lines: int) -> list[Placed]:
+    """The latest of them that so many lines hold."""
+    placed = in_slots(items, slots)
+    while placed and placed[-1].slot >= slots.across * lines:
+        items = items[1:]
+        placed = in_slots(items, slots)
+    return placed
