@@ -42,7 +42,7 @@ MOST_DENSE = {
     "clients": (6, 10),
     "simulation": (6, 10),
     "server": (6, 9),
-    "theatre": (7.4, 13.5),
+    "theatre": (7.4, 12),
     "course": (6, 11.5),
 }
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -12,8 +12,8 @@ import pytest
 
 from minikafka.theatre import picture
 from minikafka.theatre.casting import letters
-from minikafka.theatre.drawing import COLOURS, NARROW, WIDE, text_width
-from minikafka.theatre.lanes import LEAST_STRETCH, times
+from minikafka.theatre.drawing import COLOURS, LEAST_STRETCH, NARROW, WIDE, text_width
+from minikafka.theatre.lanes import times
 from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
 from minikafka.theatre.palette import PALETTE
 from tests.theatre import commit_traces, groups, traces
