@@ -10,7 +10,7 @@ from minikafka.course.experiments.lesson_05_runs import (
     signs_of_life,
 )
 from minikafka.course.judging.checks import Exercise, Rung, faults_for
-from minikafka.course.judging.group_cases import shares_given, unsteady
+from minikafka.course.judging.group_cases import assignment_given, unsteady
 from minikafka.course.lessons import Question
 from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 
@@ -258,7 +258,7 @@ def as_call(case):
 
 
 def shares_of(answer, case):
-    return shares_given(answer(*case), case[0])
+    return assignment_given(answer(*case), case[0])
 
 
 def not_one_owner(answer, case):

@@ -5,6 +5,8 @@ from minikafka.course.judging.checks import Exercise, Rung, WrongKind
 from minikafka.course.judging.group_cases import (
     a_group,
     a_group_with_quarrels,
+    assigned,
+    assignment_given,
     counts,
     fewest_moves,
     group,
@@ -14,8 +16,6 @@ from minikafka.course.judging.group_cases import (
     on_a_cluster,
     owner_of,
     renamed,
-    shares,
-    shares_given,
     smaller_group,
     stale,
     unsteady,
@@ -210,11 +210,11 @@ def with_names(case, new):
 
 def as_target(case):
     members, target = case
-    return f"{had(members)}; the target is {shares(target)}"
+    return f"{had(members)}; the target is {assigned(target)}"
 
 
 def handed(answer, members, target):
-    found = shares_given(answer(target, members), members)
+    found = assignment_given(answer(target, members), members)
     for name, share in found.items():
         for part in share:
             if part not in target[name] and part not in members[name].owned:
@@ -290,7 +290,7 @@ def never_there(answer, case):
                 )
                 return (
                     f"{listed([part])} never arrives at {name}: {why}.\nafter two"
-                    f" rebalances: {shares(found)}"
+                    f" rebalances: {assigned(found)}"
                 )
     return None
 
@@ -422,7 +422,7 @@ def as_group(case):
 
 
 def shares_of(answer, case):
-    return shares_given(answer(*case), case[0])
+    return assignment_given(answer(*case), case[0])
 
 
 def not_one_owner(answer, case):
@@ -461,7 +461,7 @@ def not_one_owner(answer, case):
 
 
 def gave(found):
-    return f"your assignor gave {shares(found)}"
+    return f"your assignor gave {assigned(found)}"
 
 
 def not_balanced(answer, case):
