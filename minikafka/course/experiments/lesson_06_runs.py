@@ -229,13 +229,14 @@ def waited(trace: Iterable[Event], name: str) -> float:
     """The seconds from the moment a member joins until it has a partition."""
     joined = None
     for event in trace:
-        if event.kind == "MemberJoined":
-            if joined is None and event.detail["client"] == name:
-                joined = event.at
-        elif event.kind == "PartitionsAssigned":
-            if event.node == name and event.detail["partitions"]:
-                assert joined is not None
-                return (event.at - joined) / 1000
+        if event.kind == "MemberJoined" and joined is None:
+            is_hers = event.detail["client"] == name
+            joined = event.at if is_hers else None
+        if event.kind == "PartitionsAssigned" and event.node == name:
+            if not event.detail["partitions"]:
+                continue
+            assert joined is not None
+            return (event.at - joined) / 1000
     raise ValueError(f"{name} has no partition yet")
 
 

@@ -77,7 +77,7 @@ def order_in(value: bytes) -> Order | None:
 
 
 class Address(NamedTuple):
-    """Where a customer lives from a moment on; city: None where the account is deleted."""
+    """Where a customer lives from a moment on. city: None where the account is gone."""
 
     lsn: int
     since_ms: int
