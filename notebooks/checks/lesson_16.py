@@ -3,9 +3,17 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from minikafka.course.judging.checks import Exercise, Rung
+from minikafka.course.judging.described_topics import (
+    Described,
+    Row,
+    a_smaller_topic,
+    a_topic,
+    as_describe,
+    lines_of,
+    topic_of,
+)
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
@@ -61,36 +69,6 @@ REFUSES = "refuses acks=all"
 OFFLINE = "no leader"
 
 
-class Row(NamedTuple):
-    """One partition's line. leader: a broker's number, or none. elr, last_known: columns
-    that older brokers don't print.
-    """
-
-    number: int
-    leader: str
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    elr: tuple[int, ...] | None = None
-    last_known: tuple[int, ...] = ()
-
-
-class Described(NamedTuple):
-    """What --describe prints of a topic. has_head: the line about the topic is there; it
-    is missing where somebody has asked for some partitions only.
-    """
-
-    rows: tuple[Row, ...]
-    min_isr: int
-    topic: str = "orders"
-    has_head: bool = True
-
-
-def topic_of(*rows, min_isr):
-    """A topic with these partitions: (leader, replicas, isr) of each."""
-    numbered = [Row(number, *row) for number, row in enumerate(rows)]
-    return Described(tuple(numbered), min_isr)
-
-
 # The worked examples of the task.
 THE_EXAMPLES = {
     "the first example": Described(
@@ -137,6 +115,24 @@ MORE_COLUMNS = {
 }
 
 
+HINTS_1 = (
+    (
+        "The first line is about the topic: it has no Partition. The columns of"
+        " the others are separated by tabs, each a name, a colon and a space,"
+        " and a value."
+    ),
+    (
+        "line.strip().split('\\t') gives the columns, column.partition(':') a"
+        " name and a value, and value.strip() takes the space away. A list of"
+        " brokers is value.split(','), and an empty value has no broker in it."
+    ),
+    (
+        "Ask in this order: no leader; fewer in sync than min_isr; fewer in"
+        " sync than replicas; else fine. The first that holds is the word."
+    ),
+)
+
+
 def exercise_1():
     """A word for each partition, from the lines of kafka-topics.sh --describe."""
     common = {
@@ -147,22 +143,7 @@ def exercise_1():
     return Exercise(
         name="health",
         right="so you read the table as the broker means it.",
-        hints=(
-            (
-                "The first line is about the topic: it has no Partition. The columns of"
-                " the others are separated by tabs, each a name, a colon and a space,"
-                " and a value."
-            ),
-            (
-                "line.strip().split('\\t') gives the columns, column.partition(':') a"
-                " name and a value, and value.strip() takes the space away. A list of"
-                " brokers is value.split(','), and an empty value has no broker in it."
-            ),
-            (
-                "Ask in this order: no leader; fewer in sync than min_isr; fewer in"
-                " sync than replicas; else fine. The first that holds is the word."
-            ),
-        ),
+        hints=HINTS_1,
         rungs=(
             Rung(
                 holds="a partition is fine, or copies are missing",
@@ -192,86 +173,6 @@ def exercise_1():
             ),
         ),
     )
-
-
-TOPICS = ("orders", "refunds", "orders-eu", "Leader", "none", "Partition")
-
-
-def a_topic(source, least, wide=False):
-    """A topic whose partitions have so many in sync at least. wide: with more columns,
-    and any broker's and any partition's number.
-    """
-    rows = []
-    known = source.choice((range(0, 5), range(8, 14))) if wide else range(1, 6)
-    number = 0
-    for _ in range(source.randint(1, 5)):
-        replicas = source.sample(list(known), source.randint(max(2, least), 4))
-        isr = source.sample(replicas, source.randint(least, len(replicas)))
-        has_leader = isr and (least or source.random() < 0.7)
-        row = Row(
-            number=number,
-            leader=str(isr[0]) if has_leader else "none",
-            replicas=tuple(replicas),
-            isr=tuple(isr),
-        )
-        number += 1
-        if wide:
-            others = [broker for broker in replicas if broker not in isr]
-            row = row._replace(elr=tuple(others) if has_leader else ())
-            number += source.choice((0, 0, 3, 9))
-        rows.append(row)
-    # with two in sync at least, nobody refuses
-    most = 2 if least == 2 else 3
-    found = Described(tuple(rows), source.randint(1, most))
-    if wide:
-        topic, has_head = source.choice(TOPICS), source.random() < 0.7
-        found = found._replace(topic=topic, has_head=has_head)
-    return found
-
-
-def a_smaller_topic(case):
-    rows, min_isr = case.rows, case.min_isr
-    for gone in range(len(rows)):
-        if len(rows) > 1:
-            yield case._replace(rows=rows[:gone] + rows[gone + 1 :])
-    if min_isr > 1:
-        yield case._replace(min_isr=min_isr - 1)
-    if case.topic != "orders":
-        yield case._replace(topic="orders")
-
-
-def listed(brokers):
-    return ",".join(map(str, brokers))
-
-
-def lines_of(case):
-    """As Apache Kafka 4.3 prints it; without Elr and LastKnownElr, as older ones do."""
-    lines = []
-    if case.has_head:
-        copies = len(case.rows[0].replicas)
-        lines.append(
-            f"Topic: {case.topic}\tTopicId: DilTORZ0Ss-x8tX6hIj9_Q\t"
-            f"PartitionCount: {len(case.rows)}\tReplicationFactor: {copies}\t"
-            "Configs: min.insync.replicas=2"
-        )
-    for row in case.rows:
-        line = (
-            f"\tTopic: {case.topic}\tPartition: {row.number}\tLeader: {row.leader}"
-            f"\tReplicas: {listed(row.replicas)}\tIsr: {listed(row.isr)}"
-        )
-        if row.elr is not None:
-            last_known = listed(row.last_known)
-            line += f"\tElr: {listed(row.elr)}\tLastKnownElr: {last_known}"
-        lines.append(line)
-    return lines
-
-
-def as_describe(case):
-    lines = lines_of(case)
-    shown = [
-        line.strip().replace("\t", "  ") for line in lines[1 if case.has_head else 0 :]
-    ]
-    return f"{'; '.join(shown)}, min_isr={case.min_isr}"
 
 
 def true_word(row, min_isr):
@@ -315,6 +216,24 @@ MORE_NAMES = ("alice", "alic", "Alice", "bruno", "zoë", "łucja", "10", "1")
 CITIES = ("Arles", "Bergen", "Cork", "Kraków")
 
 
+HINTS_2 = (
+    (
+        "Two answers that need not care for each other: the table takes every"
+        " record, the counts take every change once."
+    ),
+    (
+        "A row is set to `after`, or taken away when `after` is null, or when"
+        " the whole value is. Taking away what isn't there is no error:"
+        " pop(name, None)."
+    ),
+    (
+        "Each of them has a number of its own, lsn. A set of those that were"
+        " counted tells what has come again. They don't rise from record to"
+        " record: three partitions are read in turns."
+    ),
+)
+
+
 def exercise_2():
     """The table that the changes lead to, and how many changes of each kind there
     were.
@@ -323,22 +242,7 @@ def exercise_2():
     return Exercise(
         name="into_table",
         right="the table is right, and each change counts once.",
-        hints=(
-            (
-                "Two answers that need not care for each other: the table takes every"
-                " record, the counts take every change once."
-            ),
-            (
-                "A row is set to `after`, or taken away when `after` is null, or when"
-                " the whole value is. Taking away what isn't there is no error:"
-                " pop(name, None)."
-            ),
-            (
-                "Each of them has a number of its own, lsn. A set of those that were"
-                " counted tells what has come again. They don't rise from record to"
-                " record: three partitions are read in turns."
-            ),
-        ),
+        hints=HINTS_2,
         rungs=(
             Rung(
                 holds="the table is what the snapshot and the changes lead to",

@@ -6,6 +6,7 @@ made of rungs. A rung is one thing that a right answer does, with a verdict of i
 so that a half-right answer hears which half.
 """
 
+import ast
 import contextlib
 import copy
 import inspect
@@ -16,6 +17,7 @@ import math
 import numbers
 import random
 import sysconfig
+import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -237,8 +239,19 @@ def is_stub(function: Any) -> bool:
         _bare_stub.__code__.co_code,
     }:
         return False
-    # `return 0` has the same bytecode
-    return all(constant in (None, function.__doc__) for constant in code.co_consts)
+    # `return 0` has the same bytecode, and `return None` the same constants, too
+    if not all(constant in (None, function.__doc__) for constant in code.co_consts):
+        return False
+    return not _says_return(function)
+
+
+def _says_return(function: Any) -> bool:
+    """Does its source say so? One whose source isn't known does not."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    return any(isinstance(node, ast.Return) for node in ast.walk(tree))
 
 
 def _stub() -> None:

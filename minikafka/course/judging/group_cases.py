@@ -65,7 +65,9 @@ def every_partition(partitions: Mapping[str, int]) -> list[Partition]:
     return every
 
 
-NAMES = "ABCDE"
+NAMES: Sequence[str] = "ABCDE"
+# one that is another's beginning, capitals, digits, no ASCII
+MORE_NAMES = ("anna", "ann", "Anna", "b1", "b10", "łucja", "9")
 # members, and the numbers of partitions of topics
 Case = tuple[dict[str, Member], dict[str, int]]
 
@@ -76,8 +78,11 @@ def a_group(source: random.Random) -> Case:
     """
     how_many = source.choice((1, 1, 2))
     topics = ["orders", "refunds"][:how_many]
-    partitions = {topic: source.randint(1, 7) for topic in topics}
-    people = NAMES[: source.randint(1, 5)]
+    partitions = {topic: source.choice((1, 2, 3, 5, 7, 12)) for topic in topics}
+    count = source.randint(1, 5)
+    people = NAMES[:count]
+    if source.random() < 0.3:
+        people = source.sample(MORE_NAMES, count)
     busy = people[: source.randint(0, len(people))]  # the others are new
     held: dict[str, list[Partition]] = {name: [] for name in people}
     for partition in every_partition(partitions):

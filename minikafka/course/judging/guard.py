@@ -37,9 +37,12 @@ class Guard:
         if not callable(answer):
             return answer
         if inspect.isclass(answer):
-            return lambda *args, **kwargs: _Guarded(
-                self, self.call(answer, args, kwargs)
-            )
+
+            def made(*args: Any, **kwargs: Any) -> Any:
+                return _Guarded(self, self.call(answer, args, kwargs))
+
+            made.__wrapped__ = answer  # type: ignore[attr-defined]
+            return made
 
         @functools.wraps(answer)
         def guarded(*args: Any, **kwargs: Any) -> Any:

@@ -311,3 +311,35 @@ def euros(rows):
 def collected(rows):
     orders, others = three_columns(rows)
     return orders.collect(), others.collect()
+
+
+@wrong(2, "it raised KeyError: 'orders'", "it says")
+def always_orders(progress, topic, ends):
+    return all_sources(progress, "orders", ends)
+
+
+@wrong(2, "it says {0: -4}, and {0: 1} is true.", "is true.")
+def topics_that_begin_so(progress, topic, ends):
+    read = {}
+    for source in progress["sources"]:
+        for name, offsets in ast.literal_eval(source["endOffset"]).items():
+            if name.startswith(topic):
+                read |= offsets
+    return {
+        partition: end - read.get(str(partition), 0) for partition, end in ends.items()
+    }
+
+
+@wrong(2, "it raised KeyError: 'batchId'")
+def waits_for_the_first_micro_batch(progress, topic, ends):
+    if progress["batchId"] < 0:
+        return dict(ends)
+    return all_sources(progress, topic, ends)
+
+
+@wrong(2, "is true.")
+def partitions_of_one_digit(progress, topic, ends):
+    found = read_up_to(progress, topic)
+    return {
+        partition: end - found.get(partition % 10, 0) for partition, end in ends.items()
+    }
