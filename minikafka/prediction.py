@@ -178,9 +178,10 @@ class Prediction:
 
     def _number(self, given: object) -> int | None:
         """An option's number: from a number that is one, else from the text."""
-        if isinstance(given, int) and not isinstance(given, bool):
-            if 1 <= given <= len(self.options):
-                return given
+        numbers = range(1, len(self.options) + 1)
+        is_true = given is True  # and equal to 1
+        if isinstance(given, int) and given in numbers and not is_true:
+            return given
         text = _plain(given)
         if text not in self.options:
             return None

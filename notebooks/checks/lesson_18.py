@@ -292,13 +292,14 @@ def a_day(source):
     119 minutes late, two micro-batches after the latest; the last one ends the third
     hour to the minute.
     """
-    ids = ["o-1", "o-10", "O-1", "ö-1", "1", "0", *"abcdef"]
+    ids = ["o-10", "ö-1", "1", "0", "o", "O-10", "01"]
+    amounts = [0, 500, -500, 3_000_000_000]
     source.shuffle(ids)
+    source.shuffle(amounts)
     # alike, but for their ids
-    morning = [(ids.pop(), 10, 500), (ids.pop(), 10, 500)]
-    while len(morning) < 6:
-        cents = source.choice((0, 500, -500, 3_000_000_000))
-        morning.append((ids.pop(), source.randrange(100), cents))
+    morning = [("o-1", 10, 500), ("O-1", 10, 500)]
+    for hour in (0, 0, 60, 60):
+        morning.append((ids.pop(), hour + source.randrange(40), amounts.pop()))
     latest = (ids.pop(), 179, 500)
     late = (ids.pop(), 60, 700)
     return (

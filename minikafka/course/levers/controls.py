@@ -18,10 +18,11 @@ Flag = tuple[float, str]  # virtual ms, and what was done then
 def placed(picture: Picture, flags: Sequence[Flag]) -> list[dict[str, Any]]:
     """The step of each flag, for the player."""
     times = [scene["at"] for scene in picture.scenes]
-    return [
-        {"step": max(bisect_right(times, ms) - 1, 0), "words": words}
-        for ms, words in flags
-    ]
+    found = []
+    for ms, words in flags:
+        step = max(bisect_right(times, ms) - 1, 0)
+        found.append({"step": step, "words": words})
+    return found
 
 
 class Stage:

@@ -311,7 +311,7 @@ def once_by(orders, *columns):
     return made.dropDuplicatesWithinWatermark(list(columns))
 
 
-@wrong(2, "the hour of 08:00 has 1 orders and 500 cents, and 2 orders", "orders and")
+@wrong(2, "the hour of 09:00 is not written, and the latest order was placed 2 hours")
 def by_cents(orders):
     return hours(once_by(orders, "cents"))
 
