@@ -72,8 +72,7 @@ OFFLINE = "no leader"
 # The worked examples of the task.
 THE_EXAMPLES = {
     "the first example": Described(
-        (Row(0, "1", (1, 2, 3), (1, 2)),),
-        min_isr=2,
+        (Row(0, "1", (1, 2, 3), (1, 2)),), min_isr=2, is_brief=True
     ),
     "the second example": Described(
         (Row(0, "none", (1, 2, 3), ()),), min_isr=2, has_head=False

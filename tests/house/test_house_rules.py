@@ -43,7 +43,7 @@ MOST_DENSE = {
     "simulation": (6, 10.5),
     "server": (6, 10),
     "theatre": (7.4, 17.1),
-    "course": (6, 10.7),
+    "course": (6, 10.6),
 }
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 

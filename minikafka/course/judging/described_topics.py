@@ -20,13 +20,15 @@ class Row(NamedTuple):
 
 class Described(NamedTuple):
     """What --describe prints of a topic. has_head: the line about the topic is there; it
-    is missing where somebody has asked for some partitions only.
+    is missing where somebody has asked for some partitions only. is_brief: that line
+    has neither id nor configs.
     """
 
     rows: tuple[Row, ...]
     min_isr: int
     topic: str = "orders"
     has_head: bool = True
+    is_brief: bool = False
 
 
 def topic_of(*rows: tuple[Any, ...], min_isr: int) -> Described:
@@ -91,12 +93,7 @@ def lines_of(case: Described) -> list[str]:
     """As Apache Kafka 4.3 prints it; without Elr and LastKnownElr, as older ones do."""
     lines = []
     if case.has_head:
-        copies = len(case.rows[0].replicas)
-        lines.append(
-            f"Topic: {case.topic}\tTopicId: DilTORZ0Ss-x8tX6hIj9_Q\t"
-            f"PartitionCount: {len(case.rows)}\tReplicationFactor: {copies}\t"
-            "Configs: min.insync.replicas=2"
-        )
+        lines.append(_head(case))
     for row in case.rows:
         line = (
             f"\tTopic: {case.topic}\tPartition: {row.number}\tLeader: {row.leader}"
@@ -107,6 +104,16 @@ def lines_of(case: Described) -> list[str]:
             line += f"\tElr: {listed(row.elr)}\tLastKnownElr: {last_known}"
         lines.append(line)
     return lines
+
+
+def _head(case: Described) -> str:
+    copies = len(case.rows[0].replicas)
+    counts = f"PartitionCount: {len(case.rows)}\tReplicationFactor: {copies}"
+    if case.is_brief:
+        return f"Topic: {case.topic}\t{counts}"
+    topic_id = "DilTORZ0Ss-x8tX6hIj9_Q"
+    configs = "min.insync.replicas=2"
+    return f"Topic: {case.topic}\tTopicId: {topic_id}\t{counts}\tConfigs: {configs}"
 
 
 def as_describe(case: Described) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 Offsets = dict[str, dict[str, int]]
 Case = tuple[Offsets, Offsets, Offsets]  # start, end, first
 
-
 TOPICS = ("orders", "payments", "orders-old", "Orders", "0")
 
 

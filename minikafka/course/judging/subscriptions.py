@@ -18,12 +18,8 @@ def group(readers: Mapping[str, str], **partitions: int) -> Case:
 
 
 NAMES = "ABCDEFGHIJKL"
-
-
 # as ids are: one that is another's beginning, capitals, digits, no ASCII
 IDS = ("billing-1", "billing-10", "billing-2", "Billing-1", "billing", "łucja-1", "9")
-
-
 TOPICS = ("orders", "payments", "orders-old")
 
 

@@ -358,7 +358,7 @@ class InTheNotebook(InADictOfTheClass):
         return iter([])
 
 
-@wrong(1, "it told (wanda, 10:00, 10:01, 2); the sessions are (wanda, 10:00, 10:02, 3)")
+@wrong(1, "in the end (wanda, 11:05, 11:05, 1) is over, and was not told.")
 class TheFirstFrameOnly(Base):
     def handleInputRows(self, key, rows, timerValues):
         return super().handleInputRows(key, iter([next(rows)]), timerValues)
