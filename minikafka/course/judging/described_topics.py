@@ -1,4 +1,4 @@
-"""What `kafka-topics.sh --describe` prints of a topic, for checks: as data, and as lines."""
+"""What `kafka-topics.sh --describe` prints, for checks: as data, and as lines."""
 
 import random
 from collections.abc import Iterable, Iterator
