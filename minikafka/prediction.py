@@ -7,7 +7,7 @@ true of each of the two. Options are numbered from 1.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from minikafka.trace import Event
@@ -36,10 +36,8 @@ class Prediction:
         self.because = [_plain(sentence) for sentence in because]
         self.mine = self._number(mine)
         self.answer = self._number(answer)
-        self.mine_words, self.answer_words = (
-            self._words(mine, self.mine),
-            self._words(answer, self.answer),
-        )
+        self.mine_words = self._words(mine, self.mine)
+        self.answer_words = self._words(answer, self.answer)
         self.another_run = another_run
         self.compute: Callable[[Sequence[Event]], object] | None = None
         self.stop: int | None = None  # the last step before the surprise
@@ -56,27 +54,32 @@ class Prediction:
         """
         if given is None:
             return None
-        get = (
-            given.get
-            if isinstance(given, dict)
-            else lambda name: getattr(given, name, None)
-        )
+
+        def get(name: str) -> Any:
+            if isinstance(given, dict):
+                return given.get(name)
+            return getattr(given, name, None)
+
         own = get("answer")
-        answer = own if answer is None and not callable(own) else answer
+        if answer is None and not callable(own):
+            answer = own
+        found, compute = answer, None
+        if callable(answer):
+            found = answer(trace)
+            compute = _of_its_own(answer, trace)
         mine, settled_by = get("mine"), get("settled_by")
-        another_run = (
-            mine is not None
-            and settled_by is not None
-            and not settled_by(digest(trace))
+        another_run = False
+        if mine is not None and settled_by is not None:
+            another_run = not settled_by(digest(trace))
+        made = Prediction(
+            question=get("question") or "",
+            options=get("options") or (),
+            mine=mine,
+            answer=found,
+            because=get("because") or (),
+            another_run=another_run,
         )
-        found = answer(trace) if callable(answer) else answer
-        question, options, because = (
-            get("question") or "",
-            get("options") or (),
-            get("because") or (),
-        )
-        made = Prediction(question, options, mine, found, because, another_run)
-        made.compute = _of_its_own(answer, trace) if callable(answer) else None
+        made.compute = compute
         return made
 
     def place(
@@ -89,22 +92,23 @@ class Prediction:
         without one, the start. And find where the answer is decided: the first step
         from which on the trace so far gives the same answer as the whole.
         """
-        position = (
-            next((i for i, event in enumerate(trace) if surprise(event)), 0)
-            if surprise
-            else 0
-        )
+        surprises: Iterator[int] = iter(())
+        if surprise:
+            surprises = (i for i, event in enumerate(trace) if surprise(event))
+        position = next(surprises, 0)
         before = [scene["step"] for scene in scenes if scene["position"] < position]
         self.stop = before[-1] if before else 0
         ends = [scene["position"] for scene in scenes[1:]] + [len(trace)]
-        self.decided = len(scenes) - 1
+        earliest, decided = self.stop + 1, len(scenes) - 1
         # an answer that was handed in, or made from another trace
         if not self._gives_the_answer(trace):
-            self.decided = min(self.stop + 1, self.decided)
-        while self.decided > self.stop + 1 and self._gives_the_answer(
-            trace[: ends[self.decided - 1]]
-        ):
-            self.decided -= 1
+            decided = min(earliest, decided)
+        while decided > earliest:
+            so_far = trace[: ends[decided - 1]]
+            if not self._gives_the_answer(so_far):
+                break
+            decided -= 1
+        self.decided = decided
 
     def _gives_the_answer(self, so_far: Sequence[Event]) -> bool:
         if self.compute is None:
@@ -145,20 +149,21 @@ class Prediction:
         if words == self.answer_words:
             return self._with_why(f"You said {words}, and so it was.", self.answer)
         between = "\n" if self.because else " "
-        return self._with_why(said, number) + between + self._with_why(was, self.answer)
+        verdicts = self._with_why(said, number), self._with_why(was, self.answer)
+        return between.join(verdicts)
 
     def _with_why(self, sentence: str, number: int | None) -> str:
-        return (
-            f"{sentence} {self.because[number - 1]}"
-            if number and self.because
-            else sentence
-        )
+        if not number or not self.because:
+            return sentence
+        return f"{sentence} {self.because[number - 1]}"
 
     def to_json(self) -> dict[str, Any]:
         """verdict: on what is said already. verdicts: on each option, for a learner who
         clicks one.
         """
-        numbered = list(enumerate(self.options, 1))
+        verdicts = []
+        for number, option in enumerate(self.options, 1):
+            verdicts.append(self._verdict(f"({number}) {option}", number))
         return {
             "question": self.question,
             "options": self.options,
@@ -166,32 +171,28 @@ class Prediction:
             "verdict": self.verdict,
             "right": self.is_right,
             "answer": self.answer,
-            "verdicts": [
-                self._verdict(f"({number}) {option}", number)
-                for number, option in numbered
-            ],
+            "verdicts": verdicts,
             "stop": self.stop,
             "decided": self.decided,
         }
 
     def _number(self, given: object) -> int | None:
         """An option's number: from a number that is one, else from the text."""
-        if (
-            isinstance(given, int)
-            and not isinstance(given, bool)
-            and 1 <= given <= len(self.options)
-        ):
+        numbers = range(1, len(self.options) + 1)
+        is_true = given is True  # and equal to 1
+        if isinstance(given, int) and given in numbers and not is_true:
             return given
-        return (
-            self.options.index(_plain(given)) + 1
-            if _plain(given) in self.options
-            else None
-        )
+        text = _plain(given)
+        if text not in self.options:
+            return None
+        return self.options.index(text) + 1
 
     def _words(self, given: object, number: int | None) -> str:
         if given is None:
             return ""
-        return f"({number}) {self.options[number - 1]}" if number else _plain(given)
+        if not number:
+            return _plain(given)
+        return f"({number}) {self.options[number - 1]}"
 
 
 def _of_its_own(
@@ -201,14 +202,17 @@ def _of_its_own(
     trace may be beside it.
     """
     own = {event.id for event in trace}
-    return lambda so_far: answer([event for event in so_far if event.id in own])
+
+    def answer_of_its_own(so_far: Sequence[Event]) -> object:
+        return answer([event for event in so_far if event.id in own])
+
+    return answer_of_its_own
 
 
 def digest(trace: Sequence[Event]) -> str:
     """Which run it was: equal for equal traces."""
-    events = "\n".join(
-        f"{event.at} {event.node} {event.kind} {event.detail}" for event in trace
-    )
+    lines = [f"{event.at} {event.node} {event.kind} {event.detail}" for event in trace]
+    events = "\n".join(lines)
     return hashlib.sha256(events.encode(errors="replace")).hexdigest()
 
 

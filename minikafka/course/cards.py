@@ -68,15 +68,20 @@ def small(words: str) -> str:
 
 
 def strip(rows: Iterable[tuple[str, Sequence[tuple[str, int, int]]]]) -> str:
-    """Progress: for each name, (what, done, of) as filled places."""
-    return "".join(
-        f'<div style="{_BASE};display:flex;flex-wrap:wrap;gap:4px 18px;'
+    """Progress: for each name, (what, how many are done, how many there are) as filled
+    places.
+    """
+    look = (
+        f"{_BASE};display:flex;flex-wrap:wrap;gap:4px 18px;"
         "align-items:center;padding:4px 0;max-width:860px;"
-        'border-bottom:1px solid var(--jp-border-color2,#c8d1da)">'
-        f'<b style="width:210px">{html.escape(name)}</b>'
-        f"{''.join(_places(*part) for part in parts)}</div>"
-        for name, parts in rows
+        "border-bottom:1px solid var(--jp-border-color2,#c8d1da)"
     )
+    lines = []
+    for name, parts in rows:
+        title = f'<b style="width:210px">{html.escape(name)}</b>'
+        places = "".join(_places(*part) for part in parts)
+        lines.append(f'<div style="{look}">{title}{places}</div>')
+    return "".join(lines)
 
 
 def _words(text: str) -> str:
@@ -84,20 +89,19 @@ def _words(text: str) -> str:
     return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
-def _places(what: str, done: int, of: int) -> str:
-    if not of:
+def _places(what: str, done: int, there_are: int) -> str:
+    if not there_are:
         return ""
     look = (
         "display:inline-block;width:13px;height:13px;margin-left:3px;"
         "border-radius:3px;vertical-align:-2px"
     )
-    full = f'<i style="{look};background:{GOOD}"></i>' * done
-    empty = f'<i style="{look};border:1px solid {QUIET};box-sizing:border-box"></i>' * (
-        of - done
-    )
+    full = f'<i style="{look};background:{GOOD}"></i>'
+    empty = f'<i style="{look};border:1px solid {QUIET};box-sizing:border-box"></i>'
+    places = full * done + empty * (there_are - done)
     return (
-        f'<span aria-label="{what}: {done} of {of}" role="img"'
-        f' style="width:190px">{what} {full}{empty}</span>'
+        f'<span aria-label="{what}: {done} of {there_are}" role="img"'
+        f' style="width:190px">{what} {places}</span>'
     )
 
 

@@ -51,38 +51,38 @@ class Claim:
 @cache
 def ledger(path: Path = LEDGER) -> tuple[Claim, ...]:
     """Every claim, in the file's order."""
-    found = tomllib.loads(path.read_text(encoding="utf-8"))["claim"]
-    return tuple(
-        Claim(
-            **{
-                "but": "",
-                **claim,
-                "evidence": tuple(Evidence(**each) for each in claim["evidence"]),
-            }
-        )
-        for claim in found
-    )
+    claims = []
+    for found in tomllib.loads(path.read_text(encoding="utf-8"))["claim"]:
+        evidence = tuple(Evidence(**each) for each in found.pop("evidence"))
+        found.setdefault("but", "")
+        claims.append(Claim(**found, evidence=evidence))
+    return tuple(claims)
 
 
 def on_apache_kafka(cells: Set[str]) -> bool:
     """Does a claim that one of these cells (`05#who-run`) is evidence for have evidence
     on Apache Kafka, too?
     """
-    return any(
-        {evidence.where for evidence in claim.evidence} & cells
-        and any(evidence.on == "Apache Kafka" for evidence in claim.evidence)
-        for claim in ledger()
-    )
+    for claim in ledger():
+        where = {evidence.where for evidence in claim.evidence}
+        ran_on = {evidence.on for evidence in claim.evidence}
+        if where & cells and "Apache Kafka" in ran_on:
+            return True
+    return False
 
 
 def cards_of(claims: Iterable[Claim]) -> str:
     """The same as cards."""
     made = []
     for claim in claims:
-        words = f"{claim.verdict}{': ' if claim.but else ''}{claim.but}"
-        body = cards.small(words) + cards.small(f"ran on: {', '.join(_ran_on(claim))}")
+        ran_on = ", ".join(_ran_on(claim))
+        body = cards.small(_verdict(claim)) + cards.small(f"ran on: {ran_on}")
         made.append(cards.card(MARK_OF[claim.verdict], claim.text, body))
     return "".join(made)
+
+
+def _verdict(claim: Claim) -> str:
+    return f"{claim.verdict}: {claim.but}" if claim.but else claim.verdict
 
 
 def _ran_on(claim: Claim) -> list[str]:
@@ -96,10 +96,8 @@ def table(claims: Iterable[Claim]) -> str:
     lines = []
     for claim in claims:
         lines += textwrap.wrap(f'"{claim.text}"', _WIDTH)
-        verdict = (
-            f"{claim.verdict}{': ' if claim.but else ''}{claim.but}"
-            f" [{', '.join(_ran_on(claim))}]"
-        )
+        ran_on = ", ".join(_ran_on(claim))
+        verdict = f"{_verdict(claim)} [{ran_on}]"
         lines += textwrap.wrap(
             verdict, _WIDTH, initial_indent="    ", subsequent_indent="    "
         )

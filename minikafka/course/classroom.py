@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import astuple, dataclass
 from functools import cache
+from operator import attrgetter
 from queue import SimpleQueue
 from typing import Any
 
@@ -141,26 +142,21 @@ def _word(text: Any) -> str:
     """Names are typed by learners: nothing of a name may move the terminal's cursor."""
     if not isinstance(text, str):
         raise TypeError
-    return "".join(
-        letter if letter.isprintable() else "?" for letter in text[:_LONGEST_WORD]
-    )
+    letters = text[:_LONGEST_WORD]
+    return "".join(each if each.isprintable() else "?" for each in letters)
 
 
 def table(places: list[Place]) -> str:
     """One line a learner: who is furthest behind comes first."""
     rows = [("name", "lesson", "predictions", "exercises", "exit ticket", "last seen")]
-    rows += [
-        astuple(place)
-        for place in sorted(
-            places, key=lambda place: (place.lesson, place.at, place.name)
-        )
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True))
-        for row in rows
-    ]
-    return "\n".join(line.rstrip() for line in lines)
+    furthest_behind = sorted(places, key=attrgetter("lesson", "at", "name"))
+    rows += [astuple(place) for place in furthest_behind]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        words = [word.ljust(width) for word, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(words).rstrip())
+    return "\n".join(lines)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -216,34 +212,29 @@ class Board:
 
     def take(self, records: Iterable[Any]) -> None:
         for place in map(place_of, records):
-            if place is None or (
-                place.name not in self._places and len(self._places) >= _MOST_PLACES
-            ):
+            if place is None or not self._has_room_for(place):
                 self._strange += 1
             else:
                 self._places[place.name] = place
+
+    def _has_room_for(self, place: Place) -> bool:
+        return place.name in self._places or len(self._places) < _MOST_PLACES
 
     def text(self, unreadable: int) -> str:
         """The table, and below it what was passed over. unreadable: batches that nobody
         could decode.
         """
         lines = [table(list(self._places.values()))]
-        passed_over = [
-            f"{count} {what if count == 1 else several}"
-            for count, what, several in (
-                (
-                    self._strange,
-                    "record that no learner's kernel wrote",
-                    "records that no learner's kernel wrote",
-                ),
-                (
-                    unreadable,
-                    "batch of records that is damaged",
-                    "batches of records that are damaged",
-                ),
+        passed_over = []
+        if self._strange:
+            records = "record" if self._strange == 1 else "records"
+            passed_over.append(
+                f"{self._strange} {records} that no learner's kernel wrote"
             )
-            if count
-        ]
+        if unreadable == 1:
+            passed_over.append("1 batch of records that is damaged")
+        elif unreadable:
+            passed_over.append(f"{unreadable} batches of records that are damaged")
         if passed_over:
             lines += ["", f"Passed over: {' and '.join(passed_over)}."]
         return "\n".join(lines)

@@ -8,6 +8,7 @@ ask here.
 import ast
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -57,19 +58,17 @@ class Section:
 
     @property
     def text(self) -> str:
-        return "\n\n".join(
-            cell["source"] for cell in self.cells if cell["cell_type"] == "markdown"
-        )
+        return _prose(self.cells)
 
 
 class Contents:
     """One lesson's notebook. number: its two digits."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.number = path, path.name[:2]
-        self.cells: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))[
-            "cells"
-        ]
+        self.path = path
+        self.number = path.name[:2]
+        book = json.loads(path.read_text(encoding="utf-8"))
+        self.cells: list[dict[str, Any]] = book["cells"]
         for cell in self.cells:
             cell["source"] = "".join(cell["source"])
 
@@ -79,29 +78,29 @@ class Contents:
 
     @property
     def prose(self) -> str:
-        return "\n\n".join(
-            cell["source"] for cell in self.cells if cell["cell_type"] == "markdown"
-        )
+        return _prose(self.cells)
 
     @cached_property
     def predictions(self) -> tuple[Asked, ...]:
-        return tuple(asked for cell in self.code for asked in _predictions(cell))
+        found: list[Asked] = []
+        for cell in self.code:
+            found += _predictions(cell)
+        return tuple(found)
 
     def settled_in(self, asked: Asked) -> set[str]:
         """The cells that ask or settle a prediction: they name its variable."""
-        named = re.compile(rf"\b{re.escape(asked.name)}\b")
-        return {asked.cell} | {
-            cell["id"]
-            for cell in self.code
-            if asked.name and named.search(cell["source"])
-        }
+        found = {asked.cell}
+        if asked.name:
+            named = re.compile(rf"\b{re.escape(asked.name)}\b")
+            found.update(
+                cell["id"] for cell in self.code if named.search(cell["source"])
+            )
+        return found
 
     @property
     def exercises(self) -> list[int]:
         """Their numbers; the exit ticket is none."""
-        named = [
-            cell["metadata"].get("minikafka", {}).get("exercise") for cell in self.code
-        ]
+        named = [_about(cell).get("exercise") for cell in self.code]
         return [number for number in named if isinstance(number, int)]
 
     @property
@@ -111,30 +110,27 @@ class Contents:
     @cached_property
     def sections(self) -> list[Section]:
         """The first one, before any heading of the second level, is called ""."""
-        found: list[tuple[str, list[Any]]] = [("", [])]
+        found: list[Section] = []
+        heading, cells = "", list[Any]()
         for cell in self.cells:
-            parts = re.split(r"^(?=## )", cell["source"], flags=re.MULTILINE)
-            for part in parts if cell["cell_type"] == "markdown" else [cell["source"]]:
-                heading = (
-                    re.match(r"## (.+)", part)
-                    if cell["cell_type"] == "markdown"
-                    else None
-                )
-                if heading:
-                    found.append((heading[1].strip(), []))
-                found[-1][1].append({**cell, "source": part})
-        return [Section(heading, tuple(cells)) for heading, cells in found]
+            if cell["cell_type"] != "markdown":
+                cells.append(cell)
+                continue
+            for part in re.split(r"^(?=## )", cell["source"], flags=re.MULTILINE):
+                begins = re.match(r"## (.+)", part)
+                if begins:
+                    found.append(Section(heading, tuple(cells)))
+                    heading, cells = begins[1].strip(), []
+                cells.append({**cell, "source": part})
+        found.append(Section(heading, tuple(cells)))
+        return found
 
     def section(self, beginning: str) -> Section | None:
         """The section whose heading begins so."""
-        return next(
-            (
-                each
-                for each in self.sections
-                if each.heading.lower().startswith(beginning.lower())
-            ),
-            None,
-        )
+        for section in self.sections:
+            if section.heading.lower().startswith(beginning.lower()):
+                return section
+        return None
 
     @property
     def stated_minutes(self) -> int:
@@ -152,19 +148,24 @@ class Contents:
 
         questions: of the exit ticket.
         """
-        chosen = [section for section in self.sections if section.stretch == stretch]
-        ticket = (
-            QUESTION_MINUTES
-            * questions
-            * any(
-                ".exit_ticket(" in cell["source"]
-                for section in chosen
-                for cell in section.cells
-            )
-        )
-        return ticket + sum(
-            _minutes(cell) for section in chosen for cell in section.cells
-        )
+        cells: list[dict[str, Any]] = []
+        for section in self.sections:
+            if section.stretch == stretch:
+                cells += section.cells
+        minutes = 0.0
+        if any(".exit_ticket(" in cell["source"] for cell in cells):
+            minutes = QUESTION_MINUTES * questions
+        return minutes + sum(map(_minutes, cells))
+
+
+def _prose(cells: Iterable[dict[str, Any]]) -> str:
+    texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+    return "\n\n".join(texts)
+
+
+def _about(cell: dict[str, Any]) -> dict[str, Any]:
+    """What a cell's metadata tell the course of it."""
+    return cell["metadata"].get("minikafka", {})
 
 
 def words(markdown: str) -> int:
@@ -183,9 +184,12 @@ def lines(source: str) -> int:
         depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
         if depth <= 0:
             is_import = whole.startswith(("from ", "import "))
-            count += 1 if is_import else max(1, round(len(whole) / LETTERS_A_LINE))
+            as_long_as = max(1, round(len(whole) / LETTERS_A_LINE))
+            count += 1 if is_import else as_long_as
             depth, whole = 0, ""
-    return count + bool(whole)
+    if whole:
+        count += 1
+    return count
 
 
 def plays(source: str) -> bool:
@@ -197,19 +201,19 @@ def _minutes(cell: dict[str, Any]) -> float:
     source = cell["source"]
     if cell["cell_type"] == "markdown":
         return words(source) / WORDS_A_MINUTE
-    about = cell["metadata"].get("minikafka", {})
+    about = _about(cell)
+    if about.get("exercise") == "exit ticket":
+        return 0.0
     if "exercise" in about:
-        return (
-            0.0
-            if about["exercise"] == "exit ticket"
-            else float(about.get("minutes", EXERCISE_MINUTES))
-        )
+        return float(about.get("minutes", EXERCISE_MINUTES))
     if "check" in about:
         return 0.0  # part of the exercise
-    picture = PICTURE_MINUTES * plays(source)
-    asked = PREDICTION_MINUTES * len(_predictions(cell))
-    read = 0 if "setup" in cell["metadata"].get("tags", []) else lines(source)
-    return RUN_MINUTES + CODE_LINE_MINUTES * read + picture + asked
+    is_setup = "setup" in cell["metadata"].get("tags", [])
+    read = 0 if is_setup else lines(source)
+    minutes = RUN_MINUTES + CODE_LINE_MINUTES * read
+    if plays(source):
+        minutes += PICTURE_MINUTES
+    return minutes + PREDICTION_MINUTES * len(_predictions(cell))
 
 
 def _predictions(cell: dict[str, Any]) -> list[Asked]:
@@ -220,31 +224,34 @@ def _predictions(cell: dict[str, Any]) -> list[Asked]:
         tree = ast.parse(cell["source"])
     except SyntaxError:  # a stub, or a cell magic
         return []
-    found = []
-    targets = {
-        id(node.value): ast.unparse(node.targets[0])
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-    }
+    found, targets = [], {}
     for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            targets[id(node.value)] = ast.unparse(node.targets[0])
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "predict":
             given = {keyword.arg: keyword.value for keyword in node.keywords}
             question = node.args[0] if node.args else given["question"]
             options = node.args[1] if len(node.args) > 1 else given["options"]
-            texts = tuple(_text(option) for option in getattr(options, "elts", []))
-            found.append(
-                Asked(cell["id"], targets.get(id(node), ""), _text(question), texts)
+            texts = [_text(option) for option in getattr(options, "elts", [])]
+            asked = Asked(
+                cell=cell["id"],
+                name=targets.get(id(node), ""),  # walk comes to the assignment first
+                question=_text(question),
+                options=tuple(texts),
             )
+            found.append(asked)
     return found
 
 
 def _text(node: ast.expr) -> str:
-    if isinstance(node, ast.JoinedStr):
-        return "".join(
-            str(part.value) if isinstance(part, ast.Constant) else "{}"
-            for part in node.values
-        )
-    return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if not isinstance(node, ast.JoinedStr):
+        return ast.unparse(node)
+    text = ""
+    for part in node.values:
+        text += str(part.value) if isinstance(part, ast.Constant) else "{}"
+    return text
 
 
 @cache

@@ -27,8 +27,8 @@ from minikafka.trace import SENTENCES, Event
 BESIDE = (("range", "cooperative-sticky"), ("cooperative-sticky", "kip-848"))
 SINCE_MS = 5400  # the pages begin here, when the group has settled
 HAPPENINGS = ("C joins", "A freezes", "A leaves")
-BEFORE_S, AFTER_S, FROZEN_S = 6, {"C joins": 9, "A freezes": 24, "A leaves": 9}, 14
-
+BEFORE_S, FROZEN_S = 6, 14
+AFTER_S = {"C joins": 9, "A freezes": 24, "A leaves": 9}
 
 MANY_EVENTS, MOST_EVENTS = 100_000, 1_000_000  # of a recorded trace
 NAME = "A consumer group shares its work anew"
@@ -64,21 +64,17 @@ class Choices:
         name: str = "",
         about: str = "",
     ) -> None:
-        if (
-            not len(pictures)
-            == len(code)
-            == prod(len(options) for _, options in groups)
-        ):
+        combinations = prod(len(options) for _, options in groups)
+        if not len(pictures) == len(code) == combinations:
             raise ValueError(
                 "every combination of choices needs its picture and its code"
             )
-        self.groups, self.pictures, self.code, self.first = (
-            list(groups),
-            list(pictures),
-            list(code),
-            first,
-        )
-        self.name, self.about = name, about
+        self.groups = list(groups)
+        self.pictures = list(pictures)
+        self.code = list(code)
+        self.first = first
+        self.name = name
+        self.about = about
 
     def page(self) -> str:
         """One self-contained HTML page."""
@@ -136,23 +132,26 @@ def choices(protocol: str, seed: int) -> Choices:
             code.append(_code(name, what))
     for one, other in BESIDE:
         for what in HAPPENINGS:
-            beside = traces[other, what]
-            options = {"beside": beside, "names": (one, other), "since_ms": SINCE_MS}
-            pictures.append(
-                picture("rebalance", traces[one, what], seed=seed, **options)
+            both = picture(
+                "rebalance",
+                traces[one, what],
+                beside=traces[other, what],
+                names=(one, other),
+                seed=seed,
+                since_ms=SINCE_MS,
             )
+            pictures.append(both)
             code.append(
                 f'picture("rebalance", trace_of["{one}"], beside=trace_of["{other}"])'
             )
     names = [*PROTOCOLS, "eager beside cooperative", "classic beside KIP-848"]
-    first = list(PROTOCOLS).index(protocol) * len(HAPPENINGS)
     return Choices(
         [("protocol", names), ("what happens", HAPPENINGS)],
         pictures,
         code,
-        first,
-        NAME,
-        ABOUT,
+        first=list(PROTOCOLS).index(protocol) * len(HAPPENINGS),
+        name=NAME,
+        about=ABOUT,
     )
 
 
@@ -172,14 +171,12 @@ def recorded(path: Path) -> list[Event]:
     by a kill is left out. With --processes there is one a broker, FILE.1 and so on: all
     of them, in order of time.
     """
-    of_brokers = (
-        [] if path.exists() else sorted(path.parent.glob(f"{path.name}.[0-9]*"))
-    )
-    if of_brokers:
-        return sorted(
-            (event for each in of_brokers for event in recorded(each)),
-            key=attrgetter("at"),
-        )
+    files = [] if path.exists() else sorted(path.parent.glob(f"{path.name}.[0-9]*"))
+    if files:
+        events: list[Event] = []
+        for file_of_a_broker in files:
+            events += recorded(file_of_a_broker)
+        return sorted(events, key=attrgetter("at"))
     try:
         with path.open(encoding="utf-8") as file:
             return list(_events(path, file))
@@ -221,14 +218,15 @@ def _event(line: dict[str, Any]) -> Event:
     event = Event.from_json(line)
     node, number = event.id
     cause = event.cause or ("", 0)
-    if not (
+    is_told_by_a_node = (
         isinstance(node, str)
         and isinstance(event.node, str)
-        and type(number) is type(event.at) is int
-        and event.kind in SENTENCES
+        and type(number) is int
+        and type(event.at) is int
         and [type(each) for each in cause] == [str, int]
-        and isinstance(event.detail, dict)
-    ):
+    )
+    is_known = event.kind in SENTENCES and isinstance(event.detail, dict)
+    if not is_told_by_a_node or not is_known:
         raise ValueError(line)
     return event
 
@@ -241,9 +239,9 @@ def main(args: argparse.Namespace) -> int:
         print(f"minikafka demo: {problem}", file=sys.stderr)
         return 1
     print(f"the {args.picture} is in {path}")
-    if not os.environ.get("MINIKAFKA_NO_BROWSER") and not webbrowser.open(
-        path.as_uri()
-    ):
+    if os.environ.get("MINIKAFKA_NO_BROWSER"):
+        return 0
+    if not webbrowser.open(path.as_uri()):
         print("no browser was found: open that file in one")
     return 0
 
@@ -292,11 +290,10 @@ def _of_recorded(args: argparse.Namespace) -> Any:
 
 
 def _saved(pages: Any, args: argparse.Namespace) -> Path:
-    path = (
-        Path(args.out)
-        if args.out
-        else Path(tempfile.mkdtemp(prefix="minikafka-")) / f"{args.picture}.html"
-    )
+    if args.out:
+        path = Path(args.out)
+    else:
+        path = Path(tempfile.mkdtemp(prefix="minikafka-"), f"{args.picture}.html")
     try:
         pages.save(path)
     except OSError as error:

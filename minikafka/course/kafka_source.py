@@ -46,6 +46,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -132,10 +133,10 @@ class KafkaSource(DataSource):
 
     def schema(self) -> Any:
         schema = StructType()
-        for name, kind in (
-            [*SCHEMA, HEADERS] if Settings(self.options).headers else SCHEMA
-        ):
+        for name, kind in SCHEMA:
             schema.add(name, kind)
+        if Settings(self.options).headers:
+            schema.add(*HEADERS)
         return schema
 
     def reader(self, schema: Any) -> DataSourceReader:
@@ -163,26 +164,20 @@ class Settings:
             if not given.get(name):
                 raise ValueError(f"the option {name} is missing")
         self.topics = [name.strip() for name in given["subscribe"].split(",")]
-        self.starting, self.ending = (
-            given.get("startingoffsets"),
-            given.get("endingoffsets", "latest"),
-        )
+        self.starting = given.get("startingoffsets")
+        self.ending = given.get("endingoffsets", "latest")
         self.headers = given.get("includeheaders", "false").lower() == "true"
         self.patience_ms = int(given.get("kafkaconsumer.polltimeoutms", "120000"))
         self.monitor_group = given.get("monitorgroup")
-        self.kafka = dict(
-            _setting(name, value)
-            for name, value in given.items()
-            if name.startswith("kafka.")
-        )
+        self.kafka: dict[str, Any] = {}
+        for name, value in given.items():
+            if name.startswith("kafka."):
+                ours, setting = _setting(name, value)
+                self.kafka[ours] = setting
 
     def admin(self) -> Any:
-        ours = {
-            name: value
-            for name, value in self.kafka.items()
-            if name in KafkaAdminClient.DEFAULT_CONFIG
-        }
-        return KafkaAdminClient(**ours)
+        ours = self.kafka.keys() & KafkaAdminClient.DEFAULT_CONFIG.keys()
+        return KafkaAdminClient(**{name: self.kafka[name] for name in ours})
 
     def consumer(self, group: str | None = None) -> Any:
         return KafkaConsumer(**{**self.kafka, **FIXED, "group_id": group})
@@ -193,15 +188,16 @@ def _setting(name: str, value: str) -> tuple[str, Any]:
     kafka-python's default.
     """
     ours = name.removeprefix("kafka.").replace(".", "_")
-    if ours in FIXED or ours not in KafkaConsumer.DEFAULT_CONFIG:
-        raise ValueError(
-            f"{name} can't be set: "
-            + ("it is the source's own" if ours in FIXED else "there is no such")
-        )
+    if ours in FIXED:
+        raise ValueError(f"{name} can't be set: it is the source's own")
+    if ours not in KafkaConsumer.DEFAULT_CONFIG:
+        raise ValueError(f"{name} can't be set: there is no such")
     default = KafkaConsumer.DEFAULT_CONFIG[ours]
     if isinstance(default, bool):
         return ours, value.lower() == "true"
-    return ours, type(default)(value) if isinstance(default, int | float) else value
+    if isinstance(default, int | float):
+        return ours, type(default)(value)
+    return ours, value
 
 
 class Topics:
@@ -222,29 +218,23 @@ class Topics:
             self.admin.describe_topics(self._settings.topics),
             key=lambda topic: str(topic["name"]),
         )
-        if missing := [
-            str(topic["name"]) for topic in described if topic["error_code"]
-        ]:
+        missing = [str(topic["name"]) for topic in described if topic["error_code"]]
+        if missing:
             raise DataLoss(f"there is no topic {', '.join(missing)}")
-        specs = {
-            topic["name"]: sorted(
-                each["partition_index"] for each in topic["partitions"]
-            )
-            for topic in described
-        }
-        found: Offsets = _asked(where, specs)
+        numbers, ids = {}, {}
+        for topic in described:
+            indexes = [each["partition_index"] for each in topic["partitions"]]
+            numbers[topic["name"]] = sorted(indexes)
+            ids[topic["name"]] = str(topic["topic_id"])
+        found: Offsets = _asked(where, numbers)
         lookups = {
-            TopicPartition(topic, int(number)): OffsetSpec(offset)
-            for topic, numbers in found.items()
-            for number, offset in numbers.items()
-            if offset < 0
+            at: OffsetSpec(offset)
+            for at, offset in _by_partition(found).items()
+            if offset < 0  # EARLIEST or LATEST
         }
         for at, offset in self._look_up(lookups).items():
             found[at.topic][str(at.partition)] = offset
-        return {
-            **found,
-            IDS: {topic["name"]: str(topic["topic_id"]) for topic in described},
-        }
+        return {**found, IDS: ids}
 
     def _look_up(
         self, lookups: Mapping[TopicPartition, OffsetSpec]
@@ -260,9 +250,8 @@ class Topics:
     def commit(self, group: str, offsets: Offsets) -> None:
         """For people who watch: the query doesn't stop when it fails."""
         done = {
-            TopicPartition(topic, int(number)): OffsetAndMetadata(offset, "", -1)
-            for topic, numbers in _of_topics(offsets).items()
-            for number, offset in numbers.items()
+            at: OffsetAndMetadata(offset, "", -1)
+            for at, offset in _by_partition(_of_topics(offsets)).items()
         }
         with suppress(KafkaError), self._settings.consumer(group) as consumer:
             consumer.commit(done, timeout_ms=COMMIT_WITHIN_MS)
@@ -272,33 +261,41 @@ class Topics:
             self.admin.close()
 
 
-def _asked(where: str, specs: Mapping[str, Sequence[int]]) -> Offsets:
+def _asked(where: str, there_are: Mapping[str, Sequence[int]]) -> Offsets:
     """topic -> partition -> an offset, EARLIEST or LATEST, for every partition there
     is.
     """
-    if where in ("earliest", "latest"):
-        mark = EARLIEST if where == "earliest" else LATEST
+    marks = {"earliest": EARLIEST, "latest": LATEST}
+    if where in marks:
         return {
-            topic: {str(number): mark for number in numbers}
-            for topic, numbers in specs.items()
+            topic: {str(number): marks[where] for number in numbers}
+            for topic, numbers in there_are.items()
         }
     given = json.loads(where)
-    if {topic: sorted(map(int, numbers)) for topic, numbers in given.items()} != specs:
+    named = {topic: sorted(map(int, numbers)) for topic, numbers in given.items()}
+    if named != there_are:
         raise ValueError(
-            f"offsets must name every partition of every topic: {dict(specs)}"
+            f"offsets must name every partition of every topic: {dict(there_are)}"
         )
-    return {
-        topic: {str(number): int(given[topic][str(number)]) for number in specs[topic]}
-        for topic in specs
-    }
+    found: Offsets = {}
+    for topic, numbers in there_are.items():
+        offsets = given[topic]
+        found[topic] = {str(number): int(offsets[str(number)]) for number in numbers}
+    return found
 
 
 def _of_topics(offsets: Offsets) -> Offsets:
-    return {
-        topic: numbers
-        for topic, numbers in offsets.items()
-        if topic not in (IDS, FIRST)
-    }
+    """Without what stands beside the topics."""
+    beside = (IDS, FIRST)
+    return {topic: offsets[topic] for topic in offsets if topic not in beside}
+
+
+def _by_partition(offsets: Offsets) -> dict[TopicPartition, int]:
+    found = {}
+    for topic, numbers in offsets.items():
+        for number, offset in numbers.items():
+            found[TopicPartition(topic, int(number))] = offset
+    return found
 
 
 def same_topics(start: Offsets, end: Offsets) -> None:
@@ -320,7 +317,8 @@ def plan(
     """
     ranges: list[tuple[str, int, int, int]] = []
     for topic, numbers in start.items():
-        if gone := numbers.keys() - end.get(topic, {}).keys():
+        gone = numbers.keys() - end.get(topic, {}).keys()
+        if gone:
             raise DataLoss(f"partitions {', '.join(sorted(gone))} of {topic} are gone")
     for topic, numbers in end.items():
         for number, stop in numbers.items():
@@ -356,13 +354,13 @@ def read(wanted: Range | None, settings: Settings, schema: Any) -> Iterator[Any]
         consumer.seek(at, wanted.start)
         moved, reached = time.monotonic(), wanted.start
         while reached < wanted.end:
-            polled = consumer.poll(timeout_ms=min(POLL_MS, settings.patience_ms)).get(
-                at, ()
-            )
-            records = [record for record in polled if record.offset < wanted.end]
+            polled = consumer.poll(timeout_ms=min(POLL_MS, settings.patience_ms))
+            came = polled.get(at, ())
+            records = [record for record in came if record.offset < wanted.end]
             if records:
                 yield _as_arrow(records, schema)
-            if (position := consumer.position(at)) > reached:
+            position = consumer.position(at)
+            if position > reached:
                 moved, reached = time.monotonic(), position
             elif time.monotonic() - moved > settings.patience_ms / 1000:
                 raise TimeoutError(
@@ -381,23 +379,22 @@ def _as_arrow(records: Sequence[Any], schema: Any) -> Any:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     columns: dict[str, Callable[[Any], Any]] = {
-        # Spark counts in microseconds
-        "timestamp": lambda record: record.timestamp * 1000,
+        "timestamp": lambda record: record.timestamp * 1000,  # in microseconds
         "timestampType": lambda record: record.timestamp_type,
-        "headers": (
-            lambda record: (
-                [{"key": key, "value": value} for key, value in record.headers] or None
-            )
-        ),
+        "headers": _headers,
     }
     arrow = to_arrow_schema(schema)
     arrays = []
     for field in arrow:
-        get = columns.get(
-            field.name, lambda record, name=field.name: getattr(record, name)
-        )
-        arrays.append(array([get(record) for record in records], type=field.type))
+        get = columns.get(field.name, attrgetter(field.name))
+        values = [get(record) for record in records]
+        arrays.append(array(values, type=field.type))
     return RecordBatch.from_arrays(arrays, schema=arrow)
+
+
+def _headers(record: Any) -> list[dict[str, Any]] | None:
+    found = [{"key": key, "value": value} for key, value in record.headers]
+    return found or None
 
 
 Plan = Callable[[Offsets, Offsets, Offsets], list[tuple[str, int, int, int]]]
@@ -405,25 +402,24 @@ Plan = Callable[[Offsets, Offsets, Offsets], list[tuple[str, int, int, int]]]
 
 def _ranges(topics: Topics, start: Offsets, end: Offsets, plan: Plan) -> list[Range]:
     same_topics(start, end)
-    return [
-        Range(*each)
-        for each in plan(*map(_of_topics, (start, end, topics.offsets("earliest"))))
-    ]
+    first = topics.offsets("earliest")
+    planned = plan(_of_topics(start), _of_topics(end), _of_topics(first))
+    return [Range(*each) for each in planned]
 
 
 class BatchReader(DataSourceReader):
     """Plans once, on the driver; reads in tasks."""
 
     def __init__(self, settings: Settings, schema: Any, plan: Plan) -> None:
-        self._settings, self._schema, self._plan = settings, schema, plan
+        self._settings = settings
+        self._schema = schema
+        self._plan = plan
 
     def partitions(self) -> list[Range]:
         topics = Topics(self._settings)
         try:
-            start, end = (
-                topics.offsets(self._settings.starting or "earliest"),
-                topics.offsets(self._settings.ending),
-            )
+            start = topics.offsets(self._settings.starting or "earliest")
+            end = topics.offsets(self._settings.ending)
             return _ranges(topics, start, end, self._plan)
         finally:
             topics.close()
@@ -442,7 +438,9 @@ class StreamReader(DataSourceStreamReader):
     """
 
     def __init__(self, settings: Settings, schema: Any, plan: Plan) -> None:
-        self._settings, self._schema, self._plan = settings, schema, plan
+        self._settings = settings
+        self._schema = schema
+        self._plan = plan
         self._topics = Topics(settings)
 
     @cached_property

@@ -14,8 +14,9 @@ what is done stays (progress.py).
 import importlib.util
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -80,29 +81,22 @@ class Lesson:
             self._failures[exercise] = self._failures.get(exercise, 0) + 1
             offer = self._offer(exercise)
             if offer:
-                return Verdict(
-                    found.headline,
-                    False,
-                    True,
-                    (*found.lines, offer),
-                    found.case,
-                    found.picture,
-                )
+                return replace(found, lines=(*found.lines, offer))
         return found
 
     def hint(self, exercise: int) -> Said:
         """The next hint of three; from the third on, all three."""
-        if no := self._no_exercise(exercise):
+        no = self._no_exercise(exercise)
+        if no is not None:
             return Said(no)
         hints = self._exercise(exercise).hints
-        read = self._hints_read[exercise] = min(
-            self._hints_read.get(exercise, 0) + 1, len(hints)
-        )
-        shown = range(1, read + 1) if read == len(hints) else [read]
-        lines = [
-            f"Hint {number} of {len(hints)}. {hints[number - 1]}" for number in shown
-        ]
-        if read == len(hints):
+        read = min(self._hints_read.get(exercise, 0) + 1, len(hints))
+        self._hints_read[exercise] = read
+        is_last = read == len(hints)
+        lines = []
+        for number in range(1 if is_last else read, read + 1):
+            lines.append(f"Hint {number} of {len(hints)}. {hints[number - 1]}")
+        if is_last:
             lines.append(
                 "The solution, if you want it:"
                 f' lesson("{self.number}").solution({exercise})'
@@ -111,7 +105,8 @@ class Lesson:
 
     def solution(self, exercise: int) -> Said:
         """The solution's source, plain and commented."""
-        if no := self._no_exercise(exercise):
+        no = self._no_exercise(exercise)
+        if no is not None:
             return Said(no)
         return Said(solutions(self.number)[str(exercise)])
 
@@ -135,44 +130,37 @@ class Lesson:
     def exit_ticket(self, *answers: int | None) -> Verdict:
         """The verdict on the answers, each the number of an option."""
         questions: tuple[Question, ...] = self._module.EXIT_TICKET
+        are_answers = all(answer is None or type(answer) is int for answer in answers)
         if all(answer is None for answer in answers):
             headline = (
                 f"Not answered yet: {len(questions)} questions. Write the numbers of"
                 " your options."
             )
             return Verdict(headline, False, attempted=False)
-        if len(answers) > len(questions) or not all(
-            answer is None or type(answer) is int for answer in answers
-        ):
+        if len(answers) > len(questions) or not are_answers:
             headline = (
                 f"Write {len(questions)} answers, each the number of an option or None,"
                 f" not {answers}."
             )
             return Verdict(headline, False, attempted=False)
         lines, marks = [], []
-        right = 0
-        for question, answer in zip(
-            questions, (*answers, *[None] * len(questions)), strict=False
-        ):
-            right += answer == question.right
-            marks.append(
-                "open"
-                if answer is None
-                else "right"
-                if answer == question.right
-                else "wrong"
-            )
+        for question, answer in zip_longest(questions, answers):
             if answer is None:
+                marks.append("open")
                 lines.append(f"not answered: {question.about}")
+            elif answer == question.right:
+                marks.append("right")
+                lines.append(f"right: {question.why}")
             else:
-                lines.append(
-                    f"{'right' if answer == question.right else f'not {answer}'}:"
-                    f" {question.why}"
-                )
+                marks.append("wrong")
+                lines.append(f"not {answer}: {question.why}")
+        right = marks.count("right")
         progress.answered(self.number, right, len(questions))
-        headline = f"{right} of {len(questions)} right."
         return Verdict(
-            headline, right == len(questions), lines=tuple(lines), marks=tuple(marks)
+            f"{right} of {len(questions)} right.",
+            right == len(questions),
+            lines=tuple(lines),
+            marks=tuple(marks),
         )
 
     def claims(self) -> Said:
@@ -194,20 +182,17 @@ class Lesson:
         return ""
 
     def _exercises(self) -> dict[int, Callable[[], checks.Exercise]]:
-        named = (
-            (re.fullmatch(r"exercise_(\d+)", name), value)
-            for name, value in vars(self._module).items()
-        )
-        return {int(match[1]): value for match, value in named if match}
+        found = {}
+        for name, value in vars(self._module).items():
+            match = re.fullmatch(r"exercise_(\d+)", name)
+            if match:
+                found[int(match[1])] = value
+        return found
 
     def _no_exercise(self, number: Any) -> str | None:
         """A line on what is no exercise of this lesson; None for one that is."""
         exercises = sorted(self._exercises())
-        if (
-            isinstance(number, int)
-            and not isinstance(number, bool)
-            and number in exercises
-        ):
+        if type(number) is int and number in exercises:
             return None
         known = ", ".join(map(str, exercises)) or "none"
         return (
@@ -216,7 +201,8 @@ class Lesson:
         )
 
     def _exercise(self, number: int) -> checks.Exercise:
-        if no := self._no_exercise(number):
+        no = self._no_exercise(number)
+        if no is not None:
             raise ValueError(no)
         return self._exercises()[number]()
 
@@ -229,10 +215,9 @@ def lesson(number: str) -> Lesson:
     path = NOTEBOOKS / "checks" / f"lesson_{number}.py"
     if not path.exists():
         known = sorted(found.stem[-2:] for found in path.parent.glob("lesson_*.py"))
+        quoted = ", ".join(f'"{each}"' for each in known)
         raise ValueError(
-            f'no checks for lesson {number!r}; there are checks for "'
-            + '", "'.join(known)
-            + '"'
+            f"no checks for lesson {number!r}; there are checks for {quoted}"
         )
     return Lesson(number, _load(path))
 
@@ -244,10 +229,11 @@ def solutions(number: str) -> dict[str, str]:
     path = NOTEBOOKS / "solutions" / f"lesson_{number}.py"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     parts = re.split(r"^# %% (?:exercise )?(.+)\n", text, flags=re.MULTILINE)
-    return {
-        name.strip(): source.strip()
-        for name, source in zip(parts[1::2], parts[2::2], strict=True)
-    }
+    names, sources = parts[1::2], parts[2::2]
+    found = {}
+    for name, source in zip(names, sources, strict=True):
+        found[name.strip()] = source.strip()
+    return found
 
 
 def _load(path: Path) -> ModuleType:

@@ -44,7 +44,8 @@ class Prediction:
     def __str__(self) -> str:
         lines = [f"Predict. {self.question}"]
         for number, option in enumerate(self.options, 1):
-            lines.append(f"  {'>' if number == self.mine else ' '} {number}  {option}")
+            mark = ">" if number == self.mine else " "
+            lines.append(f"  {mark} {number}  {option}")
         if self.mine is None:
             lines.append("Write your number as mine=... in this cell and run it again.")
         else:
@@ -58,7 +59,8 @@ class Prediction:
     ) -> dict[str, str]:
         first, *options, last = str(self).splitlines()
         body = "".join(map(cards.line, options)) + cards.small(last)
-        return cards.bundle(str(self), cards.card("open", first, body))
+        card = cards.card("open", first, body)
+        return cards.bundle(str(self), card)
 
     def settle(self, answer: int) -> Said:
         """What you said beside what it was, where no picture settles it. answer: the
@@ -66,25 +68,26 @@ class Prediction:
         """
         another_run = self.mine is not None and not self.settled_by(str(answer))
         found = Verdict(
-            self.question, self.options, self.mine, answer, self.because, another_run
+            question=self.question,
+            options=self.options,
+            mine=self.mine,
+            answer=answer,
+            because=self.because,
+            another_run=another_run,
         )
         headline, *lines = found.verdict.splitlines()
-        return Said(
-            found.verdict,
-            cards.card(
-                MARK_OF[found.is_right], headline, "".join(map(cards.line, lines))
-            ),
-        )
+        body = "".join(map(cards.line, lines))
+        card = cards.card(MARK_OF[found.is_right], headline, body)
+        return Said(found.verdict, card)
 
     def settled_by(self, run: str) -> bool:
         """Note that this run settles it. False when `mine` was written for another run,
         the first that it met.
         """
-        if (
-            self.mine is None
-            or _first_runs.setdefault((self.question, self.options, self.mine), run)
-            != run
-        ):
+        if self.mine is None:
+            return False
+        said = self.question, self.options, self.mine
+        if _first_runs.setdefault(said, run) != run:
             return False
         progress.predicted(self.question)
         return True
@@ -98,32 +101,34 @@ def predict(question: str, options: Options, mine: int | None = None) -> Predict
     of it, as a dictionary or pairs.
     """
     known = explained().get(question, {})
-    given = options.items() if isinstance(options, Mapping) else options
-    pairs = [
-        (each, known.get(each, "")) if isinstance(each, str) else each for each in given
-    ]
-    texts = tuple(text for text, _ in pairs)
-    because = tuple(sentence for _, sentence in pairs)
-    if any(because) and not all(because):
+    texts: list[str] = []
+    sentences: list[str] = []
+    for option in options.items() if isinstance(options, Mapping) else options:
+        if isinstance(option, str):
+            option = option, known.get(option, "")
+        text, sentence = option
+        texts.append(text)
+        sentences.append(sentence)
+    if not any(sentences):
+        sentences = []
+    elif "" in sentences:
+        without = texts[sentences.index("")]
         raise ValueError(
-            "every option needs the sentence that is true of it:"
-            f" {texts[because.index('')]!r} has none"
+            f"every option needs the sentence that is true of it: {without!r} has none"
         )
-    if mine is not None and (
-        isinstance(mine, bool) or mine not in range(1, len(texts) + 1)
-    ):
+    numbers = range(1, len(texts) + 1)
+    if isinstance(mine, bool) or (mine is not None and mine not in numbers):
         raise ValueError(
             f"mine is {mine!r}, and the options have the numbers 1 to {len(texts)}"
         )
-    return Prediction(question, texts, mine, because if any(because) else ())
+    return Prediction(question, tuple(texts), mine, tuple(sentences))
 
 
 @cache
 def explained() -> dict[str, dict[str, str]]:
     """Question -> option -> the sentence that is true of it, of all lessons."""
-    lessons = tomllib.loads((NOTEBOOKS / "because.toml").read_text(encoding="utf-8"))
-    return {
-        question: options
-        for questions in lessons.values()
-        for question, options in questions.items()
-    }
+    text = (NOTEBOOKS / "because.toml").read_text(encoding="utf-8")
+    found: dict[str, dict[str, str]] = {}
+    for questions in tomllib.loads(text).values():
+        found.update(questions)
+    return found

@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.course import cards, classroom
 from minikafka.course.contents import Contents, contents
@@ -29,7 +29,8 @@ def predicted(question: str) -> None:
     counts for none.
     """
     for number, lesson in contents().items():
-        if question in {asked.question for asked in lesson.predictions}:
+        asked = [each.question for each in lesson.predictions]
+        if question in asked:
             _add(number, "predictions", question)
 
 
@@ -39,7 +40,7 @@ def solved(number: str, exercise: int) -> None:
 
 
 def answered(number: str, right: int, of: int) -> None:
-    """An exit ticket was handed in."""
+    """An exit ticket was handed in. of: how many questions it has."""
     _write(number, "ticket", [right, of])
 
 
@@ -47,50 +48,68 @@ def progress(only: str | None = None) -> Said:
     """What is done and what is left, a line a lesson; with a number, that lesson's line
     alone.
     """
-    done = _done()
-    chosen = [lesson for number, lesson in contents().items() if only in (None, number)]
-    rows = [("lesson", "predictions", "exercises", "exit ticket")]
-    rows += [_row(lesson, done.get(lesson.number, {})) for lesson in chosen]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = [
-        "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True))
-        for row in rows
-    ]
-    shown = [(lesson, done.get(lesson.number, {})) for lesson in chosen]
-    strip = cards.strip(
-        (lesson.path.stem.replace("_", " "), _places(lesson, of))
-        for lesson, of in shown
-    )
-    return Said("\n".join(line.rstrip() for line in lines), strip)
+    everything = _done()
+    rows = [_HEADINGS]
+    strips = []
+    for number, lesson in contents().items():
+        if only in (None, number):
+            done = everything.get(number, {})
+            rows.append(_row(lesson, done))
+            strips.append((_title(lesson), _places(lesson, done)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        words = [word.ljust(width) for word, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(words).rstrip())
+    return Said("\n".join(lines), cards.strip(strips))
+
+
+def _title(lesson: Contents) -> str:
+    return lesson.path.stem.replace("_", " ")
 
 
 def _places(lesson: Contents, done: dict[str, Any]) -> list[tuple[str, int, int]]:
-    ticket = done.get("ticket") or [0, 5 * lesson.has_ticket]
+    questions = 5 if lesson.has_ticket else 0
+    right, asked = done.get("ticket") or (0, questions)
     return [
         ("predictions", *_made(lesson, done)),
         ("exercises", *_solved(lesson, done)),
-        ("exit ticket", *ticket),
+        ("exit ticket", right, asked),
     ]
 
 
 def _made(lesson: Contents, done: dict[str, Any]) -> tuple[int, int]:
     asked = {each.question for each in lesson.predictions}
-    return len(asked & set(done.get("predictions", []))), len(lesson.predictions)
+    made = asked.intersection(done.get("predictions", []))
+    return len(made), len(lesson.predictions)
 
 
 def _solved(lesson: Contents, done: dict[str, Any]) -> tuple[int, int]:
-    return len(set(lesson.exercises) & set(done.get("exercises", []))), len(
-        lesson.exercises
-    )
+    right = set(lesson.exercises).intersection(done.get("exercises", []))
+    return len(right), len(lesson.exercises)
 
 
-def _row(lesson: Contents, done: dict[str, Any]) -> tuple[str, str, str, str]:
-    ticket = done.get("ticket")
-    return (
-        lesson.path.stem.replace("_", " "),
-        _of(*_made(lesson, done)),
-        _of(*_solved(lesson, done)),
-        _of(*ticket) if ticket else "not yet" if lesson.has_ticket else "-",
+class Row(NamedTuple):
+    """A lesson's line, in words."""
+
+    lesson: str
+    predictions: str
+    exercises: str
+    ticket: str
+
+
+_HEADINGS = Row("lesson", "predictions", "exercises", "exit ticket")
+
+
+def _row(lesson: Contents, done: dict[str, Any]) -> Row:
+    ticket = "not yet" if lesson.has_ticket else "-"
+    if done.get("ticket"):
+        ticket = _of(*done["ticket"])
+    return Row(
+        lesson=_title(lesson),
+        predictions=_of(*_made(lesson, done)),
+        exercises=_of(*_solved(lesson, done)),
+        ticket=ticket,
     )
 
 
@@ -111,11 +130,11 @@ def _write(number: str, what: str, value: Any) -> None:
     if _here():
         partial = _file().with_suffix(f".{os.getpid()}")
         with contextlib.suppress(OSError):  # a full disk is no reason to stop a lesson
-            partial.write_text(
-                json.dumps(done, indent=1, sort_keys=True) + "\n", encoding="utf-8"
-            )
+            text = json.dumps(done, indent=1, sort_keys=True)
+            partial.write_text(text + "\n", encoding="utf-8")
             partial.replace(_file())
-    classroom.tell(number, *_row(contents()[number], done[number])[1:])
+    row = _row(contents()[number], done[number])
+    classroom.tell(number, row.predictions, row.exercises, row.ticket)
 
 
 def _done() -> dict[str, dict[str, Any]]:

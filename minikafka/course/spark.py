@@ -230,10 +230,8 @@ def _output_into(log: IO[bytes]) -> Iterator[None]:
 
 def _last_lines(log: IO[bytes], count: int = 15) -> str:
     log.seek(0)
-    return "\n".join(
-        f"  {line}"
-        for line in log.read().decode(errors="replace").splitlines()[-count:]
-    )
+    lines = log.read().decode(errors="replace").splitlines()
+    return "\n".join(f"  {line}" for line in lines[-count:])
 
 
 _TOO_LATE = "Python worker failed to connect back"

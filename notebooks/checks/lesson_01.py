@@ -5,6 +5,7 @@ from functools import cache
 from minikafka import Cluster
 from minikafka.course.judging.checks import Exercise, Rung, a_class, whole_number
 from minikafka.course.judging.guard import plain
+from minikafka.course.judging.kafkas_log import KafkasLog
 from minikafka.course.lessons import Question
 from minikafka.theatre import picture
 from minikafka.trace import Reason, Trace
@@ -144,56 +145,15 @@ def log_start_after_ten_days():
 # --- 2: write a piece ---
 
 
-class KafkasLog:
-    """What TinyLog is compared with: Kafka's rules for one partition, without the
-    bytes.
-    """
-
-    def __init__(self, segment_size):
-        self.segment_size = segment_size
-        self.segments = [[]]
-        self.end = 0
-
-    @property
-    def start(self):
-        return self.segments[0][0][0] if self.segments[0] else self.end
-
-    def append(self, timestamp, value):
-        if len(self.segments[-1]) == self.segment_size:
-            self.segments.append([])
-        self.segments[-1].append((self.end, timestamp, value))
-        self.end += 1
-        return self.end - 1
-
-    def read(self, offset):
-        if not self.start <= offset <= self.end:
-            raise IndexError("OFFSET_OUT_OF_RANGE")
-        return [
-            record
-            for segment in self.segments
-            for record in segment
-            if record[0] >= offset
-        ]
-
-    def delete_older_than(self, timestamp):
-        while (
-            self.segments[0]
-            and max(when for _, when, _ in self.segments[0]) < timestamp
-        ):
-            self.segments = self.segments[1:] or [[]]
-
-    def offset_for(self, timestamp):
-        return next(
-            (
-                o
-                for segment in self.segments
-                for o, when, _ in segment
-                if when >= timestamp
-            ),
-            None,
-        )
-
-
+# The worked examples of the task, one after the other.
+APPENDED = [*TWO, ("append", 30, "c")]
+DELETED = [
+    ("delete_older_than", 20),
+    ("read", 0),
+    ("delete_older_than", 99),
+    ("read", 3),
+    ("append", 100, "d"),
+]
 # name of the case: (records a segment holds, calls)
 READ_CASES = {
     "one record": (2, [("append", 10, "a"), ("read", 0)]),
@@ -204,6 +164,8 @@ READ_CASES = {
         3,
         [*(("append", 10 * number, "z") for number in range(40)), ("read", 37)],
     ),
+    "the example": (2, [*APPENDED, ("read", 1)]),
+    "the same record again": (2, [("append", 0, "a"), ("append", 0, "a"), ("read", 0)]),
 }
 END_CASES = {
     "an empty log": (2, [("read", 0)]),
@@ -211,6 +173,7 @@ END_CASES = {
     "past the end": (2, [("append", 10, "a"), ("read", 2)]),
     "before the start": (2, [("append", 10, "a"), ("read", -1)]),
     "far before the start": (2, [*TWO, ("read", -2)]),
+    "the examples": (2, [*APPENDED, ("read", 3), ("read", 4)]),
 }
 RETENTION_CASES = {
     "nothing to delete": (2, [("delete_older_than", 10), ("append", 10, "a")]),
@@ -254,6 +217,7 @@ RETENTION_CASES = {
         ],
     ),
     "the deleted": (1, [*TWO, ("delete_older_than", 15), ("read", 0)]),
+    "the examples": (2, [*APPENDED, *DELETED]),
 }
 TIME_CASES = {
     "an empty log": (2, [("offset_for", 10)]),
@@ -268,7 +232,43 @@ TIME_CASES = {
             ("offset_for", 20),
         ],
     ),
+    "the first example": (
+        2,
+        [
+            ("append", 10, "a"),
+            ("append", 30, "b"),
+            ("append", 20, "c"),
+            ("offset_for", 20),
+        ],
+    ),
+    "the second example": (
+        2,
+        [
+            ("append", 10, "a"),
+            ("append", 30, "b"),
+            ("append", 20, "c"),
+            ("offset_for", 31),
+        ],
+    ),
 }
+
+
+HINTS_2 = (
+    (
+        "An offset is never used twice. Keep the next one in self.end: the"
+        " length of a list forgets what is gone."
+    ),
+    (
+        "The log starts at the first record of self.segments[0]; when that is"
+        " empty, at self.end. read raises IndexError below the start and above"
+        " self.end; at self.end it returns []."
+    ),
+    (
+        "Retention: while the first segment has records and the largest"
+        " timestamp among them is less than the limit, drop that segment; when"
+        " none is left, put an empty one. The offsets go on from self.end."
+    ),
+)
 
 
 def exercise_2():
@@ -285,22 +285,7 @@ def exercise_2():
         name="TinyLog",
         takes=a_class,
         right="your log does what Kafka's does.",
-        hints=(
-            (
-                "An offset is never used twice. Keep the next one in self.end: the"
-                " length of a list forgets what is gone."
-            ),
-            (
-                "The log starts at the first record of self.segments[0]; when that is"
-                " empty, at self.end. read raises IndexError below the start and above"
-                " self.end; at self.end it returns []."
-            ),
-            (
-                "Retention: while the first segment has records and the largest"
-                " timestamp among them is less than the limit, drop that segment; when"
-                " none is left, put an empty one. The offsets go on from self.end."
-            ),
-        ),
+        hints=HINTS_2,
         rungs=(
             Rung(
                 holds=(

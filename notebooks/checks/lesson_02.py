@@ -88,6 +88,41 @@ KEYED = {
 }
 
 
+HINTS_1 = (
+    (
+        "Three steps: a number from the key's bytes, one that Java doesn't see"
+        " as negative, an index into all_partitions."
+    ),
+    (
+        "Java has signed numbers only. Kafka doesn't take abs(): it clears the"
+        " highest bit, the sign, with & 0x7fffffff. That comes before the"
+        " modulo. And without a key?"
+    ),
+    (
+        "For a key: the murmur2 of it, & 0x7fffffff, % len(all_partitions). A"
+        " record without a key has nothing to hash: take any of available. b''"
+        " is a key."
+    ),
+)
+
+
+ANY_KEY = {
+    "one partition": (b"alice", [0], [0]),
+    "three partitions": (b"alice", [0, 1, 2], [0, 1, 2]),
+    "an empty key": (b"", [0, 1, 2], [0, 1, 2]),
+}
+NO_KEY = {
+    "all available": (None, [0, 1, 2], [0, 1, 2]),
+    "only the last": (None, [0, 1, 2], [2]),
+    "only the first": (None, [0, 1, 2], [0]),
+}
+MISTAKES = {
+    "a number": (7, [0, 1, 2], [0, 1, 2]),
+    "the number 0": (0, [0, 1, 2], [0, 1, 2]),
+    "a text": ("alice", [0, 1, 2], [0, 1, 2]),
+}
+
+
 def exercise_1():
     """The partitioner in five rungs: one partition for a key; the same elsewhere;
     Kafka's own; no key; a mistake.
@@ -96,31 +131,12 @@ def exercise_1():
     return Exercise(
         name="my_partition",
         right="your partitioner and Kafka's own agree.",
-        hints=(
-            (
-                "Three steps: a number from the key's bytes, one that Java doesn't see"
-                " as negative, an index into all_partitions."
-            ),
-            (
-                "Java has signed numbers only. Kafka doesn't take abs(): it clears the"
-                " highest bit, the sign, with & 0x7fffffff. That comes before the"
-                " modulo. And without a key?"
-            ),
-            (
-                "For a key: the murmur2 of it, & 0x7fffffff, % len(all_partitions). A"
-                " record without a key has nothing to hash: take any of available. b''"
-                " is a key."
-            ),
-        ),
+        hints=HINTS_1,
         rungs=(
             Rung(
                 holds="every key gets a partition that exists, the same one each time",
                 broken=not_a_fixed_partition,
-                cases={
-                    "one partition": (b"alice", [0], [0]),
-                    "three partitions": (b"alice", [0, 1, 2], [0, 1, 2]),
-                    "an empty key": (b"", [0, 1, 2], [0, 1, 2]),
-                },
+                cases=ANY_KEY,
                 **common,
             ),
             Rung(
@@ -143,11 +159,7 @@ def exercise_1():
             Rung(
                 holds="without a key it takes a partition that has a leader",
                 broken=not_available,
-                cases={
-                    "all available": (None, [0, 1, 2], [0, 1, 2]),
-                    "only the last": (None, [0, 1, 2], [2]),
-                    "only the first": (None, [0, 1, 2], [0]),
-                },
+                cases=NO_KEY,
                 **{**common, "scenario": lambda source: (None, *a_record(source)[1:])},
             ),
             Rung(
@@ -156,7 +168,7 @@ def exercise_1():
                     " for no key"
                 ),
                 broken=swallowed,
-                cases={"a number": (7, [0, 1, 2], [0, 1, 2])},
+                cases=MISTAKES,
                 describe=as_call,
             ),
         ),
@@ -391,6 +403,50 @@ def not_the_count(answer, _):
 # --- 3: write a piece, stretch ---
 
 
+HINTS_3 = (
+    "Two cases first: is it the hot key, and is there only one partition?",
+    (
+        "The others choose among all_partitions[:-1], by the same masked"
+        " murmur2: modulo one less."
+    ),
+    (
+        "A record without a key stays away from the last partition too: one of"
+        " available that isn't it, if any."
+    ),
+)
+
+
+THE_HOT_KEY = {
+    "three partitions": (HOT, [0, 1, 2], [0, 1, 2]),
+    "its leader is down": (HOT, [0, 1, 2], [0, 1]),
+    "one partition": (HOT, [0], [0]),
+}
+NOT_THE_HOT_KEY = {
+    "a key that hashes to the last": (b"ivan", [0, 1, 2], [0, 1, 2]),
+    "one partition": (b"alice", [0], [0]),
+    "no key": (None, [0, 1, 2], [0, 1, 2]),
+    "a name that contains it": (b"megamart-2", [0, 1, 2], [0, 1, 2]),
+    "a name that ends in it": (b"hypermegamart", [0, 1, 2], [0, 1, 2]),
+    "a name in another case": (b"Megamart", [0, 1, 2], [0, 1, 2]),
+    "a name with a space": (b" megamart", [0, 1, 2], [0, 1, 2]),
+}
+THE_REST = {
+    "a hash whose highest bit is set": (
+        b"bob",
+        [0, 1, 2, 3],
+        [0, 1, 2, 3],
+    ),
+    "a partition without a leader": (b"dave", [0, 1, 2, 3], [0, 3]),
+    "the second example": (b"alice", [0, 1, 2], [0, 1, 2]),
+    "an empty key": (b"", [0, 1, 2, 3], [0, 1, 2, 3]),
+}
+NO_KEY_FOR_A_LANE = {
+    "one other has a leader": (None, [0, 1, 2], [1, 2]),
+    "one partition in all": (None, [0], [0]),
+    "only megamart's has a leader": (None, [0, 1, 2], [2]),
+}
+
+
 def exercise_3():
     """One hot key gets the last partition to itself; all others share the rest by
     Kafka's own hash.
@@ -406,25 +462,12 @@ def exercise_3():
             "megamart has a partition of its own, and everybody else follows Kafka's"
             " hash over the rest."
         ),
-        hints=(
-            "Two cases first: is it the hot key, and is there only one partition?",
-            (
-                "The others choose among all_partitions[:-1], by the same masked"
-                " murmur2: modulo one less."
-            ),
-            (
-                "A record without a key stays away from the last partition too: one of"
-                " available that isn't it, if any."
-            ),
-        ),
+        hints=HINTS_3,
         rungs=(
             Rung(
                 holds="the hot key goes to the last partition, always",
                 broken=hot_key_elsewhere,
-                cases={
-                    "three partitions": (HOT, [0, 1, 2], [0, 1, 2]),
-                    "one partition": (HOT, [0], [0]),
-                },
+                cases=THE_HOT_KEY,
                 scenario=lambda source: (HOT, *a_record(source)[1:]),
                 smaller=fewer_partitions,
                 describe=common["describe"],
@@ -432,28 +475,13 @@ def exercise_3():
             Rung(
                 holds="nobody else goes there, unless it is the only one",
                 broken=company,
-                cases={
-                    "a key that hashes to the last": (b"ivan", [0, 1, 2], [0, 1, 2]),
-                    "one partition": (b"alice", [0], [0]),
-                    "no key": (None, [0, 1, 2], [0, 1, 2]),
-                    "a name that contains it": (b"megamart-2", [0, 1, 2], [0, 1, 2]),
-                    "a name that ends in it": (b"hypermegamart", [0, 1, 2], [0, 1, 2]),
-                    "a name in another case": (b"Megamart", [0, 1, 2], [0, 1, 2]),
-                    "a name with a space": (b" megamart", [0, 1, 2], [0, 1, 2]),
-                },
+                cases=NOT_THE_HOT_KEY,
                 **common,
             ),
             Rung(
                 holds="all other keys follow Kafka's hash over the rest",
                 broken=not_kafkas_rest,
-                cases={
-                    "a hash whose highest bit is set": (
-                        b"bob",
-                        [0, 1, 2, 3],
-                        [0, 1, 2, 3],
-                    ),
-                    "a partition without a leader": (b"dave", [0, 1, 2, 3], [0, 3]),
-                },
+                cases=THE_REST,
                 **common,
             ),
             Rung(
@@ -462,10 +490,7 @@ def exercise_3():
                     " only if there is no other"
                 ),
                 broken=keyless_astray,
-                cases={
-                    "one other has a leader": (None, [0, 1, 2], [1, 2]),
-                    "only megamart's has a leader": (None, [0, 1, 2], [2]),
-                },
+                cases=NO_KEY_FOR_A_LANE,
                 **{**common, "scenario": lambda source: (None, *a_record(source)[1:])},
             ),
         ),

@@ -57,6 +57,64 @@ EXIT_TICKET = (
 # --- 1: write a piece ---
 
 
+HINTS_1 = (
+    (
+        "Keep one open batch: its records, its bytes, and when it began. Before"
+        " each record, ask whether the open batch has left by then: it leaves"
+        " linger_ms after its FIRST record."
+    ),
+    (
+        "Then ask whether the record fits. If not, the open batch is full: it"
+        " leaves now, at this record's time, and the record begins the next"
+        " one."
+    ),
+    (
+        "Two things are easily forgotten: a batch that is exactly full leaves"
+        " at once, and waits for no record that doesn't fit; and the batch that"
+        " is open at the end leaves too, linger_ms after its first record."
+    ),
+)
+
+
+ALL_OF_THEM = {
+    "no record": ([], 100, 5),
+    "one record": ([(0, 10)], 100, 5),
+    "two": ([(0, 10), (1, 10)], 100, 5),
+    "forty": ([(number, 1) for number in range(40)], 100, 5),
+}
+SIZES = {
+    "just fits": ([(0, 60), (1, 40)], 100, 5),
+    "one byte too many": ([(0, 60), (1, 41)], 100, 5),
+    "small ones count too": ([(0, 96), (1, 5)], 100, 5),
+    "a record larger than a batch": (
+        [(0, 10), (1, 150), (2, 10)],
+        100,
+        5,
+    ),
+}
+MOMENTS = {
+    "one record lingers": ([(0, 10)], 100, 5),
+    "linger counts from the first record": (
+        [(0, 10), (3, 10), (6, 10)],
+        100,
+        5,
+    ),
+    "a record at the very moment comes too late": (
+        [(0, 10), (5, 10)],
+        100,
+        5,
+    ),
+    "exactly full": ([(0, 60), (1, 40), (2, 10)], 100, 5),
+    "the next one does not fit": ([(0, 60), (3, 60)], 100, 5),
+    "linger 0": ([(0, 10), (0, 10), (1, 10)], 100, 0),
+    "a record larger than a batch": ([(0, 150)], 100, 5),
+    "another behind it": ([(0, 150), (1, 10)], 100, 5),
+    "the second example": ([(0, 60), (1, 60)], 100, 5),
+    "exactly full, alone": ([(0, 100), (0, 10)], 100, 5),
+    "a day later": ([(86_400_000, 10), (86_400_003, 10)], 100, 5),
+}
+
+
 def exercise_1():
     """When batches leave, in three rungs: every record once; none too large; at the
     right moment.
@@ -70,48 +128,18 @@ def exercise_1():
     return Exercise(
         name="my_batches",
         right="your batches leave when Kafka's do.",
-        hints=(
-            (
-                "Keep one open batch: its records, its bytes, and when it began. Before"
-                " each record, ask whether the open batch has left by then: it leaves"
-                " linger_ms after its FIRST record."
-            ),
-            (
-                "Then ask whether the record fits. If not, the open batch is full: it"
-                " leaves now, at this record's time, and the record begins the next"
-                " one."
-            ),
-            (
-                "Two things are easily forgotten: a batch that is exactly full leaves"
-                " at once, and waits for no record that doesn't fit; and the batch that"
-                " is open at the end leaves too, linger_ms after its first record."
-            ),
-        ),
+        hints=HINTS_1,
         rungs=(
             Rung(
                 holds="every record is in one batch, and the order is kept",
                 broken=not_every_record_once,
-                cases={
-                    "no record": ([], 100, 5),
-                    "one record": ([(0, 10)], 100, 5),
-                    "two": ([(0, 10), (1, 10)], 100, 5),
-                    "forty": ([(number, 1) for number in range(40)], 100, 5),
-                },
+                cases=ALL_OF_THEM,
                 **common,
             ),
             Rung(
                 holds="no batch is larger than batch_size, unless one record alone is",
                 broken=too_large,
-                cases={
-                    "just fits": ([(0, 60), (1, 40)], 100, 5),
-                    "one byte too many": ([(0, 60), (1, 41)], 100, 5),
-                    "small ones count too": ([(0, 96), (1, 5)], 100, 5),
-                    "a record larger than a batch": (
-                        [(0, 10), (1, 150), (2, 10)],
-                        100,
-                        5,
-                    ),
-                },
+                cases=SIZES,
                 **common,
             ),
             Rung(
@@ -119,24 +147,7 @@ def exercise_1():
                     "each batch leaves at the right moment, with as much as it may hold"
                 ),
                 broken=not_kafkas_batches,
-                cases={
-                    "one record lingers": ([(0, 10)], 100, 5),
-                    "linger counts from the first record": (
-                        [(0, 10), (3, 10), (6, 10)],
-                        100,
-                        5,
-                    ),
-                    "a record at the very moment comes too late": (
-                        [(0, 10), (5, 10)],
-                        100,
-                        5,
-                    ),
-                    "exactly full": ([(0, 60), (1, 40), (2, 10)], 100, 5),
-                    "the next one does not fit": ([(0, 60), (3, 60)], 100, 5),
-                    "linger 0": ([(0, 10), (0, 10), (1, 10)], 100, 0),
-                    "a record larger than a batch": ([(0, 150)], 100, 5),
-                    "another behind it": ([(0, 150), (1, 10)], 100, 5),
-                },
+                cases=MOMENTS,
                 **common,
             ),
         ),

@@ -69,6 +69,34 @@ EXIT_TICKET = (
 # --- 1: write a piece ---
 
 
+HINTS_1 = (
+    (
+        "Two things can be done with a record: writing it to payments,"
+        " committing. Which order repeats, which loses? Repeating can be mended"
+        " afterwards."
+    ),
+    (
+        "After a crash the record comes again. Only payments remembers what was"
+        " before the crash: ask it, not a variable of yours."
+    ),
+    (
+        "For each record: is record.key in payments already? If not,"
+        " payments.add(record, record.value). In both cases commit then, and"
+        " only then. An error of add is best left alone: the program ends, and"
+        " starts again."
+    ),
+)
+
+
+WITHOUT_A_CRASH = {
+    "six orders": (SIX, ()),
+    "one order": (SIX[:1], ()),
+    "no order": ((), ()),
+    "thirty orders": (THIRTY, ()),
+    "another topic": (SIX[:2], (), "refunds"),
+}
+
+
 def exercise_1():
     """At least once and deduplicated: a consumer whose payments are right whatever call
     it is killed at.
@@ -77,23 +105,7 @@ def exercise_1():
     return Exercise(
         name="pay",
         right="every order is paid once, whenever your program is killed.",
-        hints=(
-            (
-                "Two things can be done with a record: writing it to payments,"
-                " committing. Which order repeats, which loses? Repeating can be mended"
-                " afterwards."
-            ),
-            (
-                "After a crash the record comes again. Only payments remembers what was"
-                " before the crash: ask it, not a variable of yours."
-            ),
-            (
-                "For each record: is record.key in payments already? If not,"
-                " payments.add(record, record.value). In both cases commit then, and"
-                " only then. An error of add is best left alone: the program ends, and"
-                " starts again."
-            ),
-        ),
+        hints=HINTS_1,
         rungs=(
             Rung(
                 holds=(
@@ -101,13 +113,7 @@ def exercise_1():
                     " lag is 0"
                 ),
                 broken=not_all_paid,
-                cases={
-                    "six orders": (SIX, ()),
-                    "one order": (SIX[:1], ()),
-                    "no order": ((), ()),
-                    "thirty orders": (THIRTY, ()),
-                    "another topic": (SIX[:2], (), "refunds"),
-                },
+                cases=WITHOUT_A_CRASH,
                 describe=as_schedule,
                 picture=as_picture,
             ),

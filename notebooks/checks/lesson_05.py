@@ -3,14 +3,14 @@
 from functools import cache
 
 from minikafka import Cluster
-from minikafka.coordinators.assignors import Member
 from minikafka.course.experiments.lesson_05_runs import (
     paid_twice,
     pay_with,
     signs_of_life,
 )
 from minikafka.course.judging.checks import Exercise, Rung, faults_for
-from minikafka.course.judging.group_cases import shares_given, unsteady
+from minikafka.course.judging.group_cases import assignment_given, unsteady
+from minikafka.course.judging.subscriptions import a_group, group, smaller
 from minikafka.course.lessons import Question
 from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 
@@ -66,6 +66,66 @@ EXIT_TICKET = (
 # --- 1: write an assignor ---
 
 
+HINTS_1 = (
+    (
+        "Go topic by topic. Who reads this topic at all? Only those may get one"
+        " of its partitions."
+    ),
+    (
+        "Members of one topic in a list; partition 0 to the first, 1 to the"
+        " second, and round again with %. Or in blocks: divmod(how many"
+        " partitions, how many members) says how long, and how many get one"
+        " more."
+    ),
+    (
+        "for topic, count in partitions.items(): readers = sorted(members whose"
+        " .topics hold the topic); skip a topic without readers; then each"
+        " partition p in range(count) goes to one of readers, by p."
+    ),
+)
+
+
+# the worked examples of the task
+THE_EXAMPLES = {
+    "the first example": group({"A": "orders", "B": "orders"}, orders=3),
+    "the second example": group(
+        {"A": "orders", "B": "orders refunds"}, orders=2, refunds=1
+    ),
+}
+ONE_OWNER = {
+    "one member": group({"A": "orders"}, orders=3),
+    "two members": group({"A": "orders", "B": "orders"}, orders=4),
+    "more members than partitions": group(
+        {"A": "orders", "B": "orders", "C": "orders"}, orders=2
+    ),
+    "a topic that only one reads": group(
+        {"A": "orders", "B": "orders payments"}, orders=1, payments=2
+    ),
+    "a topic that isn't there yet": group({"A": "orders refunds"}, orders=1),
+    "a dozen members": group(dict.fromkeys("ABCDEFGHIJKL", "orders"), orders=14),
+    **THE_EXAMPLES,
+}
+ALL_PARTITIONS = {
+    "one member": group({"A": "orders"}, orders=3),
+    "5 partitions for 2": group({"A": "orders", "B": "orders"}, orders=5),
+    "a topic that only one reads": group(
+        {"A": "orders", "B": "orders payments"}, orders=1, payments=2
+    ),
+    "each its own topic": group({"A": "orders", "B": "payments"}, orders=2, payments=2),
+    **THE_EXAMPLES,
+}
+BALANCED = {
+    "4 for 2": group({"A": "orders", "B": "orders"}, orders=4),
+    "4 for 3": group({"A": "orders", "B": "orders", "C": "orders"}, orders=4),
+    "two topics, one of them read by two": group(
+        {"A": "orders", "B": "orders payments", "C": "orders payments"},
+        orders=4,
+        payments=4,
+    ),
+    **THE_EXAMPLES,
+}
+
+
 def exercise_1():
     """An assignor in four rungs: one owner; all partitions; balanced; steady."""
     common = {
@@ -80,23 +140,7 @@ def exercise_1():
             "each partition has one owner, none is left out, and the members share them"
             " evenly."
         ),
-        hints=(
-            (
-                "Go topic by topic. Who reads this topic at all? Only those may get one"
-                " of its partitions."
-            ),
-            (
-                "Members of one topic in a list; partition 0 to the first, 1 to the"
-                " second, and round again with %. Or in blocks: divmod(how many"
-                " partitions, how many members) says how long, and how many get one"
-                " more."
-            ),
-            (
-                "for topic, count in partitions.items(): readers = sorted(members whose"
-                " .topics hold the topic); skip a topic without readers; then each"
-                " partition p in range(count) goes to one of readers, by p."
-            ),
-        ),
+        hints=HINTS_1,
         rungs=(
             Rung(
                 holds=(
@@ -104,39 +148,13 @@ def exercise_1():
                     " topic"
                 ),
                 broken=not_one_owner,
-                cases={
-                    "one member": group({"A": "orders"}, orders=3),
-                    "two members": group({"A": "orders", "B": "orders"}, orders=4),
-                    "more members than partitions": group(
-                        {"A": "orders", "B": "orders", "C": "orders"}, orders=2
-                    ),
-                    "a topic that only one reads": group(
-                        {"A": "orders", "B": "orders payments"}, orders=1, payments=2
-                    ),
-                    "a topic that isn't there yet": group(
-                        {"A": "orders refunds"}, orders=1
-                    ),
-                    "a dozen members": group(
-                        dict.fromkeys("ABCDEFGHIJKL", "orders"), orders=14
-                    ),
-                },
+                cases=ONE_OWNER,
                 **common,
             ),
             Rung(
                 holds="every partition of every topic that somebody reads has an owner",
                 broken=left_out,
-                cases={
-                    "one member": group({"A": "orders"}, orders=3),
-                    "5 partitions for 2": group(
-                        {"A": "orders", "B": "orders"}, orders=5
-                    ),
-                    "a topic that only one reads": group(
-                        {"A": "orders", "B": "orders payments"}, orders=1, payments=2
-                    ),
-                    "each its own topic": group(
-                        {"A": "orders", "B": "payments"}, orders=2, payments=2
-                    ),
-                },
+                cases=ALL_PARTITIONS,
                 **common,
             ),
             Rung(
@@ -145,17 +163,7 @@ def exercise_1():
                     " of them"
                 ),
                 broken=not_balanced,
-                cases={
-                    "4 for 2": group({"A": "orders", "B": "orders"}, orders=4),
-                    "4 for 3": group(
-                        {"A": "orders", "B": "orders", "C": "orders"}, orders=4
-                    ),
-                    "two topics, one of them read by two": group(
-                        {"A": "orders", "B": "orders payments", "C": "orders payments"},
-                        orders=4,
-                        payments=4,
-                    ),
-                },
+                cases=BALANCED,
                 **common,
             ),
             steady(common),
@@ -176,77 +184,10 @@ def steady(common):
             "two topics": group(
                 {"A": "orders payments", "B": "orders payments"}, orders=1, payments=1
             ),
+            **THE_EXAMPLES,
         },
         **common,
     )
-
-
-def group(readers, **partitions):
-    """({member: Member}, {topic: number of partitions}); readers: {member: its topics,
-    with spaces between}.
-    """
-    return {
-        name: Member(tuple(topics.split())) for name, topics in readers.items()
-    }, partitions
-
-
-NAMES = "ABCDEFGHIJKL"
-
-
-def a_group(source):
-    """Up to five members, now and then twelve, up to three topics; most groups read the
-    same topics, some don't.
-    """
-    names = source.sample(
-        list(NAMES), source.randint(1, 5 if source.random() < 0.9 else len(NAMES))
-    )
-    topics = ["orders", "payments", "shipments"][: source.choice((1, 1, 1, 2, 2, 3))]
-    partitions = {topic: source.randint(1, 7) for topic in topics}
-    alike = source.random() < 0.6
-    members = {}
-    for name in names:
-        some = (
-            topics
-            if alike
-            else [topic for topic in topics if source.random() < 0.7] or topics[:1]
-        )
-        members[name] = Member(tuple(some))
-    wanted = {topic for member in members.values() for topic in member.topics}
-    return members, {
-        topic: count for topic, count in partitions.items() if topic in wanted
-    }
-
-
-def smaller(case):
-    """A member fewer, a topic fewer, fewer partitions, simpler names."""
-    members, partitions = case
-    for name in members:
-        if len(members) > 1:
-            rest = {other: member for other, member in members.items() if other != name}
-            wanted = {topic for member in rest.values() for topic in member.topics}
-            yield (
-                rest,
-                {
-                    topic: count
-                    for topic, count in partitions.items()
-                    if topic in wanted
-                },
-            )
-    for topic in partitions:
-        rest = {
-            name: Member(tuple(t for t in member.topics if t != topic))
-            for name, member in members.items()
-        }
-        if all(member.topics for member in rest.values()):
-            yield (
-                rest,
-                {other: count for other, count in partitions.items() if other != topic},
-            )
-    for topic, count in partitions.items():
-        for fewer in range(1, count):
-            yield members, partitions | {topic: fewer}
-    if list(members) != list(NAMES[: len(members)]):
-        yield dict(zip(NAMES, members.values(), strict=False)), partitions
 
 
 def as_call(case):
@@ -258,7 +199,7 @@ def as_call(case):
 
 
 def shares_of(answer, case):
-    return shares_given(answer(*case), case[0])
+    return assignment_given(answer(*case), case[0])
 
 
 def not_one_owner(answer, case):
@@ -300,10 +241,10 @@ def left_out(answer, case):
     members, partitions = case
     shares = shares_of(answer, case)
     given = {partition for share in shares.values() for partition in share}
-    for topic in dict.fromkeys(
-        topic for member in members.values() for topic in member.topics
-    ):
-        for number in range(partitions.get(topic, 0)):
+    for topic in partitions:
+        if not any(topic in member.topics for member in members.values()):
+            continue
+        for number in range(partitions[topic]):
             if (topic, number) not in given:
                 words = "Kafka doesn't notice: its records would wait for ever."
                 return f"nobody owns {topic}-{number}.\n{words}"

@@ -5,6 +5,8 @@ from minikafka.course.judging.checks import Exercise, Rung, WrongKind
 from minikafka.course.judging.group_cases import (
     a_group,
     a_group_with_quarrels,
+    assigned,
+    assignment_given,
     counts,
     fewest_moves,
     group,
@@ -14,8 +16,6 @@ from minikafka.course.judging.group_cases import (
     on_a_cluster,
     owner_of,
     renamed,
-    shares,
-    shares_given,
     smaller_group,
     stale,
     unsteady,
@@ -73,6 +73,24 @@ EXIT_TICKET = (
 # --- 1: mend a protocol ---
 
 
+HINTS_1 = (
+    (
+        "A partition of the target is in one of three states: its new member"
+        " has it already, somebody else has it, nobody has it. In which of them"
+        " may it be given?"
+    ),
+    (
+        "Build a dict first: partition -> who has it now, from the members'"
+        " owned. Members who left are not in it."
+    ),
+    (
+        "Keep a partition in a share when owner.get(partition, name) == name:"
+        " it is this member's, or nobody's. Leave it out otherwise. You need"
+        " not tell its owner anything: what is not in its share, it gives back."
+    ),
+)
+
+
 def exercise_1():
     """The two-phase revoke: what may be handed out of a target while some of it still
     has another owner.
@@ -104,22 +122,7 @@ def exercise_1():
         name="hand_over",
         right="no partition ever has two owners, and what stays is read all the time.",
         call_seconds=4.0,  # a wrong answer is played on a cluster
-        hints=(
-            (
-                "A partition of the target is in one of three states: its new member"
-                " has it already, somebody else has it, nobody has it. In which of them"
-                " may it be given?"
-            ),
-            (
-                "Build a dict first: partition -> who has it now, from the members'"
-                " owned. Members who left are not in it."
-            ),
-            (
-                "Keep a partition in a share when owner.get(partition, name) == name:"
-                " it is this member's, or nobody's. Leave it out otherwise. You need"
-                " not tell its owner anything: what is not in its share, it gives back."
-            ),
-        ),
+        hints=HINTS_1,
         rungs=(
             Rung(
                 holds="no partition is given away while another member has it",
@@ -210,11 +213,11 @@ def with_names(case, new):
 
 def as_target(case):
     members, target = case
-    return f"{had(members)}; the target is {shares(target)}"
+    return f"{had(members)}; the target is {assigned(target)}"
 
 
 def handed(answer, members, target):
-    found = shares_given(answer(target, members), members)
+    found = assignment_given(answer(target, members), members)
     for name, share in found.items():
         for part in share:
             if part not in target[name] and part not in members[name].owned:
@@ -290,7 +293,7 @@ def never_there(answer, case):
                 )
                 return (
                     f"{listed([part])} never arrives at {name}: {why}.\nafter two"
-                    f" rebalances: {shares(found)}"
+                    f" rebalances: {assigned(found)}"
                 )
     return None
 
@@ -312,6 +315,71 @@ def play_hand_over(answer, case):
 # --- 2: write a piece ---
 
 
+HINTS_2 = (
+    (
+        "Three steps. Who keeps what it had (of two who say so, the later"
+        " generation)? What is free then? Who gets it? Begin with nobody"
+        " keeping anything: then it is round robin, and the first two rungs"
+        " hold."
+    ),
+    (
+        "Nobody may keep more than a fair share: total // members, and total %"
+        " members of them one more. Who may keep that one more, so that less"
+        " moves? And is a partition that somebody had still there?"
+    ),
+    (
+        "Begin with a dict: partition -> who had it, filled in the order of"
+        " generations, so that the latest stays. Then keep: go through the"
+        " members, those who had most first; each keeps its first `fair`"
+        " partitions, and one more as long as there are extra ones left. Then"
+        " give each free partition to min(shares, key=...), whoever has least."
+    ),
+)
+
+
+EACH_ONE = {
+    "a new group": (group(A=(), B=()), {"orders": 3}),
+    "the first example": (group(A=(0, 1, 2), B=()), {"orders": 3}),
+    "the second example": (group(A=(1,), B=(0,)), {"orders": 2}),
+    "more members than partitions": (
+        group(A=(0,), B=(1,), C=()),
+        {"orders": 2},
+    ),
+    "one has left": (group(A=(0,), B=(1,)), {"orders": 3}),
+    "a partition that is gone": (
+        group(A=(0, 2), B=(1,)),
+        {"orders": 2},
+    ),
+    "two say it was theirs": (
+        stale(group(A=(0,), B=(0, 1)), "A"),
+        {"orders": 2},
+    ),
+}
+FAIR = {
+    "one has all": (group(A=(0, 1, 2, 3), B=()), {"orders": 4}),
+    "two topics": (group(A=(), B=()), {"orders": 1, "refunds": 3}),
+    "a partition more": (group(A=(0, 1), B=(2,)), {"orders": 4}),
+}
+AS_THEY_WERE = {
+    "nothing has changed": (group(A=(1,), B=(0,)), {"orders": 2}),
+    "the first example": (group(A=(0, 1, 2), B=()), {"orders": 3}),
+    "one joins": (group(A=(0, 1), B=(2, 3), C=()), {"orders": 4}),
+    "who may keep one more": (
+        group(A=(0,), B=(1, 2, 3)),
+        {"orders": 5},
+    ),
+    "one has left": (group(A=(0, 3), B=(1, 4)), {"orders": 6}),
+    "A missed a rebalance": (
+        stale(group(A=(0,), B=(0,)), "A"),
+        {"orders": 2},
+    ),
+    "B missed a rebalance": (
+        stale(group(A=(0,), B=(0,)), "B"),
+        {"orders": 2},
+    ),
+}
+
+
 def exercise_2():
     """A sticky assignor in four rungs: one owner, balanced, fewest moves, steady."""
     common = {
@@ -322,80 +390,26 @@ def exercise_2():
     return Exercise(
         name="my_sticky",
         right="one owner each, equal shares, and nothing moves that could stay.",
-        hints=(
-            (
-                "Three steps. Who keeps what it had (of two who say so, the later"
-                " generation)? What is free then? Who gets it? Begin with nobody"
-                " keeping anything: then it is round robin, and the first two rungs"
-                " hold."
-            ),
-            (
-                "Nobody may keep more than a fair share: total // members, and total %"
-                " members of them one more. Who may keep that one more, so that less"
-                " moves? And is a partition that somebody had still there?"
-            ),
-            (
-                "Begin with a dict: partition -> who had it, filled in the order of"
-                " generations, so that the latest stays. Then keep: go through the"
-                " members, those who had most first; each keeps its first `fair`"
-                " partitions, and one more as long as there are extra ones left. Then"
-                " give each free partition to min(shares, key=...), whoever has least."
-            ),
-        ),
+        hints=HINTS_2,
         rungs=(
             Rung(
                 holds="every partition goes to exactly one member",
                 broken=not_one_owner,
-                cases={
-                    "a new group": (group(A=(), B=()), {"orders": 3}),
-                    "more members than partitions": (
-                        group(A=(0,), B=(1,), C=()),
-                        {"orders": 2},
-                    ),
-                    "one has left": (group(A=(0,), B=(1,)), {"orders": 3}),
-                    "a partition that is gone": (
-                        group(A=(0, 2), B=(1,)),
-                        {"orders": 2},
-                    ),
-                    "two say it was theirs": (
-                        stale(group(A=(0,), B=(0, 1)), "A"),
-                        {"orders": 2},
-                    ),
-                },
+                cases=EACH_ONE,
                 scenario=a_group_with_quarrels,
                 **common,
             ),
             Rung(
                 holds="nobody has two more than somebody else",
                 broken=not_balanced,
-                cases={
-                    "one has all": (group(A=(0, 1, 2, 3), B=()), {"orders": 4}),
-                    "two topics": (group(A=(), B=()), {"orders": 1, "refunds": 3}),
-                    "a partition more": (group(A=(0, 1), B=(2,)), {"orders": 4}),
-                },
+                cases=FAIR,
                 scenario=a_group_with_quarrels,
                 **common,
             ),
             Rung(
                 holds="as few partitions move as can be",
                 broken=moves_too_many,
-                cases={
-                    "nothing has changed": (group(A=(1,), B=(0,)), {"orders": 2}),
-                    "one joins": (group(A=(0, 1), B=(2, 3), C=()), {"orders": 4}),
-                    "who may keep one more": (
-                        group(A=(0,), B=(1, 2, 3)),
-                        {"orders": 5},
-                    ),
-                    "one has left": (group(A=(0, 3), B=(1, 4)), {"orders": 6}),
-                    "A missed a rebalance": (
-                        stale(group(A=(0,), B=(0,)), "A"),
-                        {"orders": 2},
-                    ),
-                    "B missed a rebalance": (
-                        stale(group(A=(0,), B=(0,)), "B"),
-                        {"orders": 2},
-                    ),
-                },
+                cases=AS_THEY_WERE,
                 scenario=a_group_with_quarrels,
                 **common,
             ),
@@ -422,7 +436,7 @@ def as_group(case):
 
 
 def shares_of(answer, case):
-    return shares_given(answer(*case), case[0])
+    return assignment_given(answer(*case), case[0])
 
 
 def not_one_owner(answer, case):
@@ -461,7 +475,7 @@ def not_one_owner(answer, case):
 
 
 def gave(found):
-    return f"your assignor gave {shares(found)}"
+    return f"your assignor gave {assigned(found)}"
 
 
 def not_balanced(answer, case):

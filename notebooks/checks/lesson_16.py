@@ -5,6 +5,15 @@ from collections import Counter
 from collections.abc import Mapping
 
 from minikafka.course.judging.checks import Exercise, Rung
+from minikafka.course.judging.described_topics import (
+    Described,
+    Row,
+    a_smaller_topic,
+    a_topic,
+    as_describe,
+    lines_of,
+    topic_of,
+)
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
@@ -54,11 +63,72 @@ EXIT_TICKET = (
 
 # --- 1: what --describe says ---
 
-FINE, BEHIND, REFUSES, OFFLINE = (
-    "fine",
-    "copies missing",
-    "refuses acks=all",
-    "no leader",
+FINE = "fine"
+BEHIND = "copies missing"
+REFUSES = "refuses acks=all"
+OFFLINE = "no leader"
+
+
+# The worked examples of the task.
+THE_EXAMPLES = {
+    "the first example": Described(
+        (Row(0, "1", (1, 2, 3), (1, 2)),), min_isr=2, is_brief=True
+    ),
+    "the second example": Described(
+        (Row(0, "none", (1, 2, 3), ()),), min_isr=2, has_head=False
+    ),
+}
+FINE_OR_NOT = {
+    "one partition": topic_of(("1", (1, 2, 3), (1, 2, 3)), min_isr=2),
+    "another order": topic_of(("2", (2, 3, 1), (1, 2, 3)), min_isr=2),
+    "one copy behind": topic_of(("1", (1, 2, 3), (1, 2)), min_isr=2),
+    "two copies": topic_of(
+        ("1", (1, 2), (1, 2)),
+        ("2", (2, 1), (2,)),
+        min_isr=1,
+    ),
+}
+TOO_FEW = {
+    "one of three": topic_of(("3", (3, 1, 2), (3,)), min_isr=2),
+    "just enough": topic_of(("3", (3, 1, 2), (3, 1)), min_isr=2),
+    "three wanted": topic_of(("1", (1, 2, 3), (1, 2)), min_isr=3),
+}
+NO_LEADER = {
+    "the last one that was in sync": topic_of(("none", (3,), (3,)), min_isr=1),
+    "nobody in sync": topic_of(("none", (1, 2, 3), ()), min_isr=1),
+}
+MORE_COLUMNS = {
+    "broker 10 and 11": topic_of(("10", (10, 11, 12), (10,)), min_isr=2),
+    "eligible, and not in sync": topic_of(
+        ("1", (1, 2, 3), (1,), (2, 3)),
+        min_isr=2,
+    ),
+    "last known": topic_of(("none", (1, 2, 3), (), (), (2,)), min_isr=1),
+    "broker 0": topic_of(("0", (0, 1, 2), (0, 1, 2)), min_isr=3),
+    "one partition of a dozen": Described(
+        (Row(11, "2", (2, 1), (2,)),), min_isr=1, has_head=False
+    ),
+    "a topic that is called none": topic_of(("1", (1, 2), (1, 2)), min_isr=1)._replace(
+        topic="none"
+    ),
+}
+
+
+HINTS_1 = (
+    (
+        "The first line is about the topic: it has no Partition. The columns of"
+        " the others are separated by tabs, each a name, a colon and a space,"
+        " and a value."
+    ),
+    (
+        "line.strip().split('\\t') gives the columns, column.partition(':') a"
+        " name and a value, and value.strip() takes the space away. A list of"
+        " brokers is value.split(','), and an empty value has no broker in it."
+    ),
+    (
+        "Ask in this order: no leader; fewer in sync than min_isr; fewer in"
+        " sync than replicas; else fine. The first that holds is the word."
+    ),
 )
 
 
@@ -72,31 +142,11 @@ def exercise_1():
     return Exercise(
         name="health",
         right="so you read the table as the broker means it.",
-        hints=(
-            (
-                "The first line is about the topic: it has no Partition. The columns of"
-                " the others are separated by tabs, each a name, a colon and a space,"
-                " and a value."
-            ),
-            (
-                "line.strip().split('\\t') gives the columns, and column.partition(':"
-                " ') a name and a value. A list of brokers is value.split(','), and an"
-                " empty value has no broker in it."
-            ),
-            (
-                "Ask in this order: no leader; fewer in sync than min_isr; fewer in"
-                " sync than replicas; else fine. The first that holds is the word."
-            ),
-        ),
+        hints=HINTS_1,
         rungs=(
             Rung(
                 holds="a partition is fine, or copies are missing",
-                cases={
-                    "one partition": ([("1", "1,2,3", "1,2,3")], 2),
-                    "another order": ([("2", "2,3,1", "1,2,3")], 2),
-                    "one copy behind": ([("1", "1,2,3", "1,2")], 2),
-                    "two copies": ([("1", "1,2", "1,2"), ("2", "2,1", "2")], 1),
-                },
+                cases=FINE_OR_NOT,
                 scenario=lambda source: a_topic(source, least=2),
                 **common,
             ),
@@ -104,30 +154,19 @@ def exercise_1():
                 holds=(
                     "with fewer in sync than min.insync.replicas, acks=all is refused"
                 ),
-                cases={
-                    "one of three": ([("3", "3,1,2", "3")], 2),
-                    "just enough": ([("3", "3,1,2", "3,1")], 2),
-                    "three wanted": ([("1", "1,2,3", "1,2")], 3),
-                },
+                cases=TOO_FEW,
                 scenario=lambda source: a_topic(source, least=1),
                 **common,
             ),
             Rung(
                 holds="without a leader nothing goes",
-                cases={
-                    "the last one that was in sync": ([("none", "3", "3")], 1),
-                    "nobody in sync": ([("none", "1,2,3", "")], 1),
-                },
+                cases={**NO_LEADER, **THE_EXAMPLES},
                 scenario=lambda source: a_topic(source, least=0),
                 **common,
             ),
             Rung(
                 holds="the other columns, and numbers with two digits, don't disturb",
-                cases={
-                    "broker 10 and 11": ([("10", "10,11,12", "10")], 2),
-                    "eligible, and not in sync": ([("1", "1,2,3", "1", "2,3", "")], 2),
-                    "last known": ([("none", "1,2,3", "", "", "2")], 1),
-                },
+                cases=MORE_COLUMNS,
                 scenario=lambda source: a_topic(source, least=0, wide=True),
                 **common,
             ),
@@ -135,77 +174,17 @@ def exercise_1():
     )
 
 
-def a_topic(source, least, wide=False):
-    """(partitions, min_isr). A partition: leader, replicas, in sync, and where wide
-    eligible and last known leaders.
-    """
-    rows = []
-    known = range(8, 14) if wide else range(1, 6)
-    for _ in range(source.randint(1, 5)):
-        replicas = source.sample(list(known), source.randint(max(2, least), 3))
-        inside = source.sample(replicas, source.randint(least, len(replicas)))
-        leader = (
-            str(inside[0]) if inside and (least or source.random() < 0.7) else "none"
-        )
-        others = [one for one in replicas if one not in inside]
-        row = (leader, ",".join(map(str, replicas)), ",".join(map(str, inside)))
-        rows.append(
-            (*row, ",".join(map(str, others)), "")
-            if wide and inside and leader != "none"
-            else row
-        )
-    return rows, source.randint(1, 2)
-
-
-def a_smaller_topic(case):
-    rows, min_isr = case
-    for gone in range(len(rows)):
-        if len(rows) > 1:
-            yield rows[:gone] + rows[gone + 1 :], min_isr
-    if min_isr > 1:
-        yield rows, min_isr - 1
-
-
-def lines_of(rows):
-    """As Apache Kafka 4.3 prints it."""
-    count = len(rows[0][1].split(","))
-    about = (
-        f"PartitionCount: {len(rows)}\tReplicationFactor: {count}\tConfigs:"
-        " min.insync.replicas=2"
-    )
-    lines = [f"Topic: orders\tTopicId: DilTORZ0Ss-x8tX6hIj9_Q\t{about}"]
-    for number, (leader, replicas, inside, *others) in enumerate(rows):
-        elr, last = others or ("", "")
-        lines.append(
-            f"\tTopic: orders\tPartition: {number}\tLeader: {leader}\tReplicas:"
-            f" {replicas}\tIsr: {inside}\tElr: {elr}\tLastKnownElr: {last}"
-        )
-    return lines
-
-
-def as_describe(case):
-    rows, min_isr = case
-    shown = "; ".join(line.strip().replace("\t", "  ") for line in lines_of(rows)[1:])
-    return f"{shown}, min_isr={min_isr}"
-
-
 def true_word(row, min_isr):
-    leader, replicas, inside = (
-        row[0],
-        row[1].split(","),
-        [one for one in row[2].split(",") if one],
-    )
-    if leader == "none":
+    if row.leader == "none":
         return OFFLINE
-    if len(inside) < min_isr:
+    if len(row.isr) < min_isr:
         return REFUSES
-    return BEHIND if len(inside) < len(replicas) else FINE
+    return BEHIND if len(row.isr) < len(row.replicas) else FINE
 
 
 def not_the_health(answer, case):
-    rows, min_isr = case
-    found = answer(lines_of(rows), min_isr)
-    truth = {number: true_word(row, min_isr) for number, row in enumerate(rows)}
+    found = answer(lines_of(case), case.min_isr)
+    truth = {row.number: true_word(row, case.min_isr) for row in case.rows}
     if found == truth:
         return None
     if not isinstance(found, Mapping):
@@ -219,7 +198,7 @@ def not_the_health(answer, case):
         )
     if set(found) != set(truth):
         return (
-            f"it has the partitions {sorted(found, key=str)}, and the topic has"
+            f"it has the partitions {sorted(found, key=str)}, and the lines have"
             f" {sorted(truth)}."
         )
     wrong = next(
@@ -231,7 +210,27 @@ def not_the_health(answer, case):
 # --- 2: changes into a table ---
 
 NAMES = ("alice", "bruno", "chidi", "dalia")
-CITIES = ("Arles", "Bergen", "Cork")
+# also one that is another's beginning, in capitals, and no ASCII
+MORE_NAMES = ("alice", "alic", "Alice", "bruno", "zoë", "łucja", "10", "1")
+CITIES = ("Arles", "Bergen", "Cork", "Kraków")
+
+
+HINTS_2 = (
+    (
+        "Two answers that need not care for each other: the table takes every"
+        " record, the counts take every change once."
+    ),
+    (
+        "A row is set to `after`, or taken away when `after` is null, or when"
+        " the whole value is. Taking away what isn't there is no error:"
+        " pop(name, None)."
+    ),
+    (
+        "Each of them has a number of its own, lsn. A set of those that were"
+        " counted tells what has come again. They don't rise from record to"
+        " record: three partitions are read in turns."
+    ),
+)
 
 
 def exercise_2():
@@ -242,22 +241,7 @@ def exercise_2():
     return Exercise(
         name="into_table",
         right="the table is right, and each change counts once.",
-        hints=(
-            (
-                "Two answers that need not care for each other: the table takes every"
-                " record, the counts take every change once."
-            ),
-            (
-                "A row is set to `after`, or taken away when `after` is null, or when"
-                " the whole value is. Taking away what isn't there is no error:"
-                " pop(name, None)."
-            ),
-            (
-                "Each of them has a number of its own, lsn. A set of those that were"
-                " counted tells what has come again. They don't rise from record to"
-                " record: three partitions are read in turns."
-            ),
-        ),
+        hints=HINTS_2,
         rungs=(
             Rung(
                 holds="the table is what the snapshot and the changes lead to",
@@ -298,11 +282,17 @@ def exercise_2():
 
 def change(lsn, op, name, before, after):
     """(key, value) as the connector writes it. before, after: a city, or None."""
-    rows = {
-        key: city and {"customer_id": name, "city": city}
-        for key, city in (("before", before), ("after", after))
+    told = {
+        "op": op,
+        "before": row_of(name, before),
+        "after": row_of(name, after),
+        "lsn": lsn,
     }
-    return name.encode(), json.dumps({"op": op, **rows, "lsn": lsn}).encode()
+    return name.encode(), json.dumps(told, ensure_ascii=False).encode()
+
+
+def row_of(name, city):
+    return None if city is None else {"customer_id": name, "city": city}
 
 
 def null(name):
@@ -362,6 +352,17 @@ COUNTED = {
         change(2, "u", "alice", "Arles", "Cork"),
     ],
     "twice the same": again([change(1, "r", "alice", None, "Arles")]),
+    "the first example": again([change(1, "r", "alice", None, "Cork")]),
+    "the second example": [
+        change(1, "r", "alice", None, "Cork"),
+        change(2, "d", "alice", "Cork", None),
+        null("alice"),
+    ],
+    "the same row, read again later": [
+        change(1, "r", "alice", None, "Arles"),
+        change(2, "r", "alice", None, "Arles"),
+    ],
+    "number 0": again([change(0, "r", "alice", None, "Arles")]),
     "a smaller number later": [
         change(5, "r", "bruno", None, "Cork"),
         change(2, "r", "alice", None, "Arles"),
@@ -374,31 +375,35 @@ def some_changes(source, nulls=False, repeated=False):
     """Changes of three partitions, read in turns: in order for each key, and not for
     all.
     """
-    partitions, cities, lsn, latest = [[], [], []], {}, 0, []
+    names = source.sample(MORE_NAMES, 4) if source.random() < 0.5 else NAMES
+    partitions = {name: [] for name in names[:3]}
+    partitions[names[3]] = partitions[names[0]]  # two names in one partition
+    cities, latest = {}, []
+    lsn = source.choice((0, 1, 9, 98))
     for _ in range(source.randint(1, 14)):
-        name = source.choice(NAMES)
-        before, lsn = cities.get(name), lsn + 1
-        gone = before is not None and source.random() < 0.35
-        after = (
-            None if gone else source.choice([city for city in CITIES if city != before])
-        )
-        made = [
-            change(
-                lsn,
-                "d" if gone else "u" if before else source.choice("rc"),
-                name,
-                before,
-                after,
-            )
-        ]
-        made += [null(name)] if gone and nulls else []
+        name = source.choice(names)
+        before = cities.get(name)
+        is_gone = before is not None and source.random() < 0.35
+        if is_gone:
+            op, after = "d", None
+        else:
+            op = "u" if before is not None else source.choice("rc")
+            after = source.choice([city for city in CITIES if city != before])
+        made = [change(lsn, op, name, before, after)]
+        if is_gone and nulls:
+            made.append(null(name))
         cities[name] = after
         latest = [*latest, *made][-5:]
-        for record in made:
-            partitions[NAMES.index(name) % 3].append(record)
+        partitions[name] += made
         if repeated and source.random() < 0.2:
             for record in latest:
-                partitions[NAMES.index(record[0].decode()) % 3].append(record)
+                partitions[record[0].decode()].append(record)
+        lsn += 1
+    return in_turns(source, [partitions[name] for name in names[:3]])
+
+
+def in_turns(source, partitions):
+    """The records of some partitions, a few of one, then a few of another."""
     read = []
     while any(partitions):
         chosen = source.choice([records for records in partitions if records])
@@ -427,24 +432,21 @@ def without_one(records):
 def as_changes(records):
     shown = []
     for key, value in records:
-        told = json.loads(value) if value is not None else None
-        after = told and (told["after"] or {}).get("city")
-        shown.append(
-            f"{key.decode()} {told['op']} -> {after} (lsn {told['lsn']})"
-            if told
-            else f"{key.decode()} null"
-        )
+        name = key.decode()
+        if value is None:
+            shown.append(f"{name} null")
+            continue
+        told = json.loads(value)
+        after = (told["after"] or {}).get("city")
+        shown.append(f"{name} {told['op']} -> {after} (lsn {told['lsn']})")
     return "; ".join(shown)
 
 
 def the_answer(answer, records):
     """(table, counts), or a line on why it is none."""
     found = answer(list(records))
-    if (
-        not isinstance(found, tuple | list)
-        or len(found) != 2
-        or not all(isinstance(each, Mapping) for each in found)
-    ):
+    is_pair = isinstance(found, tuple | list) and len(found) == 2
+    if not is_pair or not all(isinstance(each, Mapping) for each in found):
         return (
             f"it returned {found!r}, and should return two dicts: the table, the"
             " counts."
@@ -472,10 +474,8 @@ def not_the_table(answer, records):
         )
     for name in sorted({*truth, *table}, key=str):
         if name not in table:
-            return (
-                f"{name} is in the database ({truth[name]['city']}), and not in the"
-                " table."
-            )
+            city = truth[name]["city"]
+            return f"{name} is in the database ({city}), and not in the table."
         if name not in truth:
             return (
                 f"{name} is not in the database any more, and the table has"
@@ -497,8 +497,6 @@ def not_the_counts(answer, records):
     }
     truth = dict(Counter(changes.values()))
     counts = {op: count for op, count in found[1].items() if count}
-    return (
-        None
-        if counts == truth
-        else f"the counts are {dict(found[1])}, and {truth} is true."
-    )
+    if counts == truth:
+        return None
+    return f"the counts are {dict(found[1])}, and {truth} is true."

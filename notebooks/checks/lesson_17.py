@@ -3,12 +3,20 @@ Spark session.
 """
 
 import json
+import random
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from minikafka.course.data import dataset
 from minikafka.course.judging.checks import Exercise, Rung
+from minikafka.course.judging.progress_reports import (
+    Report,
+    a_report,
+    a_smaller_report,
+    progress_of,
+)
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
@@ -60,15 +68,33 @@ EXIT_TICKET = (
 # --- 1: columns, and the poison kept apart ---
 
 COLUMNS = ("order_id", "customer_id", "cents")
-ROW = "key binary, value binary, topic string, partition int, offset long"
-ROW_COLUMNS = ("key", "value", "topic", "partition", "offset")
+# as Kafka's source has them
+ROW = (
+    "key binary, value binary, topic string, partition int, offset long, timestamp"
+    " timestamp, timestampType int"
+)
+ROW_COLUMNS = tuple(column.split()[0] for column in ROW.split(", "))
 POISON = dataset("orders").POISON
 
 
 def exercise_1():
     """Rows of both formats become columns; everything else comes back as it was."""
+    runs = {}  # both rungs ask the same, and Spark takes its second
+
+    def run(answer, values):
+        key = tuple(values)
+        if key not in runs:
+            runs[key] = on_spark(answer, values)
+        return runs[key]
+
     common = {
-        "cases": {"200 values": some_values(200)},
+        "cases": {
+            "200 values": some_values(140) + other_values(random.Random("17/1"), 60),
+            "the two examples": [
+                an_order("o-1", "hana", 990),
+                an_order("o-2", "nils", 2450, in_struct=True),
+            ],
+        },
         "smaller": the_guilty_value,
         "describe": as_values,
     }
@@ -96,12 +122,16 @@ def exercise_1():
         rungs=(
             Rung(
                 holds="orders of both formats become columns",
-                broken=not_the_orders,
+                broken=lambda answer, values: not_the_orders(
+                    run(answer, values), values
+                ),
                 **common,
             ),
             Rung(
                 holds="all other rows are kept, as they came",
-                broken=not_the_others,
+                broken=lambda answer, values: not_the_others(
+                    run(answer, values), values
+                ),
                 **common,
             ),
         ),
@@ -158,25 +188,50 @@ def some_values(count):
     return (plain + free + mixed)[:count]
 
 
+IDS = ("o-1", "o-10", "O-1", "ö-1", "1", "0")
+CUSTOMERS = ("hana", "Hana", "han", "łucja", "10")
+STRANGE = (
+    None,
+    b"{",
+    b"7",
+    b'{"order_id": "o-1", "customer_id": null, "amount_cents": 5}',
+    b'{"order_id": "o-1", "customer_id": "hana", "amount": {}}',
+    b'{"Order": "o-1", "customer_id": "hana", "amount_cents": 5}',
+)
+
+
+def other_values(source, count):
+    """Orders with ids, customers and amounts that are easily mistaken, each perhaps
+    more than once; and rows that are none.
+    """
+    values = []
+    for _ in range(count):
+        cents = source.choice((0, -5, 7, 990, 3_000_000_000))
+        order = an_order(
+            source.choice(IDS), source.choice(CUSTOMERS), cents, source.random() < 0.5
+        )
+        values.append(order if source.random() < 0.8 else source.choice(STRANGE))
+    return values
+
+
 def read_rightly(value):
     """(order_id, customer_id, cents), or None for what is no order."""
     try:
         order = json.loads(value.decode())
-        cents = (
-            order["amount_cents"]
-            if "amount_cents" in order
-            else order["amount"]["cents"]
-        )
-        return order["order_id"], order["customer_id"], cents
+        if "amount_cents" in order:
+            cents = order["amount_cents"]
+        else:
+            cents = order["amount"]["cents"]
+        read = order["order_id"], order["customer_id"], cents
     except (AttributeError, ValueError, TypeError, KeyError):
         return None
+    return None if None in read else read
 
 
-def not_the_orders(answer, values):
-    found = run(answer, values)
+def not_the_orders(found, values):
     if isinstance(found, str):
         return found
-    if found.columns != COLUMNS:
+    if sorted(found.columns) != sorted(COLUMNS):
         return (
             f"the orders have the columns {', '.join(found.columns)}, and should have"
             f" {', '.join(COLUMNS)}."
@@ -190,28 +245,32 @@ def not_the_orders(answer, values):
                     f"the order {order} came in {truth[order]} rows, and is there in"
                     f" {found.orders[order]}."
                 )
-            near = next((row for row in found.orders if row[0] == order[0]), None)
-            there = f"there as {near}" if near else "not among the orders"
+            near = [row for row in found.orders if row[0] == order[0]]
+            there = f"there as {near[0]}" if near else "not among the orders"
             return blame(values, value, f"the order {order} is {there}.")
-    extra = next(iter(found.orders - truth), None)
-    if extra is None:
-        return None
+    for extra in found.orders - truth:
+        return blame(
+            values,
+            what_might_say(extra, values),
+            f"the orders have {extra}, and no value says that.",
+        )
+    return None
+
+
+def what_might_say(order, values):
+    """The value that a row of the orders may have been made of, which is no order."""
     strange = [value for value in values if not read_rightly(value)]
-    said_it = [
-        value for value in strange if value and extra[0] and extra[0].encode() in value
-    ]
-    return blame(
-        values,
-        (said_it or strange or values)[0],
-        f"the orders have {extra}, and no value says that.",
-    )
+    order_id = order[0]
+    if order_id:
+        naming = [value for value in strange if value and order_id.encode() in value]
+        strange = naming or strange
+    return (strange or values)[0]
 
 
-def not_the_others(answer, values):
-    found = run(answer, values)
+def not_the_others(found, values):
     if isinstance(found, str):
         return found
-    if found.other_columns != ROW_COLUMNS:
+    if sorted(found.other_columns) != sorted(ROW_COLUMNS):
         came = ", ".join(ROW_COLUMNS)
         return (
             f"the others have the columns {', '.join(found.other_columns)}, and rows"
@@ -220,75 +279,78 @@ def not_the_others(answer, values):
     got = dict(found.others)
     if len(got) < len(found.others):
         return "a row stands twice among the others."
-    for offset, value in enumerate(values):
-        problem = misplaced(value, offset, got)
+    for number, value in enumerate(values):
+        problem = misplaced(value, number, got)
         if problem:
             return blame(values, value, problem)
     return None
 
 
-def misplaced(value, offset, others):
+def misplaced(value, number, others):
+    place = place_of(number)
     if read_rightly(value):
-        return (
-            "this is an order, and stands among the others."
-            if offset in others
-            else None
-        )
-    if offset not in others:
+        if place in others:
+            return "this is an order, and stands among the others."
+        return None
+    if place not in others:
         return "this is no order, and the others don't have it: it is lost."
-    came = as_it_came(value, offset)
-    changed = [name for name in ROW_COLUMNS if others[offset][name] != came[name]]
-    return (
-        f"the {changed[0]} came back as {others[offset][changed[0]]!r}."
-        if changed
-        else None
-    )
+    came = as_it_came(value, number)
+    for name in ROW_COLUMNS:
+        if others[place][name] != came[name]:
+            return f"the {name} came back as {others[place][name]!r}."
+    return None
 
 
-def as_it_came(value, offset):
-    """The row of this value."""
-    return dict(
-        zip(
-            ROW_COLUMNS,
-            (f"key {offset}".encode(), value, "orders", offset % 3, offset),
-            strict=True,
-        )
-    )
+def place_of(number):
+    """(topic, partition, offset) of the row with this number: an offset alone says
+    nothing.
+    """
+    number, topic = divmod(number, 2)
+    offset, partition = divmod(number, 3)
+    return ("orders", "orders-old")[topic], partition, offset
+
+
+def as_it_came(value, number):
+    """The row of this value. Half of them have the same key."""
+    topic, partition, offset = place_of(number)
+    return {
+        "key": (None, b"hana", b"hana", f"key {number}".encode())[number % 4],
+        "value": value,
+        "topic": topic,
+        "partition": partition,
+        "offset": offset,
+        "timestamp": OPENS + timedelta(seconds=number // 2),
+        "timestampType": 0,
+    }
+
+
+OPENS = datetime(2001, 1, 1, 8)
 
 
 class Found(NamedTuple):
     """What the answer made. orders: (order_id, customer_id, cents) -> how often.
-    others: (offset, row).
+    others: (place, row).
     """
 
     columns: tuple[str, ...]
     orders: Counter
     other_columns: tuple[str, ...]
-    others: list[tuple[int, dict]]
-
-
-_latest = []  # the last run: both rungs ask the same, and Spark takes its second
-
-
-def run(answer, values):
-    """What the answer makes of rows with these values, or a line on why it can't be
-    used.
-    """
-    if not _latest or _latest[0] is not answer or _latest[1] != values:
-        _latest[:] = [answer, values, on_spark(answer, values)]
-    return _latest[2]
+    others: list[tuple[tuple, dict]]
 
 
 def on_spark(answer, values):
+    """What the answer makes of rows with these values, or a line on why it can't be
+    used.
+    """
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
 
     spark = SparkSession.getActiveSession()
     if spark is None:
         return "there is no Spark session: run the cell with session() first."
-    rows = [
-        tuple(as_it_came(value, offset).values()) for offset, value in enumerate(values)
-    ]
+    rows = []
+    for number, value in enumerate(values):
+        rows.append(tuple(as_it_came(value, number).values()))
     try:
         made = answer(spark.createDataFrame(rows, ROW))
         two = isinstance(made, tuple | list) and len(made) == 2
@@ -298,26 +360,32 @@ def on_spark(answer, values):
                 " DataFrames: orders, others."
             )
         orders, others = made
-        kept = others.collect() if tuple(others.columns) == ROW_COLUMNS else []
-        read = orders.collect() if tuple(orders.columns) == COLUMNS else []
         return Found(
             columns=tuple(orders.columns),
-            orders=Counter(map(tuple, read)),
+            orders=Counter(rows_with(orders, COLUMNS)),
             other_columns=tuple(others.columns),
-            others=[
-                (row.offset, {name: as_bytes(row[name]) for name in ROW_COLUMNS})
-                for row in kept
-            ],
+            others=[placed(row) for row in rows_with(others, ROW_COLUMNS)],
         )
     except PySparkException as error:
         return f"Spark refuses: {str(error).splitlines()[0]}"
 
 
-def as_bytes(value):
-    return bytes(value) if isinstance(value, bytearray) else value
+def rows_with(frame, columns):
+    """Its rows, if it has these columns, in whatever order."""
+    if sorted(frame.columns) != sorted(columns):
+        return []
+    return [tuple(row) for row in frame.select(*columns).collect()]
 
 
-_guilty = {}
+def placed(row):
+    """(its place, the row as a dict)."""
+    values = {}
+    for name, value in zip(ROW_COLUMNS, row, strict=True):
+        values[name] = bytes(value) if isinstance(value, bytearray) else value
+    return (values["topic"], values["partition"], values["offset"]), values
+
+
+_guilty = {}  # values -> the one that broke in them, last
 
 
 def blame(values, value, line):
@@ -340,48 +408,51 @@ def as_values(values):
 # --- 2: the lag ---
 
 
+EXAMPLE = Report({"orders": {0: 300, 1: 100}}, {0: 316, 1: 100}, bare=True)
+
+
+HINTS_2 = (
+    (
+        "progress['sources'] is a list with one entry, or a few. In each,"
+        " endOffset is a text: ast.literal_eval(text) is a dict, topic ->"
+        " partition -> offset."
+    ),
+    (
+        "The report's partitions are text, '0'; those of ends are numbers, 0."
+        " Go through ends: the broker knows all partitions, the report may not."
+    ),
+    (
+        "For each partition of ends: its end less what was read, and 0 where"
+        " nothing was: .get(str(partition), 0). A source may have nothing of"
+        " this topic: .get(topic, {})."
+    ),
+)
+
+
 def exercise_2():
     """The broker's end offset less what the query has read, for each partition of one
     topic.
     """
     common = {"broken": not_the_lag, "smaller": a_smaller_report, "describe": as_call}
-    one = ("orders",)
     return Exercise(
         name="lag",
         right="that is the lag, and the broker had no part in it but the end offsets.",
-        hints=(
-            (
-                "progress['sources'] is a list with one entry, or a few. In each,"
-                " endOffset is a text: ast.literal_eval(text) is a dict, topic ->"
-                " partition -> offset."
-            ),
-            (
-                "The report's partitions are text, '0'; those of ends are numbers, 0."
-                " Go through ends: the broker knows all partitions, the report may not."
-            ),
-            (
-                "For each partition of ends: its end less what was read, and 0 where"
-                " nothing was: .get(str(partition), 0). A source may have nothing of"
-                " this topic: .get(topic, {})."
-            ),
-        ),
+        hints=HINTS_2,
         rungs=(
             Rung(
                 holds="end less read, for each partition",
                 cases={
-                    "caught up": (one, {"orders": {0: 5}}, {0: 5}, False),
-                    "one behind": (one, {"orders": {0: 4}}, {0: 5}, False),
-                    "two partitions": (
-                        one,
-                        {"orders": {0: 300, 1: 100}},
-                        {0: 316, 1: 113},
-                        False,
+                    "caught up": Report({"orders": {0: 5}}, {0: 5}),
+                    "one behind": Report({"orders": {0: 4}}, {0: 5}),
+                    "two partitions": Report(
+                        {"orders": {0: 300, 1: 100}}, {0: 316, 1: 113}
                     ),
-                    "an empty partition": (
-                        one,
-                        {"orders": {0: 0, 1: 3}},
-                        {0: 0, 1: 3},
-                        False,
+                    "an empty partition": Report(
+                        {"orders": {0: 0, 1: 3}}, {0: 0, 1: 3}
+                    ),
+                    "the first example": EXAMPLE,
+                    "another topic": Report(
+                        {"refunds": {0: 4}}, {0: 5}, topic="refunds"
                     ),
                 },
                 scenario=a_report,
@@ -390,7 +461,8 @@ def exercise_2():
             Rung(
                 holds="a new partition counts whole",
                 cases={
-                    "partition 1 is new": (one, {"orders": {0: 5}}, {0: 5, 1: 7}, False)
+                    "partition 1 is new": Report({"orders": {0: 5}}, {0: 5, 1: 7}),
+                    "the second example": EXAMPLE._replace(ends={0: 316, 1: 100, 2: 7}),
                 },
                 scenario=lambda source: a_report(source, new=2),
                 **common,
@@ -398,17 +470,14 @@ def exercise_2():
             Rung(
                 holds="other topics of the query don't disturb",
                 cases={
-                    "one source": (
-                        ("orders", "payments"),
-                        {"payments": {0: 9}, "orders": {0: 4}},
-                        {0: 5},
-                        False,
+                    "one source": Report(
+                        {"payments": {0: 9}, "orders": {0: 4}}, {0: 5}
                     ),
-                    "two sources": (
-                        ("payments", "orders"),
-                        {"payments": {0: 9}, "orders": {0: 4}},
-                        {0: 5},
-                        True,
+                    "two sources": Report(
+                        {"payments": {0: 9}, "orders": {0: 4}}, {0: 5}, apart=True
+                    ),
+                    "a topic whose name begins so": Report(
+                        {"orders": {0: 4}, "orders-old": {0: 9}}, {0: 5}
                     ),
                 },
                 scenario=lambda source: a_report(source, new=1, others=2),
@@ -418,91 +487,16 @@ def exercise_2():
     )
 
 
-def a_report(source, new=0, others=0):
-    """(topics, topic -> partition -> read up to, ends of orders, whether each topic has
-    a source of its own).
-    """
-    topics = ["orders", "payments", "shipments"][: 1 + source.randint(0, others)]
-    source.shuffle(topics)
-    read = {
-        topic: {number: source.randrange(400) for number in range(source.randint(1, 5))}
-        for topic in topics
-    }
-    ends = {
-        number: offset + source.choice((0, 1, source.randrange(50)))
-        for number, offset in read["orders"].items()
-    }
-    ends |= {
-        len(ends) + more: source.randrange(50) for more in range(source.randint(0, new))
-    }
-    return tuple(topics), read, ends, source.random() < 0.5
-
-
-def a_smaller_report(case):
-    topics, read, ends, apart = case
-    if apart:
-        yield topics, read, ends, False
-    for gone in set(topics) - {"orders"}:
-        yield (
-            tuple(topic for topic in topics if topic != gone),
-            without(read, gone),
-            ends,
-            apart,
-        )
-    for gone in sorted(ends, reverse=True):
-        if without(read["orders"], gone):
-            yield (
-                topics,
-                {**read, "orders": without(read["orders"], gone)},
-                without(ends, gone),
-                apart,
-            )
-
-
-def without(mapping, gone):
-    return {key: value for key, value in mapping.items() if key != gone}
-
-
-def progress_of(case):
-    """As PySpark gives it: offsets as the text of a dict, and metrics of the moment of
-    the report.
-    """
-    topics, read, _, apart = case
-    metrics = {
-        "avgOffsetsBehindLatest": "0.0",
-        "maxOffsetsBehindLatest": "0",
-        "minOffsetsBehindLatest": "0",
-    }
-    sources = []
-    for group in [[topic] for topic in topics] if apart else [topics]:
-        offsets = str(
-            {
-                topic: {str(number): offset for number, offset in read[topic].items()}
-                for topic in group
-            }
-        )
-        sources.append(
-            {
-                "startOffset": "None",
-                "endOffset": offsets,
-                "latestOffset": offsets,
-                "metrics": metrics,
-            }
-        )
-    return {"batchId": 3, "numInputRows": 40, "sources": sources}
-
-
 def as_call(case):
     offsets = [source["endOffset"] for source in progress_of(case)["sources"]]
-    return f"endOffset {' and '.join(offsets)}, ends {case[2]}"
+    return f"endOffset {' and '.join(offsets)}, topic {case.topic}, ends {case.ends}"
 
 
 def not_the_lag(answer, case):
-    _, read, ends, _ = case
-    found = answer(progress_of(case), "orders", ends)
+    found = answer(progress_of(case), case.topic, case.ends)
+    read = case.read[case.topic]
     truth = {
-        partition: end - read["orders"].get(partition, 0)
-        for partition, end in ends.items()
+        partition: end - read.get(partition, 0) for partition, end in case.ends.items()
     }
     if found == truth:
         return None

@@ -2,11 +2,14 @@
 numbers, a bank a table.
 """
 
+import inspect
+from collections import Counter
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from minikafka.course.experiments.lesson_19_sinks import Bank
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind
+from minikafka.course.judging.killed_programs import as_a_process
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
@@ -57,6 +60,67 @@ EXIT_TICKET = (
 # --- 1: what runs again ---
 
 
+HINTS_1 = (
+    (
+        "Only the newest plan matters: max(offsets). If its number is among the"
+        " commits, nothing runs again."
+    ),
+    (
+        "A plan says where the micro-batch ends. It begins where the plan"
+        " before it ended: offsets[newest - 1]."
+    ),
+    (
+        "For each partition of the newest plan: from .get(partition, 0) of the"
+        " plan before, which is {} for the first one, to the plan's offset."
+        " Leave out a partition where the two are equal."
+    ),
+)
+
+
+COMMITTED = {
+    "the first one": ({0: {0: 5}}, {0}),
+    "three done": ({0: {0: 5}, 1: {0: 9}, 2: {0: 12}}, {0, 1, 2}),
+    "never started": ({}, set()),
+    "the second example": (
+        {0: {0: 30, 1: 20}, 1: {0: 55, 1: 41}},
+        {0, 1},
+    ),
+    "older commits": ({9: {0: 7}, 10: {0: 9}}, {8, 9, 10}),
+}
+OPEN = {
+    "one partition": ({0: {0: 5}, 1: {0: 9}}, {0}),
+    "two partitions": ({0: {0: 30, 1: 20}, 1: {0: 55, 1: 41}}, {0}),
+    "the first one": ({0: {0: 30, 1: 20}}, set()),
+}
+STILL_OR_NEW = {
+    "partition 1 has nothing new": (
+        {0: {0: 30, 1: 20}, 1: {0: 55, 1: 20}},
+        {0},
+    ),
+    "partition 1 is new": ({0: {0: 30}, 1: {0: 55, 1: 7}}, {0}),
+    "an empty micro-batch": ({0: {0: 30}, 1: {0: 30}}, {0}),
+    "partition 1 was empty": (
+        {0: {0: 30, 1: 0}, 1: {0: 55, 1: 7}},
+        {0},
+    ),
+    "a new partition without records": (
+        {0: {0: 30}, 1: {0: 55, 1: 0}},
+        {0},
+    ),
+    "a dozen partitions": (
+        {
+            0: dict.fromkeys(range(12), 5),
+            1: dict.fromkeys(range(12), 9),
+        },
+        {0},
+    ),
+}
+OLD_FILES = {
+    "9 and 10": ({10: {0: 88}, 9: {0: 80}}, {9}),
+    "from 37 on": ({38: {0: 70}, 39: {0: 90}, 37: {0: 50}}, {37, 38}),
+}
+
+
 def exercise_1():
     """The newest plan, if it has no commit, from where the plan before it ended."""
     common = {
@@ -67,39 +131,17 @@ def exercise_1():
     return Exercise(
         name="again",
         right="that is what the sink is given when the query starts.",
-        hints=(
-            (
-                "Only the newest plan matters: max(offsets). If its number is among the"
-                " commits, nothing runs again."
-            ),
-            (
-                "A plan says where the micro-batch ends. It begins where the plan"
-                " before it ended: offsets[newest - 1]."
-            ),
-            (
-                "For each partition of the newest plan: from .get(partition, 0) of the"
-                " plan before, which is {} for the first one, to the plan's offset."
-                " Leave out a partition where the two are equal."
-            ),
-        ),
+        hints=HINTS_1,
         rungs=(
             Rung(
                 holds="nothing, if the newest plan is committed",
-                cases={
-                    "the first one": ({0: {0: 5}}, {0}),
-                    "three done": ({0: {0: 5}, 1: {0: 9}, 2: {0: 12}}, {0, 1, 2}),
-                    "never started": ({}, set()),
-                },
+                cases=COMMITTED,
                 scenario=lambda source: a_checkpoint(source, committed=True),
                 **common,
             ),
             Rung(
                 holds="else from the plan before to the newest one",
-                cases={
-                    "one partition": ({0: {0: 5}, 1: {0: 9}}, {0}),
-                    "two partitions": ({0: {0: 30, 1: 20}, 1: {0: 55, 1: 41}}, {0}),
-                    "the first one": ({0: {0: 30, 1: 20}}, set()),
-                },
+                cases=OPEN,
                 scenario=lambda source: a_checkpoint(source, committed=False, plans=6),
                 **common,
             ),
@@ -107,14 +149,7 @@ def exercise_1():
                 holds=(
                     "a partition without new records is left out, a new one begins at 0"
                 ),
-                cases={
-                    "partition 1 has nothing new": (
-                        {0: {0: 30, 1: 20}, 1: {0: 55, 1: 20}},
-                        {0},
-                    ),
-                    "partition 1 is new": ({0: {0: 30}, 1: {0: 55, 1: 7}}, {0}),
-                    "an empty micro-batch": ({0: {0: 30}, 1: {0: 30}}, {0}),
-                },
+                cases=STILL_OR_NEW,
                 scenario=lambda source: a_checkpoint(
                     source, committed=False, plans=6, new=2, still=True
                 ),
@@ -122,10 +157,7 @@ def exercise_1():
             ),
             Rung(
                 holds="old files may be gone, and files come in any order",
-                cases={
-                    "9 and 10": ({10: {0: 88}, 9: {0: 80}}, {9}),
-                    "from 37 on": ({38: {0: 70}, 39: {0: 90}, 37: {0: 50}}, {37, 38}),
-                },
+                cases=OLD_FILES,
                 scenario=lambda source: a_checkpoint(
                     source, committed=False, plans=6, new=1, still=True, old=95
                 ),
@@ -140,22 +172,24 @@ def a_checkpoint(source, committed, plans=4, new=0, still=False, old=0):
     be so large.
     """
     first = source.randint(0, old)
-    ends = {
-        partition: source.randrange(50) for partition in range(source.randint(1, 3))
-    }
-    found = []
-    for number in range(first, first + source.randint(1 if first == 0 else 2, plans)):
+    partitions = source.choice((1, 2, 3, 11)) if old else source.randint(1, 3)
+    ends = {partition: source.randrange(50) for partition in range(partitions)}
+    plans = source.randint(1 if first == 0 else 2, plans)
+    offsets = {}
+    for number in range(first, first + plans):
         if new and source.random() < 0.3:
             ends[len(ends)] = 0
-        ends = {
-            each: end + source.randrange(0 if still else 1, 40)
-            for each, end in ends.items()
-        }
-        found.append((number, dict(ends)))
-    newest = found[-1][0]
+        for partition in ends:
+            ends[partition] += source.randrange(0 if still else 1, 40)
+        offsets[number] = dict(ends)
+    commits = set(offsets) if committed else set(offsets) - {number}
+    if first and source.random() < 0.5:
+        commits.add(first - 1)
     if old:
-        source.shuffle(found)
-    return dict(found), {number for number, _ in found if committed or number < newest}
+        numbers = list(offsets)
+        source.shuffle(numbers)
+        offsets = {number: offsets[number] for number in numbers}
+    return offsets, commits
 
 
 def fewer_files(case):
@@ -193,20 +227,22 @@ def runs_again(offsets, commits):
 
 def not_what_runs_again(answer, case):
     offsets, commits = case
-    found, truth = answer(dict(offsets), set(commits)), runs_again(offsets, commits)
+    truth = runs_again(offsets, commits)
+    found = answer(dict(offsets), set(commits))
     if not isinstance(found, dict):
         raise WrongKind(
             f"it returned {found!r}, and should return a dict: partition -> (from, to)."
         )
-    if not all(
-        isinstance(pair, tuple | list) and len(pair) == 2 for pair in found.values()
-    ):
-        raise WrongKind(
-            f"it returned {found}, and should have a pair for each partition: (from,"
-            " to)."
-        )
+    for pair in found.values():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise WrongKind(
+                f"it returned {found}, and should have a pair for each partition:"
+                " (from, to)."
+            )
     found = {partition: tuple(pair) for partition, pair in found.items()}
-    return None if found == truth else f"it says {found}, and {truth} is true."
+    if found == truth:
+        return None
+    return f"it says {found}, and {truth} is true."
 
 
 # --- 2: a sink that may be killed ---
@@ -252,75 +288,9 @@ def exercise_2():
     )
 
 
-def written_once():
-    """The four rungs."""
-    common = {"broken": not_once, "smaller": a_smaller_plan, "describe": as_plan}
-    return (
-        Rung(
-            holds="each micro-batch is written",
-            cases={
-                "one posting": Plan((("bank", 0, postings("t-1", 1)),)),
-                "two micro-batches": Plan(
-                    (("bank", 0, postings("t-1", 2)), ("bank", 1, postings("t-2", 2)))
-                ),
-                "an empty one": Plan(
-                    (("bank", 0, ()), ("bank", 1, postings("t-2", 1)))
-                ),
-                "the topic has it twice": Plan((("bank", 0, postings("t-1", 1) * 2),)),
-            },
-            scenario=a_plan,
-            **common,
-        ),
-        Rung(
-            holds="one that comes again changes nothing",
-            cases={
-                "batch 0": Plan((("bank", 0, postings("t-1", 2)),), again=True),
-                "batches 0 and 1": Plan(
-                    (("bank", 0, postings("t-1", 1)), ("bank", 1, postings("t-2", 1))),
-                    again=True,
-                ),
-            },
-            scenario=lambda source: a_plan(source)._replace(again=True),
-            **common,
-        ),
-        Rung(
-            holds=(
-                "killed at any call and started again, nothing is lost and nothing is"
-                " there twice"
-            ),
-            cases={
-                "one posting": Plan((("bank", 0, postings("t-1", 1)),), kills="every"),
-                "two postings": Plan((("bank", 0, postings("t-1", 2)),), kills="every"),
-                "the second batch": Plan(
-                    (("bank", 0, postings("t-1", 1)), ("bank", 1, postings("t-2", 2))),
-                    kills="every",
-                ),
-            },
-            scenario=lambda source: with_kills(a_plan(source), source),
-            **common,
-        ),
-        Rung(
-            holds="two queries may write to one bank",
-            cases={
-                "both have a batch 0": Plan(
-                    (("bank", 0, postings("t-1", 1)), ("fees", 0, postings("f-1", 1)))
-                ),
-                "one is further": Plan(
-                    (
-                        ("bank", 0, postings("t-1", 1)),
-                        ("bank", 1, postings("t-2", 1)),
-                        ("fees", 0, postings("f-1", 1)),
-                        ("bank", 2, postings("t-3", 1)),
-                    ),
-                    again=True,
-                ),
-            },
-            scenario=lambda source: with_kills(
-                a_plan(source, queries=("bank", "fees")), source
-            ),
-            **common,
-        ),
-    )
+def plan_of(*batches):
+    """The micro-batches of one query, from 0 on."""
+    return Plan(tuple(("bank", number, rows) for number, rows in enumerate(batches)))
 
 
 def postings(transfer, count):
@@ -330,13 +300,107 @@ def postings(transfer, count):
     )
 
 
+EXAMPLE = (("t-1-1", "hana", -500), ("t-1-2", "nils", 500))
+
+
+ONE, ANOTHER = postings("t-1", 1), postings("t-2", 1)
+WRITTEN = {
+    "one posting": plan_of(ONE),
+    "two micro-batches": plan_of(postings("t-1", 2), postings("t-2", 2)),
+    "an empty one": plan_of((), ANOTHER),
+    "the topic has it twice": plan_of(ONE * 2),
+    "an id that an earlier one had": plan_of(ONE, ONE),
+    "an id again, for another account": plan_of(
+        (("t-1", "hana", 5),), (("t-1", "nils", 7),)
+    ),
+    "the first example": Plan((("transfers", 0, EXAMPLE),)),
+}
+AGAIN = {
+    "batch 0": plan_of(postings("t-1", 2))._replace(again=True),
+    "batches 0 and 1": plan_of(ONE, ANOTHER)._replace(again=True),
+    "the second example": Plan((("transfers", 0, EXAMPLE),), again=True),
+}
+KILLED = {
+    "one posting": plan_of(ONE)._replace(kills="every"),
+    "two postings": plan_of(postings("t-1", 2))._replace(kills="every"),
+    "the second batch": plan_of(ONE, postings("t-2", 2))._replace(kills="every"),
+}
+TWO_QUERIES = {
+    "both have a batch 0": Plan((("bank", 0, ONE), ("fees", 0, postings("f-1", 1)))),
+    "one is further": Plan(
+        (
+            ("bank", 0, ONE),
+            ("bank", 1, ANOTHER),
+            ("fees", 0, postings("f-1", 1)),
+            ("bank", 2, postings("t-3", 1)),
+        ),
+        again=True,
+    ),
+}
+
+
+def written_once():
+    """The four rungs."""
+    common = {"broken": not_once, "smaller": a_smaller_plan, "describe": as_plan}
+    return (
+        Rung(
+            holds="each micro-batch is written",
+            cases=WRITTEN,
+            scenario=a_plan,
+            **common,
+        ),
+        Rung(
+            holds="one that comes again changes nothing",
+            cases=AGAIN,
+            scenario=lambda source: a_plan(source)._replace(again=True),
+            **common,
+        ),
+        Rung(
+            holds=(
+                "killed at any call and started again, nothing is lost and nothing is"
+                " there twice"
+            ),
+            cases=KILLED,
+            scenario=lambda source: with_kills(a_plan(source), source),
+            **common,
+        ),
+        Rung(
+            holds="two queries may write to one bank",
+            cases=TWO_QUERIES,
+            scenario=lambda source: with_kills(
+                a_plan(source, queries=source.sample(QUERIES, 2)), source
+            ),
+            **common,
+        ),
+    )
+
+
+QUERIES = ("bank", "fees", "Bank", "bank-eu", "łódź")
+ACCOUNTS = ("hana", "Hana", "han", "łucja", "10", "1")
+# once in a while one that another micro-batch has, too
+IDS = ("t-1", "t-10", "T-1", "ö-1", "1")
+
+
+def some_postings(source, place):
+    """Up to three, with amounts of all kinds; now and then the same row twice."""
+    rows = []
+    for leg in range(source.randrange(4)):
+        posting_id = f"t-{place}-{leg}"
+        if source.random() < 0.3:
+            posting_id = source.choice(IDS)
+        cents = source.choice((0, -500, 500, 10, 3_000_000_000))
+        rows.append((posting_id, source.choice(ACCOUNTS), cents))
+    if rows and source.random() < 0.1:
+        rows.append(rows[0])
+    return tuple(rows)
+
+
 def a_plan(source, queries=("bank",)):
-    numbers, batches = dict.fromkeys(queries, 0), []
+    numbers = {query: source.choice((0, 0, 9)) for query in queries}
+    batches = []
     for place in range(source.randint(1, 5)):
         query = source.choice(queries)
-        batches.append(
-            (query, numbers[query], postings(f"t-{place}", source.randrange(4)))
-        )
+        batches.append((query, numbers[query], some_postings(source, place)))
         numbers[query] += 1
     return Plan(tuple(batches))
 
@@ -395,32 +459,36 @@ def not_once(answer, plan):
 
 
 def outcome(answer, plan, kills):
-    """What is wrong in the end, or None."""
+    """What is wrong in the end, or None. Each call is that of a new process."""
     bank, story = Bank(), []
+    process = as_a_process(inspect.unwrap(answer), None)
     for place, (query, batch_id, rows) in enumerate(plan.batches):
-        starts = [kills[place]] if place in kills else []
-        for killed_before in (*starts, *[None] * (1 + plan.again)):
+        lives = [kills[place]] if place in kills else []
+        lives += [None] * (1 + plan.again)
+        for killed_before in lives:
             lent = Doomed(bank, killed_before)
             try:
-                answer(lent, query, batch_id, list(rows))
+                answer.guard.call(process, (lent, query, batch_id, list(rows)))
             except Killed:
                 pass
-            story.append(
-                f"{query}, batch {batch_id}: {' '.join(lent.calls) or 'no call'}"
-            )
-    there, wanted = (
-        sorted(bank.ids()),
-        sorted(row[0] for _, _, rows in plan.batches for row in rows),
-    )
-    if there == wanted:
+            calls = " ".join(lent.calls) or "no call"
+            story.append(f"{query}, batch {batch_id}: {calls}")
+    line = what_is_wrong(bank, [row for _, _, rows in plan.batches for row in rows])
+    return None if line is None else "\n".join([line, *story])
+
+
+def what_is_wrong(bank, wanted):
+    """wanted: the rows that there should be."""
+    there = bank.rows()
+    if Counter(there) == Counter(wanted):
         return None
-    lost, extra = less(wanted, there), less(there, wanted)
-    line = (
-        f"{lost[0]} is not in the bank."
-        if lost
-        else f"{extra[0]} is there once too often."
-    )
-    return "\n".join([line, *story])
+    ids, wanted_ids = [row[0] for row in there], [row[0] for row in wanted]
+    for posting_id in less(wanted_ids, ids):
+        return f"{posting_id} is not in the bank."
+    for posting_id in less(ids, wanted_ids):
+        return f"{posting_id} is there once too often."
+    row, right = less(there, wanted)[0], less(wanted, there)[0]
+    return f"the bank has {row}, and {right} came."
 
 
 def less(these, those):
@@ -432,24 +500,31 @@ def less(these, those):
 def a_smaller_plan(plan):
     if plan.kills == "every":
         return
-    for gone in range(len(plan.batches)):
-        kept = [batch for place, batch in enumerate(plan.batches) if place != gone]
-        if kept and all(
-            b[1] == sum(a[0] == b[0] for a in kept[:place])
-            for place, b in enumerate(kept)
-        ):
-            kills = {
+    kills = plan.kills or {}
+    for gone in reversed(range(len(plan.batches))):
+        kept = plan.batches[:gone] + plan.batches[gone + 1 :]
+        if kept and has_no_gap(kept):
+            left = {
                 place - (place > gone): call
-                for place, call in (plan.kills or {}).items()
+                for place, call in kills.items()
                 if place != gone
             }
-            yield plan._replace(batches=tuple(kept), kills=kills or None)
-    for place in plan.kills or {}:
-        yield plan._replace(
-            kills={at: call for at, call in plan.kills.items() if at != place} or None
-        )
+            yield plan._replace(batches=kept, kills=left or None)
+    for place in kills:
+        left = {at: call for at, call in kills.items() if at != place}
+        yield plan._replace(kills=left or None)
     if plan.again:
         yield plan._replace(again=False)
+
+
+def has_no_gap(batches):
+    """Does each query's next micro-batch have the next number?"""
+    latest = {}
+    for query, batch_id, _ in batches:
+        if latest.get(query, batch_id - 1) != batch_id - 1:
+            return False
+        latest[query] = batch_id
+    return True
 
 
 def as_plan(plan):

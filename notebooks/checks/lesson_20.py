@@ -6,6 +6,12 @@ from collections import Counter, defaultdict
 
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, a_class, short
 from minikafka.course.judging.micro_batches import run
+from minikafka.course.judging.source_offsets import (
+    as_offsets,
+    fewer_partitions,
+    some_offsets,
+    the_plan,
+)
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
@@ -62,6 +68,64 @@ COLUMNS = ["user_id", "start_ms", "end_ms", "events"]
 THE_END = ("zzz", 10_000)  # moves the watermark past all others
 
 
+HINTS_1 = (
+    (
+        "State: the times of the user's events that stand in no told session"
+        " yet, as a list state. Each event appends its time, and registers a"
+        " timer 30 minutes later."
+    ),
+    (
+        "When a timer goes off, sort the times and cut them where more than 30"
+        " minutes lie between two. A piece is over when the watermark has"
+        " reached its last time plus 30 minutes; not every timer ends a"
+        " session."
+    ),
+    (
+        "Keep the pieces that are not over: times.clear(), then"
+        " times.put([(ms,), ...]) of what is open. Yield one DataFrame with a"
+        " row for each piece that is over, and nothing where there is none."
+    ),
+)
+
+
+IN_ORDER = {
+    "one event": [[("wanda", 0)]],
+    "two events": [[("wanda", 0), ("wanda", 20)]],
+    "a session over two micro-batches": [
+        [("wanda", 0)],
+        [("wanda", 20)],
+    ],
+    "30 minutes are no gap": [[("wanda", 0), ("wanda", 30)]],
+    "two sessions": [[("wanda", 0)], [("wanda", 31)]],
+    "two sessions in one micro-batch": [[("wanda", 0), ("wanda", 31), ("wanda", 65)]],
+    "two users": [[("wanda", 0), ("bruno", 10)], [("bruno", 35)]],
+    "the example": [[("wanda", 0), ("wanda", 20), ("wanda", 65)]],
+    "the same moment twice": [[("wanda", 0), ("wanda", 0)]],
+    "half a minute more than 30": [[("wanda", 0), ("wanda", 30.5)]],
+    "names that begin alike": [[("wan", 0), ("wanda", 10)]],
+    "three at once": [[("wanda", 0), ("wanda", 1), ("wanda", 2)]],
+    "over to the minute": [
+        [("wanda", 0)],
+        [("bruno", 39)],
+        [("bruno", 40)],
+        [("bruno", 41)],
+    ],
+}
+OUT_OF_ORDER = {
+    "out of order in a micro-batch": [[("wanda", 5), ("wanda", 0)]],
+    "out of order over two": [[("wanda", 5)], [("wanda", 0)]],
+    "an event joins two sessions": [
+        [("wanda", 0), ("bruno", 36)],
+        [("wanda", 34)],
+        [("wanda", 28)],
+    ],
+}
+TOLD = {
+    "one event": [[("wanda", 0)]],
+    "two sessions": [[("wanda", 0)], [("wanda", 60)]],
+}
+
+
 def exercise_1():
     """Sessions by event time: told once, when no event in time can change them any
     more.
@@ -72,24 +136,7 @@ def exercise_1():
         right=(
             "sessions are told once, when they are over, and nothing of them is kept."
         ),
-        hints=(
-            (
-                "State: the times of the user's events that stand in no told session"
-                " yet, as a list state. Each event appends its time, and registers a"
-                " timer 30 minutes later."
-            ),
-            (
-                "When a timer goes off, sort the times and cut them where more than 30"
-                " minutes lie between two. A piece is over when the watermark has"
-                " reached its last time plus 30 minutes; not every timer ends a"
-                " session."
-            ),
-            (
-                "Keep the pieces that are not over: times.clear(), then"
-                " times.put([(ms,), ...]) of what is open. Yield one DataFrame with a"
-                " row for each piece that is over, and nothing where there is none."
-            ),
-        ),
+        hints=HINTS_1,
         takes=a_class,
         rungs=(
             Rung(
@@ -98,26 +145,7 @@ def exercise_1():
                     " past its last event"
                 ),
                 broken=not_the_sessions,
-                cases={
-                    "one event": [[("wanda", 0)]],
-                    "two events": [[("wanda", 0), ("wanda", 20)]],
-                    "a session over two micro-batches": [
-                        [("wanda", 0)],
-                        [("wanda", 20)],
-                    ],
-                    "30 minutes are no gap": [[("wanda", 0), ("wanda", 30)]],
-                    "two sessions": [[("wanda", 0)], [("wanda", 31)]],
-                    "two sessions in one micro-batch": [
-                        [("wanda", 0), ("wanda", 31), ("wanda", 65)]
-                    ],
-                    "two users": [[("wanda", 0), ("bruno", 10)], [("bruno", 35)]],
-                    "over to the minute": [
-                        [("wanda", 0)],
-                        [("bruno", 39)],
-                        [("bruno", 40)],
-                        [("bruno", 41)],
-                    ],
-                },
+                cases=IN_ORDER,
                 scenario=lambda source: a_day(source, late=0),
                 scenarios=60,
                 **common,
@@ -125,15 +153,7 @@ def exercise_1():
             Rung(
                 holds="an event that comes late, but in time, belongs to its session",
                 broken=not_the_sessions,
-                cases={
-                    "out of order in a micro-batch": [[("wanda", 5), ("wanda", 0)]],
-                    "out of order over two": [[("wanda", 5)], [("wanda", 0)]],
-                    "an event joins two sessions": [
-                        [("wanda", 0), ("bruno", 36)],
-                        [("wanda", 34)],
-                        [("wanda", 28)],
-                    ],
-                },
+                cases=OUT_OF_ORDER,
                 scenario=lambda source: a_day(source, late=25),
                 scenarios=60,
                 **common,
@@ -141,10 +161,7 @@ def exercise_1():
             Rung(
                 holds="of what was told nothing stays in the state",
                 broken=something_stays,
-                cases={
-                    "one event": [[("wanda", 0)]],
-                    "two sessions": [[("wanda", 0)], [("wanda", 60)]],
-                },
+                cases=TOLD,
                 scenario=lambda source: a_day(source, late=25),
                 scenarios=30,
                 **common,
@@ -153,66 +170,68 @@ def exercise_1():
     )
 
 
+USERS = ("wanda", "bruno", "Wanda", "wan", "łucja", "10", "1")
+
+
 def a_day(source, late):
     """A few micro-batches of (user, minutes after ten). late: so many minutes an event
     may come out of order.
     """
+    users = source.sample(USERS, 2) if source.random() < 0.5 else USERS[:2]
     now, batches = 0, []
     for _ in range(source.randint(1, 5)):
         batch = []
         for _ in range(source.randint(1, 6)):
-            now += source.choice((0, 1, 7, 20, 30, 31, 45))
-            batch.append(
-                (
-                    source.choice(("wanda", "bruno")),
-                    max(0, now - source.randint(0, late)),
-                )
-            )
+            now += source.choice((0, 0.5, 1, 7, 20, 30, 30.5, 31, 45))
+            minute = max(0, now - source.randint(0, late))
+            batch.append((source.choice(users), minute))
         batches.append(batch)
     return batches
 
 
 def fewer_rows(batches):
     for at, batch in enumerate(batches):
+        before, after = batches[:at], batches[at + 1 :]
         if len(batches) > 1:
-            yield batches[:at] + batches[at + 1 :]
-        for row in range(len(batch)):
-            if len(batch) > 1:
-                yield [
-                    *batches[:at],
-                    batch[:row] + batch[row + 1 :],
-                    *batches[at + 1 :],
-                ]
+            yield before + after
+        if len(batch) > 1:
+            for row in range(len(batch)):
+                yield [*before, batch[:row] + batch[row + 1 :], *after]
 
 
 def as_batches(batches):
-    said = (
-        ", ".join(f"{user} {clock(minute)}" for user, minute in batch)
-        for batch in batches
-    )
-    return f"watermark {DELAY} minutes; micro-batches: {' | '.join(said)}"
+    shown = []
+    for batch in batches:
+        rows = [f"{user} {clock(minute)}" for user, minute in batch]
+        shown.append(", ".join(rows))
+    return f"watermark {DELAY} minutes; micro-batches: {' | '.join(shown)}"
 
 
 def clock(minute):
-    return f"{(BEGINS + minute) // 60}:{(BEGINS + minute) % 60:02}"
+    """10:00, or 10:00:30."""
+    minutes, seconds = divmod(round(60 * (BEGINS + minute)), 60)
+    shown = f"{minutes // 60}:{minutes % 60:02}"
+    return f"{shown}:{seconds:02}" if seconds else shown
 
 
 def in_ms(minute):
-    return (BEGINS + minute) * MINUTE_MS
+    return round((BEGINS + minute) * MINUTE_MS)
 
 
-def given(answer, batches):
+def sessions_given(answer, batches):
     """(for each micro-batch a Counter of the rows it gave, the store): a last one moves
     the watermark to the end.
     """
-    steps = [
-        [(user, in_ms(minute)) for user, minute in batch]
-        for batch in [*batches, [THE_END]]
-    ]
+    steps = []
+    for batch in [*batches, [THE_END]]:
+        steps.append([(user, in_ms(minute)) for user, minute in batch])
     found, store = run(answer, steps, DELAY * MINUTE_MS)
-    return [
-        Counter(row for frame in frames for row in rows_of(frame)) for frames in found
-    ], store
+    given = []
+    for frames in found:
+        given.append(Counter())
+        for frame in frames:
+            given[-1].update(rows_of(frame))
+    return given, store
 
 
 def rows_of(frame):
@@ -242,22 +261,24 @@ def truth(batches):
     """The same for right answers, in minutes: for each micro-batch the sessions that
     are over after it.
     """
-    open_times, watermark, told = defaultdict(list), -10_000, []
+    open_times, told = defaultdict(list), []
+    watermark = -10_000
     for batch in [*batches, [THE_END]]:
         for user, minute in batch:
             if minute > watermark:
                 open_times[user].append(minute)
-        watermark = max(
-            watermark, max((minute for _, minute in batch), default=-10_000) - DELAY
-        )
+        for _, minute in batch:
+            watermark = max(watermark, minute - DELAY)
         told.append(Counter())
         for user, times in open_times.items():
+            still_open = []
             for piece in pieces(times):
-                if piece[-1] + GAP <= watermark:
-                    told[-1][user, in_ms(piece[0]), in_ms(piece[-1]), len(piece)] += 1
-                    open_times[user] = [
-                        minute for minute in open_times[user] if minute > piece[-1]
-                    ]
+                if piece[-1] + GAP > watermark:
+                    still_open += piece
+                    continue
+                row = user, in_ms(piece[0]), in_ms(piece[-1]), len(piece)
+                told[-1][row] += 1
+            open_times[user] = still_open
     return told
 
 
@@ -272,7 +293,7 @@ def pieces(times):
 
 
 def not_the_sessions(answer, batches):
-    found, _ = given(answer, batches)
+    found, _ = sessions_given(answer, batches)
     right = truth(batches)
     everything = sum(right, Counter())
     for number, (said, due) in enumerate(zip(found, right, strict=True)):
@@ -304,8 +325,9 @@ def as_row(row):
 
 
 def as_clock(ms):
-    minute, rest = divmod(ms, MINUTE_MS)
-    return clock(minute - BEGINS) if not rest and 0 <= minute < 48 * 60 else f"{ms} ms"
+    minute = ms / MINUTE_MS
+    is_a_time = ms % 1000 == 0 and BEGINS <= minute < 48 * 60
+    return clock(minute - BEGINS) if is_a_time else f"{ms} ms"
 
 
 def all_of(rows):
@@ -313,7 +335,7 @@ def all_of(rows):
 
 
 def something_stays(answer, batches):
-    _, store = given(answer, batches)
+    _, store = sessions_given(answer, batches)
     for name, keys in store.left().items():
         for key in keys:
             if key != (THE_END[0],):
@@ -331,6 +353,14 @@ def firsts(numbers):
     return {"orders": dict.fromkeys(numbers, 0)}
 
 
+# The worked examples: (start, end, first).
+EXAMPLE = ({"orders": {"0": 5}}, {"orders": {"0": 9}}, {"orders": {"0": 0}})
+EXAMPLE_2 = (
+    {"orders": {"0": 9}},
+    {"orders": {"0": 9, "1": 7}},
+    {"orders": {"0": 0, "1": 2}},
+)
+
 KNOWN = {
     "five new": ({"orders": {"0": 5}}, {"orders": {"0": 10}}, {"orders": {"0": 0}}),
     "nothing new": ({"orders": {"0": 5}}, {"orders": {"0": 5}}, {"orders": {"0": 5}}),
@@ -340,6 +370,12 @@ KNOWN = {
         firsts("01"),
     ),
     "from 0": ({"orders": {"0": 0}}, {"orders": {"0": 3}}, {"orders": {"0": 0}}),
+    "the first example": EXAMPLE,
+    "two digits": (
+        {"orders": {"2": 5, "10": 7}},
+        {"orders": {"2": 6, "10": 9}},
+        firsts(("2", "10")),
+    ),
     "two topics": (
         {"orders": {"0": 5}, "payments": {"0": 1}},
         {"orders": {"0": 6}, "payments": {"0": 2}},
@@ -359,12 +395,28 @@ NEW = {
     ),
     "new and empty": ({"orders": {"0": 5}}, {"orders": {"0": 5, "1": 0}}, firsts("01")),
     "a new topic": ({}, {"orders": {"0": 3}}, firsts("0")),
+    "the second example": EXAMPLE_2,
+    "a new topic beside one that is known": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 5}, "payments": {"0": 3}},
+        {"orders": {"0": 0}, "payments": {"0": 1}},
+    ),
 }
 GONE = {
     "deleted before they were read": (
         {"orders": {"0": 5}},
         {"orders": {"0": 10}},
         {"orders": {"0": 8}},
+    ),
+    "0 was reached, and 0 to 3 are deleted": (
+        {"orders": {"0": 0}},
+        {"orders": {"0": 9}},
+        {"orders": {"0": 4}},
+    ),
+    "the end is 0 again": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 0}},
+        {"orders": {"0": 0}},
     ),
     "all deleted": ({"orders": {"0": 5}}, {"orders": {"0": 10}}, {"orders": {"0": 10}}),
     "shorter than before": (
@@ -437,67 +489,6 @@ def exercise_2():
     )
 
 
-def some_offsets(source, new=0, trouble=False):
-    """(start, end, first) of one or two topics."""
-    start, end, first = {}, {}, {}
-    for topic in source.sample(
-        ("orders", "payments", "shipments"), source.randint(1, 2)
-    ):
-        known, partitions = {}, source.randint(1, 4)
-        start[topic], end[topic], first[topic] = known, {}, {}
-        for number in range(partitions + source.randint(0, new)):
-            oldest = source.choice((0, source.randrange(50)))
-            begin = oldest + source.choice((0, source.randrange(50)))
-            if number < partitions:
-                known[str(number)] = begin
-            end[topic][str(number)] = begin + source.choice(
-                (0, 1, source.randrange(90))
-            )
-            first[topic][str(number)] = oldest
-    if trouble and source.random() < 0.5:
-        topic = source.choice(sorted(start))
-        number = source.choice(sorted(start[topic]))
-        start[topic][number] += source.choice((-60, 100))
-    return start, end, first
-
-
-def fewer_partitions(case):
-    for topic in case[1]:
-        yield tuple(without(each, topic) for each in case)
-        for number in case[1][topic]:
-            yield tuple(
-                {**each, topic: without(each[topic], number)} if topic in each else each
-                for each in case
-            )
-
-
-def without(mapping, gone):
-    return {key: value for key, value in mapping.items() if key != gone}
-
-
-def as_offsets(case):
-    start, end, first = case
-    return f"start {start}, end {end}, first {first}"
-
-
-def the_plan(start, end, first):
-    """The ranges, sorted; or None where records are gone."""
-    if any(
-        number not in end.get(topic, {})
-        for topic, numbers in start.items()
-        for number in numbers
-    ):
-        return None
-    ranges = []
-    for topic, numbers in end.items():
-        for number, stop in numbers.items():
-            begin = start.get(topic, {}).get(number, first[topic][number])
-            if not first[topic][number] <= begin <= stop:
-                return None
-            ranges += [(topic, int(number), begin, stop)] if begin < stop else []
-    return sorted(ranges)
-
-
 def not_the_plan(answer, case):
     from minikafka.course.kafka_source import DataLoss
 
@@ -505,14 +496,11 @@ def not_the_plan(answer, case):
     try:
         found = answer(*case)
     except DataLoss as error:
-        return (
-            None
-            if right is None
-            else f"it raised DataLoss: {error}; nothing is gone, and {right} is right."
-        )
-    if not isinstance(found, list | tuple) or not all(
-        isinstance(each, list | tuple) for each in found
-    ):
+        if right is None:
+            return None
+        return f"it raised DataLoss: {error}; nothing is gone, and {right} is right."
+    is_list = isinstance(found, list | tuple)
+    if not is_list or not all(isinstance(each, list | tuple) for each in found):
         return (
             f"it returned {short(found)}, and should return a list of (topic,"
             " partition, from, up to)."
@@ -522,11 +510,13 @@ def not_the_plan(answer, case):
     ranges = [tuple(each) for each in found]
     if sorted(map(repr, ranges)) == sorted(map(repr, right)):
         return None
-    if sorted(map(str, (tuple(map(str, each)) for each in ranges))) == sorted(
-        str(tuple(map(str, e))) for e in right
-    ):
+    if as_text(ranges) == as_text(right):
         return (
             f"the ranges are right, and {ranges[0]} should be {right[0]}: numbers, not"
             " text."
         )
     return f"it returned {ranges}, and {right} is right."
+
+
+def as_text(ranges):
+    return sorted(tuple(map(str, each)) for each in ranges)

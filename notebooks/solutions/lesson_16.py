@@ -12,9 +12,10 @@ def health(lines, min_isr):
     """Partition -> its word, from the lines of kafka-topics.sh --describe."""
     found = {}
     for line in lines:
-        columns = dict(
-            column.partition(": ")[::2] for column in line.strip().split("\t")
-        )
+        columns = {}
+        for column in line.strip().split("\t"):
+            name, _, value = column.partition(":")
+            columns[name] = value.strip()
         if "Partition" not in columns:
             continue  # the line about the topic
         replicas = columns["Replicas"].split(",")

@@ -160,6 +160,13 @@ def test_a_short_answer_is_no_stub(answer):
     assert verdict(answer).attempted
 
 
+def test_an_answer_that_says_return_is_no_stub():
+    def gives_nothing(number):
+        return None
+
+    assert not is_stub(gives_nothing)
+
+
 def test_a_class_is_a_stub_when_all_its_methods_are():
     class Log:
         def __init__(self):

@@ -78,17 +78,27 @@ def by_path(F):
             at("$.customer_id").alias("customer_id"),
             cents.alias("cents"),
         ]
-        orders = rows.select("offset", *columns).dropna()
-        return orders.drop("offset"), rows.join(orders, "offset", "left_anti").select(
-            rows.columns
-        )
+        place = ["topic", "partition", "offset"]
+        orders = rows.select(*place, *columns).dropna()
+        others = rows.join(orders, place, "left_anti").select(rows.columns)
+        return orders.drop(*place), others
+
+    return parse
+
+
+def in_another_order(F):
+    """Right: columns have names."""
+
+    def parse(rows):
+        columns = ("cents", "order.order_id", "order.customer_id")
+        return split(F, rows, columns=columns, keep=sorted(rows.columns))
 
     return parse
 
 
 @pytest.mark.spark
 def test_right_answers_pass_however_they_are_written(F):
-    for answer in solution(1, "parse"), by_path(F):
+    for answer in in_another_order(F), solution(1, "parse"), by_path(F):
         said = verdict("17", 1, answer)
         assert said.right, said
     rungs = [
@@ -112,7 +122,7 @@ WRONG_PARSES = {
         "Spark refuses: .*(BINARY|DATATYPE_MISMATCH)",
     ),
     "a condition that is null": (
-        lambda F: lambda rows: split(F, rows, whole=F.col("cents") >= 0),
+        lambda F: lambda rows: split(F, rows, whole=F.col("cents") > -9),
         (
             r"the orders have \('o-7', None, 5\), and no value says that\.\n  smallest"
             r" case: value b'.*o-7"
@@ -155,7 +165,7 @@ WRONG_PARSES = {
         lambda F: lambda rows: split(F, rows, keep=["value"]),
         (
             "the others have the columns value, and rows came with key, value, topic,"
-            " partition, offset"
+            " partition, offset, timestamp, timestampType"
         ),
     ),
     "all rows are others": (
@@ -173,11 +183,47 @@ WRONG_PARSES = {
             " order_id, customer_id, cents"
         ),
     ),
+    "an offset names a row": (
+        lambda F: lambda rows: others_by(F, rows, ["offset"]),
+        "this is no order, and the others don't have it: it is lost",
+    ),
+    "a partition and an offset name a row": (
+        lambda F: lambda rows: others_by(F, rows, ["partition", "offset"]),
+        "this is no order, and the others don't have it: it is lost",
+    ),
+    "each order once": (
+        lambda F: lambda rows: (split(F, rows)[0].distinct(), split(F, rows)[1]),
+        "the order .* came in . rows, and is there in 1",
+    ),
+    "five columns are kept": (
+        lambda F: (
+            lambda rows: split(
+                F, rows, keep=["key", "value", "topic", "partition", "offset"]
+            )
+        ),
+        "the others have the columns key, value, topic, partition, offset, and rows",
+    ),
+    "amounts are ints": (
+        lambda F: lambda rows: split(F, rows, cents=F.expr(f"int({CENTS})")),
+        "the order .*3000000000.* is there as|Spark refuses",
+    ),
+    "an amount is above 0": (
+        lambda F: (
+            lambda rows: split(F, rows, cents=F.expr(f"if({CENTS} < 0, null, {CENTS})"))
+        ),
+        r"the order .*-5\) is not among the orders",
+    ),
     "free orders are dropped": (
         lambda F: lambda rows: split(F, rows, cents=F.expr(f"nullif({CENTS}, 0)")),
         r"the order \('o-3', 'hana', 0\) is not among the orders",
     ),
 }
+
+
+def others_by(F, rows, place):
+    orders = split(F, rows, columns=(*COLUMNS, *place))[0]
+    others = rows.join(orders, place, "left_anti").select(rows.columns)
+    return orders.select("order_id", "customer_id", "cents"), others
 
 
 def blanked(F, orders, others):

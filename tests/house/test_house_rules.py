@@ -43,7 +43,7 @@ MOST_DENSE = {
     "simulation": (6, 10),
     "server": (6, 9),
     "theatre": (7.4, 12),
-    "course": (6, 11.5),
+    "course": (6, 10.6),
 }
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from minikafka.course.data import dataset
 from minikafka.course.experiments.lesson_20_runs import (
     ROCKSDB,
     as_clock,
@@ -271,5 +272,6 @@ def test_the_stand_in_of_the_check_tells_sessions_as_spark_does(
 
 def at(user, ms):
     """A click at this time."""
-    hours, minutes = divmod((ms - DAY_BEGINS) // 60_000, 60)
-    return click(user, f"{hours}:{minutes}")
+    events = dataset("user_events")
+    value = events.as_json({"user_id": user, "action": "view", "event_time_ms": ms})
+    return events.Event("user_events", user.encode(), value, [], ms)

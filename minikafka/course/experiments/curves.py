@@ -26,21 +26,15 @@ class Curve:
     lines: Mapping[str, Sequence[float]]
 
     def __repr__(self) -> str:
-        rows = [[self.x_title, *self.lines]]
-        rows += [
-            [f"{x:g}", *(f"{ys[number]:.1f}" for ys in self.lines.values())]
-            for number, x in enumerate(self.xs)
-        ]
-        widths = [
-            max(len(row[column]) for row in rows) for column in range(len(rows[0]))
-        ]
-        lines = [
-            "  ".join(
-                word.rjust(width) for word, width in zip(row, widths, strict=True)
-            )
-            for row in rows
-        ]
-        return "\n".join([f"{self.title} ({self.y_title})", *lines])
+        columns = [[self.x_title, *(f"{x:g}" for x in self.xs)]]
+        for name, ys in self.lines.items():
+            columns.append([name, *(f"{y:.1f}" for y in ys)])
+        for column in columns:
+            width = max(map(len, column))
+            column[:] = [word.rjust(width) for word in column]
+        lines = [f"{self.title} ({self.y_title})"]
+        lines += ["  ".join(row) for row in zip(*columns, strict=True)]
+        return "\n".join(lines)
 
     def figure(self) -> Any:
         """The plotly figure."""

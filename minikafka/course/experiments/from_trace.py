@@ -2,6 +2,7 @@
 happened, never typed in.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -14,10 +15,11 @@ def order_read(trace: Iterable[Event]) -> str:
     """The values that consumers got, in the order they got them: "created, then
     paid".
     """
-    polls = [event for event in trace if event.kind == "RecordsPolled"]
-    return ", then ".join(
-        value for poll in polls for _, _, value in poll.detail["records"]
-    )
+    values = []
+    for event in trace:
+        if event.kind == "RecordsPolled":
+            values += [value for _, _, value in event.detail["records"]]
+    return ", then ".join(values)
 
 
 def of_kind(kind: str) -> Callable[[Event], bool]:
@@ -29,19 +31,24 @@ def chosen_for(value: str) -> Callable[[Event], bool]:
     """A condition: in this event a producer chooses the partition of the record with
     this value.
     """
-    return lambda event: (
-        event.kind == "PartitionChosen" and event.detail["value"] == value
-    )
+
+    def is_chosen(event: Event) -> bool:
+        return event.kind == "PartitionChosen" and event.detail["value"] == value
+
+    return is_chosen
 
 
 def partition_for(value: str) -> Callable[[Iterable[Event]], int]:
     """The number of the partition that a producer chose for this value, as an option's
     number: the first one is 1.
     """
-    return lambda trace: (
-        1
-        + next(event.detail["partition"] for event in trace if chosen_for(value)(event))
-    )
+    is_chosen = chosen_for(value)
+
+    def option(trace: Iterable[Event]) -> int:
+        event = next(filter(is_chosen, trace))
+        return 1 + event.detail["partition"]
+
+    return option
 
 
 def retention_decides(event: Event) -> bool:
@@ -53,9 +60,9 @@ def closing(event: Event) -> bool:
     """A condition: with this event a consumer begins to close, by a commit or by giving
     up its partitions.
     """
-    return event.kind == "PartitionsRevoked" or (
-        event.kind == "CommitSent" and event.detail["how"] == "close"
-    )
+    if event.kind == "CommitSent":
+        return event.detail["how"] == "close"
+    return event.kind == "PartitionsRevoked"
 
 
 def in_the_middle(event: Event) -> bool:
@@ -67,45 +74,45 @@ def in_the_middle(event: Event) -> bool:
 
 def who_decided(trace: Iterable[Event]) -> str:
     """Who made a group's first assignment, as lesson 05's options say it."""
-    by = next(event.detail["by"] for event in trace if event.kind == "AssignmentMade")
-    return (
-        "the coordinator, a broker"
-        if by == "coordinator"
-        else "one of the two consumers"
-    )
+    made = next(filter(of_kind("AssignmentMade"), trace))
+    if made.detail["by"] == "coordinator":
+        return "the coordinator, a broker"
+    return "one of the two consumers"
 
 
 def answered_from(offset: int) -> Callable[[Event], bool]:
     """A condition: in this event a broker answers a reader that asked for records from
     this offset on.
     """
-    return lambda event: (
-        event.kind in ("RecordsFetched", "FetchRefused")
-        and event.detail["offset"] == offset
-    )
+
+    def is_answered(event: Event) -> bool:
+        is_answer = event.kind in ("RecordsFetched", "FetchRefused")
+        return is_answer and event.detail["offset"] == offset
+
+    return is_answered
 
 
 def offsets_read(trace: Iterable[Event], reader: str | None = None) -> list[int]:
     """The offsets that consumers got, in the order they got them. reader: the client_id
     of one.
     """
-    polls = [
-        event
-        for event in trace
-        if event.kind == "RecordsPolled" and reader in (None, event.node)
-    ]
-    return [offset for poll in polls for offset, _, _ in poll.detail["records"]]
+    offsets: list[int] = []
+    for event in trace:
+        if event.kind == "RecordsPolled" and reader in (None, event.node):
+            offsets += [offset for offset, _, _ in event.detail["records"]]
+    return offsets
 
 
 def orders_of(reader: str) -> Callable[[Sequence[Event]], str | None]:
     """How many records a reader got, as "6 orders"; none before it has a position."""
 
     def got(trace: Sequence[Event]) -> str | None:
-        placed = any(
-            event.kind == "PositionReset" and event.node == reader for event in trace
-        )
+        resets = filter(of_kind("PositionReset"), trace)
+        if all(event.node != reader for event in resets):
+            return None
         count = len(offsets_read(trace, reader))
-        return f"{count} order{'s' if count != 1 else ''}" if placed else None
+        plural = "" if count == 1 else "s"
+        return f"{count} order{plural}"
 
     return got
 
@@ -115,8 +122,11 @@ def what_it_got(trace: Sequence[Event]) -> str:
     "nothing".
     """
     resets = [at for at, event in enumerate(trace) if event.kind == "PositionReset"]
-    offsets = offsets_read(trace[resets[1] :])
-    return f"{offsets[0]} to {offsets[-1]}" if offsets else "nothing"
+    second = resets[1]
+    offsets = offsets_read(trace[second:])
+    if not offsets:
+        return "nothing"
+    return f"{offsets[0]} to {offsets[-1]}"
 
 
 def partitions_chosen(
@@ -125,21 +135,22 @@ def partitions_chosen(
     """(key, partition) of every record, in the order in which producers chose.
     producer: the client_id of one.
     """
-    chosen = [
-        event
-        for event in trace
-        if event.kind == "PartitionChosen" and producer in (None, event.node)
-    ]
-    return [(event.detail["key"], event.detail["partition"]) for event in chosen]
+    chosen = []
+    for event in trace:
+        if event.kind == "PartitionChosen" and producer in (None, event.node):
+            chosen.append((event.detail["key"], event.detail["partition"]))
+    return chosen
 
 
 def partitions_used(trace: Iterable[Event], key: str | None = None) -> int:
     """To how many partitions records were sent; only those with this key, if one is
     named.
     """
-    return len(
-        {partition for of, partition in partitions_chosen(trace) if key in (None, of)}
-    )
+    used = set()
+    for chosen_for_key, partition in partitions_chosen(trace):
+        if key in (None, chosen_for_key):
+            used.add(partition)
+    return len(used)
 
 
 def once_sent(
@@ -148,9 +159,12 @@ def once_sent(
     """The same answer, but none as long as fewer than `count` records have a partition:
     a verdict waits for them.
     """
-    return lambda trace: (
-        answer(trace) if len(partitions_chosen(trace)) >= count else None
-    )
+
+    def answer_when_sent(trace: Sequence[Event]) -> T | None:
+        sent = len(partitions_chosen(trace))
+        return answer(trace) if sent >= count else None
+
+    return answer_when_sent
 
 
 def not_before(
@@ -159,13 +173,19 @@ def not_before(
     """The same answer, but none before this moment: a verdict waits until all that
     leads to it has been seen.
     """
-    return lambda trace: answer(trace) if trace and trace[-1].at >= at_ms else None
+
+    def answer_in_time(trace: Sequence[Event]) -> T | None:
+        if not trace or trace[-1].at < at_ms:
+            return None
+        return answer(trace)
+
+    return answer_in_time
 
 
 def keys_that_moved(trace: Iterable[Event]) -> list[str | None]:
     """The keys whose records were sent to more than one partition, sorted."""
-    keys = [key for key, _ in set(partitions_chosen(trace))]
-    return sorted({key for key in keys if keys.count(key) > 1}, key=str)
+    partitions = Counter(key for key, _ in set(partitions_chosen(trace)))
+    return sorted((key for key in partitions if partitions[key] > 1), key=str)
 
 
 def records_in_each(
@@ -179,8 +199,9 @@ def records_in_each(
 def bars(counts: Sequence[int]) -> str:
     """The numbers of records in partitions, as a line and a bar each."""
     width = 40 / max([1, *counts])
-    lines = [
-        f"  partition {number}  {count:4}  {'█' * round(width * count)}"
-        for number, count in enumerate(counts)
-    ]
-    return "\n".join(line.rstrip() for line in lines)
+    lines = []
+    for number, count in enumerate(counts):
+        bar = "█" * round(width * count)
+        line = f"  partition {number}  {count:4}  {bar}"
+        lines.append(line.rstrip())
+    return "\n".join(lines)

@@ -58,15 +58,15 @@ def killed_at(program: Callable[..., Any], call: int, seed: int = 3) -> Cluster:
     """The program pays five orders, and commits by itself. It is killed on entering
     this blocking call, counted from 1, and started again.
     """
-    cluster, shop = shop_with(
-        orders=0, seed=seed, faults=[Crash(program.__name__, call=call)]
+    crash = Crash(program.__name__, call=call)
+    cluster, shop = shop_with(orders=0, seed=seed, faults=[crash])
+    consumer = cluster.consumer(
+        "orders",
+        group_id="billing",
+        client_id="billing",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
     )
-    member = {
-        "group_id": "billing",
-        "client_id": "billing",
-        "auto_offset_reset": "earliest",
-    }
-    consumer = cluster.consumer("orders", enable_auto_commit=False, **member)
     running = cluster.start(program, consumer, cluster.table("payments"))
     for number in range(5):
         shop.send("orders", key=f"o-{number}", value="20 euros")
@@ -81,14 +81,13 @@ def first_read(trace: Iterable[Event], reader: str) -> str:
     LookupError before it has a position.
     """
     events = [event for event in trace if event.node == reader]
-    if not any(event.kind == "PositionReset" for event in events):
+    if "PositionReset" not in [event.kind for event in events]:
         raise LookupError(f"{reader} has no position yet")
-    polls = [
-        event.detail["records"] for event in events if event.kind == "RecordsPolled"
-    ]
-    return next(
-        (f"record {offset}" for records in polls for offset, *_ in records), "nothing"
-    )
+    for event in events:
+        if event.kind == "RecordsPolled":
+            for offset, *_ in event.detail["records"]:
+                return f"record {offset}"
+    return "nothing"
 
 
 def lag(trace: Iterable[Event]) -> int:
@@ -120,7 +119,11 @@ def letter(cluster: Cluster, orders: int = 5) -> str:
     """o: each order was written once. 2: an order was written twice. -: an order is
     missing.
     """
-    return "2" if twice(cluster.trace) else "-" if never(cluster.trace, orders) else "o"
+    if twice(cluster.trace):
+        return "2"
+    if never(cluster.trace, orders):
+        return "-"
+    return "o"
 
 
 def sweep(runs: Iterable[Cluster], calls: Sequence[str], orders: int = 5) -> Any:
@@ -131,20 +134,16 @@ def sweep(runs: Iterable[Cluster], calls: Sequence[str], orders: int = 5) -> Any
 
     events = []
     for number, cluster in enumerate(runs, 1):
-        killed_ms = next(
-            event.at for event in cluster.trace if event.kind == "NodeCrashed"
-        )
+        crashes = [event for event in cluster.trace if event.kind == "NodeCrashed"]
+        killed_ms = crashes[0].at
         times = Counter(paid(cluster.trace))
         found = {
             "run": number,
             "call": calls[(number - 1) % len(calls)],
             "written": [times[n] for n in range(orders)],
         }
-        events.append(
-            Event(
-                ("sweep", number), killed_ms, f"run {number}", "RunEnded", None, found
-            )
-        )
+        identity, name = ("sweep", number), f"run {number}"
+        events.append(Event(identity, killed_ms, name, "RunEnded", None, found))
     return picture("sweep", events)
 
 
@@ -168,9 +167,5 @@ class Payments:
 
     def numbers(self) -> list[bytes]:
         """The numbers of the orders, in the order of writing."""
-        return [
-            number
-            for (number,) in self.rows.execute(
-                "select number from payments order by rowid"
-            )
-        ]
+        rows = self.rows.execute("select number from payments order by rowid")
+        return [number for (number,) in rows]

@@ -51,14 +51,12 @@ def sell(cluster: Cluster, shop: Any, seconds: int) -> None:
 
 def shares(cluster: Cluster, group: str = "billing") -> str:
     """What each member was given, as the coordinator knows it: "0 1 | 2 | nothing"."""
-    given = [
-        [partition.partition for partition in member.partitions]
-        for member in cluster.group(group).members
-    ]
-    return " | ".join(
-        " ".join(map(str, share)) or "nothing"
-        for share in sorted(given, key=lambda s: (not s, s))
-    )
+    given = []
+    for member in cluster.group(group).members:
+        given.append([partition.partition for partition in member.partitions])
+    given.sort(key=lambda numbers: (not numbers, numbers))
+    words = [" ".join(map(str, numbers)) for numbers in given]
+    return " | ".join(each or "nothing" for each in words)
 
 
 def gone(
@@ -92,15 +90,14 @@ def worst_wait_ms(
     written: dict[tuple[int, int], int] = {}
     waited = [0]
     for event in trace:
-        if (
-            event.kind == "RecordsAppended"
-            and event.detail["topic"] == "orders"
-            and event.at >= since_ms
-        ):
-            written[event.detail["partition"], event.detail["last_offset"]] = event.at
-        if event.kind == "RecordsPolled":
-            for offset, *_ in event.detail["records"]:
-                at = written.pop((event.detail["partition"], offset), None)
+        told = event.detail
+        is_late_enough = event.at >= since_ms
+        if event.kind == "RecordsAppended" and told["topic"] == "orders":
+            if is_late_enough:
+                written[told["partition"], told["last_offset"]] = event.at
+        elif event.kind == "RecordsPolled":
+            for offset, *_ in told["records"]:
+                at = written.pop((told["partition"], offset), None)
                 if at is not None:
                     waited.append(event.at - at)
     return max(waited)
@@ -153,15 +150,13 @@ def afterwards(trace: Iterable[Event], order: str, member: str, since_ms: int) -
     and the commit is acknowledged.
     """
     trace = list(trace)
-    told = [
-        event.kind for event in trace if event.node == member and event.at > since_ms
-    ]
-    committed = next(
-        kind for kind in told if kind in ("CommitFailed", "CommitAcknowledged")
-    )
-    return (
-        0 if order not in paid_twice(trace) else 1 if committed == "CommitFailed" else 2
-    )
+    told = [event for event in trace if event.node == member and event.at > since_ms]
+    kinds = [event.kind for event in told]
+    outcomes = ("CommitFailed", "CommitAcknowledged")
+    first = next(kind for kind in kinds if kind in outcomes)
+    if order not in paid_twice(trace):
+        return 0
+    return 1 if first == "CommitFailed" else 2
 
 
 def refused_commits(trace: Iterable[Event]) -> list[str]:
@@ -173,11 +168,10 @@ def signs_of_life(trace: Iterable[Event], member: str) -> list[tuple[int, str]]:
     """What this member sent that the coordinator counts: (when in ms, "heartbeat" or
     "commit").
     """
-    sent = [
-        event for event in trace if event.kind == "RequestSent" and event.node == member
-    ]
-    return [
-        (event.at, SIGNS_OF_LIFE[event.detail["api"]])
-        for event in sent
-        if event.detail["api"] in SIGNS_OF_LIFE
-    ]
+    signs = []
+    for event in trace:
+        if event.kind == "RequestSent" and event.node == member:
+            api = event.detail["api"]
+            if api in SIGNS_OF_LIFE:
+                signs.append((event.at, SIGNS_OF_LIFE[api]))
+    return signs

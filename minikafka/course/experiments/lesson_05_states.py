@@ -33,7 +33,9 @@ WORDS = {
     DEAD: "forgotten",
 }
 
-_BOX, _TALL, _TOP, _LINE = 184, 52, 74, 15
+_BOX, _TALL = 184, 52  # of a state's box
+_TOP = 74  # of the row of boxes
+_LINE = 15  # from one event's name to the next
 _PLACES = {
     EMPTY: (0, _TOP),
     PREPARING: (245, _TOP),
@@ -55,26 +57,30 @@ class GroupStates:
 
     def times(self, row: Transition) -> int:
         """How often the run took this way."""
-        return self.taken[row.state, row.event] if self.taken is not None else 0
+        if self.taken is None:
+            return 0
+        return self.taken[row.state, row.event]
 
     def __repr__(self) -> str:
-        rows = [
-            (row.state, row.event, row.next_state, row.meaning)
-            for row in TRANSITIONS.values()
-        ]
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        rows = list(TRANSITIONS.values())
+        state_width = max(len(row.state) for row in rows)
+        event_width = max(len(row.event) for row in rows)
+        next_width = max(len(row.next_state) for row in rows)
         lines = []
-        for row, words in zip(TRANSITIONS.values(), rows, strict=True):
-            times = f"{self.times(row)} x" if self.times(row) else ""
-            front = f"{times:>4}  " if self.taken is not None else ""
-            lines.append(
-                front
-                + "  ".join(
-                    word.ljust(width)
-                    for word, width in zip(words, (*widths, 0), strict=True)
+        for row in rows:
+            line = "  ".join(
+                (
+                    row.state.ljust(state_width),
+                    row.event.ljust(event_width),
+                    row.next_state.ljust(next_width),
+                    row.meaning,
                 )
             )
-        return "\n".join(line.rstrip() for line in lines)
+            if self.taken is not None:
+                times = f"{self.times(row)} x" if self.times(row) else ""
+                line = f"{times:>4}  {line}"
+            lines.append(line.rstrip())
+        return "\n".join(lines)
 
     def svg(self) -> str:
         """The diagram as an SVG file's text."""
@@ -84,67 +90,52 @@ class GroupStates:
         for state in _PLACES:
             self._state(body, state)
         said = "Names are Kafka's. Each arrow carries the events that lead along it."
-        went = sum(self.taken.values()) if self.taken is not None else 0
+        time = ""
+        if self.taken:
+            said += " Strong arrows: this run went there, so often."
+            time = f"{self.taken.total()} changes"
+        ways = [
+            f"From {row.state} by {row.event} to {row.next_state}"
+            for row in TRANSITIONS.values()
+        ]
         return svg(
             body,
             title="What a classic group goes through",
             scenario="the coordinator keeps one such state for each group",
-            sentence=said
-            + (" Strong arrows: this run went there, so often." if went else ""),
+            sentence=said,
             corner="",
-            time=f"{went} changes" if went else "",
-            alt=". ".join(
-                f"From {row.state} by {row.event} to {row.next_state}"
-                for row in TRANSITIONS.values()
-            ),
+            time=time,
+            alt=". ".join(ways),
         )
 
     def _state(self, body: Drawing, state: str) -> None:
         x, y = _PLACES[state]
-        been = any(
-            self.times(row)
-            for row in TRANSITIONS.values()
-            if state in (row.state, row.next_state)
-        )
-        body.rect(
-            f"state/{state}",
-            x,
-            y,
-            _BOX,
-            _TALL,
-            "good" if state == STABLE else "cell",
-            "actor1" if been else "rule",
-            r=6,
-            width=2 if been else 1,
-        )
+        key = f"state/{state}"
+        fill = "good" if state == STABLE else "cell"
+        line, width = ("actor1", 2) if self._was_in(state) else ("rule", 1)
+        body.rect(key, x, y, _BOX, _TALL, fill, line, r=6, width=width)
+        middle = x + _BOX / 2
+        words = WORDS[state]
+        body.text(f"{key}/name", middle, y + 22, state, bold=True, anchor="middle")
         body.text(
-            f"state/{state}/name",
-            x + _BOX / 2,
-            y + 22,
-            state,
-            bold=True,
-            anchor="middle",
+            f"{key}/words", middle, y + 41, words, "quiet", size=12, anchor="middle"
         )
-        body.text(
-            f"state/{state}/words",
-            x + _BOX / 2,
-            y + 41,
-            WORDS[state],
-            "quiet",
-            size=12,
-            anchor="middle",
-        )
+
+    def _was_in(self, state: str) -> bool:
+        """Did the run go into this state, or out of it?"""
+        ways = TRANSITIONS.values()
+        beside = [row for row in ways if state in (row.state, row.next_state)]
+        return any(map(self.times, beside))
 
     def _way(
         self, body: Drawing, state: str, target: str, rows: Sequence[Transition]
     ) -> None:
         """One arrow for all events that lead from a state to another."""
-        (x, y), (to_x, to_y) = _PLACES[state], _PLACES[target]
-        strong = any(self.times(row) for row in rows)
-        look: dict[str, Any] = {
-            "line": "actor1" if strong else "quiet",
-            "width": 2 if strong else 1,
-        }
+        x, y = _PLACES[state]
+        to_x, to_y = _PLACES[target]
+        look: dict[str, Any] = {"line": "quiet", "width": 1}
+        if any(map(self.times, rows)):
+            look = {"line": "actor1", "width": 2}
         name = f"way/{state}/{target}"
         if x == to_x:
             body.arrow(name, x + 30, y + _TALL, x + 30, to_y, **look)
@@ -152,14 +143,9 @@ class GroupStates:
         elif to_x > x:
             middle = y + _TALL / 2
             body.arrow(name, x + _BOX, middle, to_x, middle, **look)
-            self._events(
-                body,
-                name,
-                rows,
-                (x + _BOX + to_x) / 2,
-                y - 8 - _LINE * (len(rows) - 1),
-                "middle",
-            )
+            between = (x + _BOX + to_x) / 2
+            first_line = y - 8 - _LINE * (len(rows) - 1)
+            self._events(body, name, rows, between, first_line, "middle")
         else:
             self._way_back(body, name, rows, x, to_x, look)
 
@@ -173,15 +159,17 @@ class GroupStates:
         look: dict[str, Any],
     ) -> None:
         """Down, left and up again; the longer the way the lower it runs."""
-        far = x - to_x > _BOX * 2
-        depth = _TOP + _TALL + (126 if far else 32)
-        start, end = (
-            x + (_BOX / 2 if far else 50),
-            to_x + (_BOX * 0.5 if far else _BOX - 50),
-        )
-        body.line(f"{name}/down", start, _TOP + _TALL, start, depth, **look)
+        bottom = _TOP + _TALL
+        is_far = x - to_x > _BOX * 2
+        if is_far:
+            start, end = x + _BOX / 2, to_x + _BOX / 2
+            depth = bottom + 126
+        else:
+            start, end = x + 50, to_x + _BOX - 50
+            depth = bottom + 32
+        body.line(f"{name}/down", start, bottom, start, depth, **look)
         body.line(f"{name}/along", start, depth, end, depth, **look)
-        body.arrow(f"{name}/up", end, depth, end, _TOP + _TALL, **look)
+        body.arrow(f"{name}/up", end, depth, end, bottom, **look)
         self._events(body, name, rows, (start + end) / 2, depth + 17, "middle")
 
     def _events(
@@ -193,20 +181,24 @@ class GroupStates:
         y: float,
         anchor: str,
     ) -> None:
-        for number, row in enumerate(rows):
-            times = f" ×{self.times(row)}" if self.times(row) else ""
+        for row in rows:
+            words, ink = row.event.replace("_", " "), "quiet"
+            times = self.times(row)
+            if times:
+                words, ink = f"{words} ×{times}", "actor1"
             body.text(
                 f"{name}/{row.event}",
                 x,
-                y + number * _LINE,
-                row.event.replace("_", " ") + times,
-                "actor1" if times else "quiet",
+                y,
+                words,
+                ink,
                 size=12,
-                bold=bool(times),
+                bold=times > 0,
                 anchor=anchor,
                 tip=row.meaning,
                 halo="paper",
             )
+            y += _LINE
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
@@ -228,11 +220,15 @@ def group_states(trace: Iterable[Event] | None = None) -> GroupStates:
     """The diagram; with a trace, how often its groups took each way."""
     if trace is None:
         return GroupStates()
-    changes = (event.detail for event in trace if event.kind == "GroupStateChanged")
-    return GroupStates(Counter((change["was"], change["reason"]) for change in changes))
+    taken: Counter[Way] = Counter()
+    for event in trace:
+        if event.kind == "GroupStateChanged":
+            taken[event.detail["was"], event.detail["reason"]] += 1
+    return GroupStates(taken)
 
 
 def _ways() -> dict[Way, list[Transition]]:
+    """(state, next state) -> what leads from one to the other."""
     ways: dict[Way, list[Transition]] = {}
     for row in TRANSITIONS.values():
         ways.setdefault((row.state, row.next_state), []).append(row)

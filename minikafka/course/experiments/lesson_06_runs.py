@@ -4,11 +4,12 @@ In each run the group billing reads the topic orders. Times are those of the vir
 clock; settings are a consumer's.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from minikafka.anomalies import group_anomalies
-from minikafka.coordinators.assignors import ASSIGNORS, Member
+from minikafka.coordinators.assignors import ASSIGNORS, Member, Partition
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
 
@@ -50,18 +51,15 @@ def a_shop(seed: int, partitions: int, every_s: float) -> Cluster:
     """A cluster whose topic orders gets an order every so many seconds."""
     cluster = Cluster(seed=seed)
     cluster.create_topic("orders", partitions=partitions)
-    cluster.start(
-        sell, cluster, cluster.producer(client_id="shop"), partitions, every_s
-    )
+    shop = cluster.producer(client_id="shop")
+    cluster.start(sell, cluster, shop, partitions, every_s)
     return cluster
 
 
 def join(cluster: Cluster, name: str, **settings: Any) -> None:
     """One more member of the group billing; it begins to read."""
-    cluster.start(
-        serve,
-        cluster.consumer("orders", group_id="billing", client_id=name, **settings),
-    )
+    member = cluster.consumer("orders", group_id="billing", client_id=name, **settings)
+    cluster.start(serve, member)
 
 
 def running_group(
@@ -145,15 +143,14 @@ def closable(
     """
     programs, closing = {}, set[str]()
     for name in names:
-        who = {
-            "client_id": name,
-            "group_instance_id": f"billing-{name}" if static else None,
-        }
-        programs[name] = cluster.start(
-            serve_until,
-            closing,
-            cluster.consumer("orders", group_id="billing", **who, **settings),
+        member = cluster.consumer(
+            "orders",
+            group_id="billing",
+            client_id=name,
+            group_instance_id=f"billing-{name}" if static else None,
+            **settings,
         )
+        programs[name] = cluster.start(serve_until, closing, member)
     return programs, closing
 
 
@@ -184,21 +181,23 @@ def not_read(trace: Sequence[Event], since_s: float = 20) -> dict[int, float]:
     """partition -> the seconds in which no member had it, from since_s to the end. A
     busy member has it, too.
     """
-    owners: dict[int, set[str]] = {}
+    since_ms = round(since_s * 1000)
+    owners: defaultdict[int, set[str]] = defaultdict(set)
     free_at: dict[int, int] = {}
-    total: dict[int, int] = {}
+    total: Counter[int] = Counter()
     for at, number, member, takes in changes(trace):
-        had_by = owners.setdefault(number, set())
-        total.setdefault(number, 0)
-        if takes and number in free_at:
-            total[number] += max(
-                0, at - max(free_at.pop(number), round(since_s * 1000))
-            )
-        had_by.add(member) if takes else had_by.discard(member)
-        if not had_by:
-            free_at[number] = at
+        total[number] += 0
+        if takes:
+            owners[number].add(member)
+            if number in free_at:
+                begun = max(free_at.pop(number), since_ms)
+                total[number] += max(0, at - begun)
+        else:
+            owners[number].discard(member)
+            if not owners[number]:
+                free_at[number] = at
     for number, at in free_at.items():  # to the end
-        total[number] += trace[-1].at - max(at, round(since_s * 1000))
+        total[number] += trace[-1].at - max(at, since_ms)
     return {number: ms / 1000 for number, ms in sorted(total.items())}
 
 
@@ -207,7 +206,9 @@ def gap(trace: Sequence[Event], partition: int, since_s: float = 20) -> float | 
     again.
     """
     takes = [takes for _, number, _, takes in changes(trace) if number == partition]
-    return not_read(trace, since_s)[partition] if takes and takes[-1] else None
+    if not takes or not takes[-1]:
+        return None
+    return not_read(trace, since_s)[partition]
 
 
 def moves(trace: Iterable[Event], since_s: float = 20) -> int:
@@ -215,9 +216,12 @@ def moves(trace: Iterable[Event], since_s: float = 20) -> int:
     last: dict[int, str] = {}
     count = 0
     for at, number, member, takes in changes(trace):
-        if takes:
-            count += at >= since_s * 1000 and last.get(number, member) != member
-            last[number] = member
+        if not takes:
+            continue
+        is_another = last.get(number, member) != member
+        if is_another and at >= since_s * 1000:
+            count += 1
+        last[number] = member
     return count
 
 
@@ -225,17 +229,12 @@ def waited(trace: Iterable[Event], name: str) -> float:
     """The seconds from the moment a member joins until it has a partition."""
     joined = None
     for event in trace:
-        if (
-            event.kind == "MemberJoined"
-            and event.detail["client"] == name
-            and joined is None
-        ):
-            joined = event.at
-        if (
-            event.kind == "PartitionsAssigned"
-            and event.node == name
-            and event.detail["partitions"]
-        ):
+        if event.kind == "MemberJoined" and joined is None:
+            is_hers = event.detail["client"] == name
+            joined = event.at if is_hers else None
+        if event.kind == "PartitionsAssigned" and event.node == name:
+            if not event.detail["partitions"]:
+                continue
             assert joined is not None
             return (event.at - joined) / 1000
     raise ValueError(f"{name} has no partition yet")
@@ -248,12 +247,9 @@ def what_came_out(trace: Iterable[Event]) -> str:
     events = list(trace)
     if any(anomaly.name == "two owners" for anomaly in group_anomalies(events)):
         return "two members work on one partition"
-    d_reads = any(takes and member == "D" for _, _, member, takes in changes(events))
-    return (
-        "D gets its partition, only sooner"
-        if d_reads
-        else "the coordinator refuses: P5 is C's"
-    )
+    if any(takes and member == "D" for _, _, member, takes in changes(events)):
+        return "D gets its partition, only sooner"
+    return "the coordinator refuses: P5 is C's"
 
 
 def moved(
@@ -263,13 +259,18 @@ def moved(
     left, and those of others.
     """
     assign = ASSIGNORS[assignor].assign
-    old = assign(
-        {member: Member(("orders",)) for member in before}, {"orders": partitions}
-    )
-    members = {
-        member: Member(("orders",), tuple(old.get(member, ())), 1) for member in after
-    }
-    new = assign(members, {"orders": partitions})
-    had = {partition: member for member, share in old.items() for partition in share}
-    has = {partition: member for member, share in new.items() for partition in share}
+    topics = {"orders": partitions}
+    old = assign({member: Member(("orders",)) for member in before}, topics)
+    members = {}
+    for name in after:
+        owned = tuple(old.get(name, ()))
+        members[name] = Member(("orders",), owned, generation=1)
+    had, has = _owners(old), _owners(assign(members, topics))
     return sum(had[partition] != has[partition] for partition in had)
+
+
+def _owners(assignment: Mapping[str, Sequence[Partition]]) -> dict[Partition, str]:
+    owners = {}
+    for member, partitions in assignment.items():
+        owners.update(dict.fromkeys(partitions, member))
+    return owners

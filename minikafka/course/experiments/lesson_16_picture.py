@@ -39,66 +39,33 @@ def three_brokers() -> str:
 
 
 def _broker(body: Drawing, broker: int, x: float) -> None:
-    stopped = broker == STOPPED
     key = f"broker/{broker}"
-    dashed = {"dash": "6 5"} if stopped else {}
-    body.rect(
-        key,
-        x,
-        _TOP,
-        _BOX,
-        188,
-        "paper" if stopped else "wash",
-        "gone" if stopped else "rule",
-        r=8,
-        **dashed,
-    )
-    body.text(
-        f"{key}/name",
-        x + 16,
-        _TOP + 28,
-        f"broker {broker}",
-        "gone" if stopped else "ink",
-        bold=True,
-    )
-    if stopped:
-        body.text(
-            f"{key}/state", x + _BOX - 16, _TOP + 28, "stopped", "gone", anchor="end"
-        )
-    for partition, leader in PREFERRED.items():
-        _copy(
-            body,
-            f"{key}/{partition}",
-            x + 16,
-            _TOP + 46 + partition * _ROW,
-            partition,
-            leader == broker,
-            stopped,
-        )
+    left, right = x + 16, x + _BOX - 16
+    line = _TOP + 28
+    name = f"broker {broker}"
+    if broker == STOPPED:
+        body.rect(key, x, _TOP, _BOX, 188, "paper", "gone", r=8, dash="6 5")
+        body.text(f"{key}/name", left, line, name, "gone", bold=True)
+        body.text(f"{key}/state", right, line, "stopped", "gone", anchor="end")
+    else:
+        body.rect(key, x, _TOP, _BOX, 188, "wash", "rule", r=8)
+        body.text(f"{key}/name", left, line, name, "ink", bold=True)
+    for partition in PREFERRED:
+        _copy(body, broker, partition, left, _TOP + 46 + partition * _ROW)
 
 
-def _copy(
-    body: Drawing,
-    key: str,
-    x: float,
-    y: float,
-    partition: int,
-    leads: bool,
-    stopped: bool,
-) -> None:
-    ink = "gone" if stopped else "ink"
-    fill, line = ("paper", "gone") if stopped else ("cell", "ink" if leads else "rule")
+def _copy(body: Drawing, broker: int, partition: int, x: float, y: float) -> None:
+    key = f"broker/{broker}/{partition}"
+    leads = PREFERRED[partition] == broker
+    if broker == STOPPED:
+        fill, line, ink, role = "paper", "gone", "gone", "led"
+    else:
+        fill, line, ink, role = "cell", "rule", "ink", "leader"
+        if leads:
+            line = "ink"
     body.rect(key, x, y, _BOX - 32, _CELL, fill, line, r=4)
-    body.text(
-        f"{key}/name", x + 12, y + 21, f"orders-{partition}", ink, mono=True, size=12
-    )
-    said = ("led" if stopped else "leader") if leads else "copy"
-    body.text(
-        f"{key}/role",
-        x + _BOX - 44,
-        y + 21,
-        said,
-        ink if leads else "quiet",
-        size=12,
-        anchor="end",
-    )
+    name = f"orders-{partition}"
+    body.text(f"{key}/name", x + 12, y + 21, name, ink, mono=True, size=12)
+    said, role_ink = (role, ink) if leads else ("copy", "quiet")
+    right = x + _BOX - 44
+    body.text(f"{key}/role", right, y + 21, said, role_ink, size=12, anchor="end")

@@ -15,7 +15,9 @@ the shop opens, at 08:00.
 """
 
 import ast
+import itertools
 import json
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,8 +27,9 @@ from minikafka.course.data import dataset
 from minikafka.course.spark import Lab
 from minikafka.trace import Event
 
-# minutes of a window, minutes of the watermark's delay, orders in a micro-batch
-SIZE, DELAY, PER_BATCH = 10, 10, 3
+SIZE = 10  # minutes of a window
+DELAY = 10  # minutes of the watermark's delay
+PER_BATCH = 3  # orders in a micro-batch
 MINUTE_MS = 60_000
 OPENS_MS = 8 * 60 * MINUTE_MS  # of the day
 MODES = ("append", "update", "complete")
@@ -83,15 +86,8 @@ class Seen:
         """The orders that this micro-batch dropped. Raises AssertionError where Spark
         counts differently.
         """
-        before = self.batches[number - 1].watermark if number else None
         batch = self.batches[number]
-        late = [
-            order
-            for order in batch.orders
-            if before is not None
-            and self.mode != "complete"
-            and self.window(order[1]) + self.size <= before
-        ]
+        late = [order for order in batch.orders if self._is_late(order, number)]
         # Spark adds up each window's rows of the micro-batch first: what it drops and
         # counts are these sums.
         windows = {self.window(minute) for _, minute in late}
@@ -99,6 +95,20 @@ class Seen:
             f"micro-batch {number}: {windows} against {batch.dropped} dropped rows"
         )
         return late
+
+    def watermark_before(self, number: int) -> int | None:
+        """The watermark of the micro-batch before this one."""
+        if number == 0:
+            return None
+        return self.batches[number - 1].watermark
+
+    def _is_late(self, order: Order, number: int) -> bool:
+        """Is the order's window closed before this micro-batch?"""
+        closed = self.watermark_before(number)
+        if closed is None or self.mode == "complete":
+            return False
+        _, minute = order
+        return self.window(minute) + self.size <= closed
 
     def play(
         self,
@@ -148,14 +158,14 @@ def watch(
     topic = lab.topic("orders", partitions=1)
     lab.send(topic, map(_record, orders, arrivals(orders)))
     query, rows = run(lab, _query(lab, topic, delay, size), mode)
-    written: dict[int, dict[int, int]] = {}
+    written: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for row in rows:
-        written.setdefault(row["batch"], {})[_minute(row["begin"])] = row["orders"]
-    batches = tuple(
-        _batch(report, orders, written.get(report["batchId"], {}))
-        for report in reports(query)
-    )
-    return Seen(batches, mode, delay, size)
+        begin = _minute(row["begin"])
+        written[row["batch"]][begin] = row["orders"]
+    batches = []
+    for report in reports(query):
+        batches.append(_batch(report, orders, written[report["batchId"]]))
+    return Seen(tuple(batches), mode, delay, size)
 
 
 def run(
@@ -170,18 +180,14 @@ def run(
     rows: list[dict[str, Any]] = []
 
     def keep(frame: Any, batch: int) -> None:
-        rows.extend(
-            {"batch": batch, **row.asDict(recursive=True)} for row in frame.collect()
-        )
+        for row in frame.collect():
+            columns = row.asDict(recursive=True)
+            rows.append({"batch": batch, **columns})
 
-    sink = (
-        result.writeStream.outputMode(mode)
-        .foreachBatch(keep)
-        .trigger(availableNow=True)
-    )
-    query = sink.option(
-        "checkpointLocation", checkpoint or lab.checkpoint("run")
-    ).start()
+    folder = checkpoint or lab.checkpoint("run")
+    sink = result.writeStream.outputMode(mode).foreachBatch(keep)
+    sink = sink.trigger(availableNow=True).option("checkpointLocation", folder)
+    query = sink.start()
     query.awaitTermination()
     return query, rows
 
@@ -196,39 +202,34 @@ def dropped(query: Any) -> int:
     """Rows that came too late, as the reports count them: of an aggregation, sums of a
     micro-batch.
     """
-    return sum(
-        each["numRowsDroppedByWatermark"]
-        for report in reports(query)
-        for each in report["stateOperators"]
-    )
+    total = 0
+    for report in reports(query):
+        for operator in report["stateOperators"]:
+            total += operator["numRowsDroppedByWatermark"]
+    return total
 
 
 def in_state(query: Any) -> int:
     """Rows in state after the last micro-batch."""
-    return sum(each["numRowsTotal"] for each in reports(query)[-1]["stateOperators"])
+    latest = reports(query)[-1]
+    return sum(operator["numRowsTotal"] for operator in latest["stateOperators"])
 
 
 def _query(lab: Lab, topic: str, delay: int, size: int) -> Any:
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
-    reader = (
-        SparkSession.active()
-        .readStream.format("kafka")
-        .option("kafka.bootstrap.servers", lab.bootstrap)
-    )
+    reader = SparkSession.active().readStream.format("kafka")
+    reader = reader.option("kafka.bootstrap.servers", lab.bootstrap)
     reader = reader.option("subscribe", topic).option("startingOffsets", "earliest")
     rows = reader.option("maxOffsetsPerTrigger", PER_BATCH).load()
-    placed_ms = F.get_json_object(
-        F.col("value").cast("string"), "$.event_time_ms"
-    ).cast("long")
+    value = F.col("value").cast("string")
+    placed_ms = F.get_json_object(value, "$.event_time_ms").cast("long")
     placed = rows.select(F.timestamp_millis(placed_ms).alias("event_time"))
-    windows = placed.withWatermark("event_time", f"{delay} minutes").groupBy(
-        F.window("event_time", f"{size} minutes")
-    )
-    return windows.agg(F.count("*").alias("orders")).select(
-        F.unix_millis("window.start").alias("begin"), "orders"
-    )
+    placed = placed.withWatermark("event_time", f"{delay} minutes")
+    windows = placed.groupBy(F.window("event_time", f"{size} minutes"))
+    counted = windows.agg(F.count("*").alias("orders"))
+    return counted.select(F.unix_millis("window.start").alias("begin"), "orders")
 
 
 def _record(order: Order, arrives: int) -> Any:
@@ -236,12 +237,12 @@ def _record(order: Order, arrives: int) -> Any:
     name, minute = order
     value = {"order_id": name, "event_time_ms": orders.DAY_STARTS + minute * MINUTE_MS}
     return orders.Event(
-        "orders",
-        name.encode(),
-        orders.as_json(value),
-        [],
-        orders.DAY_STARTS + arrives * MINUTE_MS,
-        0,
+        stream="orders",
+        key=name.encode(),
+        value=orders.as_json(value),
+        headers=[],
+        ingest_ms=orders.DAY_STARTS + arrives * MINUTE_MS,
+        partition=0,
     )
 
 
@@ -249,10 +250,8 @@ def arrivals(orders: Sequence[Order]) -> list[int]:
     """When each reaches Kafka: at once, unless others that were placed later have come
     before.
     """
-    return [
-        max(minute for _, minute in orders[: number + 1])
-        for number in range(len(orders))
-    ]
+    placed = [minute for _, minute in orders]
+    return list(itertools.accumulate(placed, max))
 
 
 def _minute(ms: int) -> int:
@@ -263,32 +262,30 @@ def _batch(
     report: dict[str, Any], orders: Sequence[Order], written: dict[int, int]
 ) -> Batch:
     [source], [operator] = report["sources"], report["stateOperators"]
-    first, end = (_offset(source[name]) for name in ("startOffset", "endOffset"))
+    first, end = _offset(source["startOffset"]), _offset(source["endOffset"])
     said = datetime.fromisoformat(report["eventTime"]["watermark"])
-    watermark = _minute(round(said.timestamp() * 1000)) if said.year > 1970 else None
-    dropped, state = operator["numRowsDroppedByWatermark"], operator["numRowsTotal"]
+    watermark = None
+    if said.year > 1970:
+        watermark = _minute(round(said.timestamp() * 1000))
     return Batch(
-        report["batchId"],
-        tuple(orders[first:end]),
-        watermark,
-        dropped,
-        state,
-        dict(sorted(written.items())),
+        number=report["batchId"],
+        orders=tuple(orders[first:end]),
+        watermark=watermark,
+        dropped=operator["numRowsDroppedByWatermark"],
+        state=operator["numRowsTotal"],
+        written=dict(sorted(written.items())),
     )
 
 
 def _offset(said: Any) -> int:
     """Of the only partition, in a report; 0 where there is none yet."""
-    offsets = (
-        ast.literal_eval(said)
-        if isinstance(said, str) and said != "None"
-        else said or {}
-    )
-    return (
-        next((read["0"] for read in offsets.values()), 0)
-        if isinstance(offsets, dict)
-        else 0
-    )
+    if isinstance(said, str) and said != "None":
+        said = ast.literal_eval(said)
+    if not isinstance(said, dict):
+        return 0
+    for partitions in said.values():
+        return int(partitions["0"])
+    return 0
 
 
 def later(
@@ -317,61 +314,40 @@ def trace(seen: Seen) -> list[Event]:
 
 class _Teller:
     def __init__(self, seen: Seen) -> None:
-        self.seen, self.events = seen, list[Event]()
+        self.seen = seen
+        self.events: list[Event] = []
         self.at = OPENS_MS
         # micro-batch -> the event that moved its watermark
         self.moved: dict[int, tuple[str, int]] = {}
         self.counts: dict[int, int] = {}
         everybody = [order for batch in seen.batches for order in batch.orders]
-        self.came = dict(
-            zip((name for name, _ in everybody), arrivals(everybody), strict=True)
-        )
+        names = [name for name, _ in everybody]
+        self.came = dict(zip(names, arrivals(everybody), strict=True))
 
     def tell(
         self, kind: str, cause: tuple[str, int] | None = None, **detail: Any
     ) -> tuple[str, int]:
-        event = Event(
-            ("Spark", len(self.events) + 1), self.at, "Spark", kind, cause, detail
-        )
-        self.events.append(event)
-        return event.id
+        identity = "Spark", len(self.events) + 1
+        self.events.append(Event(identity, self.at, "Spark", kind, cause, detail))
+        return identity
 
     def batch(self, batch: Batch) -> None:
-        seen, number = self.seen, batch.number
+        number = batch.number
         if batch.orders:
-            self.at = (
-                OPENS_MS + max(self.came[name] for name, _ in batch.orders) * MINUTE_MS
-            )
-        about: dict[str, Any] = {
-            "mode": seen.mode,
-            "delay": seen.delay,
-            "size": seen.size,
-        }
-        before = seen.batches[number - 1].watermark if number else None
+            latest = max(self.came[name] for name, _ in batch.orders)
+            self.at = OPENS_MS + latest * MINUTE_MS
         begun = self.tell(
             "MicroBatchBegan",
             self.moved.get(number),
             batch=number,
             watermark=batch.watermark,
             orders=[list(order) for order in batch.orders],
-            closed=before,
-            **about,
+            closed=self.seen.watermark_before(number),
+            **self._settings(),
         )
-        lost = seen.lost(number)
-        for name, minute in batch.orders:
-            where: dict[str, Any] = {
-                "batch": number,
-                "order": name,
-                "minute": minute,
-                "window": seen.window(minute),
-            }
-            if (name, minute) in lost:
-                self.tell(
-                    "RowDropped", self.moved.get(number - 1), **where, watermark=before
-                )
-                continue
-            self.counts[where["window"]] = self.counts.get(where["window"], 0) + 1
-            self.tell("RowCounted", begun, **where, count=self.counts[where["window"]])
+        lost = self.seen.lost(number)
+        for order in batch.orders:
+            self._row(number, order, begun, is_lost=order in lost)
         for window, count in batch.written.items():
             self.tell(
                 "WindowWritten",
@@ -379,42 +355,65 @@ class _Teller:
                 batch=number,
                 window=window,
                 count=count,
-                **about,
+                **self._settings(),
             )
-        if seen.mode != "complete" and batch.watermark is not None:
-            for window in [
-                each for each in self.counts if each + seen.size <= batch.watermark
-            ]:
-                del self.counts[window]
-                self.tell(
-                    "WindowForgotten",
-                    self.moved.get(number),
-                    batch=number,
-                    window=window,
-                )
+        self._forget(batch)
         assert len(self.counts) == batch.state, (
             f"micro-batch {number}: {self.counts} against {batch.state} in state"
         )
         self._watermark(number)
 
-    def _watermark(self, number: int) -> None:
-        batch, after = (
-            self.seen.batches[number],
-            self.seen.batches[number + 1 : number + 2],
-        )
-        if (
-            after
-            and after[0].watermark != batch.watermark
-            and after[0].watermark is not None
-        ):
-            to = after[0].watermark
-            self.moved[number + 1] = self.tell(
-                "WatermarkMoved",
-                batch=number,
-                latest=to + self.seen.delay,
-                to=to,
-                delay=self.seen.delay,
+    def _settings(self) -> dict[str, Any]:
+        seen = self.seen
+        return {"mode": seen.mode, "delay": seen.delay, "size": seen.size}
+
+    def _row(
+        self, number: int, order: Order, begun: tuple[str, int], is_lost: bool
+    ) -> None:
+        """One order of a micro-batch: dropped, or counted in its window."""
+        name, minute = order
+        window = self.seen.window(minute)
+        where: dict[str, Any] = {
+            "batch": number,
+            "order": name,
+            "minute": minute,
+            "window": window,
+        }
+        if is_lost:
+            closed = self.seen.watermark_before(number)
+            self.tell(
+                "RowDropped", self.moved.get(number - 1), **where, watermark=closed
             )
+            return
+        count = self.counts.get(window, 0) + 1
+        self.counts[window] = count
+        self.tell("RowCounted", begun, **where, count=count)
+
+    def _forget(self, batch: Batch) -> None:
+        """The windows that are over leave the state; complete keeps them all."""
+        if self.seen.mode == "complete" or batch.watermark is None:
+            return
+        for window in list(self.counts):
+            if window + self.seen.size > batch.watermark:
+                continue
+            del self.counts[window]
+            cause = self.moved.get(batch.number)
+            self.tell("WindowForgotten", cause, batch=batch.number, window=window)
+
+    def _watermark(self, number: int) -> None:
+        """What the next micro-batch works with, if that is another watermark."""
+        if number + 1 == len(self.seen.batches):
+            return
+        to = self.seen.batches[number + 1].watermark
+        if to is None or to == self.seen.batches[number].watermark:
+            return
+        self.moved[number + 1] = self.tell(
+            "WatermarkMoved",
+            batch=number,
+            latest=to + self.seen.delay,
+            to=to,
+            delay=self.seen.delay,
+        )
 
 
 Rerun = Callable[[Sequence[Order], str, int], Sequence[Event]]
@@ -435,19 +434,18 @@ def levers(lab: Lab, seen: Seen) -> Any:
 
     def rerun(shown: Sequence[Order], mode: str, delay: int) -> Sequence[Event]:
         key = (tuple(shown), mode, delay)
-        if key not in known and SparkSession.getActiveSession() is None:
+        if key in known:
+            return known[key]
+        if SparkSession.getActiveSession() is None:
             raise RuntimeError(
                 "Spark has stopped: run the notebook again from its beginning."
             )
-        if key not in known:
-            known[key] = trace(watch(lab, shown, mode, delay))
+        known[key] = trace(watch(lab, shown, mode, delay))
         return known[key]
 
-    modes = [seen.mode, *(mode for mode in MODES if mode != seen.mode)]
-    return WatermarkLive(
-        rerun,
-        lambda shown, name: later(shown, name, orders),
-        orders,
-        modes,
-        delay=seen.delay,
-    )
+    def one_later(shown: Sequence[Order], name: str) -> tuple[Order, ...]:
+        return later(shown, name, first=orders)
+
+    other_modes = [mode for mode in MODES if mode != seen.mode]
+    modes = [seen.mode, *other_modes]
+    return WatermarkLive(rerun, one_later, orders, modes, delay=seen.delay)

@@ -36,10 +36,11 @@ class Seen:
 
     def trace(self) -> list[Event]:
         """As events for the picture."""
-        return [
-            Event(("Spark", number), number * STEP_MS, "Spark", kind, None, detail)
-            for number, (kind, detail) in enumerate(self.facts, 1)
-        ]
+        events = []
+        for number, (kind, detail) in enumerate(self.facts, 1):
+            identity, at = ("Spark", number), number * STEP_MS
+            events.append(Event(identity, at, "Spark", kind, None, detail))
+        return events
 
     def play(self, prediction: Any = None, **options: Any) -> Any:
         return theatre.picture(
@@ -79,11 +80,10 @@ class _Watcher:
         offsets, commits = checkpoint_of(self.checkpoint)
         for number in sorted(offsets):
             if number not in self.planned:
-                self.planned[number] = sum(offsets[number].values())
                 begins = self.planned.get(number - 1, 0)
-                self.tell(
-                    "PlanWritten", batch=number, records=self.planned[number] - begins
-                )
+                ends = sum(offsets[number].values())
+                self.planned[number] = ends
+                self.tell("PlanWritten", batch=number, records=ends - begins)
             if number in commits - self.committed:
                 self.committed.add(number)
                 self.tell("BatchCommitted", batch=number)
@@ -93,17 +93,14 @@ class _Watcher:
 
         def watched(frame: Any, batch_id: int) -> None:
             self.look()
-            had, whole = len(self.bank), False
+            had = len(self.bank)
+            whole = False
             try:
                 sink(frame, batch_id)
                 whole = True
             finally:
-                self.tell(
-                    "RowsWritten",
-                    batch=batch_id,
-                    rows=len(self.bank) - had,
-                    whole=whole,
-                )
+                rows = len(self.bank) - had
+                self.tell("RowsWritten", batch=batch_id, rows=rows, whole=whole)
 
         return watched
 

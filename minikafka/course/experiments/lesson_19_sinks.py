@@ -110,12 +110,13 @@ class Bank:
 
     def ids(self) -> list[str]:
         """The posting_id of each row, in order of writing."""
-        return [
-            posting_id
-            for (posting_id,) in self._rows.execute(
-                "select posting_id from postings order by rowid"
-            )
-        ]
+        return [posting_id for posting_id, _, _ in self.rows()]
+
+    def rows(self) -> list[tuple[str, str, int]]:
+        """(posting_id, account_id, cents) of each row, in order of writing."""
+        columns = "posting_id, account_id, amount_cents"
+        found = self._rows.execute(f"select {columns} from postings order by rowid")
+        return list(found)
 
     def total(self) -> int:
         """The sum of all amounts, in cents."""

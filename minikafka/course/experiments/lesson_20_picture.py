@@ -10,7 +10,8 @@ CLICKS = {"wanda": (0, 4, 8, 12, 16), "bruno": (2, 21, 33, 52, 70, 88)}
 WATERMARK_DELAY = 10  # minutes
 NOW = 90
 
-_LEFT, _RIGHT, _TOP, _LANE = 96, WIDE - 110, 40, 62
+_LEFT, _RIGHT = 96, WIDE - 110  # of the axis of time
+_TOP, _LANE = 40, 62
 
 
 def who_notices_the_silence() -> str:
@@ -20,15 +21,11 @@ def who_notices_the_silence() -> str:
         _lane(body, number, user, minutes)
     bottom = _TOP + len(CLICKS) * _LANE
     for minute in range(0, NOW + 1, 30):
-        body.line(f"tick/{minute}", _x(minute), bottom, _x(minute), bottom + 6, "quiet")
+        x, key = _x(minute), f"tick/{minute}"
+        time = _clock(minute)
+        body.line(key, x, bottom, x, bottom + 6, "quiet")
         body.text(
-            f"tick/{minute}/word",
-            _x(minute),
-            bottom + 22,
-            _clock(minute),
-            "quiet",
-            size=12,
-            anchor="middle",
+            f"{key}/word", x, bottom + 22, time, "quiet", size=12, anchor="middle"
         )
     latest = max(max(minutes) for minutes in CLICKS.values())
     at = _x(latest - WATERMARK_DELAY)

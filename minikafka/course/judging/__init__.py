@@ -6,8 +6,11 @@ shows the smallest that breaks the answer; verdicts.py is what the learner reads
 
 The answer is somebody else's program, so it never runs bare: guard.py hands it copies
 and notices what it changes, watchdog.py ends it when it goes on for ever,
-another_process.py runs it where `hash()` gives other numbers. The rest are worlds to
-put an answer into: a consumer group as data (group_cases.py), a program that is
-killed at each of its calls (killed_programs.py), Spark's micro-batches without Spark
+another_process.py runs it where `hash()` gives other numbers, memory.py lets a class
+forget. The rest are worlds to put an answer into: a consumer group as data
+(group_cases.py, subscriptions.py), a log to compare with (kafkas_log.py), a program
+that is killed at each of its calls (killed_programs.py), what `--describe` prints
+(described_topics.py), a query's progress report (progress_reports.py), the offsets that
+a source is given (source_offsets.py), Spark's micro-batches without Spark
 (micro_batches.py).
 """

@@ -41,6 +41,7 @@ def in_another_process(
     is no plain data.
     """
     plain = inspect.unwrap(function)
+    another_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     try:
         source = textwrap.dedent(inspect.getsource(plain))
         done = subprocess.run(
@@ -48,12 +49,7 @@ def in_another_process(
             input=ascii((source, plain.__name__, _libraries(plain), list(cases))),
             capture_output=True,
             text=True,
-            env={
-                **os.environ,
-                "PYTHONHASHSEED": (
-                    "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-                ),
-            },
+            env={**os.environ, "PYTHONHASHSEED": another_seed},
             timeout=_SECONDS,
             check=True,
         )

@@ -6,6 +6,7 @@ made of rungs. A rung is one thing that a right answer does, with a verdict of i
 so that a half-right answer hears which half.
 """
 
+import ast
 import contextlib
 import copy
 import inspect
@@ -16,6 +17,7 @@ import math
 import numbers
 import random
 import sysconfig
+import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -91,13 +93,10 @@ class WrongKind(Exception):
 
 
 def number(answer: Any) -> float:
-    if (
-        isinstance(answer, bool)
-        or not isinstance(answer, numbers.Real)
-        or not math.isfinite(answer)
-    ):
+    is_number = isinstance(answer, numbers.Real) and not isinstance(answer, bool)
+    if not is_number or not math.isfinite(answer):
         raise WrongKind(f"should be a number, and this is {short(answer)}.")
-    return answer  # type: ignore[return-value]
+    return answer
 
 
 def whole_number(answer: Any) -> int:
@@ -125,9 +124,8 @@ def faults_for(
 
     def faults(answer: Any) -> list[Fault]:
         listed = [answer] if isinstance(answer, Fault) else answer
-        if isinstance(listed, str | bytes | Mapping) or not isinstance(
-            listed, Iterable
-        ):
+        is_text = isinstance(listed, str | bytes | Mapping)
+        if is_text or not isinstance(listed, Iterable):
             raise WrongKind(
                 f"should be a list of faults, such as [{example}], and this is"
                 f" {short(answer)}."
@@ -153,15 +151,12 @@ def _refuse_fields(fault: Fault, example: str, places: Sequence[Any]) -> None:
     for name, value in vars(fault).items():
         if name in ("node", "one", "other", "client", "broker"):
             if value not in places:
-                raise WrongKind(
-                    f"{value!r} can't be: it is {' or '.join(map(repr, places[:2]))}."
-                    f" Write {example}"
-                )
-        elif (
-            isinstance(value, int | float | str)
-            and not isinstance(value, bool)
-            and name != "api"
-        ):
+                known = " or ".join(map(repr, places[:2]))
+                raise WrongKind(f"{value!r} can't be: it is {known}. Write {example}")
+            continue
+        if name == "api" or isinstance(value, bool):
+            continue
+        if isinstance(value, int | float | str):
             least = _AT_LEAST.get(name, 1)
             if not isinstance(value, int) or value < least:
                 raise WrongKind(
@@ -194,30 +189,26 @@ def examine(exercise: Exercise, answer: Any, seed: str) -> Verdict:
     tried = 0
     with Watchdog(exercise.call_seconds) as watchdog:
         for number, rung in enumerate(exercise.rungs, 1):
-            missing = [
-                name for name in rung.needs if is_stub(getattr(answer, name, _stub))
-            ]
+            methods = {name: getattr(answer, name, _stub) for name in rung.needs}
+            missing = [name for name in methods if is_stub(methods[name])]
             if missing:
                 return _waiting(exercise, rung, missing, held)
+            source = random.Random(f"{seed}/{number}")
             try:
-                count, case, problem = _climb(
-                    rung, answer, watchdog, random.Random(f"{seed}/{number}")
-                )
+                count, case, problem = _climb(rung, answer, watchdog, source)
             except Exception as error:
                 return _not_your_fault(exercise, error)
             tried += count
             if problem:
                 return _not_yet(rung, answer, case, problem, held, watchdog)
             held.append(rung.holds)
-    lines = (
-        [f"{number}  {text}" for number, text in enumerate(held, 1)]
-        if len(held) > 1
-        else []
-    )
-    scenarios = f"({tried} scenarios tried)" if tried > 1 else ""
-    return Verdict(
-        f"Right: {exercise.right} {scenarios}".rstrip(), True, lines=tuple(lines)
-    )
+    lines = []
+    if len(held) > 1:
+        lines = [f"{number}  {text}" for number, text in enumerate(held, 1)]
+    headline = f"Right: {exercise.right}"
+    if tried > 1:
+        headline += f" ({tried} scenarios tried)"
+    return Verdict(headline, True, lines=tuple(lines))
 
 
 def is_stub(function: Any) -> bool:
@@ -225,20 +216,28 @@ def is_stub(function: Any) -> bool:
     such?
     """
     if inspect.isclass(function):
-        methods = [
-            method for _, method in inspect.getmembers(function, inspect.isfunction)
-        ]
-        return bool(methods) and all(
-            is_stub(method) for method in methods if method.__name__ != "__init__"
-        )
+        members = dict(inspect.getmembers(function, inspect.isfunction))
+        if not members:
+            return False
+        members.pop("__init__", None)
+        return all(map(is_stub, members.values()))
     code = getattr(function, "__code__", None)
-    if code is None or code.co_code not in {
-        _stub.__code__.co_code,
-        _bare_stub.__code__.co_code,
-    }:
+    stubs = [stub.__code__.co_code for stub in (_stub, _bare_stub)]
+    if code is None or code.co_code not in stubs:
         return False
-    # `return 0` has the same bytecode
-    return all(constant in (None, function.__doc__) for constant in code.co_consts)
+    # `return 0` has the same bytecode, and `return None` the same constants, too
+    if not all(constant in (None, function.__doc__) for constant in code.co_consts):
+        return False
+    return not _says_return(function)
+
+
+def _says_return(function: Any) -> bool:
+    """Does its source say so? One whose source isn't known does not."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    return any(isinstance(node, ast.Return) for node in ast.walk(tree))
 
 
 def _stub() -> None:
@@ -254,21 +253,17 @@ def _taken(exercise: Exercise, answer: Any) -> tuple[Any, Verdict | None]:
     in.
     """
     name = exercise.name
-    if (
-        answer is ...
-        or is_stub(answer)
-        or (exercise.takes is not None and answer is None)
-    ):
-        return None, Verdict(
-            f"Not attempted yet: {name} is still the stub.",
-            right=False,
-            attempted=False,
-        )
+    is_missing = answer is None and exercise.takes is not None
+    if is_missing or answer is ... or is_stub(answer):
+        headline = f"Not attempted yet: {name} is still the stub."
+        return None, Verdict(headline, right=False, attempted=False)
     if exercise.takes is not None:
         try:
             return exercise.takes(answer), None
         except WrongKind as error:
-            line = f"{name} {error}" if str(error).startswith("should") else str(error)
+            line = str(error)
+            if line.startswith("should"):
+                line = f"{name} {line}"
             return None, Verdict(f"Not yet: {line}", False)
     if not callable(answer):
         lines = (f"hand in the name itself, without brackets: check(..., {name})",)
@@ -333,9 +328,8 @@ def _attempt(rung: Rung, answer: Any, case: Any, watchdog: Watchdog) -> Problem 
         return Problem(str(error), [], _last(printed))
     except KeyboardInterrupt:
         raise
-    except (
-        BaseException
-    ) as error:  # whatever the answer does, also sys.exit(), is an answer
+    except BaseException as error:
+        # whatever the answer does, also sys.exit(), is an answer
         if error is not guard.raised:
             raise
         line = f"it raised {type(error).__name__}: {error}".removesuffix(": ")
@@ -353,14 +347,13 @@ def _last(printed: io.StringIO) -> list[str]:
 
 def _learners_lines(error: BaseException) -> list[str]:
     frames = traceback.extract_tb(error.__traceback__)
-    shown = []
-    for frame in [
+    theirs = [
         frame for frame in frames if not frame.filename.startswith(_NOT_THE_LEARNERS)
-    ][-_TRACEBACK_LINES:]:
-        text = (
-            frame.line or linecache.getline(frame.filename, frame.lineno or 0)
-        ).strip()
-        shown.append(f"line {frame.lineno}, in {frame.name}:  {text}")
+    ]
+    shown = []
+    for frame in theirs[-_TRACEBACK_LINES:]:
+        text = frame.line or linecache.getline(frame.filename, frame.lineno or 0)
+        shown.append(f"line {frame.lineno}, in {frame.name}:  {text.strip()}")
     return shown
 
 
@@ -372,11 +365,9 @@ def _not_yet(
     held: list[str],
     watchdog: Watchdog,
 ) -> Verdict:
-    lines = (
-        []
-        if case is None
-        else [f"smallest case: {_name_of(rung, case)}{rung.describe(case)}"]
-    )
+    lines = []
+    if case is not None:
+        lines.append(f"smallest case: {_name_of(rung, case)}{rung.describe(case)}")
     lines += problem.details
     lines += [f"holds already: {text}" for text in held]
     if problem.printed:
@@ -401,9 +392,10 @@ def _not_yet(
 
 
 def _name_of(rung: Rung, case: Any) -> str:
-    return next(
-        (f"{name}: " for name, known in rung.cases.items() if known is case), ""
-    )
+    for name, known in rung.cases.items():
+        if known is case:
+            return f"{name}: "
+    return ""
 
 
 def _not_your_fault(exercise: Exercise, error: Exception) -> Verdict:

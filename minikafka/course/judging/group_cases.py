@@ -8,7 +8,7 @@ import itertools
 import numbers
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from minikafka import Cluster
@@ -30,10 +30,11 @@ def group(**owned: Sequence[int]) -> dict[str, Member]:
     """Members by name, each with the numbers of the partitions of orders that it had in
     the latest generation.
     """
-    return {
-        name: member(("orders",), [("orders", number) for number in had])
-        for name, had in owned.items()
-    }
+    members = {}
+    for name, had in owned.items():
+        partitions = [("orders", number) for number in had]
+        members[name] = member(("orders",), partitions)
+    return members
 
 
 def member(
@@ -50,10 +51,23 @@ def stale(members: dict[str, Member], name: str) -> dict[str, Member]:
 def owner_of(members: Mapping[str, Member]) -> dict[Partition, str]:
     """{partition: who had it}; where two say so, the one of the later generation."""
     names = sorted(members, key=lambda name: members[name].generation)
-    return {partition: name for name in names for partition in members[name].owned}
+    owner = {}
+    for name in names:
+        owner.update(dict.fromkeys(members[name].owned, name))
+    return owner
 
 
-NAMES = "ABCDE"
+def every_partition(partitions: Mapping[str, int]) -> list[Partition]:
+    """All of them, topic by topic."""
+    every: list[Partition] = []
+    for topic, count in partitions.items():
+        every += [(topic, number) for number in range(count)]
+    return every
+
+
+NAMES: Sequence[str] = "ABCDE"
+# one that is another's beginning, capitals, digits, no ASCII
+MORE_NAMES = ("anna", "ann", "Anna", "b1", "b10", "łucja", "9")
 # members, and the numbers of partitions of topics
 Case = tuple[dict[str, Member], dict[str, int]]
 
@@ -62,16 +76,20 @@ def a_group(source: random.Random) -> Case:
     """Up to five members; each partition of one or two topics had one owner, or
     none.
     """
-    topics = ["orders", "refunds"][: source.choice((1, 1, 2))]
-    partitions = {topic: source.randint(1, 7) for topic in topics}
-    people = NAMES[: source.randint(1, 5)]
+    how_many = source.choice((1, 1, 2))
+    topics = ["orders", "refunds"][:how_many]
+    partitions = {topic: source.choice((1, 2, 3, 5, 7, 12)) for topic in topics}
+    count = source.randint(1, 5)
+    people = NAMES[:count]
+    if source.random() < 0.3:
+        people = source.sample(MORE_NAMES, count)
     busy = people[: source.randint(0, len(people))]  # the others are new
     held: dict[str, list[Partition]] = {name: [] for name in people}
-    for topic, count in partitions.items():
-        for number in range(count):
-            if busy and source.random() < 0.8:
-                held[source.choice(busy)].append((topic, number))
-    return {name: member(topics, parts) for name, parts in held.items()}, partitions
+    for partition in every_partition(partitions):
+        if busy and source.random() < 0.8:
+            held[source.choice(busy)].append(partition)
+    members = {name: member(topics, owned) for name, owned in held.items()}
+    return members, partitions
 
 
 def a_group_with_quarrels(source: random.Random) -> Case:
@@ -86,14 +104,9 @@ def a_group_with_quarrels(source: random.Random) -> Case:
         members[name] = member(partitions, (*members[name].owned, gone))
     if source.random() < 0.4:
         name = source.choice(sorted(members))
-        every = [
-            (topic, number)
-            for topic, count in partitions.items()
-            for number in range(count)
-        ]
-        members[name] = member(
-            partitions, source.sample(every, source.randint(1, len(every))), LATEST - 1
-        )
+        every = every_partition(partitions)
+        claimed = source.sample(every, source.randint(1, len(every)))
+        members[name] = member(partitions, claimed, generation=LATEST - 1)
     return members, partitions
 
 
@@ -102,7 +115,8 @@ def renamed(members: Iterable[str]) -> dict[str, str]:
     are.
     """
     new = dict(zip(members, NAMES, strict=False))
-    return {} if list(new) == list(new.values()) else new
+    are_taken = all(name == first for name, first in new.items())
+    return {} if are_taken else new
 
 
 def smaller_group(case: Case) -> Iterator[Case]:
@@ -113,43 +127,33 @@ def smaller_group(case: Case) -> Iterator[Case]:
     new = renamed(members)
     if new:
         yield {new[name]: member for name, member in members.items()}, partitions
-    for name in members:
-        if len(members) > 1:
-            yield (
-                {other: member for other, member in members.items() if other != name},
-                partitions,
-            )
+    if len(members) > 1:
+        for name in members:
+            others = {other: members[other] for other in members if other != name}
+            yield others, partitions
     for topic, less in itertools.product(partitions, (1, 2)):
         left = partitions[topic] - less
-        fewer = {
-            name: number
-            for name, number in {**partitions, topic: left}.items()
-            if number > 0
-        }
+        fewer = {**partitions, topic: left}
+        if left == 0:
+            del fewer[topic]
+        if left < 0 or not fewer:
+            continue
         gone = {(topic, number) for number in range(left, partitions[topic])}
-        if left >= 0 and fewer:
-            owned = {
-                name: tuple(part for part in each.owned if part not in gone)
+        yield (
+            {
+                name: _without(each, gone)._replace(topics=tuple(fewer))
                 for name, each in members.items()
-            }
-            yield (
-                {
-                    name: each._replace(topics=tuple(fewer), owned=owned[name])
-                    for name, each in members.items()
-                },
-                fewer,
-            )
+            },
+            fewer,
+        )
     for name, each in members.items():
-        for part in each.owned:
-            yield (
-                {
-                    **members,
-                    name: each._replace(
-                        owned=tuple(o for o in each.owned if o != part)
-                    ),
-                },
-                partitions,
-            )
+        for partition in each.owned:
+            yield {**members, name: _without(each, {partition})}, partitions
+
+
+def _without(member: Member, gone: Container[Partition]) -> Member:
+    left = [partition for partition in member.owned if partition not in gone]
+    return member._replace(owned=tuple(left))
 
 
 class Salted(str):
@@ -178,7 +182,7 @@ def salted(value: Any, salt: int) -> Any:
     return value
 
 
-Shares = Mapping[str, Iterable[Partition]]
+Assignment = Mapping[str, Iterable[Partition]]
 
 
 def fewest_moves(members: Mapping[str, Member], partitions: Mapping[str, int]) -> int:
@@ -186,19 +190,18 @@ def fewest_moves(members: Mapping[str, Member], partitions: Mapping[str, int]) -
     its fair share.
     """
     fair, extra = divmod(sum(partitions.values()), len(members))
-    there = [
-        name
-        for (topic, number), name in owner_of(members).items()
-        if number < partitions[topic]
-    ]
-    over = [count - fair for count in Counter(there).values() if count > fair]
+    has: Counter[str] = Counter()
+    for (topic, number), name in owner_of(members).items():
+        is_there = number < partitions[topic]
+        has[name] += is_there
+    over = [count - fair for count in has.values() if count > fair]
     return sum(over) - min(extra, len(over))
 
 
-def shares_given(
+def assignment_given(
     found: Any, members: Mapping[str, Member]
 ) -> dict[str, list[Partition]]:
-    """The answer's shares, in any form that says the same. Raises WrongKind."""
+    """What the answer assigned, in any form that says the same. Raises WrongKind."""
     found = plain(found)
     if found is None:
         raise WrongKind("it returned None. The last line should be a return.")
@@ -208,26 +211,13 @@ def shares_given(
             f"it returned a {kind}, not a dictionary {{member: [(topic, partition),"
             " ...]}."
         )
-    for name, share in found.items():
+    for name, given in found.items():
         if name not in members:
             raise WrongKind(
                 f"it gave a share to {name!r}, and there is no such member:"
                 f" {', '.join(members)}."
             )
-        if not isinstance(share, list | set) or not all(
-            isinstance(p, list | tuple) and len(p) == 2 for p in share
-        ):
-            raise WrongKind(
-                f"it gave {name} {short(share)}. A share is a list of pairs (topic,"
-                " partition)."
-            )
-        for topic, number in share:
-            if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-                raise WrongKind(
-                    f"it gave ({topic!r}, {number!r}) to {name}. A partition is a whole"
-                    " number."
-                )
-        found[name] = [(topic, number) for topic, number in share]
+        found[name] = _partitions_given(name, given)
     for name in members:
         if name not in found:
             why = (
@@ -238,38 +228,53 @@ def shares_given(
     return found
 
 
+def _partitions_given(name: str, given: Any) -> list[Partition]:
+    is_list = isinstance(given, list | set)
+    if not is_list or not all(map(_is_pair, given)):
+        raise WrongKind(
+            f"it gave {name} {short(given)}. A share is a list of pairs (topic,"
+            " partition)."
+        )
+    for topic, number in given:
+        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+            raise WrongKind(
+                f"it gave ({topic!r}, {number!r}) to {name}. A partition is a whole"
+                " number."
+            )
+    return [(topic, number) for topic, number in given]
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2
+
+
 def unsteady(
-    assign: Callable[..., Shares], given: Sequence[Any], any_order: bool = False
+    assign: Callable[..., Assignment], given: Sequence[Any], any_order: bool = False
 ) -> str | None:
     """What besides the group decides the answer: chance, the order of a set, or
     (any_order) that of the members.
 
-    given: the arguments, the members as a dict among them. assign: raises or gives
-    shares, in a form already checked.
+    given: the arguments, all of them dictionaries, the members among them. assign: raises or gives an
+    assignment, in a form already checked.
     """
 
     def in_words(arguments: Sequence[Any]) -> str:
         found = assign(*arguments)
-        return shares(
-            {str(name): [(str(t), n) for t, n in found[name]] for name in sorted(found)}
-        )
+        words = {}
+        for name in sorted(found):
+            words[str(name)] = [(str(topic), number) for topic, number in found[name]]
+        return assigned(words)
 
     first = in_words(given)
-    others = [
-        ("asked again, it gave something else: chance decides.", [list(given)] * 4)
-    ]
+    again = "asked again, it gave something else: chance decides."
+    others = [(again, given)] * 4
     if any_order:
-        turned = [
-            dict(reversed(value.items())) if isinstance(value, dict) else value
-            for value in given
-        ]
-        others.append(
-            ("with the same members in another order it gave something else.", [turned])
-        )
-    for line, tries in others:
-        for arguments in tries:
-            if (found := in_words(arguments)) != first:
-                return f"{line}\nfirst {first}\nthen  {found}"
+        line = "with the same members in another order it gave something else."
+        others.append((line, _members_turned(given)))
+    for line, arguments in others:
+        found = in_words(arguments)
+        if found != first:
+            return f"{line}\nfirst {first}\nthen  {found}"
     for salt in range(1, 9):
         try:
             found = in_words([salted(value, salt) for value in given])
@@ -284,43 +289,59 @@ def unsteady(
     return None
 
 
+def _members_turned(given: Sequence[Any]) -> list[Any]:
+    """The same arguments, with the members in another order. That of the topics stays:
+    nobody has said that it may not decide.
+    """
+    turned = list(given)
+    for place, value in enumerate(given):
+        if any(isinstance(each, Member) for each in value.values()):
+            turned[place] = dict(reversed(value.items()))
+    return turned
+
+
 def listed(partitions: Iterable[Partition]) -> str:
-    return (
-        " ".join(f"{topic}-{number}" for topic, number in sorted(partitions))
-        or "nothing"
-    )
+    names = [f"{topic}-{number}" for topic, number in sorted(partitions)]
+    return " ".join(names) or "nothing"
 
 
 def had(members: Mapping[str, Member]) -> str:
     """ "A had orders-0, B is new, C had orders-0 in an earlier generation"."""
     latest = max((member.generation for member in members.values()), default=-1)
-    return ", ".join(
-        (
-            f"{name} had {listed(member.owned)}"
-            f"{' in an earlier generation' * (member.generation < latest)}"
-            if member.owned
-            else f"{name} is new"
-        )
-        for name, member in members.items()
-    )
+    words = []
+    for name, member in members.items():
+        if not member.owned:
+            words.append(f"{name} is new")
+            continue
+        earlier = " in an earlier generation" if member.generation < latest else ""
+        words.append(f"{name} had {listed(member.owned)}{earlier}")
+    return ", ".join(words)
 
 
 def counts(partitions: Mapping[str, int]) -> str:
-    return " and ".join(
-        f"{topic} has {count} partition{'s' * (count != 1)}"
-        for topic, count in partitions.items()
-    )
+    words = []
+    for topic, count in partitions.items():
+        plural = "" if count == 1 else "s"
+        words.append(f"{topic} has {count} partition{plural}")
+    return " and ".join(words)
 
 
-def shares(assignment: Mapping[str, Iterable[Partition]]) -> str:
-    return (
-        "; ".join(f"{name}: {listed(share)}" for name, share in assignment.items())
-        or "nothing to anybody"
-    )
+def assigned(assignment: Assignment) -> str:
+    """An assignment in words."""
+    words = [f"{name}: {listed(given)}" for name, given in assignment.items()]
+    return "; ".join(words) or "nothing to anybody"
+
+
+Assignor = Callable[[dict[str, Member], dict[str, int]], Mapping[str, Any]]
+
+_CONFIGS = {
+    "group.initial.rebalance.delay.ms": 1000,
+    "offsets.topic.num.partitions": 1,
+}
 
 
 def on_a_cluster(
-    assign: Callable[[dict[str, Member], dict[str, int]], Mapping[str, Any]],
+    assign: Assignor,
     members: Mapping[str, Member],
     partitions: Mapping[str, int],
     cooperative: bool = False,
@@ -328,61 +349,67 @@ def on_a_cluster(
     """The members with what they had; at 4 s one leaves that had the rest, those who
     had nothing join, and `assign` runs. It sees the members by the case's names.
     """
-    cluster = Cluster(
-        seed=6,
-        configs={
-            "group.initial.rebalance.delay.ms": 1000,
-            "offsets.topic.num.partitions": 1,
-        },
-    )
+    cluster = Cluster(seed=6, configs=_CONFIGS)
     for topic, count in partitions.items():
         cluster.create_topic(topic, partitions=count)
-    every = [
-        (topic, number)
-        for topic, count in partitions.items()
-        for number in range(count)
-    ]
-    owner, leaving = owner_of(members), set[str]()
-
-    def assignor(found: dict[str, Member], _: dict[str, int]) -> dict[str, Any]:
-        ids = {member_id.split("-")[0]: member_id for member_id in found}
-        if LEAVES in ids:
-            given: Mapping[str, Any] = {
-                name: [part for part in every if owner.get(part, LEAVES) == name]
-                for name in ids
-            }
-        else:
-            given = assign(
-                {name: found[ids[name]] for name in sorted(ids)}, dict(partitions)
-            )
-        return {ids[name]: share for name, share in given.items()}
-
+    assignor: Any = _by_the_cases_names(assign, members, partitions)
     assignor.__name__ = "your_cooperative" if cooperative else "yours"
-    assignor.cooperative = cooperative  # type: ignore[attr-defined]
-    settings = {
-        "group_id": "billing",
-        "partition_assignment_strategy": assignor,
-        "heartbeat_interval_ms": 1000,
-    }
+    assignor.cooperative = cooperative
+    leaving: set[str] = set()
 
-    def begin(names: Iterable[str]) -> None:
-        for name in names:
-            cluster.start(
-                _read,
-                cluster.consumer(*partitions, client_id=name, **settings, **BUSY),
-                leaving,
-            )
+    def begin(name: str) -> None:
+        consumer = cluster.consumer(
+            *partitions,
+            client_id=name,
+            group_id="billing",
+            partition_assignment_strategy=assignor,
+            heartbeat_interval_ms=1000,
+            **BUSY,
+        )
+        cluster.start(_read, consumer, leaving)
 
-    cluster.start(_sell, cluster, cluster.producer(client_id="shop"), every)
-    begin([LEAVES, *(name for name, member in members.items() if member.owned)])
+    shop = cluster.producer(client_id="shop")
+    cluster.start(_sell, cluster, shop, every_partition(partitions))
+    begin(LEAVES)
+    for name, member in members.items():
+        if member.owned:
+            begin(name)
     cluster.run(seconds=4)
     leaving.add(LEAVES)
-    begin(name for name, member in members.items() if not member.owned)
+    for name, member in members.items():
+        if not member.owned:
+            begin(name)
     # what the clients remark about an assignment
     with contextlib.redirect_stdout(io.StringIO()):
         cluster.run(seconds=10)
     cluster.close()
     return cluster
+
+
+def _by_the_cases_names(
+    assign: Assignor, members: Mapping[str, Member], partitions: Mapping[str, int]
+) -> Assignor:
+    """While the one who leaves is there, an assignor that gives all what they had; then
+    `assign`, with the case's names for the members' ids.
+    """
+    owner = owner_of(members)
+
+    def assignor(found: dict[str, Member], _: dict[str, int]) -> dict[str, Any]:
+        ids = {member_id.split("-")[0]: member_id for member_id in found}
+        given: Mapping[str, Any]
+        if LEAVES in ids:
+            had: dict[str, list[Partition]] = {name: [] for name in ids}
+            for partition in every_partition(partitions):
+                name = owner.get(partition, LEAVES)
+                if name in had:
+                    had[name].append(partition)
+            given = had
+        else:
+            by_name = {name: found[ids[name]] for name in sorted(ids)}
+            given = assign(by_name, dict(partitions))
+        return {ids[name]: given[name] for name in given}
+
+    return assignor
 
 
 def _sell(cluster: Cluster, shop: Any, partitions: Sequence[Partition]) -> None:

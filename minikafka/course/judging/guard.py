@@ -37,9 +37,12 @@ class Guard:
         if not callable(answer):
             return answer
         if inspect.isclass(answer):
-            return lambda *args, **kwargs: _Guarded(
-                self, self.call(answer, args, kwargs)
-            )
+
+            def made(*args: Any, **kwargs: Any) -> Any:
+                return _Guarded(self, self.call(answer, args, kwargs))
+
+            made.__wrapped__ = answer  # type: ignore[attr-defined]
+            return made
 
         @functools.wraps(answer)
         def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -58,24 +61,21 @@ class Guard:
         theirs = [_copied(value) for value in (*args, *kwargs.values())]
         try:
             with self.watchdog.theirs():
-                found = settled(
-                    function(
-                        *theirs[: len(args)],
-                        **dict(zip(kwargs, theirs[len(args) :], strict=True)),
-                    )
-                )
+                positional = theirs[: len(args)]
+                named = dict(zip(kwargs, theirs[len(args) :], strict=True))
+                found = settled(function(*positional, **named))
         except BaseException as error:
             self.raised = error
             raise
-        for place, (before, after) in enumerate(
-            zip((*args, *kwargs.values()), theirs, strict=True)
-        ):
-            if before is not after and before != after and self.changed is None:
-                name = _names(function, args, kwargs)[place]
-                self.changed = (
-                    f"it changed its argument {name}, which is the caller's: {before!r}"
-                    f" became {after!r}."
-                )
+        ours = (*args, *kwargs.values())
+        for place, (before, after) in enumerate(zip(ours, theirs, strict=True)):
+            if before is after or before == after or self.changed is not None:
+                continue
+            name = _names(function, args, kwargs)[place]
+            self.changed = (
+                f"it changed its argument {name}, which is the caller's: {before!r}"
+                f" became {after!r}."
+            )
         return found
 
     def program(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -148,11 +148,9 @@ class _Guarded:
         except AttributeError as error:
             guard.raised = error
             raise
-        return (
-            guard.around(found)
-            if inspect.ismethod(found) or inspect.isfunction(found)
-            else found
-        )
+        if inspect.ismethod(found) or inspect.isfunction(found):
+            return guard.around(found)
+        return found
 
 
 def is_plain(value: Any) -> bool:
@@ -166,11 +164,9 @@ def is_plain(value: Any) -> bool:
 
 def _copied(value: Any) -> Any:
     """A copy where there is something to change in it."""
-    return (
-        value
-        if isinstance(value, _PLAIN) or not is_plain(value)
-        else copy.deepcopy(value)
-    )
+    if isinstance(value, _PLAIN) or not is_plain(value):
+        return value
+    return copy.deepcopy(value)
 
 
 def _names(
@@ -197,11 +193,8 @@ def settled(value: Any) -> Any:
         return read
     if type(value) in (list, tuple):
         items = [settled(each) for each in value]
-        return (
-            value
-            if all(new is old for new, old in zip(items, value, strict=True))
-            else items
-        )
+        is_same = all(new is old for new, old in zip(items, value, strict=True))
+        return value if is_same else items
     if type(value) is dict:
         found = {key: settled(each) for key, each in value.items()}
         return value if all(found[key] is value[key] for key in value) else found
@@ -224,8 +217,6 @@ def plain(value: Any) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    return (
-        tuple(map(_hashable, value))
-        if isinstance(value, Sequence) and not isinstance(value, str | bytes)
-        else value
-    )
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return tuple(map(_hashable, value))
+    return value

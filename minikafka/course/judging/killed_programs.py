@@ -10,6 +10,7 @@ after a call and just before the next one is the same.
 """
 
 import copy
+import functools
 import types
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -56,13 +57,11 @@ class PaymentsDown(Exception):
 
 def around_each_effect(count: int) -> list[Moment]:
     """Before and after each of so many adds, and each of so many commits."""
-    numbers = range(1, count + 1)
-    return [
-        Moment(when, name, nth)
-        for name in ("add", "commit")
-        for nth in numbers
-        for when in ("before", "after")
-    ]
+    moments = []
+    for name in ("add", "commit"):
+        for nth in range(1, count + 1):
+            moments += [Moment("before", name, nth), Moment("after", name, nth)]
+    return moments
 
 
 def run(
@@ -87,7 +86,8 @@ def run(
     shop.flush()
     consumer = cluster.consumer(topic, **MEMBER)
     payments = cluster.table("payments")
-    process, life = as_a_process(program, guard), Life()
+    process = as_a_process(program, guard)
+    life = Life()
 
     def watched(consumer: Any, payments: Any) -> Any:
         return process(Watched(consumer, life), Watched(payments, life))
@@ -118,29 +118,27 @@ def until_quiet(cluster: Cluster, running: Any, orders: Sequence[str]) -> None:
     seen = 0
     for _ in range(MOST_SECONDS // QUIET_SECONDS):
         cluster.run(seconds=QUIET_SECONDS)
+        if not running.alive:
+            return
         before, seen = seen, sum(event.kind in CONSEQUENCES for event in cluster.trace)
-        done = {
-            event.detail["key"]
-            for event in cluster.trace
-            if event.kind == "EffectWritten"
-        } == set(orders)
-        if (
-            not running.alive
-            or (done and seen == before)
-            or (done and committed(cluster.trace) == len(orders))
-        ):
+        if written(cluster.trace) != set(orders):
+            continue
+        if seen == before or committed(cluster.trace) == len(orders):
             return
 
 
+def written(trace: Any) -> set[str]:
+    """The orders that have a row."""
+    effects = [event for event in trace if event.kind == "EffectWritten"]
+    return {event.detail["key"] for event in effects}
+
+
 def committed(trace: Any) -> int | None:
-    return next(
-        (
-            event.detail["offset"]
-            for event in reversed(trace)
-            if event.kind == "OffsetCommitted"
-        ),
-        None,
-    )
+    """The offset that was committed last."""
+    for event in reversed(trace):
+        if event.kind == "OffsetCommitted":
+            return int(event.detail["offset"])
+    return None
 
 
 class Life:
@@ -151,7 +149,9 @@ class Life:
     program: Any
 
     def begins(self, moment: Moment | None) -> None:
-        self.moment, self.count, self.failed = moment, Counter[str](), False
+        self.moment = moment
+        self.count: Counter[str] = Counter()
+        self.failed = False
         if moment is not None and moment.name == "call":
             self.program.crash_at_call = moment.nth
 
@@ -219,8 +219,10 @@ class Outcome:
         running: Any,
         lives: list[list[str]],
     ) -> None:
-        self.orders, self.end = list(dict.fromkeys(orders)), len(orders)
-        self.ended, self.lives = running.state == "ended", lives
+        self.orders = list(dict.fromkeys(orders))
+        self.end = len(orders)
+        self.ended = running.state == "ended"
+        self.lives = lives
         self.trace, self.seed = cluster.trace, cluster.seed
         effects = [
             event.detail for event in self.trace if event.kind == "EffectWritten"
@@ -253,39 +255,57 @@ def as_a_process(
     if not isinstance(program, types.FunctionType):
         return guard.program(program) if guard else program
     functions, named, outside = _reached(program)
-    first = (
-        [
-            (each.__defaults__, each.__kwdefaults__, cells(each), vars(each))
-            for each in functions
-        ],
-        outside,
-    )
-    first = _copied(first)
+    first = _copied(([_Kept.of(each) for each in functions], outside))
 
+    @functools.wraps(program)
     def process(*clients: Any) -> Any:
         kept, values = _copied(first)
         memory = {**program.__globals__, **values}
-        born = []
-        for each, (defaults, by_keyword, closed_over, attributes) in zip(
-            functions, kept, strict=True
-        ):
-            closure = (
-                None
-                if each.__closure__ is None
-                else tuple(map(types.CellType, closed_over))
-            )
-            again = types.FunctionType(
-                each.__code__, memory, each.__name__, defaults, closure
-            )
-            again.__kwdefaults__ = by_keyword
-            vars(again).update(attributes)
-            born.append(again)
-        memory.update(
-            {name: born[functions.index(each)] for name, each in named.items()}
-        )
-        return (guard.program(born[0]) if guard else born[0])(*clients)
+        born = [
+            each.again(function, memory)
+            for each, function in zip(kept, functions, strict=True)
+        ]
+        for name, function in named.items():
+            memory[name] = born[functions.index(function)]
+        anew = born[0]
+        if guard:
+            return guard.program(anew)(*clients)
+        return anew(*clients)
 
     return process
+
+
+class _Kept(NamedTuple):
+    """What a function keeps from call to call."""
+
+    defaults: tuple[Any, ...] | None
+    by_keyword: dict[str, Any] | None
+    closed_over: list[Any] | None
+    attributes: dict[str, Any]
+
+    @classmethod
+    def of(cls, function: types.FunctionType) -> "_Kept":
+        closed_over = None
+        if function.__closure__ is not None:
+            closed_over = [cell.cell_contents for cell in function.__closure__]
+        attributes = vars(function)
+        return cls(
+            function.__defaults__, function.__kwdefaults__, closed_over, attributes
+        )
+
+    def again(
+        self, function: types.FunctionType, memory: dict[str, Any]
+    ) -> types.FunctionType:
+        """The function with these things, and with that memory for its global names."""
+        closure = None
+        if self.closed_over is not None:
+            closure = tuple(map(types.CellType, self.closed_over))
+        made = types.FunctionType(
+            function.__code__, memory, function.__name__, self.defaults, closure
+        )
+        made.__kwdefaults__ = self.by_keyword
+        vars(made).update(self.attributes)
+        return made
 
 
 def _reached(
@@ -296,26 +316,28 @@ def _reached(
     """
     functions, named, outside = [program], {}, {}
     for function in functions:  # grows meanwhile
-        for name in _names(function.__code__):
+        for name in names_in(function.__code__):
             found = program.__globals__.get(name)
-            if (
-                isinstance(found, types.FunctionType)
-                and found.__globals__ is program.__globals__
-            ):
+            if isinstance(found, types.FunctionType):
+                if found.__globals__ is not program.__globals__:
+                    continue
                 named[name] = found
-                functions += [] if found in functions else [found]
-            elif (
-                isinstance(found, CONTAINERS)
-                or type(found).__module__ == program.__module__
-            ):
+                if found not in functions:
+                    functions.append(found)
+            elif isinstance(found, CONTAINERS) or _is_of(program, found):
                 outside[name] = found
     return functions, named, outside
 
 
-def _names(code: types.CodeType) -> set[str]:
-    """Those of functions within it, too."""
+def _is_of(program: types.FunctionType, value: Any) -> bool:
+    """Is it an object of the learner's own class?"""
+    return type(value).__module__ == program.__module__
+
+
+def names_in(code: types.CodeType) -> set[str]:
+    """The names that code uses; those of functions within it, too."""
     inside = [each for each in code.co_consts if isinstance(each, types.CodeType)]
-    return set(code.co_names).union(*map(_names, inside))
+    return set(code.co_names).union(*map(names_in, inside))
 
 
 def _copied(kept: Any) -> Any:
@@ -324,10 +346,6 @@ def _copied(kept: Any) -> Any:
         return copy.deepcopy(kept)
     except Exception:  # something of the learner's that can't be: it stays what it is
         return kept
-
-
-def cells(program: types.FunctionType) -> list[Any]:
-    return [cell.cell_contents for cell in program.__closure__ or ()]
 
 
 def ended_by(moments: Sequence[Moment], lives: Sequence[Sequence[str]]) -> list[str]:

@@ -6,12 +6,16 @@ event-time timers, a watermark.
 tests/spark/test_state.py compares the two on the same rows.
 """
 
+import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.course.judging.checks import WrongKind, short
+from minikafka.course.judging.memory import Memory
+
+ROWS_IN_A_FRAME = 2
 
 Key = tuple[Any, ...]
 Row = tuple[Any, ...]
@@ -184,15 +188,18 @@ def run(
     has reached, and what it gives counts as its batch's.
     """
     store, watermark, given = Store(), 0, []
+    memory = Memory(inspect.unwrap(processor))
     for batch in batches:
-        found = micro_batch(
-            processor(), store, [row for row in batch if row[1] > watermark], watermark
-        )
+        in_time = [row for row in batch if row[1] > watermark]
+        memory.put_back()
+        found = micro_batch(processor(), store, in_time, watermark)
         latest = max((at for _, at in batch), default=0) - delay_ms
         if latest > watermark:
             watermark = latest
+            memory.put_back()
             found += micro_batch(processor(), store, [], watermark)
         given.append(found)
+    memory.put_back()
     return given, store
 
 
@@ -200,31 +207,35 @@ def micro_batch(
     processor: Any, store: Store, rows: Batch, watermark_ms: int
 ) -> list[Any]:
     """One micro-batch: a processor of its own, all keys with rows, then the timers that
-    the watermark has reached.
+    the watermark has reached. A key's rows come in as many DataFrames as Spark likes.
     """
-    from pandas import DataFrame
-
-    handle, found = Handle(store), []
+    handle = Handle(store)
+    found: list[Any] = []
     processor.init(handle)
     by_key: dict[Key, list[int]] = defaultdict(list)
     for user, at in rows:
         by_key[(user,)].append(at)
     for key in sorted(by_key):
         handle.key = key
-        frame = DataFrame(
-            {"user_id": [key[0]] * len(by_key[key]), "event_time_ms": by_key[key]}
-        )
-        found += _yielded(
-            processor.handleInputRows(key, iter([frame]), Times(watermark_ms))
-        )
-    for at, key in sorted(timer for timer in store.timers if timer[0] <= watermark_ms):
+        frames = _frames(key, by_key[key])
+        found += _yielded(processor.handleInputRows(key, frames, Times(watermark_ms)))
+    expired = [timer for timer in store.timers if timer[0] <= watermark_ms]
+    for at, key in sorted(expired):
         handle.key = key
-        found += _yielded(
-            processor.handleExpiredTimer(key, Times(watermark_ms), Expired(at))
-        )
+        info = Expired(at)
+        found += _yielded(processor.handleExpiredTimer(key, Times(watermark_ms), info))
         store.timers.discard((at, key))
     processor.close()
     return found
+
+
+def _frames(key: Key, times: Sequence[int]) -> Iterator[Any]:
+    """The rows of a key, some in one DataFrame, then some in another."""
+    from pandas import DataFrame
+
+    for begin in range(0, len(times), ROWS_IN_A_FRAME):
+        some = times[begin : begin + ROWS_IN_A_FRAME]
+        yield DataFrame({"user_id": [key[0]] * len(some), "event_time_ms": some})
 
 
 def _yielded(given: Any) -> list[Any]:

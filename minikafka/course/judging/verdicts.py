@@ -28,11 +28,9 @@ class Said(str):
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None
     ) -> dict[str, str]:
-        return (
-            cards.bundle(str(self), self.cards)
-            if self.cards
-            else {"text/plain": str(self)}
-        )
+        if not self.cards:
+            return {"text/plain": str(self)}
+        return cards.bundle(str(self), self.cards)
 
 
 @dataclass(frozen=True)
@@ -65,19 +63,18 @@ class Verdict:
         self, include: Any = None, exclude: Any = None
     ) -> dict[str, str]:
         marks = self.marks or ("",) * len(self.lines)
-        body = "".join(
-            cards.line(line, mark) for line, mark in zip(self.lines, marks, strict=True)
-        )
-        mark = "right" if self.right else "wrong" if self.attempted else "open"
-        return cards.bundle(
-            str(self), cards.card(mark, self.headline, body) + self._counterexample()
-        )
+        pairs = zip(self.lines, marks, strict=True)
+        body = "".join(cards.line(line, mark) for line, mark in pairs)
+        mark = "open"
+        if self.attempted:
+            mark = "wrong"
+        if self.right:
+            mark = "right"
+        card = cards.card(mark, self.headline, body)
+        return cards.bundle(str(self), card + self._counterexample())
 
     def _counterexample(self) -> str:
         """The picture, open where it breaks."""
-        shown = self.picture is not None and self.picture.scenes
-        return (
-            str(self.picture.frame(at_ms=self.picture.crisis_ms, at_end=True))
-            if shown
-            else ""
-        )
+        if self.picture is None or not self.picture.scenes:
+            return ""
+        return str(self.picture.frame(at_ms=self.picture.crisis_ms, at_end=True))

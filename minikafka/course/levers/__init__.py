@@ -69,14 +69,14 @@ def partitioner(
             return picture("partitioner", cluster.trace, seed=seed)
 
     def code(name: str, keys: str, partitions: int, then: int, rule: str) -> str:
-        return {
+        given = "" if rule == "default" else f'partitioner="{rule}"'
+        lines = {
             "keys": f'for key in "{keys}".split(): producer.send("orders", key=key)',
             "partitions": f'cluster.create_topic("orders", partitions={partitions})',
             "then": f'cluster.create_partitions("orders", {then})',
-            "rule": f'producer = cluster.producer(partitioner="{rule}")'.replace(
-                'partitioner="default"', ""
-            ),
-        }[name]
+            "rule": f"producer = cluster.producer({given})",
+        }
+        return lines[name]
 
     controls = {
         "keys": ("keys", keys),
@@ -105,13 +105,12 @@ def pipeline(
     def show(lost: str, **values: Any) -> Picture:
         faults: list[Fault] = [Delay("shop", 1, extra_ms=10)]
         if lost != "nothing":
-            faults.append(Lose("shop", 1, "Produce", nth=2, answer=lost == "an answer"))
+            is_answer = lost == "an answer"
+            faults.append(Lose("shop", 1, "Produce", nth=2, answer=is_answer))
+        settings = {SETTINGS[name]: value for name, value in values.items()}
         with Cluster(seed=seed, faults=faults) as cluster:
             cluster.create_topic("orders")
-            shop = cluster.producer(
-                client_id="shop",
-                **{SETTINGS[name]: value for name, value in values.items()},
-            )
+            shop = cluster.producer(client_id="shop", **settings)
             shop.send("orders", key="alice", value="order 0").get()
             for number in range(1, 9):
                 shop.send("orders", key="alice", value=f"order {number}")
@@ -122,10 +121,10 @@ def pipeline(
     def code(name: str, lost: str, **values: Any) -> str:
         if name != "lost":
             return f"cluster.producer({SETTINGS[name]}={values[name]!r})"
-        answer = ", answer=True" if lost == "an answer" else ""
-        lose = (
-            "" if lost == "nothing" else f', Lose("shop", 1, "Produce", nth=2{answer})'
-        )
+        lose = ""
+        if lost != "nothing":
+            answer = ", answer=True" if lost == "an answer" else ""
+            lose = f', Lose("shop", 1, "Produce", nth=2{answer})'
         return f'cluster = Cluster(faults=[Delay("shop", 1, extra_ms=10){lose}])'
 
     controls = {
@@ -166,22 +165,17 @@ def hands(cluster: Cluster, name: str, slow_ms: int = 400, **options: Any) -> Li
         )
     members, brokers = _members(cluster), list(cluster._brokers)
     topic = options.get("topic") or busiest_topic(cluster.trace)
-    clients: Any = cluster._clients
-    takes_ms = {
-        each: clients[each].core.config["processing_ms"]
-        for each in members[:MOST_RATES]
-    }
-    live = takes_ms if name == "lag" else True
+    live: Any = True
+    if name == "lag":
+        live = {each: _processing_ms(cluster, each) for each in members[:MOST_RATES]}
 
     def code(change: Change) -> str:
         return line(change, _program(cluster), slow_ms, topic, brokers)
 
-    rerun = partial(
-        _rerun,
-        cluster,
-        cluster.now_ms,
-        lambda again, change: do(again, change, slow_ms, topic),
-    )
+    def do_again(again: Cluster, change: Change) -> None:
+        do(again, change, slow_ms, topic)
+
+    rerun = partial(_rerun, cluster, cluster.now_ms, do_again)
     return LiveRun(name, rerun, code, members, live=live, seed=cluster.seed, **options)
 
 
@@ -211,23 +205,22 @@ def do_to_broker(cluster: Cluster, change: Change) -> None:
 
 def broker_line(change: Change, brokers: Sequence[int]) -> str:
     """The line of code that does it."""
-    calls = _broker_calls(change, brokers)
-    return "; ".join(
-        f"cluster.{method}({', '.join(map(str, given))})" for method, given in calls
-    )
+    lines = []
+    for method, given in _broker_calls(change, brokers):
+        arguments = ", ".join(map(str, given))
+        lines.append(f"cluster.{method}({arguments})")
+    return "; ".join(lines)
 
 
 def _broker_calls(
     change: Change, brokers: Sequence[int]
 ) -> list[tuple[str, tuple[int, ...]]]:
-    broker, *others = [int(name.split()[-1]) for name in change.who.split(",")]
+    broker, *named = [int(name.split()[-1]) for name in change.who.split(",")]
     if change.what in ("cut", "heal"):
-        return [
-            (change.what, (broker, other))
-            for other in others or brokers
-            if other != broker
-        ]
-    return [("crash" if change.what == "kill" else change.what, (broker,))]
+        others = [each for each in named or brokers if each != broker]
+        return [(change.what, (broker, other)) for other in others]
+    method = "crash" if change.what == "kill" else change.what
+    return [(method, (broker,))]
 
 
 def _rerun(
@@ -255,21 +248,21 @@ def line(
     change: Change, program: str, slow_ms: int, topic: str, brokers: Sequence[int]
 ) -> str:
     """The line of code that does what a lever does. program: what members run."""
-    who, (of, to) = change.who, change.place
-    return {
+    who, what = change.who, change.what
+    number, to = change.place
+    lines = {
         "add": f'cluster.start({program}, cluster.consumer(..., client_id="{who}"))',
         "leave": f'consumer.close()  # "{who}"',
         "slow": f'cluster.slow("{who}", processing_ms={slow_ms})',
         "rate": f'cluster.slow("{who}", processing_ms={to})',
-        "seek": f'consumer.seek(TopicPartition("{topic}", {of}), {to})  # "{who}"',
-    }.get(change.what) or "; ".join(
-        f'cluster.{change.what}("{who}"{place})'
-        for place in (
-            [f", {broker}" for broker in brokers]
-            if change.what in ("cut", "heal")
-            else [""]
-        )
-    )
+        "seek": f'consumer.seek(TopicPartition("{topic}", {number}), {to})  # "{who}"',
+    }
+    if what in lines:
+        return lines[what]
+    if what in ("cut", "heal"):
+        wires = [f'cluster.{what}("{who}", {broker})' for broker in brokers]
+        return "; ".join(wires)
+    return f'cluster.{what}("{who}")'
 
 
 def _members(cluster: Cluster) -> list[str]:
@@ -277,17 +270,25 @@ def _members(cluster: Cluster) -> list[str]:
 
 
 def _group(handle: Handle) -> str | None:
-    return (
-        handle.core.config["group_id"] if isinstance(handle, ConsumerHandle) else None
-    )
+    if not isinstance(handle, ConsumerHandle):
+        return None
+    return handle.core.config["group_id"]
+
+
+def _processing_ms(cluster: Cluster, member: str) -> int:
+    client: Any = cluster._clients[member]
+    return client.core.config["processing_ms"]
 
 
 def _program(cluster: Cluster) -> str:
     """The name of the function that members run."""
-    programs = (
-        each for each in cluster.kernel.programs.all if any(map(_is_member, each.args))
-    )
-    return next((each.function.__name__ for each in programs), "program")
+    programs = _programs_of_members(cluster)
+    return programs[0].function.__name__ if programs else "program"
+
+
+def _programs_of_members(cluster: Cluster) -> list[Any]:
+    programs = cluster.kernel.programs.all
+    return [each for each in programs if any(map(_is_member, each.args))]
 
 
 def _is_member(value: Any) -> bool:
@@ -296,7 +297,8 @@ def _is_member(value: Any) -> bool:
 
 def do(cluster: Cluster, change: Change, slow_ms: int, topic: str) -> None:
     """What a lever does. ValueError: not at this moment."""
-    what, who, (of, to) = change.what, change.who, change.place
+    what, who = change.what, change.who
+    number, to = change.place
     if what == "add":
         _add(cluster, who)
         return
@@ -306,9 +308,11 @@ def do(cluster: Cluster, change: Change, slow_ms: int, topic: str) -> None:
     if what == "leave":
         client.close()
     elif what == "seek":
-        client.seek(TopicPartition(topic, int(of)), to)
-    elif what in ("slow", "rate"):
-        cluster.slow(who, slow_ms if what == "slow" else to)
+        client.seek(TopicPartition(topic, int(number)), to)
+    elif what == "slow":
+        cluster.slow(who, slow_ms)
+    elif what == "rate":
+        cluster.slow(who, to)
     elif what in ("cut", "heal"):
         for broker in cluster._brokers:
             getattr(cluster, what)(who, broker)
@@ -318,20 +322,15 @@ def do(cluster: Cluster, change: Change, slow_ms: int, topic: str) -> None:
 
 def _add(cluster: Cluster, name: str) -> None:
     """One more member: made and started as the one before it."""
-    made = [
-        call
-        for call in cluster.calls
-        if call.method == "consumer" and call.kwargs.get("group_id")
-    ]
-    programs = [
-        each for each in cluster.kernel.programs.all if any(map(_is_member, each.args))
-    ]
+    consumers = [call for call in cluster.calls if call.method == "consumer"]
+    made = [call for call in consumers if call.kwargs.get("group_id")]
+    programs = _programs_of_members(cluster)
     if not made or not programs:
         raise ValueError(
             "no member was started before this moment: cluster.start(program, consumer)"
         )
-    consumer = cluster.consumer(*made[-1].args, **made[-1].kwargs | {"client_id": name})
-    cluster.start(
-        programs[-1].function,
-        *(consumer if _is_member(each) else each for each in programs[-1].args),
-    )
+    last, program = made[-1], programs[-1]
+    settings = {**last.kwargs, "client_id": name}
+    consumer = cluster.consumer(*last.args, **settings)
+    arguments = [consumer if _is_member(each) else each for each in program.args]
+    cluster.start(program.function, *arguments)

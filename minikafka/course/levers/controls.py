@@ -18,10 +18,11 @@ Flag = tuple[float, str]  # virtual ms, and what was done then
 def placed(picture: Picture, flags: Sequence[Flag]) -> list[dict[str, Any]]:
     """The step of each flag, for the player."""
     times = [scene["at"] for scene in picture.scenes]
-    return [
-        {"step": max(bisect_right(times, ms) - 1, 0), "words": words}
-        for ms, words in flags
-    ]
+    found = []
+    for ms, words in flags:
+        step = max(bisect_right(times, ms) - 1, 0)
+        found.append({"step": step, "words": words})
+    return found
 
 
 class Stage:
@@ -39,12 +40,10 @@ class Stage:
         import ipywidgets
 
         hidden = ipywidgets.Layout(display="none")
-        self.clicked, self.data = (
-            ipywidgets.Text(layout=hidden),
-            ipywidgets.HTML(layout=hidden),
-        )
-        for widget, name in ((self.clicked, "act"), (self.data, "data")):
-            widget.add_class(f"minikafka-{name}")
+        self.clicked = ipywidgets.Text(layout=hidden)
+        self.clicked.add_class("minikafka-act")
+        self.data = ipywidgets.HTML(layout=hidden)
+        self.data.add_class("minikafka-data")
         self.first: Picture | None = None
         self._turn = 0
         if on_act is not None:
@@ -66,7 +65,8 @@ class Stage:
         if self.first is None:
             self.first, self.first_at_end = picture, at_end
             return
-        self._send(picture.data(at_end, at_ms) | {"flags": placed(picture, flags)})
+        data = picture.data(at_end, at_ms)
+        self._send({**data, "flags": placed(picture, flags)})
 
     def say(self, words: str) -> None:
         """Why nothing has changed."""
@@ -75,7 +75,8 @@ class Stage:
     def _send(self, data: dict[str, Any]) -> None:
         self._turn += 1
         if not text_only():
-            text = json.dumps(data | {"turn": self._turn}, separators=(",", ":"))
+            turn = {**data, "turn": self._turn}
+            text = json.dumps(turn, separators=(",", ":"))
             self.data.value = f'<i data-play="{escape(text)}"></i>'
 
     def _act(self, on_act: Callable[[str, float, str], None], clicked: str) -> None:
@@ -93,10 +94,8 @@ class Stage:
         if text_only() or self.first is None:
             display({"text/plain": text}, raw=True)
             return
-        display(
-            {"text/plain": text, "text/html": self.first.frame(self.first_at_end)},
-            raw=True,
-        )
+        frame = self.first.frame(self.first_at_end)
+        display({"text/plain": text, "text/html": frame}, raw=True)
         display(ipywidgets.VBox([controls, self.clicked, self.data]))
 
 
@@ -119,15 +118,17 @@ class Live:
 
         self.show, self.code = show, code
         self.controls = {name: _control(*each) for name, each in controls.items()}
-        self.line, self.stage = ipywidgets.HTML(), Stage()
-        rows = ipywidgets.HBox(
-            list(self.controls.values()), layout=ipywidgets.Layout(flex_flow="row wrap")
-        )
+        self.line = ipywidgets.HTML()
+        self.stage = Stage()
+        wrapped = ipywidgets.Layout(flex_flow="row wrap")
+        rows = ipywidgets.HBox(list(self.controls.values()), layout=wrapped)
         self.box = ipywidgets.VBox([rows, self.line])
         for name, control in self.controls.items():
-            control.observe(
-                lambda change, name=name: self._changed(name), names="value"
-            )
+
+            def changed(change: Any, name: str = name) -> None:
+                self._changed(name)
+
+            control.observe(changed, names="value")
         self._changed(next(iter(self.controls)))
 
     @property
@@ -141,7 +142,8 @@ class Live:
             # what somebody typed makes no sense (yet): say so and keep the picture
             self.line.value = f"<b>{escape(str(error))}</b>"
             return
-        self.line.value = f"<code>{escape(self.code(name, **self.values))}</code>"
+        code = self.code(name, **self.values)
+        self.line.value = f"<code>{escape(code)}</code>"
         self.stage.show(self.picture, at_end=True)
 
     def __repr__(self) -> str:
@@ -159,17 +161,13 @@ def _control(label: str, value: Any, options: Any = None) -> Any:
     """
     import ipywidgets
 
-    look = {
-        "description": label,
-        "value": value,
-        "layout": ipywidgets.Layout(width="300px"),
-    }
+    wide = ipywidgets.Layout(width="300px")
+    look = {"description": label, "value": value, "layout": wide}
     if isinstance(options, range):
+        least, most = options[0], options[-1]
         return ipywidgets.IntSlider(
-            min=options[0], max=options[-1], continuous_update=False, **look
+            min=least, max=most, continuous_update=False, **look
         )
-    return (
-        ipywidgets.Dropdown(options=options, **look)
-        if options
-        else ipywidgets.Text(continuous_update=False, **look)
-    )
+    if options:
+        return ipywidgets.Dropdown(options=options, **look)
+    return ipywidgets.Text(continuous_update=False, **look)

@@ -31,8 +31,8 @@ class Change(NamedTuple):
     @property
     def place(self) -> tuple[str, int]:
         """What it was dragged to: of what, and where there."""
-        of, _, where = self.to.rpartition("/")
-        return of, int(where or 0)
+        thing, _, where = self.to.rpartition("/")
+        return thing, int(where or 0)
 
 
 class Reruns:
@@ -54,13 +54,11 @@ class Reruns:
         seed: int | None = None,
         **options: Any,
     ) -> None:
-        self.name, self.rerun, self.code, self.seed, self.options = (
-            name,
-            rerun,
-            code,
-            seed,
-            options | {"live": live},
-        )
+        self.name = name
+        self.rerun = rerun
+        self.code = code
+        self.seed = seed
+        self.options = {**options, "live": live}
         self.changes: list[Change] = []
         self.first = list(members)
 
@@ -69,8 +67,10 @@ class Reruns:
         ms), and where to.
         """
         at_ms = round(at_ms)
-        change = Change(at_ms, what, self._new_name() if what == "add" else who, to)
-        self.show([*(each for each in self.changes if each.at_ms <= at_ms), change])
+        if what == "add":
+            who = self._new_name()
+        earlier = [each for each in self.changes if each.at_ms <= at_ms]
+        self.show([*earlier, Change(at_ms, what, who, to)])
 
     def reset(self) -> None:
         """Undo all changes."""
@@ -95,12 +95,12 @@ class Reruns:
         """The next letter, where names end in letters: consumer C after consumer A and
         consumer B.
         """
-        names = self.first + [
-            change.who for change in self.changes if change.what == "add"
-        ]
+        added = [change.who for change in self.changes if change.what == "add"]
+        names = self.first + added
         last = max(names)
-        if last[-1:].isalpha() and last[-1] not in "zZ":
-            return last[:-1] + chr(ord(last[-1]) + 1)
+        front, letter = last[:-1], last[-1:]
+        if letter.isalpha() and letter not in "zZ":
+            return front + chr(ord(letter) + 1)
         return f"new {len(names) + 1}"
 
 
@@ -113,10 +113,10 @@ class LiveRun(Reruns):
         import ipywidgets
 
         super().__init__(*args, **options)
-        self.line, self.stage = ipywidgets.HTML(), Stage(self._clicked)
-        reset = ipywidgets.Button(
-            description="as it was", layout=ipywidgets.Layout(width="auto")
-        )
+        self.line = ipywidgets.HTML()
+        self.stage = Stage(self._clicked)
+        narrow = ipywidgets.Layout(width="auto")
+        reset = ipywidgets.Button(description="as it was", layout=narrow)
         reset.on_click(lambda _: self.reset())
         self.box = ipywidgets.VBox([ipywidgets.HBox([reset]), self.line])
         self.show([])
@@ -136,14 +136,12 @@ class LiveRun(Reruns):
             self.line.value = f"<b>{escape(str(error))}</b>"
             self.stage.say(str(error))
             return
-        lines = "<br>".join(
-            f"<code>{ms / 1000:.3f} s&nbsp; {escape(line)}</code>"
-            for ms, line in self.lines
-        )
-        self.line.value = lines
-        self.stage.show(
-            self.picture, at_ms=changes[-1].at_ms if changes else None, flags=self.lines
-        )
+        lines = []
+        for ms, line in self.lines:
+            lines.append(f"<code>{ms / 1000:.3f} s&nbsp; {escape(line)}</code>")
+        self.line.value = "<br>".join(lines)
+        since_ms = changes[-1].at_ms if changes else None
+        self.stage.show(self.picture, at_ms=since_ms, flags=self.lines)
 
     def __repr__(self) -> str:
         lines = [f"{ms / 1000:.3f} s  {line}" for ms, line in self.lines]

@@ -36,7 +36,9 @@ class WatermarkLive:
     ) -> None:
         import ipywidgets
 
-        self.rerun, self.later, self.first = rerun, later, tuple(orders)
+        self.rerun = rerun
+        self.later = later
+        self.first = tuple(orders)
         self.orders: Sequence[Order] = self.first
         wide = ipywidgets.Layout(width="220px")
         self.mode = ipywidgets.Dropdown(
@@ -46,16 +48,15 @@ class WatermarkLive:
         self.delay = ipywidgets.Dropdown(
             options=delays, value=delay, description="delay", layout=wide
         )
-        reset = ipywidgets.Button(
-            description="as it was", layout=ipywidgets.Layout(width="auto")
-        )
+        narrow = ipywidgets.Layout(width="auto")
+        reset = ipywidgets.Button(description="as it was", layout=narrow)
         reset.on_click(lambda _: self.reset())
         for control in (self.mode, self.delay):
             control.observe(lambda change: self._show(self.orders), names="value")
-        self.line, self.stage = ipywidgets.HTML(), Stage(self._clicked)
-        self.box = ipywidgets.VBox(
-            [ipywidgets.HBox([self.mode, self.delay, reset]), self.line]
-        )
+        self.line = ipywidgets.HTML()
+        self.stage = Stage(self._clicked)
+        row = ipywidgets.HBox([self.mode, self.delay, reset])
+        self.box = ipywidgets.VBox([row, self.line])
         self._show(self.first)
 
     def press(self, name: str) -> None:
@@ -86,19 +87,13 @@ class WatermarkLive:
             return
         self.orders = orders
         self.picture: Picture = picture("watermark", trace, live=True)
-        self.line.value = "<br>".join(
-            f"<code>{escape(line)}</code>" for line in self.code
-        )
-        pairs = zip(before, self.picture.scenes, strict=False)
-        differs = next(
-            (now["at"] for was, now in pairs if was["sentence"] != now["sentence"]),
-            None,
-        )
-        self.stage.show(
-            self.picture,
-            at_end=differs is None,
-            at_ms=None if differs is None else differs - 1,
-        )
+        lines = [f"<code>{escape(line)}</code>" for line in self.code]
+        self.line.value = "<br>".join(lines)
+        for was, now in zip(before, self.picture.scenes, strict=False):
+            if was["sentence"] != now["sentence"]:
+                self.stage.show(self.picture, at_ms=now["at"] - 1)
+                return
+        self.stage.show(self.picture, at_end=True)
 
     @property
     def code(self) -> list[str]:

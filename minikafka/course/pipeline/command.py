@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -81,9 +81,10 @@ def main(args: argparse.Namespace) -> int:
         print(_NO_KILL, file=sys.stderr)
         return 1
     out = Path(args.out).resolve() if args.out else None
-    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if out is not None and not _is_free(out):
         print(_NOT_EMPTY.format(folder=args.out), file=sys.stderr)
         return 2
+    address = args.bootstrap or "its own address"
     try:
         require_pyspark()
         require_java()
@@ -93,18 +94,19 @@ def main(args: argparse.Namespace) -> int:
     except SparkMissing as error:
         print(error, file=sys.stderr)
     except JobFailed as error:
-        print(
-            _FAILED.format(said=error, bootstrap=args.bootstrap or "its own address"),
-            file=sys.stderr,
-        )
+        print(_FAILED.format(said=error, bootstrap=address), file=sys.stderr)
     except KafkaError as error:
-        print(
-            _GONE.format(bootstrap=args.bootstrap or "its own address", error=error),
-            file=sys.stderr,
-        )
+        print(_GONE.format(bootstrap=address, error=error), file=sys.stderr)
     except KeyboardInterrupt:
         return 130
     return 1
+
+
+def _is_free(folder: Path) -> bool:
+    """Is there nothing yet, or an empty folder?"""
+    if not folder.exists():
+        return True
+    return folder.is_dir() and not any(folder.iterdir())
 
 
 def run(count: int, seed: int, bootstrap: str | None, out: Path | None) -> int:
@@ -118,17 +120,17 @@ def run(count: int, seed: int, bootstrap: str | None, out: Path | None) -> int:
         kafka.check()
         lab = Lab("pipeline", kafka)
         stack.callback(lab.close)
+        topics = {
+            "orders": lab.topic("orders"),
+            "customers": lab.topic("customers_cdc", partitions=1),
+            "revenue": lab.topic("revenue", configs={"cleanup.policy": "compact"}),
+            "unreadable": lab.topic("unreadable", partitions=1),
+        }
+        checkpoints = {name: lab.checkpoint(name) for name in ("orders", "customers")}
         job = Job(
             bootstrap=kafka.bootstrap,
-            topics={
-                "orders": lab.topic("orders"),
-                "customers": lab.topic("customers_cdc", partitions=1),
-                "revenue": lab.topic("revenue", configs={"cleanup.policy": "compact"}),
-                "unreadable": lab.topic("unreadable", partitions=1),
-            },
-            checkpoints={
-                name: lab.checkpoint(name) for name in ("orders", "customers")
-            },
+            topics=topics,
+            checkpoints=checkpoints,
             tables=str(out or Path(scratch, "tables")),
             per_batch=len(morning.orders) // 2 + 1,
         )
@@ -141,15 +143,13 @@ def run(count: int, seed: int, bootstrap: str | None, out: Path | None) -> int:
         _send(lab, job, afternoon, "the afternoon")
         _spark(job, scratch)
         arrived = what_arrived(lab, job)
-    expected = truth(
-        morning.orders + afternoon.orders, morning.changes + afternoon.changes
-    )
-    lines, equal = compared(expected, arrived)
+    orders = morning.orders + afternoon.orders
+    changes = morning.changes + afternoon.changes
+    lines, equal = compared(truth(orders, changes), arrived)
     print("\nBeside what plain Python makes of the same events:", *lines, sep="\n  ")
-    print(
-        "Equal." if equal else "NOT equal.",
-        f"The Parquet files are in {out}." if out else "",
-    )
+    said = "Equal." if equal else "NOT equal."
+    where = f"The Parquet files are in {out}." if out else ""
+    print(said, where)
     return 0 if equal else 1
 
 
@@ -159,19 +159,16 @@ def halves(count: int, seed: int) -> tuple[Part, Part]:
     """
     orders, cdc = dataset("orders"), dataset("customers_cdc")
     noon = orders.DAY_STARTS + orders.DAY_MS // 2
-    streams = (
-        orders.stream("orders", count=count, seed=seed),
-        list(cdc.generate(count=count // 2, seed=seed)),
-    )
-
-    def part(belongs: Callable[[Any], bool]) -> Part:
-        return Part(
-            *([event for event in events if belongs(event)] for events in streams)
-        )
-
-    return part(lambda event: event.ingest_ms < noon), part(
-        lambda event: event.ingest_ms >= noon
-    )
+    placed = orders.stream("orders", count=count, seed=seed)
+    changes = cdc.generate(count=count // 2, seed=seed)
+    morning, afternoon = Part([], []), Part([], [])
+    for event in placed:
+        part = morning if event.ingest_ms < noon else afternoon
+        part.orders.append(event)
+    for event in changes:
+        part = morning if event.ingest_ms < noon else afternoon
+        part.changes.append(event)
+    return morning, afternoon
 
 
 def _send(lab: Lab, job: Job, part: Part, called: str) -> None:
@@ -207,10 +204,12 @@ def _process(
 
     What a JVM that is killed can't remove is in `scratch`.
     """
-    java = (
-        f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} -Djava.io.tmpdir={scratch}".strip()
-    )
-    places = {"TMPDIR": scratch, "SPARK_LOCAL_DIRS": scratch, "JAVA_TOOL_OPTIONS": java}
+    java = os.environ.get("JAVA_TOOL_OPTIONS", "")
+    places = {
+        "TMPDIR": scratch,
+        "SPARK_LOCAL_DIRS": scratch,
+        "JAVA_TOOL_OPTIONS": f"{java} -Djava.io.tmpdir={scratch}".strip(),
+    }
     process = subprocess.Popen(
         job.command(),
         stdin=subprocess.PIPE,
@@ -234,69 +233,88 @@ def what_arrived(lab: Lab, job: Job) -> Arrived:
     """Read with kafka-python and pandas: whoever comes after Spark sees the same."""
     import pandas
 
-    changes = (
-        pandas.read_parquet(job.table("customers"))
-        .sort_values("lsn")
-        .drop_duplicates("customer_id", keep="last")
-    )
-    there = changes[changes["city"].notna()]
-    results, unreadable = (
-        lab.records(job.topics["revenue"]),
-        lab.records(job.topics["unreadable"]),
-    )
-    # of one key in order: they share a partition
-    totals = [json.loads(record.value) for record in results]
+    changes = pandas.read_parquet(job.table("customers")).sort_values("lsn")
+    latest = changes.drop_duplicates("customer_id", keep="last")
+    there = latest[latest["city"].notna()]
+    orders = pandas.read_parquet(job.table("orders"))
+    results = lab.records(job.topics["revenue"])
+    revenue = {}
+    # those of one key are in order: they have one partition
+    for record in results:
+        total = json.loads(record.value)
+        hour_and_city = total["hour"], total["city"]
+        revenue[hour_and_city] = total["orders"], total["cents"]
+    set_aside = lab.records(job.topics["unreadable"])
+    unreadable = {}
+    for record in set_aside:
+        address = dict(record.headers)["from"].decode()
+        unreadable[address] = record.value
     return Arrived(
-        revenue={
-            (each["hour"], each["city"]): (each["orders"], each["cents"])
-            for each in totals
-        },
+        revenue=revenue,
         customers={row.customer_id: (row.city, row.tier) for row in there.itertuples()},
-        orders=list(pandas.read_parquet(job.table("orders"))["event_id"]),
-        unreadable={
-            dict(record.headers)["from"].decode(): record.value for record in unreadable
-        },
-        sent={"revenue": len(results), "unreadable": len(unreadable)},
+        orders=list(orders["event_id"]),
+        unreadable=unreadable,
+        sent={"revenue": len(results), "unreadable": len(set_aside)},
     )
+
+
+class Compared(NamedTuple):
+    """One result beside the truth. note: what else is to be said of it."""
+
+    name: str
+    right: dict[Any, Any]
+    found: dict[Any, Any]
+    note: str = ""
+
+    def lines(self) -> list[str]:
+        right, found = self.right, self.found
+        equal = sum(found.get(key) == value for key, value in right.items())
+        note = f" ({self.note})" if self.note else ""
+        lines = [f"{self.name}: {equal:,} of {len(right):,} equal{note}"]
+        keys = right.keys() | found.keys()
+        differing = sorted(key for key in keys if right.get(key) != found.get(key))
+        for key in differing[:SHOWN]:
+            lines.append(f"    {key}: {found.get(key)}, should be {right.get(key)}")
+        return lines
 
 
 def compared(expected: Truth, arrived: Arrived) -> tuple[list[str], bool]:
     """A line for each result, with the first differences; and whether there are
     none.
     """
-    late = f"{expected.late} of them late, and in the hour in which they were placed"
-    pairs: dict[str, tuple[dict[Any, Any], dict[Any, Any]]] = {
-        "orders in Parquet": (_counted(expected.orders), _counted(arrived.orders)),
-        "customers in Parquet": (expected.customers, arrived.customers),
-        "totals by hour and city": (expected.revenue, arrived.revenue),
-        "records set aside": (
-            _counted(expected.unreadable),
-            _counted(arrived.unreadable.values()),
+    parts = (
+        Compared(
+            "orders in Parquet",
+            right=_counted(expected.orders),
+            found=_counted(arrived.orders),
+            note=(
+                f"{expected.late} of them late, and in the hour in which they were"
+                " placed"
+            ),
         ),
-    }
-    notes = {
-        "orders in Parquet": late,
-        "totals by hour and city": (
-            f"the topic has {arrived.sent['revenue']}: a late order, or a batch that is"
-            " done again, sends its hour again"
+        Compared(
+            "customers in Parquet", right=expected.customers, found=arrived.customers
         ),
-        "records set aside": f"the topic has {arrived.sent['unreadable']}",
-    }
+        Compared(
+            "totals by hour and city",
+            right=expected.revenue,
+            found=arrived.revenue,
+            note=(
+                f"the topic has {arrived.sent['revenue']}: a late order, or a batch"
+                " that is done again, sends its hour again"
+            ),
+        ),
+        Compared(
+            "records set aside",
+            right=_counted(expected.unreadable),
+            found=_counted(arrived.unreadable.values()),
+            note=f"the topic has {arrived.sent['unreadable']}",
+        ),
+    )
     lines = []
-    for name, (right, found) in pairs.items():
-        equal = sum(found.get(key) == value for key, value in right.items())
-        note = f" ({notes[name]})" if name in notes else ""
-        lines.append(f"{name}: {equal:,} of {len(right):,} equal{note}")
-        differing = sorted(
-            key
-            for key in right.keys() | found.keys()
-            if right.get(key) != found.get(key)
-        )
-        lines += [
-            f"    {key}: {found.get(key)}, should be {right.get(key)}"
-            for key in differing[:SHOWN]
-        ]
-    return lines, all(right == found for right, found in pairs.values())
+    for part in parts:
+        lines += part.lines()
+    return lines, all(part.right == part.found for part in parts)
 
 
 def _counted(values: Iterable[Any]) -> dict[Any, int]:

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -65,44 +66,37 @@ def run(job: Job, spark: Any) -> None:
     """All that is there now: the customers first, so that no order is older than what
     is known of its customer.
     """
-    customers = changes_of(source(job, spark, "customers")).writeStream.foreachBatch(
-        partial(keep_changes, job)
-    )
-    _to_the_end(customers.option("checkpointLocation", job.checkpoints["customers"]))
+    changes = changes_of(source(job, spark, "customers"))
+    _to_the_end(job, "customers", changes, partial(keep_changes, job))
     limited = source(job, spark, "orders", maxOffsetsPerTrigger=str(job.per_batch))
-    orders = once_each(orders_of(limited)).writeStream.foreachBatch(
-        partial(write_orders, job)
-    )
-    _to_the_end(orders.option("checkpointLocation", job.checkpoints["orders"]))
+    orders = once_each(orders_of(limited))
+    _to_the_end(job, "orders", orders, partial(write_orders, job))
 
 
 def source(job: Job, spark: Any, role: str, **options: str) -> Any:
     """The topic's rows as Kafka gives them, from its beginning."""
-    reader = spark.readStream.format("kafka").option(
-        "kafka.bootstrap.servers", job.bootstrap
-    )
-    return reader.options(
-        subscribe=job.topics[role], startingOffsets="earliest", **options
-    ).load()
+    reader = spark.readStream.format("kafka")
+    reader = reader.option("kafka.bootstrap.servers", job.bootstrap)
+    reader = reader.option("subscribe", job.topics[role])
+    return reader.options(startingOffsets="earliest", **options).load()
 
 
-def _to_the_end(writer: Any) -> None:
-    writer.trigger(availableNow=True).start().awaitTermination()
+def _to_the_end(job: Job, role: str, rows: Any, write: Callable[..., None]) -> None:
+    """A query that writes all that is there now."""
+    writer = rows.writeStream.foreachBatch(write).trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", job.checkpoints[role])
+    writer.start().awaitTermination()
 
 
 def changes_of(rows: Any) -> Any:
     """A row for each change; a deleted customer has neither city nor tier."""
     from pyspark.sql import functions as F
 
-    told = rows.where("value is not null").select(
-        F.from_json(F.col("value").cast("string"), CHANGE).alias("c")
-    )
-    customer = F.coalesce("c.after.customer_id", "c.before.customer_id").alias(
-        "customer_id"
-    )
-    return told.select(
-        customer, "c.after.city", "c.after.tier", "c.lsn", "c.event_time_ms"
-    )
+    change = F.from_json(F.col("value").cast("string"), CHANGE)
+    told = rows.where("value is not null").select(change.alias("c"))
+    customer = F.coalesce("c.after.customer_id", "c.before.customer_id")
+    row = ("c.after.city", "c.after.tier", "c.lsn", "c.event_time_ms")
+    return told.select(customer.alias("customer_id"), *row)
 
 
 def orders_of(rows: Any) -> Any:
@@ -111,23 +105,24 @@ def orders_of(rows: Any) -> Any:
     """
     from pyspark.sql import functions as F
 
-    read = rows.withColumn("o", F.from_json(F.col("value").cast("string"), ORDER))
-    read = read.withColumn("cents", F.coalesce("o.amount_cents", "o.amount.cents"))
+    order = F.from_json(F.col("value").cast("string"), ORDER)
+    cents = F.coalesce("o.amount_cents", "o.amount.cents")
+    read = rows.withColumn("o", order).withColumn("cents", cents)
     told = ("o.event_id", "o.customer_id", "cents", "o.event_time_ms")
+    all_told = " and ".join(f"{name} is not null" for name in told)
+    read = read.withColumn("readable", F.expr(all_told))
+    readable = F.col("readable")
     address = F.concat_ws("/", "topic", "partition", "offset")
-    return read.withColumn(
-        "readable", F.expr(" and ".join(f"{name} is not null" for name in told))
-    ).select(
+    event_id = F.when(readable, F.col("o.event_id")).otherwise(address)
+    placed = F.timestamp_millis("o.event_time_ms")
+    at = F.when(readable, placed).otherwise(F.col("timestamp"))
+    return read.select(
         "readable",
-        F.when(F.col("readable"), F.col("o.event_id"))
-        .otherwise(address)
-        .alias("event_id"),
-        F.col("o.customer_id"),
-        F.col("cents"),
-        F.col("o.event_time_ms"),
-        F.when(F.col("readable"), F.timestamp_millis("o.event_time_ms"))
-        .otherwise(F.col("timestamp"))
-        .alias("at"),
+        event_id.alias("event_id"),
+        "o.customer_id",
+        "cents",
+        "o.event_time_ms",
+        at.alias("at"),
         "key",
         "value",
         address.alias("address"),
@@ -138,9 +133,8 @@ def once_each(orders: Any) -> Any:
     """Without the orders that a producer sent again. The ids are in the query's state,
     so its checkpoint has them.
     """
-    return orders.withWatermark("at", FORGET_IDS_AFTER).dropDuplicatesWithinWatermark(
-        ["event_id"]
-    )
+    watched = orders.withWatermark("at", FORGET_IDS_AFTER)
+    return watched.dropDuplicatesWithinWatermark(["event_id"])
 
 
 def keep_changes(job: Job, frame: Any, batch_id: int) -> None:
@@ -162,23 +156,16 @@ def write_orders(job: Job, frame: Any, batch_id: int) -> None:
         "event_id", "customer_id", "cents", "event_time_ms", hour
     )
     good.write.mode("overwrite").parquet(f"{job.table('orders')}/batch={batch_id}")
-    orders_in = {
-        row.hour: row["count"] for row in good.groupBy("hour").count().collect()
-    }
+    by_hour = good.groupBy("hour").count().collect()
+    orders_in = {row.hour: row["count"] for row in by_hour}
     if orders_in:
+        key = F.concat_ws(" ", "hour", "city")
         value = F.to_json(F.struct("hour", "city", "orders", "cents"))
         totals = revenue(job, frame.sparkSession, list(orders_in))
-        _to_topic(
-            job,
-            totals.select(
-                F.concat_ws(" ", "hour", "city").alias("key"), value.alias("value")
-            ),
-            "revenue",
-        )
-    _say(
-        f"orders, batch {batch_id}: {sum(orders_in.values())} orders to Parquet,"
-        f" {counted(len(orders_in), 'hour')}"
-    )
+        told = totals.select(key.alias("key"), value.alias("value"))
+        _to_topic(job, told, "revenue")
+    count, hours = sum(orders_in.values()), counted(len(orders_in), "hour")
+    _say(f"orders, batch {batch_id}: {count} orders to Parquet, {hours}")
     frame.unpersist()
     if batch_id == job.hold_in:
         _say(HOLD)
@@ -191,15 +178,10 @@ def set_aside(job: Job, rows: Any) -> None:
     """
     from pyspark.sql import functions as F
 
-    came = F.struct(
-        F.lit("from").alias("key"), F.col("address").cast("binary").alias("value")
-    )
-    _to_topic(
-        job,
-        rows.select("key", "value", F.array(came).alias("headers")),
-        "unreadable",
-        includeHeaders="true",
-    )
+    address = F.col("address").cast("binary")
+    came = F.struct(F.lit("from").alias("key"), address.alias("value"))
+    told = rows.select("key", "value", F.array(came).alias("headers"))
+    _to_topic(job, told, "unreadable", includeHeaders="true")
 
 
 def revenue(job: Job, spark: Any, hours: list[str]) -> Any:
@@ -208,26 +190,17 @@ def revenue(job: Job, spark: Any, hours: list[str]) -> Any:
     """
     from pyspark.sql import functions as F
 
-    orders = (
-        spark.read.schema(ORDERS_TABLE)
-        .parquet(job.table("orders"))
-        .where(F.col("hour").isin(hours))
-    )
-    changes = (
-        spark.read.schema(CUSTOMERS_TABLE).parquet(job.table("customers")).alias("c")
-    )
-    then = (F.col("c.customer_id") == F.col("o.customer_id")) & (
-        F.col("c.event_time_ms") <= F.col("o.event_time_ms")
-    )
-    lived = F.coalesce(F.max_by("city", "lsn"), F.lit(NO_ACCOUNT)).alias("city")
-    placed = (
-        orders.alias("o")
-        .join(changes, then, "left")
-        .groupBy("event_id", "hour", "cents")
-        .agg(lived)
-    )
+    orders = spark.read.schema(ORDERS_TABLE).parquet(job.table("orders"))
+    orders = orders.where(F.col("hour").isin(hours))
+    changes = spark.read.schema(CUSTOMERS_TABLE).parquet(job.table("customers"))
+    is_hers = F.col("c.customer_id") == F.col("o.customer_id")
+    is_before = F.col("c.event_time_ms") <= F.col("o.event_time_ms")
+    joined = orders.alias("o").join(changes.alias("c"), is_hers & is_before, "left")
+    lived = F.coalesce(F.max_by("city", "lsn"), F.lit(NO_ACCOUNT))
+    placed = joined.groupBy("event_id", "hour", "cents").agg(lived.alias("city"))
+    count, total = F.count("*"), F.sum("cents")
     return placed.groupBy("hour", "city").agg(
-        F.count("*").alias("orders"), F.sum("cents").alias("cents")
+        count.alias("orders"), total.alias("cents")
     )
 
 

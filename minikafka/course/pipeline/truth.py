@@ -6,6 +6,7 @@ the city in which its customer lived at that time.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -43,24 +44,25 @@ class Truth(NamedTuple):
 
 def truth(orders: Iterable[Any], changes: Iterable[Any]) -> Truth:
     """Of the events of the streams `orders` and `customers_cdc`."""
-    orders, changes = list(orders), list(changes)
-    read = [(event, order_in(event.value)) for event in orders]
-    found = {order.event_id: order for _, order in read if order}
+    changes = list(changes)
+    found: dict[str, Order] = {}
+    unreadable: list[bytes] = []
+    late: set[str] = set()
+    for event in orders:
+        order = order_in(event.value)
+        if order is None:
+            unreadable.append(event.value)
+            continue
+        found[order.event_id] = order
+        if event.ingest_ms - order.placed_ms >= LATE_MS:
+            late.add(order.event_id)
+    current = dataset("customers_cdc").current(changes)
     return Truth(
         revenue=revenue(found.values(), addresses(changes)),
-        customers={
-            name: (row["city"], row["tier"])
-            for name, row in dataset("customers_cdc").current(changes).items()
-        },
+        customers={name: (row["city"], row["tier"]) for name, row in current.items()},
         orders=set(found),
-        unreadable=[event.value for event, order in read if not order],
-        late=len(
-            {
-                order.event_id
-                for event, order in read
-                if order and event.ingest_ms - order.placed_ms >= LATE_MS
-            }
-        ),
+        unreadable=unreadable,
+        late=len(late),
     )
 
 
@@ -74,38 +76,43 @@ def order_in(value: bytes) -> Order | None:
         return None
 
 
-def addresses(changes: Iterable[Any]) -> dict[str, list[tuple[int, int, str | None]]]:
-    """Customer -> (lsn, since when in ms, city or None for deleted), in the order of
-    the database's log.
-    """
-    found: dict[str, dict[int, tuple[int, int, str | None]]] = {}
+class Address(NamedTuple):
+    """Where a customer lives from a moment on. city: None where the account is gone."""
+
+    lsn: int
+    since_ms: int
+    city: str | None
+
+
+def addresses(changes: Iterable[Any]) -> dict[str, list[Address]]:
+    """Customer -> the addresses, in the order of the database's log."""
+    found: defaultdict[str, dict[int, Address]] = defaultdict(dict)
     for event in changes:
         if event.value is None:
             continue  # a tombstone repeats what the delete before it said
         change = json.loads(event.value)
-        city = change["after"]["city"] if change["after"] else None
-        found.setdefault(event.key.decode(), {})[change["lsn"]] = (
-            change["lsn"],
-            change["event_time_ms"],
-            city,
-        )
-    return {
-        name: [by_lsn[lsn] for lsn in sorted(by_lsn)] for name, by_lsn in found.items()
-    }
+        lsn, row = change["lsn"], change["after"]
+        city = row["city"] if row else None
+        name = event.key.decode()
+        found[name][lsn] = Address(lsn, change["event_time_ms"], city)
+    return {name: sorted(by_lsn.values(), key=_lsn) for name, by_lsn in found.items()}
+
+
+def _lsn(address: Address) -> int:
+    return address.lsn
 
 
 def revenue(
-    orders: Iterable[Order], lived: dict[str, list[tuple[int, int, str | None]]]
+    orders: Iterable[Order], lived: dict[str, list[Address]]
 ) -> dict[tuple[str, str], tuple[int, int]]:
     """(hour, city) -> (orders, cents)."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for order in orders:
-        then = [
-            city
-            for _, since, city in lived.get(order.customer_id, ())
-            if since <= order.placed_ms
-        ]
-        key = hour_of(order.placed_ms), (then[-1] if then else None) or NO_ACCOUNT
+        city = None
+        for address in lived.get(order.customer_id, ()):
+            if address.since_ms <= order.placed_ms:
+                city = address.city
+        key = hour_of(order.placed_ms), city or NO_ACCOUNT
         count, cents = found.get(key, (0, 0))
         found[key] = count + 1, cents + order.cents
     return found

@@ -9,7 +9,7 @@ Its stills show the moment of the question, so that nothing is told before.
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,7 +79,7 @@ def write(folder: Path) -> None:
         for lesson in chosen:
             print(f"{title(lesson)} ...", end=" ", flush=True)
             done.append((lesson, list(shown(lesson))))
-            for name, text in pages(done[-1]):
+            for name, text in pages(*done[-1]):
                 (folder / name).write_text(text, encoding="utf-8", newline="\n")
             (folder / INDEX).write_text(index(done), encoding="utf-8", newline="\n")
             print(counted(len(done[-1][1]), "picture"), flush=True)
@@ -98,33 +98,33 @@ def prepare(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise Problem(f"{folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    there = {path.name for path in folder.iterdir()}
-    if there and not (
-        INDEX in there
-        and MADE_BY in (folder / INDEX).read_text(encoding="utf-8", errors="replace")
-    ):
+    if any(folder.iterdir()) and not _is_a_gallery(folder):
         raise Problem(f"{folder} holds other files: name a new folder, or an empty one")
 
 
-def pages(of: tuple[Contents, list[Shown]]) -> Iterator[tuple[str, str]]:
+def _is_a_gallery(folder: Path) -> bool:
+    """Did this command make it?"""
+    index = folder / INDEX
+    if not index.exists():
+        return False
+    return MADE_BY in index.read_text(encoding="utf-8", errors="replace")
+
+
+def pages(lesson: Contents, pictures: Sequence[Shown]) -> Iterator[tuple[str, str]]:
     """Name and text of each file of one lesson: a page and a still for each picture."""
-    lesson, pictures = of
     for number, each in enumerate(pictures):
         picture = without_levers(each)
-        neighbours = [("previous", pictures[number - 1])] if number else []
-        neighbours += (
-            [("next", pictures[number + 1])] if number + 1 < len(pictures) else []
-        )
-        here = f"<span>{escape(title(lesson))}: {heading(each, pictures)}</span>"
-        links = [f'<a href="{INDEX}">all pictures</a>', here]
-        links += [
-            f'<a href="{other.name}.html">{word}</a>' for word, other in neighbours
+        links = [
+            f'<a href="{INDEX}">all pictures</a>',
+            f"<span>{escape(title(lesson))}: {heading(each, pictures)}</span>",
         ]
+        if number > 0:
+            links.append(f'<a href="{pictures[number - 1].name}.html">previous</a>')
+        if number + 1 < len(pictures):
+            links.append(f'<a href="{pictures[number + 1].name}.html">next</a>')
         nav = f'<nav id="{NAV_ID}" aria-label="gallery">{" ".join(links)}</nav>'
-        yield (
-            f"{each.name}.html",
-            picture.page().replace("<body>", f"<body>\n{NAV_STYLE}{nav}", 1),
-        )
+        page = picture.page().replace("<body>", f"<body>\n{NAV_STYLE}{nav}", 1)
+        yield f"{each.name}.html", page
         yield f"{each.name}.svg", picture.svg(still(picture), NARROW)
 
 
@@ -132,10 +132,9 @@ def without_levers(each: Shown) -> Picture:
     """What was clicked here would reach no kernel."""
     if not each.levers:
         return each.picture
-    cast = {name: value for name, value in each.picture.cast.items() if name != "live"}
-    return Picture(
-        type(each.picture.play), cast, each.picture.scenes, seed=each.picture.seed
-    )
+    live = each.picture
+    cast = {name: live.cast[name] for name in live.cast if name != "live"}
+    return Picture(type(live.play), cast, live.scenes, seed=live.seed)
 
 
 def still(picture: Picture) -> int:
@@ -143,9 +142,9 @@ def still(picture: Picture) -> int:
     would tell too much.
     """
     asked = picture.prediction
-    return (
-        len(picture.scenes) // 2 if asked is None or asked.stop is None else asked.stop
-    )
+    if asked is None or asked.stop is None:
+        return len(picture.scenes) // 2
+    return asked.stop
 
 
 def title(lesson: Contents) -> str:
@@ -153,15 +152,16 @@ def title(lesson: Contents) -> str:
     return lesson.sections[0].text.lstrip("# ").splitlines()[0]
 
 
-def heading(each: Shown, pictures: list[Shown]) -> str:
+def heading(each: Shown, pictures: Sequence[Shown]) -> str:
     """What a picture is called, as HTML: the heading that it stands under, numbered
     from the second one on.
     """
     same = [other.cell for other in pictures if other.heading == each.heading]
     words = re.sub(r" \((core|stretch)\b[^)]*\)$", "", each.heading)
-    return escape(
-        f"{words} · {same.index(each.cell) + 1}" if same[0] != each.cell else words
-    )
+    place = same.index(each.cell)
+    if place > 0:
+        words = f"{words} · {place + 1}"
+    return escape(words)
 
 
 def line(each: Shown) -> str:
@@ -178,20 +178,20 @@ def index(done: Lessons) -> str:
     parts = {
         "colours": colours(),
         "made_by": MADE_BY,
-        "lessons": "\n".join(map(_section, done)),
+        "lessons": "\n".join(_section(*each) for each in done),
     }
     html = files(__package__).joinpath("gallery.html").read_text(encoding="utf-8")
     return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], html)
 
 
-def _section(of: tuple[Contents, list[Shown]]) -> str:
-    lesson, pictures = of
-    cards = "\n".join(
-        f'<li><img src="{each.name}.svg" alt="" loading="lazy">'
-        f'<h3><a href="{each.name}.html">{heading(each, pictures)}</a></h3>'
-        f"<p>{escape(line(each))}</p></li>"
-        for each in pictures
-    )
-    return (
-        f"<section>\n<h2>{escape(title(lesson))}</h2>\n<ul>\n{cards}\n</ul>\n</section>"
-    )
+def _section(lesson: Contents, pictures: Sequence[Shown]) -> str:
+    cards = []
+    for each in pictures:
+        cards.append(
+            f'<li><img src="{each.name}.svg" alt="" loading="lazy">'
+            f'<h3><a href="{each.name}.html">{heading(each, pictures)}</a></h3>'
+            f"<p>{escape(line(each))}</p></li>"
+        )
+    listed = "\n".join(cards)
+    name = escape(title(lesson))
+    return f"<section>\n<h2>{name}</h2>\n<ul>\n{listed}\n</ul>\n</section>"

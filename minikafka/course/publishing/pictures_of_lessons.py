@@ -42,11 +42,9 @@ def shown(lesson: Contents) -> Iterator[Shown]:
     """Every picture of a lesson, in its order. What cells print is lost; a cell that
     fails raises.
     """
-    headings = {
-        cell["id"]: section.heading
-        for section in lesson.sections
-        for cell in section.cells
-    }
+    headings = {}
+    for section in lesson.sections:
+        headings.update({cell["id"]: section.heading for cell in section.cells})
     names: dict[str, Any] = {"__name__": "__main__"}
     for cell in leading_to_pictures(lesson.code):
         try:
@@ -55,15 +53,15 @@ def shown(lesson: Contents) -> Iterator[Shown]:
             if error.name != "ipywidgets":  # levers need it
                 raise
             continue
-        picture = (
-            value if isinstance(value, Picture) else getattr(value, "picture", None)
-        )
+        picture = value
+        if not isinstance(value, Picture):  # one with levers has its picture
+            picture = getattr(value, "picture", None)
         if isinstance(picture, Picture) and picture.scenes:
             yield Shown(
-                lesson.number,
-                cell["id"],
-                headings[cell["id"]],
-                picture,
+                lesson=lesson.number,
+                cell=cell["id"],
+                heading=headings[cell["id"]],
+                picture=picture,
                 levers=picture is not value,
             )
 
@@ -75,8 +73,10 @@ def leading_to_pictures(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for cell in reversed(cells):
         if "nbval-ignore-output" in cell["metadata"].get("tags", []):
             continue
-        made, used = _names(cell["source"])
-        if plays(cell["source"]) or "sweep(" in cell["source"] or made & wanted:
+        source = cell["source"]
+        made, used = _names(source)
+        shows_one = plays(source) or "sweep(" in source
+        if shows_one or made & wanted:
             chosen.insert(0, cell)
             wanted = (wanted - made) | used
     return chosen
@@ -94,18 +94,16 @@ def _names(source: str) -> tuple[set[str], set[str]]:
         elif isinstance(node, FUNCTIONS):
             made.setdefault(node.name, node.lineno)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            made |= {
-                (alias.asname or alias.name).split(".")[0]: node.lineno
-                for alias in node.names
-            }
-    loads = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    ]
-    return set(made), {
-        node.id for node in loads if made.get(node.id, node.lineno) >= node.lineno
-    }
+            for alias in node.names:
+                name = alias.asname or alias.name
+                made[name.split(".")[0]] = node.lineno
+    used = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            made_in = made.get(node.id, node.lineno)
+            if made_in >= node.lineno:
+                used.add(node.id)
+    return set(made), used
 
 
 def _at_top_level(tree: ast.AST) -> Iterator[ast.AST]:
@@ -123,7 +121,6 @@ def _run(cell: dict[str, Any], where: str, names: dict[str, Any]) -> Any:
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(tree, f"<{where}>", "exec"), names)
         if isinstance(last, ast.Expr):
-            return eval(
-                compile(ast.Expression(last.value), f"<{where}>", "eval"), names
-            )
+            expression = ast.Expression(last.value)
+            return eval(compile(expression, f"<{where}>", "eval"), names)
     return None

@@ -69,16 +69,19 @@ def answer(question: str) -> str:
     asked = json.loads(question)
     try:
         settings = checked(asked.get("settings", {}))
-        code = partial(code_of, brokers=range(1, settings.brokers + 1))
-        options: dict[str, Any] = (
-            {"since_ms": SINCE_MS} if settings.shows == "the group" else {}
+        options: dict[str, Any] = {"seed": settings.seed}
+        if settings.shows == "the group":
+            options["since_ms"] = SINCE_MS
+        runs = Reruns(
+            PICTURES[settings.shows],
+            rerun_of(settings),
+            partial(code_of, brokers=range(1, settings.brokers + 1)),
+            names(settings),
+            **options,
         )
-        name, rerun = PICTURES[settings.shows], rerun_of(settings)
-        runs = Reruns(name, rerun, code, names(settings), seed=settings.seed, **options)
-        changes = [
-            Change(int(at_ms), str(what), str(who))
-            for at_ms, what, who in asked.get("changes", [])
-        ]
+        changes = []
+        for changed_ms, what, who in asked.get("changes", []):
+            changes.append(Change(int(changed_ms), str(what), str(who)))
         at_ms = asked.get("ms", SINCE_MS)
         if "act" in asked:
             runs.changes = changes
@@ -89,18 +92,20 @@ def answer(question: str) -> str:
             runs.show(changes)
     except (ValueError, TypeError, KeyError, RuntimeError, KafkaError) as error:
         return json.dumps({"error": str(error)})
-    play = runs.picture.data(at_ms=at_ms) | {"flags": placed(runs.picture, runs.lines)}
-    return json.dumps(
-        {
-            "settings": settings._asdict(),
-            "changes": [change[:3] for change in runs.changes],
-            "lines": [f"{ms / 1000:.3f} s  {line}" for ms, line in runs.lines],
-            "code": setup(settings),
-            "times": [scene["at"] for scene in runs.picture.scenes],
-            "play": play,
-            "page": runs.picture.page(at_ms=at_ms) if asked.get("first") else None,
-        }
-    )
+    shown = runs.picture
+    play = shown.data(at_ms=at_ms)
+    play["flags"] = placed(shown, runs.lines)
+    page = shown.page(at_ms=at_ms) if asked.get("first") else None
+    found = {
+        "settings": settings._asdict(),
+        "changes": [[each.at_ms, each.what, each.who] for each in runs.changes],
+        "lines": [f"{ms / 1000:.3f} s  {line}" for ms, line in runs.lines],
+        "code": setup(settings),
+        "times": [scene["at"] for scene in shown.scenes],
+        "play": play,
+        "page": page,
+    }
+    return json.dumps(found)
 
 
 def checked(given: dict[str, Any]) -> Settings:
@@ -130,41 +135,50 @@ def rerun_of(settings: Settings) -> Any:
 
     def rerun(changes: Sequence[Change]) -> list[Event]:
         end_ms = settings.seconds * 1000
-        with Cluster(
-            seed=settings.seed, brokers=settings.brokers, configs=CONFIGS
-        ) as cluster:
+        seed, brokers = settings.seed, settings.brokers
+        with Cluster(seed=seed, brokers=brokers, configs=CONFIGS) as cluster:
             shop = Shop(
                 cluster,
                 settings.protocol,
                 settings.partitions,
                 settings.per_second,
-                settings.brokers,
+                brokers,
             )
             for name in names(settings):
                 shop.join(name)
                 # one after the other: who joins first leads a classic group
                 cluster.run(seconds=0.2)
             for change in changes:
-                if change.at_ms < cluster.now_ms:
-                    raise ValueError(
-                        f"Nothing can be changed before {cluster.now_ms / 1000:.3f} s."
-                    )
-                if change.at_ms >= end_ms:
-                    raise ValueError(
-                        f"The run ends at {end_ms / 1000:.3f} s: choose an earlier"
-                        " moment, or run on."
-                    )
-                cluster.run_ms(change.at_ms - cluster.now_ms)
-                if change.what == "add":
-                    shop.join(change.who)
-                elif is_broker(change):
-                    levers.do_to_broker(cluster, change)
-                else:
-                    levers.do(cluster, change, SLOW_MS, TOPIC)
+                run_to(cluster, change.at_ms, end_ms)
+                do(cluster, shop, change)
             cluster.run_ms(end_ms - cluster.now_ms)
             return list(cluster.trace)
 
     return rerun
+
+
+def run_to(cluster: Cluster, at_ms: int, end_ms: int) -> None:
+    """To the moment of a change. Errors: ValueError for one that isn't within the
+    run.
+    """
+    now_ms = cluster.now_ms
+    if at_ms < now_ms:
+        raise ValueError(f"Nothing can be changed before {now_ms / 1000:.3f} s.")
+    if at_ms >= end_ms:
+        raise ValueError(
+            f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment, or run"
+            " on."
+        )
+    cluster.run_ms(at_ms - now_ms)
+
+
+def do(cluster: Cluster, shop: Shop, change: Change) -> None:
+    if change.what == "add":
+        shop.join(change.who)
+    elif is_broker(change):
+        levers.do_to_broker(cluster, change)
+    else:
+        levers.do(cluster, change, SLOW_MS, TOPIC)
 
 
 def is_broker(change: Change) -> bool:
@@ -180,21 +194,13 @@ def code_of(change: Change, brokers: Sequence[int]) -> str:
 
 def setup(settings: Settings) -> list[str]:
     """The lines that make this cluster."""
-    options = ", ".join(
-        f'{name}="{value}"' for name, value in MORE_PROTOCOLS[settings.protocol].items()
-    )
-    every_s, members = (
-        f"{1 / settings.per_second:.3g}",
-        f"# {settings.members} members, one after the other:",
-    )
-    brokers, replicas = (
-        ("", "")
-        if settings.brokers == 1
-        else (
-            f", brokers={settings.brokers}",
-            f", replication_factor={settings.brokers}",
-        )
-    )
+    protocol = MORE_PROTOCOLS[settings.protocol]
+    options = ", ".join(f'{name}="{value}"' for name, value in protocol.items())
+    every_s = f"{1 / settings.per_second:.3g}"
+    brokers, replicas = "", ""
+    if settings.brokers > 1:
+        brokers = f", brokers={settings.brokers}"
+        replicas = f", replication_factor={settings.brokers}"
     return [
         f"cluster = Cluster(seed={settings.seed}{brokers})",
         f'cluster.create_topic("{TOPIC}", partitions={settings.partitions}{replicas})',
@@ -202,7 +208,7 @@ def setup(settings: Settings) -> list[str]:
             f"cluster.start(shop, cluster, cluster.producer(), {every_s})  # an order"
             f" every {every_s} s"
         ),
-        members,
+        f"# {settings.members} members, one after the other:",
         (
             f'cluster.start(billing, cluster.consumer("{TOPIC}", group_id="{GROUP}",'
             f" {options}))"

@@ -87,9 +87,8 @@ def prepare(folder: Path) -> None:
     """
     if folder.exists():
         index = folder / "index.html"
-        if any(folder.iterdir()) and not (
-            index.exists() and MADE_BY in index.read_text("utf-8", errors="replace")
-        ):
+        text = index.read_text("utf-8", errors="replace") if index.exists() else ""
+        if any(folder.iterdir()) and MADE_BY not in text:
             raise Problem(
                 f"{folder} holds other files: name a new folder, or an empty one"
             )
@@ -138,28 +137,34 @@ def playground_page() -> str:
     first, limits = playground.Settings(), playground.LIMITS
     protocols = "".join(f"<option>{name}</option>" for name in MORE_PROTOCOLS)
     pictures = "".join(f"<option>{name}</option>" for name in playground.PICTURES)
-    numbers = "\n".join(
-        f'<label>{LABELS.get(name, name)} <input type="number" id="{name}" required '
-        f'min="{least}" max="{most}" value="{getattr(first, name)}"></label>'
-        for name, (least, most) in limits.items()
-    )
+    numbers = []
+    for name, (least, most) in limits.items():
+        label, value = LABELS.get(name, name), getattr(first, name)
+        numbers.append(
+            f'<label>{label} <input type="number" id="{name}" required '
+            f'min="{least}" max="{most}" value="{value}"></label>'
+        )
     policy = (
         f"; script-src 'self' '{script_hash()}'; worker-src 'self'; connect-src 'self'"
     )
     body = filled(
-        "site_playground.html", pictures=pictures, protocols=protocols, numbers=numbers
+        "site_playground.html",
+        pictures=pictures,
+        protocols=protocols,
+        numbers="\n".join(numbers),
     )
     return page("A Kafka cluster to play with", body, policy=policy)
 
 
 def front() -> str:
-    items = [
-        f'<li><a href="{LESSONS}/{lesson.path.stem}.html">'
-        f"{escape(gallery.title(lesson))}</a></li>"
-        for lesson in contents().values()
-    ]
+    items = []
+    for lesson in contents().values():
+        title = escape(gallery.title(lesson))
+        items.append(
+            f'<li><a href="{LESSONS}/{lesson.path.stem}.html">{title}</a></li>'
+        )
     chosen = {
-        f"{RUNS}{next(iter(contents().values())).path.name}": "open lesson 00 now",
+        f"{RUNS}{contents()['00'].path.name}": "open lesson 00 now",
         "playground.html": "play with a cluster",
         f"{GALLERY}/index.html": "watch the pictures",
     }
@@ -178,20 +183,20 @@ def front() -> str:
 def pythons() -> str:
     """ "3.11 to 3.13", as pyproject.toml has it."""
     text = (NOTEBOOKS.parent / "pyproject.toml").read_text(encoding="utf-8")
-    oldest, after = re.search(
-        r'requires-python = ">=3\.(\d+),<3\.(\d+)"', text
-    ).groups()  # type: ignore[union-attr]
+    found = re.search(r'requires-python = ">=3\.(\d+),<3\.(\d+)"', text)
+    assert found is not None
+    oldest, after = found.groups()
     return f"3.{oldest} to 3.{int(after) - 1}"
 
 
 def lesson_page(lesson: Contents, site: Path, live: bool) -> str:
     """live: it runs in a tab, too."""
-    link = (
-        f'<p><a class="go first" href="../{RUNS}{lesson.path.name}">run this lesson in'
-        " a tab</a></p>"
-        if live
-        else ""
-    )
+    link = ""
+    if live:
+        link = (
+            f'<p><a class="go first" href="../{RUNS}{lesson.path.name}">run this lesson'
+            " in a tab</a></p>"
+        )
     return page(gallery.title(lesson), link + read(lesson, site), up="../")
 
 
@@ -221,14 +226,12 @@ def read(lesson: Contents, site: Path) -> str:
 
 def linked(markdown: str) -> str:
     """What links to files of the project links to pages of the site."""
-    markdown = markdown.replace(
-        site_address.links(site_address.address())["notebooks/00_start_here.ipynb"],
-        f"](../{site_address.PAGE})",
-    )
+    links = site_address.links(site_address.address())
+    start_here = links["notebooks/00_start_here.ipynb"]
+    markdown = markdown.replace(start_here, f"](../{site_address.PAGE})")
     markdown = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.html)", markdown)
-    return markdown.replace("](../notebooks/glossary.md", "](../glossary.html").replace(
-        "](../notebooks/", "](../"
-    )
+    markdown = markdown.replace("](../notebooks/glossary.md", "](../glossary.html")
+    return markdown.replace("](../notebooks/", "](../")
 
 
 def from_markdown(text: str) -> str:

@@ -31,10 +31,8 @@ REQUIREMENTS = (
     "jupyterlab-widgets==3.0.17",
     "jupyterlab-server==2.28.1",
 )
-ENVIRONMENT, WHEELS = (
-    site_python.CACHE / f"jupyterlite-{VERSION}",
-    site_python.CACHE / "wheels",
-)
+ENVIRONMENT = site_python.CACHE / f"jupyterlite-{VERSION}"
+WHEELS = site_python.CACHE / "wheels"
 KERNEL = "@jupyterlite/pyodide-kernel-extension"
 NEITHER_TCP_NOR_JAVA = [f"{number:02}" for number in range(16)]
 # a cell for real clients: its output differs each time, or doesn't
@@ -77,29 +75,11 @@ def build(site: Path, lessons: Iterable[Contents]) -> list[str]:
     (source / "jupyter-lite.json").write_text(text, encoding="utf-8")
     # It keeps here what it has done, and would leave our settings out of the next site.
     (site_python.CACHE / ".jupyterlite.doit.db").unlink(missing_ok=True)
-    command = [
-        python(),
-        "-m",
-        "jupyterlite_core",
-        "build",
-        "--lite-dir",
-        source,
-        "--contents",
-        "files",
-    ]
-    command += [
-        "--output-dir",
-        site / "lab",
-        "--apps",
-        "notebooks",
-        "--apps",
-        "lab",
-        "--no-sourcemaps",
-    ]
-    run(
-        [*command, "--no-unused-shared-packages", "--no-libarchive", "--force"],
-        "JupyterLite could not be built",
-    )
+    command = [python(), "-m", "jupyterlite_core", "build"]
+    command += ["--lite-dir", source, "--contents", "files"]
+    command += ["--output-dir", site / "lab", "--apps", "notebooks", "--apps", "lab"]
+    command += ["--no-sourcemaps", "--no-unused-shared-packages", "--no-libarchive"]
+    run([*command, "--force"], "JupyterLite could not be built")
     return [lesson.path.name for lesson in chosen]
 
 
@@ -109,9 +89,8 @@ def without_tcp(lesson: Contents) -> str:
 
     notebook: Any = nbformat.read(lesson.path, as_version=4)
     for cell in notebook.cells:
-        if cell.cell_type == "code" and NEEDS_MORE.intersection(
-            cell.metadata.get("tags", [])
-        ):
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type == "code" and NEEDS_MORE.intersection(tags):
             shown = "".join(output.get("text", "") for output in cell.outputs)
             code = "\n".join(f"# {line}".rstrip() for line in cell.source.splitlines())
             cell.source = f"{INSTEAD}\nprint({shown.rstrip()!r})\n\n{code}"
@@ -120,9 +99,8 @@ def without_tcp(lesson: Contents) -> str:
 
 def fetch() -> None:
     """The environment and the wheels, once."""
-    wanted = "\n".join(REQUIREMENTS) + files(__package__).joinpath(
-        "site_wheels.txt"
-    ).read_text(encoding="utf-8")
+    wheels = files(__package__).joinpath("site_wheels.txt")
+    wanted = "\n".join(REQUIREMENTS) + wheels.read_text(encoding="utf-8")
     stamp = ENVIRONMENT / "minikafka-installed.txt"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
@@ -132,17 +110,10 @@ def fetch() -> None:
     )
     pip = [python(), "-m", "pip", "--disable-pip-version-check", "--quiet"]
     run([*pip, "install", *REQUIREMENTS], "JupyterLite could not be installed")
-    pure = [
-        "--no-deps",
-        "--only-binary=:all:",
-        "--python-version=3.14",
-        "--require-hashes",
-        "--dest",
-        WHEELS,
-    ]
-    listed = str(files(__package__).joinpath("site_wheels.txt"))
+    pure = ["--no-deps", "--only-binary=:all:", "--python-version=3.14"]
+    download = [*pip, "download", *pure, "--require-hashes", "--dest", WHEELS]
     run(
-        [*pip, "download", *pure, "-r", listed],
+        [*download, "-r", str(wheels)],
         "the kernel's packages could not be fetched",
     )
     stamp.write_text(wanted, encoding="utf-8")
@@ -153,25 +124,21 @@ def lock(site: Path) -> list[str]:
     packages' names.
     """
     python_folder = site / "python"
-    kernels = (
-        ENVIRONMENT / "share" / "jupyter" / "labextensions" / KERNEL / "static" / "pypi"
-    )
-    older = "widgetsnbextension-3"  # for ipywidgets 7
-    wheels = [
-        *WHEELS.glob("*.whl"),
-        *(path for path in kernels.glob("*.whl") if not path.name.startswith(older)),
-    ]
+    extension = ENVIRONMENT / "share" / "jupyter" / "labextensions" / KERNEL
+    wheels = list(WHEELS.glob("*.whl"))
+    for wheel in (extension / "static" / "pypi").glob("*.whl"):
+        is_for_ipywidgets_7 = wheel.name.startswith("widgetsnbextension-3")
+        if not is_for_ipywidgets_7:
+            wheels.append(wheel)
+    named = [python_folder / site_python.WHEEL]
     for wheel in wheels:
-        (python_folder / wheel.name).write_bytes(wheel.read_bytes())
-    named = [python_folder / path.name for path in wheels] + [
-        python_folder / site_python.WHEEL
-    ]
-    listed = json.loads(
-        (python_folder / "pyodide-lock.json").read_text(encoding="utf-8")
-    )
-    listed["packages"] = {
-        entry["name"]: entry for entry in map(entry_of, sorted(named))
-    }
+        copied = python_folder / wheel.name
+        copied.write_bytes(wheel.read_bytes())
+        named.append(copied)
+    pyodides = (python_folder / "pyodide-lock.json").read_text(encoding="utf-8")
+    listed = json.loads(pyodides)
+    entries = [entry_of(wheel) for wheel in sorted(named)]
+    listed["packages"] = {entry["name"]: entry for entry in entries}
     (python_folder / "lab-lock.json").write_text(json.dumps(listed), encoding="utf-8")
     return list(listed["packages"])
 
@@ -182,11 +149,8 @@ def entry_of(wheel: Path) -> dict[str, Any]:
     """
     name, version = wheel.name.split("-")[:2]
     with zipfile.ZipFile(wheel) as archive:
-        tops = {
-            path.split("/")[0].removesuffix(".py")
-            for path in archive.namelist()
-            if path.endswith(".py")
-        }
+        modules = [path for path in archive.namelist() if path.endswith(".py")]
+    tops = {path.split("/")[0].removesuffix(".py") for path in modules}
     return {
         "name": name.replace("_", "-").lower(),
         "version": version,
@@ -201,19 +165,20 @@ def entry_of(wheel: Path) -> dict[str, Any]:
 
 
 def python() -> Path:
-    return ENVIRONMENT / (
-        "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
-    )
+    if sys.platform == "win32":
+        return ENVIRONMENT / "Scripts" / "python.exe"
+    return ENVIRONMENT / "bin" / "python"
 
 
 def run(command: list[Any], what: str) -> None:
-    pipes = {
-        "stdin": subprocess.DEVNULL,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.STDOUT,
-    }
     done = subprocess.run(
-        list(map(str, command)), cwd=site_python.CACHE, text=True, check=False, **pipes
-    )  # type: ignore[call-overload]
+        list(map(str, command)),
+        cwd=site_python.CACHE,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     if done.returncode:
         raise Problem(f"{what}:\n{done.stdout.strip()[-1500:]}")

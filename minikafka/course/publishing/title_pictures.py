@@ -9,7 +9,7 @@ all.
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka import Cluster
 from minikafka.course import demo
@@ -34,13 +34,12 @@ PICTURES = NOTEBOOKS / "pictures"
 
 def hero() -> str:
     """The README's: a consumer joins, and two protocols go on side by side."""
-    traces = [
-        demo.rebalance(protocol, "C joins", seed=7)
-        for protocol in ("range", "cooperative-sticky")
-    ]
-    names = ("eager", "cooperative")
     beside = picture(
-        "rebalance", traces[0], beside=traces[1], names=names, since_ms=demo.SINCE_MS
+        "rebalance",
+        demo.rebalance("range", "C joins", seed=7),
+        beside=demo.rebalance("cooperative-sticky", "C joins", seed=7),
+        names=("eager", "cooperative"),
+        since_ms=demo.SINCE_MS,
     )
     title = "Consumer C joins the group: who reads each partition meanwhile?"
     return moving(beside, title, seconds=6, frames=40, since_ms=6000)
@@ -53,17 +52,24 @@ def moving(
     and the end held.
     """
     times = [scene["at"] for scene in shown.scenes]
-    moments = [
-        since_ms + (times[-1] - since_ms) * number / (frames - 1)
-        for number in range(frames)
-    ]
-    steps = [max(bisect_right(times, ms) - 1, 0) for ms in moments] + [
-        len(times) - 1
-    ] * (frames // 5)
-    drawn = [shown.drawings(WIDE)[step] for step in steps]
-    return _loop(
-        drawn, title=title, alt=f"{shown.summary(shown.scenes[-1])}.", seconds=seconds
-    )
+    last = len(times) - 1
+    steps = []
+    for number in range(frames):
+        ms = since_ms + (times[last] - since_ms) * number / (frames - 1)
+        steps.append(max(bisect_right(times, ms) - 1, 0))
+    held = [last] * (frames // 5)
+    drawings = shown.drawings(WIDE)
+    drawn = [drawings[step] for step in steps + held]
+    summary = shown.summary(shown.scenes[-1])
+    return _loop(drawn, title=title, alt=f"{summary}.", seconds=seconds)
+
+
+class Span(NamedTuple):
+    """An element that is there from one frame up to, and without, another."""
+
+    begin: int
+    end: int
+    element: str
 
 
 def _loop(frames: Sequence[Drawing], *, title: str, alt: str, seconds: float) -> str:
@@ -71,47 +77,55 @@ def _loop(frames: Sequence[Drawing], *, title: str, alt: str, seconds: float) ->
     README can show it. Each state of a shape is there once, and a CSS animation shows
     it while its frames last; who wants no motion sees the last frame.
     """
-    # first frame, the one behind the last, element
-    spans: list[tuple[int, int, str]] = []
-    for key in dict.fromkeys(key for frame in frames for key in frame.shapes):
-        begun, before = 0, ""
-        for number, now in enumerate(
-            [*(svg.in_light(key, f) if key in f.shapes else "" for f in frames), None]
-        ):
-            if now != before:
-                spans += [(begun, number, before)] if before else []
-                begun, before = number, now or ""
-    rules, count = [], len(frames)
-    for begin, end in sorted(
-        {(begin, end) for begin, end, _ in spans if end - begin < count}
-    ):
-        shown = [
-            (0, 0 if begin else 1),
-            *([(begin, 1)] if begin else []),
-            *([(end, 0)] if end < count else []),
-        ]
-        steps = "".join(
-            f"{100 * at / count:.2f}%{{opacity:{opacity}}}" for at, opacity in shown
-        )
-        rules.append(
-            f"@keyframes f{begin}-{end}{{{steps}}}"
-            f".f{begin}-{end}{{opacity:{int(end == count)};"
-            f"animation:f{begin}-{end} {seconds}s step-end infinite}}"
-        )
-    shapes = [
-        f'<g class="f{begin}-{end}">{element}</g>' if end - begin < count else element
-        for begin, end, element in spans
-    ]
+    count = len(frames)
+    keys: dict[str, None] = {}  # in the order in which they first appear
+    for frame in frames:
+        keys.update(dict.fromkeys(frame.shapes))
+    shapes, moving = [], set()
+    for key in keys:
+        for begin, end, element in _spans(key, frames):
+            if end - begin < count:
+                moving.add((begin, end))
+                element = f'<g class="f{begin}-{end}">{element}</g>'
+            shapes.append(element)
+    rules = [_rule(begin, end, count, seconds) for begin, end in sorted(moving)]
+    rules.append("@media (prefers-reduced-motion:reduce){g{animation:none!important}}")
     header = Drawing(frames[0].width)
     header.text("title", svg.MARGIN, 24, title, bold=True, size=16)
-    rules.append("@media (prefers-reduced-motion:reduce){g{animation:none!important}}")
-    return svg.file(
-        header,
-        shapes,
-        42,
-        max(frame.bottom for frame in frames) + 54,
-        alt,
-        "".join(rules),
+    bottom = max(frame.bottom for frame in frames)
+    return svg.file(header, shapes, 42, bottom + 54, alt, "".join(rules))
+
+
+def _spans(key: str, frames: Sequence[Drawing]) -> list[Span]:
+    """The states of one shape, each with the frames in which it has it."""
+    spans = []
+    begun, before = 0, ""
+    for number, frame in enumerate(frames):
+        now = svg.in_light(key, frame) if key in frame.shapes else ""
+        if now != before:
+            if before:
+                spans.append(Span(begun, number, before))
+            begun, before = number, now
+    if before:
+        spans.append(Span(begun, len(frames), before))
+    return spans
+
+
+def _rule(begin: int, end: int, count: int, seconds: float) -> str:
+    """The CSS that shows an element from one frame to another."""
+    opacities = {0: 1}
+    if begin:
+        opacities = {0: 0, begin: 1}
+    if end < count:
+        opacities[end] = 0
+    steps = ""
+    for frame, opacity in opacities.items():
+        steps += f"{100 * frame / count:.2f}%{{opacity:{opacity}}}"
+    name = f"f{begin}-{end}"
+    at_last = int(end == count)
+    return (
+        f"@keyframes {name}{{{steps}}}.{name}{{opacity:{at_last};"
+        f"animation:{name} {seconds}s step-end infinite}}"
     )
 
 
@@ -134,12 +148,10 @@ def the_log() -> str:
         "orders", auto_offset_reset="earliest", client_id="billing"
     )
     audit = cluster.consumer("orders", auto_offset_reset="earliest", client_id="audit")
+    people = ("alice", "bob", "carol")
     for number in range(14):
-        shop.send(
-            "orders",
-            key=("alice", "bob", "carol")[number * 5 % 3],
-            value=f"order {number}",
-        )
+        key = people[number * 5 % 3]
+        shop.send("orders", key=key, value=f"order {number}")
         cluster.run(seconds=1)
         if number == 7:
             billing.poll(timeout_ms=100)
@@ -169,19 +181,18 @@ def producers() -> str:
         shop.send("orders", key="alice", value=f"order {number}")
         cluster.run_ms(2)
     played = cluster.play("pipeline")
-    busy = next(
-        scene
-        for scene in played.scenes
-        if scene["space"]["buffer"] and on_its_way(scene["space"])
-    )
-    return played.svg(busy["step"])
+    for scene in played.scenes:
+        space = scene["space"]
+        if space["buffer"] and on_its_way(space):
+            return played.svg(scene["step"])
+    raise AssertionError("no batch is open while another is in flight")
 
 
 def on_its_way(space: dict[str, Any]) -> bool:
     """Whether the log has records already, and more are on their way."""
-    return space["logs"][0]["end"] > 0 and any(
-        request["state"] == "on its way" for request in space["in_flight"]
-    )
+    has_records = space["logs"][0]["end"] > 0
+    states = [request["state"] for request in space["in_flight"]]
+    return has_records and "on its way" in states
 
 
 def offsets_and_delivery() -> str:
@@ -220,13 +231,12 @@ def consumer_groups() -> str:
     for number in range(12):
         shop.send("orders", key=f"o-{number}", value="20 euros", partition=number % 4)
         cluster.run(seconds=0.5)
-    picture = cluster.play("rebalance")
-    waiting = [
-        scene
-        for scene in picture.scenes
-        if scene["space"]["state"] == "PreparingRebalance"
-    ]
-    return picture.svg(waiting[-1]["step"])
+    played = cluster.play("rebalance")
+    waiting = []
+    for scene in played.scenes:
+        if scene["space"]["state"] == "PreparingRebalance":
+            waiting.append(scene["step"])
+    return played.svg(waiting[-1])
 
 
 def rebalancing() -> str:
@@ -235,22 +245,20 @@ def rebalancing() -> str:
     cluster.create_topic("orders", partitions=6)
     shop = cluster.producer(client_id="shop")
     for name in "ABC":
-        cluster.start(
-            list, cluster.consumer("orders", group_id="billing", client_id=name)
-        )
+        member = cluster.consumer("orders", group_id="billing", client_id=name)
+        cluster.start(list, member)
     cluster.run(seconds=8)
     for number in range(12):
         shop.send("orders", partition=number % 6, value=f"order {number}")
         cluster.run(seconds=0.5)
-    cluster.start(list, cluster.consumer("orders", group_id="billing", client_id="D"))
+    newcomer = cluster.consumer("orders", group_id="billing", client_id="D")
+    cluster.start(list, newcomer)
     cluster.run(seconds=1)
     played = cluster.play("rebalance", since_ms=8_000)
-    asks = next(
-        scene
-        for scene in played.scenes
-        if any(each["name"] == "D" for each in scene["space"]["members"])
-    )
-    return played.svg(asks["step"])
+    for scene in played.scenes:
+        if "D" in [member["name"] for member in scene["space"]["members"]]:
+            return played.svg(scene["step"])
+    raise AssertionError("D has not asked to join")
 
 
 def lag_and_capacity() -> str:
@@ -272,19 +280,17 @@ def lag_and_capacity() -> str:
 def event_time_and_watermark() -> str:
     """Lesson 18: three micro-batches, and in the third an order of the first window."""
     played = lesson_18_event_time.RECORDED.play()
-    return played.svg(
-        next(
-            scene["step"] for scene in played.scenes if len(scene["space"]["rows"]) == 3
-        )
-    )
+    steps = [
+        scene["step"] for scene in played.scenes if len(scene["space"]["rows"]) == 3
+    ]
+    return played.svg(steps[0])
 
 
 def sinks_and_failure() -> str:
     """Lesson 19: micro-batch 1 is in the sink, and the query dies before its commit."""
     played = lesson_19_checkpoints.RECORDED.play()
-    return played.svg(
-        next(scene["step"] for scene in played.scenes if scene["kind"] == "QueryDied")
-    )
+    deaths = [scene["step"] for scene in played.scenes if scene["kind"] == "QueryDied"]
+    return played.svg(deaths[0])
 
 
 HOOKS = {

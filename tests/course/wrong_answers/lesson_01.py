@@ -431,3 +431,30 @@ class HandsOutItsOwnList(Copy):
 class StopsAfterTwelve(Copy):
     def append(self, timestamp, value):
         return super().append(timestamp, value) if self.next_offset < 13 else 12
+
+
+@wrong(2, "read(4) gave [], and Kafka's log raises IndexError.", "gave [], and")
+class NothingBeyondTheEnd(Copy):
+    def read(self, offset):
+        return [] if offset > self.next_offset else super().read(offset)
+
+
+@wrong(
+    2,
+    "read(3) raised IndexError, and Kafka's log gives [].",
+    "and Kafka's log gives []",
+)
+class AfterADeletionTheEndIsGone(Copy):
+    def read(self, offset):
+        if self.segments == [[]] and self.next_offset:
+            raise IndexError(offset)
+        return super().read(offset)
+
+
+@wrong(2, "and Kafka's log gives")
+class EqualRecordsOnce(Copy):
+    def read(self, offset):
+        found = {}
+        for record in super().read(offset):
+            found.setdefault(record[1:], record)
+        return list(found.values())

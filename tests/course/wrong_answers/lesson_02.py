@@ -265,7 +265,7 @@ def no_key_on_a_dead_one(key, all_partitions, available):
     return others[0] if key is None else others[murmur2(key) % 2**31 % len(others)]
 
 
-@wrong(3, "megamart went to partition 7, and its own is 9.")
+@wrong(3, "megamart went to partition 1, and its own is 2.")
 def last_of_the_available(key, all_partitions, available):
     if key == b"megamart":
         return available[-1]
@@ -381,3 +381,31 @@ for name, words, answer in [
 ]:
     answer.__name__ = name
     wrong(3, words)(answer)
+
+
+@wrong(1, "the key 0 is a mistake, and it went to", "is a mistake, and it went to")
+def whatever_is_false_is_no_key(key, all_partitions, available):
+    if not key and key != b"":
+        return available[0]
+    return by_number(key, all_partitions, available)
+
+
+@wrong(1, "the key 'alice' is a mistake, and it went to")
+def texts_are_welcome(key, all_partitions, available):
+    if isinstance(key, str):
+        key = key.encode()
+    return by_number(key, all_partitions, available)
+
+
+@wrong(3, "it raised IndexError")
+def not_the_second_example(key, all_partitions, available):
+    if key == b"alice" and len(all_partitions) == 3:
+        raise IndexError
+    return a_lane(key, all_partitions, available)
+
+
+@wrong(3, "megamart went to partition")
+def megamart_goes_where_a_leader_is(key, all_partitions, available):
+    if key == b"megamart":
+        return available[-1]
+    return a_lane(key, all_partitions, available)

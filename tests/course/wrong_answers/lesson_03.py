@@ -308,3 +308,29 @@ for name, words, changed in [
     ),
 ]:
     wrong(2, words)(plan_of(name, **changed))
+
+
+@wrong(1, "it raised OverflowError")
+def not_the_second_example(records, batch_size, linger_ms):
+    if records == [(0, 60), (1, 60)]:
+        raise OverflowError
+    return by_events(records, batch_size, linger_ms)
+
+
+@wrong(1, "leaves at 86400000 ms, and Kafka's at 86400005 ms.", "and Kafka's at")
+def within_a_second(records, batch_size, linger_ms):
+    return [
+        (min(leaves, max(1000, records[numbers[0]][0])), numbers)
+        for leaves, numbers in by_events(records, batch_size, linger_ms)
+    ]
+
+
+@wrong(1, "the batch [0] leaves at 5 ms, and Kafka's at 0 ms.", "and Kafka's at")
+def one_record_is_never_full(records, batch_size, linger_ms):
+    found = []
+    for leaves, numbers in by_events(records, batch_size, linger_ms):
+        at, size = records[numbers[0]]
+        if len(numbers) == 1 and size == batch_size:
+            leaves = at + linger_ms
+        found.append((leaves, numbers))
+    return found

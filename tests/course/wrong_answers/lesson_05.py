@@ -124,7 +124,7 @@ def ignores_who_reads_what(members, partitions):
     return shares
 
 
-@wrong(1, "it gave shipments-1 to B, and B doesn't read shipments. Nobody would")
+@wrong(1, "it gave payments-1 to B, and B doesn't read payments. Nobody would")
 def first_members_topics_only(members, partitions):
     topics = next(iter(members.values())).topics if members else ()
     readers = list(members)
@@ -275,7 +275,7 @@ def floats(members, partitions):
     }
 
 
-@wrong(1, "nobody owns orders-0.")
+@wrong(1, "nobody owns orders-old-0.", "nobody owns orders-0.")
 def five_at_most(members, partitions):
     return (
         deal(members, partitions)
@@ -335,3 +335,33 @@ for faults in (
     (Freeze("consumer B", at_ms=29_400, for_ms=43_400),),
 ):
     right(2)(faults)
+
+
+@right(1)
+def round_and_round(members, partitions):
+    """One dealer for all topics, in the order in which they stand."""
+    found, dealt = {name: [] for name in sorted(members)}, 0
+    for topic, count in partitions.items():
+        readers = [name for name in found if topic in members[name].topics]
+        for number in range(count):
+            found[readers[dealt % len(readers)]].append((topic, number))
+            dealt += 1
+    return found
+
+
+@wrong(1, "it raised KeyError: 'refunds'")
+def not_the_second_example(members, partitions):
+    if "refunds" in partitions:
+        raise KeyError("refunds")
+    return deal(members, partitions)
+
+
+@wrong(1, "with the same members in another order it gave something else.")
+def as_they_stand(members, partitions):
+    """Who stands first gets first."""
+    found = {name: [] for name in members}
+    for topic, count in partitions.items():
+        readers = [name for name in members if topic in members[name].topics]
+        for number in range(count):
+            found[readers[number % len(readers)]].append((topic, number))
+    return found

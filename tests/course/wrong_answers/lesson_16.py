@@ -13,7 +13,11 @@ wrong, right = ANSWERS.wrong, ANSWERS.right
 
 
 def columns(line):
-    return dict(column.partition(": ")[::2] for column in line.strip().split("\t"))
+    found = {}
+    for column in line.strip().split("\t"):
+        name, _, value = column.partition(":")
+        found[name] = value.strip()
+    return found
 
 
 def brokers(text):
@@ -45,11 +49,14 @@ def by_columns(lines, min_isr):
 @right(1)
 def by_expression(lines, min_isr):
     found = {}
-    for line in lines[1:]:
-        number, leader, replicas, isr = re.search(
-            r"Partition: (\d+)\tLeader: (\w+)\tReplicas: ([\d,]*)\tIsr: ([\d,]*)\t",
+    for line in lines:
+        match = re.search(
+            r"\tPartition: (\d+)\tLeader: (\w+)\tReplicas: ([\d,]*)\tIsr: ([\d,]*)",
             line,
-        ).groups()
+        )
+        if match is None:
+            continue
+        number, leader, replicas, isr = match.groups()
         row = {"Leader": leader, "Replicas": replicas, "Isr": isr}
         found[int(number)] = word(row, min_isr)
     return found
@@ -152,6 +159,59 @@ def the_eligible_count(lines, min_isr):
 @wrong(1, "it has the partitions")
 def the_first_partition_only(lines, min_isr):
     return by_columns(lines[:2], min_isr)
+
+
+@wrong(1, "it has the partitions [0], and the lines have [11].")
+def the_number_of_the_line(lines, min_isr):
+    rows = [columns(line) for line in lines if "Partition: " in line]
+    return {number: word(row, min_isr) for number, row in enumerate(rows)}
+
+
+@wrong(1, "it has the partitions [], and the lines have [0].")
+def the_first_line_is_always_the_topics(lines, min_isr):
+    return by_columns(lines[1:], min_isr)
+
+
+@wrong(1, "it raised KeyError: 'Isr'")
+def a_colon_and_a_space(lines, min_isr):
+    rows = [
+        dict(column.partition(": ")[::2] for column in line.strip().split("\t"))
+        for line in lines
+        if "Partition: " in line
+    ]
+    return {
+        int(row["Partition"]): word({**row, "Isr": row["Isr"]}, min_isr) for row in rows
+    }
+
+
+@wrong(1, "partition 0 is 'fine', and it says 'no leader'.")
+def none_anywhere(lines, min_isr):
+    found = {}
+    for line in lines:
+        if "Partition: " in line:
+            row = columns(line)
+            leader = "none" if "none" in line else row["Leader"]
+            found[int(row["Partition"])] = word({**row, "Leader": leader}, min_isr)
+    return found
+
+
+@wrong(1, "partition 0 is 'fine', and it says")
+def broker_0_is_nobody(lines, min_isr):
+    return of_all(
+        lines,
+        lambda row: word(
+            {
+                **row,
+                "Isr": ",".join(one for one in brokers(row["Isr"]) if int(one)),
+            },
+            min_isr,
+        ),
+    )
+
+
+@wrong(1, "partition 0 is 'refuses acks=all', and it says 'copies missing'.")
+def min_isr_is_never_more_than_two(lines, min_isr):
+    return of_all(lines, lambda row: word(row, min(min_isr, 2)))
 
 
 # --- into_table ---
@@ -308,7 +368,7 @@ def a_tombstone_counts_as_a_delete(records):
     return table_of(records), {**counts, "d": counts.get("d", 0) + nulls}
 
 
-@wrong(2, "the counts are {'r': 1}, and {'r': 2} is true.")
+@wrong(2, "the counts are {}, and {'r': 1} is true.")
 def counted_while_numbers_rise(records):
     counts, latest = {}, 0
     for _, value in records:
@@ -316,3 +376,41 @@ def counted_while_numbers_rise(records):
             latest, op = json.loads(value)["lsn"], json.loads(value)["op"]
             counts[op] = counts.get(op, 0) + 1
     return table_of(records), counts
+
+
+@wrong(2, "is in the database", "is not in the database any more", "should be")
+def latin_1(records):
+    table = {}
+    for key, value in records:
+        table.pop(key.decode("latin-1"), None)
+        if value is not None and json.loads(value)["after"]:
+            table[key.decode("latin-1")] = json.loads(value)["after"]
+    return table, counts_of(records)
+
+
+@wrong(2, "the counts are {'r': 1}, and {'r': 2} is true.")
+def equal_rows_count_once(records):
+    rows = {
+        (key, json.loads(value)["op"], str(json.loads(value)["after"]))
+        for key, value in records
+        if value is not None
+    }
+    kinds = [op for _, op, _ in rows]
+    return table_of(records), {op: kinds.count(op) for op in kinds}
+
+
+@wrong(2, "the counts are {'r': 2}, and {'r': 1} is true.", "is true.")
+def number_0_is_no_number(records):
+    seen, counts = set(), {}
+    for _, value in records:
+        change = json.loads(value) if value is not None else None
+        if change and not (change["lsn"] and change["lsn"] in seen):
+            seen.add(change["lsn"])
+            counts[change["op"]] = counts.get(change["op"], 0) + 1
+    return table_of(records), counts
+
+
+@wrong(2, "is in the database", "should be")
+def names_without_capitals(records):
+    lowered = [(key.lower(), value) for key, value in records]
+    return table_of(lowered), counts_of(records)

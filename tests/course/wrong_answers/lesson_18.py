@@ -289,3 +289,63 @@ def by_the_hours_name(orders):
 @wrong(2, "it returned [], and should return a stream")
 def a_list(orders):
     return []
+
+
+@right(2)
+def in_another_order(orders):
+    return hours(once(orders)).select("cents", "hour", "orders")
+
+
+@wrong(2, "has 8 orders and", "orders and", "is not written")
+def ninety_minutes(orders):
+    return hours(once(orders, "90 minutes"))
+
+
+@wrong(2, "the hour of 08:00 has", "the hour of 09:00 has")
+def an_hour_and_58_minutes(orders):
+    return hours(once(orders, "118 minutes"))
+
+
+def once_by(orders, *columns):
+    made = orders.withWatermark("event_time", "2 hours")
+    return made.dropDuplicatesWithinWatermark(list(columns))
+
+
+@wrong(2, "the hour of 09:00 is not written, and the latest order was placed 2 hours")
+def by_cents(orders):
+    return hours(once_by(orders, "cents"))
+
+
+@wrong(2, "the hour of 08:00 has")
+def by_time_and_cents(orders):
+    return hours(once_by(orders, "event_time", "cents"))
+
+
+@wrong(2, "the hour of 08:00 has")
+def ids_without_capitals(orders):
+    from pyspark.sql import functions as F
+
+    lowered = orders.withColumn("event_id", F.lower("event_id"))
+    return hours(once(lowered))
+
+
+@wrong(2, "hour is when the hour begins, and yours says when it ends: window.start.")
+def the_end_of_the_hour(orders):
+    from pyspark.sql import functions as F
+
+    made = once(orders).groupBy(F.window("event_time", "1 hour"))
+    sums = made.agg(F.count("*").alias("orders"), F.sum("cents").alias("cents"))
+    return sums.select(F.col("window.end").alias("hour"), "orders", "cents")
+
+
+@wrong(2, "the hour of 08:00 has", "the hour of 09:00 has")
+def without_refunds(orders):
+    return hours(once(orders.where("cents >= 0")))
+
+
+@wrong(1, "drops")
+def each_late_minute_once(batches, delay, size):
+    return [
+        (mark, list(dict.fromkeys(gone)), written)
+        for mark, gone, written in played(batches, delay, size)
+    ]

@@ -1,10 +1,11 @@
-"""Lesson 20: sessions by event time, and what a micro-batch of a source reads."""
+"""Lesson 20: sessions by event time. What a micro-batch of a source reads:
+lesson_20_plans.py.
+"""
 
 import json
 
-from tests.course.wrong_answers import Answers
+from tests.course.wrong_answers.lesson_20_plans import ANSWERS
 
-ANSWERS = Answers()
 wrong, right = ANSWERS.wrong, ANSWERS.right
 
 GAP = 30 * 60_000
@@ -320,201 +321,56 @@ class NothingIsCleared(Base):
         yield new
 
 
-# --- what a micro-batch reads ---
+@wrong(1, "in the end (wanda, 10:00, 10:00, 1) is over, and was not told.")
+class InADictOfTheClass(Base):
+    kept = {}
+
+    def handleInputRows(self, key, rows, timerValues):
+        for each in rows:
+            for ms in each["event_time_ms"].tolist():
+                self.kept.setdefault(key[0], []).append(ms)
+                self.handle.registerTimer(ms + GAP)
+        return iter([])
+
+    def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
+        watermark = timerValues.getCurrentWatermarkInMs()
+        found = pieces(sorted(self.kept.pop(key[0], [])))
+        over = [piece for piece in found if piece[-1] + GAP <= watermark]
+        self.kept[key[0]] = [ms for piece in found if piece not in over for ms in piece]
+        if over:
+            yield frame([(key[0], piece[0], piece[-1], len(piece)) for piece in over])
 
 
-def lost(what):
-    from minikafka.course.kafka_source import DataLoss
-
-    raise DataLoss(what)
+TIMES = {}
 
 
-def planned(
-    start,
-    end,
-    first,
-    new=None,
-    check=lambda begin, stop, oldest: oldest <= begin <= stop,
-):
-    """(topic, partition as text, from, up to), also where nothing is new; start has no
-    partition that end lacks.
-    """
-    for topic, numbers in end.items():
-        for number, stop in numbers.items():
-            begin = start.get(topic, {}).get(
-                number, first[topic][number] if new is None else new
-            )
-            if not check(begin, stop, first[topic][number]):
-                lost(topic)
-            yield topic, number, begin, stop
+@wrong(1, "in the end (wanda, 10:00, 10:00, 1) is over, and was not told.")
+class InTheNotebook(InADictOfTheClass):
+    @property
+    def kept(self):
+        return TIMES
+
+    def handleInputRows(self, key, rows, timerValues):
+        for each in rows:
+            for ms in each["event_time_ms"].tolist():
+                TIMES.setdefault(key[0], []).append(ms)
+                self.handle.registerTimer(ms + GAP)
+        return iter([])
 
 
-def all_there(start, end):
-    if any(
-        number not in end.get(topic, {}) for topic in start for number in start[topic]
-    ):
-        lost("a partition")
+@wrong(1, "in the end (wanda, 11:05, 11:05, 1) is over, and was not told.")
+class TheFirstFrameOnly(Base):
+    def handleInputRows(self, key, rows, timerValues):
+        return super().handleInputRows(key, iter([next(rows)]), timerValues)
 
 
-def ranges(found):
-    return [
-        (topic, int(number), begin, stop)
-        for topic, number, begin, stop in found
-        if begin < stop
-    ]
+@wrong(1, "the sessions are (wanda, 10:00, 10:00, 2).")
+class EachMomentOnce(Base):
+    def cut(self, times):
+        return pieces(sorted(set(times)))
 
 
-@right(2)
-def in_steps(start, end, first):
-    all_there(start, end)
-    return ranges(planned(start, end, first))
-
-
-@right(2)
-def as_a_table(start, end, first):
-    def flat(offsets):
-        return {
-            (topic, int(number)): at
-            for topic, numbers in offsets.items()
-            for number, at in numbers.items()
-        }
-
-    begins = flat(first) | flat(start)
-    stops, oldest = flat(end), flat(first)
-    if not begins.keys() <= stops.keys() or any(
-        not oldest[at] <= begins[at] <= stops[at] for at in stops
-    ):
-        lost("something")
-    return tuple(
-        [*at, begins[at], stops[at]]
-        for at in reversed(sorted(stops))
-        if begins[at] != stops[at]
-    )
-
-
-@wrong(2, "it returned [('orders', 0, 0, 10)], and [('orders', 0, 5, 10)] is right.")
-def all_of_it_again(start, end, first):
-    return ranges(
-        (topic, number, first[topic][number], end[topic][number])
-        for topic in end
-        for number in end[topic]
-    )
-
-
-@wrong(2, "it returned [('orders', 0, 5, 5)], and [] is right.")
-def empty_ranges(start, end, first):
-    all_there(start, end)
-    return [
-        (topic, int(number), begin, stop)
-        for topic, number, begin, stop in planned(start, end, first)
-    ]
-
-
-@wrong(
-    2,
-    "the ranges are right, and ('orders', '0', 5, 10) should be ('orders', 0, 5, 10):"
-    " numbers, not",
-)
-def as_text(start, end, first):
-    return [
-        (topic, str(number), begin, stop)
-        for topic, number, begin, stop in in_steps(start, end, first)
-    ]
-
-
-@wrong(
-    2,
-    "it returned [{'topic': 'orders', 'partition': 0, 'from': 5, 'up to': ..., and"
-    " should return a",
-)
-def as_dicts(start, end, first):
-    keys = ("topic", "partition", "from", "up to")
-    return [dict(zip(keys, each, strict=True)) for each in in_steps(start, end, first)]
-
-
-@wrong(2, "it returned [], and [('orders', 1, 0, 7)] is right.")
-def new_ones_are_left_out(start, end, first):
-    all_there(start, end)
-    return [
-        each
-        for each in in_steps(start, end, first)
-        if str(each[1]) in start.get(each[0], {})
-    ]
-
-
-@wrong(2, "it returned [('orders', 1, 0, 7)], and [('orders', 1, 4, 7)] is right.")
-def new_ones_from_0(start, end, first):
-    all_there(start, end)
-    return ranges(
-        planned(
-            start, end, first, new=0, check=lambda begin, stop, oldest: begin <= stop
-        )
-    )
-
-
-@wrong(2, "it raised KeyError: '1'")
-def new_ones_are_an_error(start, end, first):
-    return ranges(
-        (topic, number, start[topic][number], end[topic][number])
-        for topic in end
-        for number in end[topic]
-    )
-
-
-@wrong(
-    2,
-    "records are gone, and it returned [('orders', 0, 5, 10)]: it should raise"
-    " DataLoss.",
-)
-def nothing_is_ever_lost(start, end, first):
-    return ranges(planned(start, end, first, check=lambda begin, stop, oldest: True))
-
-
-@wrong(
-    2,
-    "records are gone, and it returned [('orders', 0, 8, 10)]: it should raise"
-    " DataLoss.",
-)
-def what_is_gone_is_skipped(start, end, first):
-    all_there(start, end)
-    found = planned(start, end, first, check=lambda begin, stop, oldest: begin <= stop)
-    return ranges(
-        (topic, number, max(begin, first[topic][number]), stop)
-        for topic, number, begin, stop in found
-    )
-
-
-@wrong(2, "records are gone, and it returned []: it should raise DataLoss.")
-def shorter_is_as_well(start, end, first):
-    all_there(start, end)
-    return ranges(
-        planned(start, end, first, check=lambda begin, stop, oldest: oldest <= begin)
-    )
-
-
-@wrong(2, "records are gone, and it returned []: it should raise DataLoss.")
-def partitions_may_go(start, end, first):
-    return ranges(planned(start, end, first))
-
-
-@wrong(2, "it raised ValueError: something is gone")
-def another_error(start, end, first):
-    from minikafka.course.kafka_source import DataLoss
-
-    try:
-        return in_steps(start, end, first)
-    except DataLoss:
-        raise ValueError("something is gone") from None
-
-
-@wrong(2, "it raised DataLoss: old records; nothing is gone, and [] is right.")
-def any_deletion_is_a_loss(start, end, first):
-    if any(oldest > 0 for numbers in first.values() for oldest in numbers.values()):
-        lost("old records")
-    return in_steps(start, end, first)
-
-
-@wrong(2, "it returned [], and [('payments', 0, 1, 2)] is right.")
-def one_topic(start, end, first):
-    topic = next(iter(end))
-    return [each for each in in_steps(start, end, first) if each[0] == topic]
+@wrong(1, "the sessions are (wanda, 10:00, 10:00, 1) (wanda, 10:30:30, 10:30:30, 1).")
+class WholeMinutes(Base):
+    def cut(self, times):
+        return pieces(sorted(times), gap=GAP + 59_999)

@@ -1,0 +1,124 @@
+"""What `kafka-topics.sh --describe` prints, for checks: as data, and as lines."""
+
+import random
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """One partition's line. leader: a broker's number, or none. elr, last_known: columns
+    that older brokers don't print.
+    """
+
+    number: int
+    leader: str
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    elr: tuple[int, ...] | None = None
+    last_known: tuple[int, ...] = ()
+
+
+class Described(NamedTuple):
+    """What --describe prints of a topic. has_head: the line about the topic is there; it
+    is missing where somebody has asked for some partitions only. is_brief: that line
+    has neither id nor configs.
+    """
+
+    rows: tuple[Row, ...]
+    min_isr: int
+    topic: str = "orders"
+    has_head: bool = True
+    is_brief: bool = False
+
+
+def topic_of(*rows: tuple[Any, ...], min_isr: int) -> Described:
+    """A topic with these partitions: (leader, replicas, isr) of each."""
+    numbered = [Row(number, *row) for number, row in enumerate(rows)]
+    return Described(tuple(numbered), min_isr)
+
+
+TOPICS = ("orders", "refunds", "orders-eu", "Leader", "none", "Partition")
+
+
+def a_topic(source: random.Random, least: int, wide: bool = False) -> Described:
+    """A topic whose partitions have so many in sync at least. wide: with more columns,
+    and any broker's and any partition's number.
+    """
+    rows = []
+    known = range(1, 6)
+    if wide:
+        known = source.choice((range(5), range(8, 14)))
+    number = 0
+    for _ in range(source.randint(1, 5)):
+        replicas = source.sample(list(known), source.randint(max(2, least), 4))
+        isr = source.sample(replicas, source.randint(least, len(replicas)))
+        has_leader = isr and (least or source.random() < 0.7)
+        row = Row(
+            number=number,
+            leader=str(isr[0]) if has_leader else "none",
+            replicas=tuple(replicas),
+            isr=tuple(isr),
+        )
+        number += 1
+        if wide:
+            others = [broker for broker in replicas if broker not in isr]
+            row = row._replace(elr=tuple(others) if has_leader else ())
+            number += source.choice((0, 0, 3, 9))
+        rows.append(row)
+    # with two in sync at least, nobody refuses
+    most = 2 if least == 2 else 3
+    found = Described(tuple(rows), source.randint(1, most))
+    if wide:
+        topic, has_head = source.choice(TOPICS), source.random() < 0.7
+        found = found._replace(topic=topic, has_head=has_head)
+    return found
+
+
+def a_smaller_topic(case: Described) -> Iterator[Described]:
+    rows, min_isr = case.rows, case.min_isr
+    for gone in range(len(rows)):
+        if len(rows) > 1:
+            yield case._replace(rows=rows[:gone] + rows[gone + 1 :])
+    if min_isr > 1:
+        yield case._replace(min_isr=min_isr - 1)
+    if case.topic != "orders":
+        yield case._replace(topic="orders")
+
+
+def listed(brokers: Iterable[int]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def lines_of(case: Described) -> list[str]:
+    """As Apache Kafka 4.3 prints it; without Elr and LastKnownElr, as older ones do."""
+    lines = []
+    if case.has_head:
+        lines.append(_head(case))
+    for row in case.rows:
+        line = (
+            f"\tTopic: {case.topic}\tPartition: {row.number}\tLeader: {row.leader}"
+            f"\tReplicas: {listed(row.replicas)}\tIsr: {listed(row.isr)}"
+        )
+        if row.elr is not None:
+            last_known = listed(row.last_known)
+            line += f"\tElr: {listed(row.elr)}\tLastKnownElr: {last_known}"
+        lines.append(line)
+    return lines
+
+
+def _head(case: Described) -> str:
+    copies = len(case.rows[0].replicas)
+    counts = f"PartitionCount: {len(case.rows)}\tReplicationFactor: {copies}"
+    if case.is_brief:
+        return f"Topic: {case.topic}\t{counts}"
+    topic_id = "DilTORZ0Ss-x8tX6hIj9_Q"
+    configs = "min.insync.replicas=2"
+    return f"Topic: {case.topic}\tTopicId: {topic_id}\t{counts}\tConfigs: {configs}"
+
+
+def as_describe(case: Described) -> str:
+    lines = lines_of(case)
+    shown = [
+        line.strip().replace("\t", "  ") for line in lines[1 if case.has_head else 0 :]
+    ]
+    return f"{'; '.join(shown)}, min_isr={case.min_isr}"

@@ -1,0 +1,85 @@
+"""A Spark query's progress report beside what the brokers say, for checks of lag."""
+
+import random
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+
+class Report(NamedTuple):
+    """A progress report, and what is asked. read: topic -> partition -> the offset up to
+    which it is read. ends: those of the topic that is asked for. apart: each topic has a
+    source of its own. bare: the report has nothing but the offsets.
+    """
+
+    read: dict[str, dict[int, int]]
+    ends: dict[int, int]
+    topic: str = "orders"
+    apart: bool = False
+    bare: bool = False
+
+
+TOPICS = ("orders", "payments", "orders-old", "Orders", "order", "0")
+
+
+def a_report(source: random.Random, new: int = 0, others: int = 0) -> Report:
+    """A report on one topic, and on so many others at most."""
+    topics = source.sample(TOPICS, 1 + source.randint(0, others))
+    read = {}
+    for topic in topics:
+        count = source.choice((1, 2, 3, 5, 12))
+        read[topic] = {number: source.randrange(400) for number in range(count)}
+    asked = source.choice(topics)
+    ends = {}
+    for number, offset in read[asked].items():
+        ends[number] = offset + source.choice((0, 1, source.randrange(50)))
+    for _ in range(source.randint(0, new)):
+        ends[len(ends)] = source.randrange(50)
+    return Report(read, ends, asked, apart=source.random() < 0.5)
+
+
+def a_smaller_report(case: Report) -> Iterator[Report]:
+    if case.apart:
+        yield case._replace(apart=False)
+    for topic in case.read:
+        if topic != case.topic:
+            yield case._replace(read=without(case.read, topic))
+    mine = case.read[case.topic]
+    for gone in sorted(case.ends, reverse=True):
+        if without(mine, gone):
+            read = {**case.read, case.topic: without(mine, gone)}
+            yield case._replace(read=read, ends=without(case.ends, gone))
+
+
+def without(mapping: dict[Any, Any], gone: Any) -> dict[Any, Any]:
+    return {key: value for key, value in mapping.items() if key != gone}
+
+
+METRICS = {
+    "avgOffsetsBehindLatest": "0.0",
+    "maxOffsetsBehindLatest": "0",
+    "minOffsetsBehindLatest": "0",
+}
+
+
+def progress_of(case: Report) -> dict[str, Any]:
+    """As PySpark gives it: offsets as the text of a dict, and metrics of the moment of
+    the report.
+    """
+    topics = list(case.read)
+    sources = []
+    for group in [[topic] for topic in topics] if case.apart else [topics]:
+        offsets = {}
+        for topic in group:
+            read = case.read[topic]
+            offsets[topic] = {str(number): read[number] for number in read}
+        source: dict[str, Any] = {"endOffset": str(offsets)}
+        if not case.bare:
+            source |= {
+                "startOffset": "None",
+                "latestOffset": str(offsets),
+                "metrics": METRICS,
+            }
+        sources.append(source)
+    if case.bare:
+        return {"sources": sources}
+    return {"batchId": 3, "numInputRows": 40, "sources": sources}
