@@ -16,6 +16,7 @@ from minikafka.clock import Now, soonest
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import (
     TOPIC_RESOURCE,
+    BrokerChange,
     BrokerRegistration,
     MetadataRecord,
 )
@@ -60,10 +61,10 @@ class ActiveController:
             self._knows, self._left_at = {}, {}
             self._rest(now)
 
-    def follow(self, record: MetadataRecord) -> None:
-        """A record was committed."""
-        if record.name == "RegisterBrokerRecord" and self._broker.quorum.is_leader:
-            self._heard_ms[record.fields["broker_id"]] = self._broker.now.monotonic_ms
+    def broker_changed(self, change: BrokerChange, now: Now) -> None:
+        """A broker that has just registered lives."""
+        if change.is_registration and self._broker.quorum.is_leader:
+            self._heard_ms[change.broker_id] = now.monotonic_ms
 
     def tick(self, now: Now) -> None:
         """Look who is silent, and who should lead again."""

@@ -14,7 +14,7 @@ committed, changes the image.
 
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from minikafka.broker.active_controller import METADATA, ActiveController
 from minikafka.broker.calls import CONTROLLER_LISTENER, Call, Client, Itself, refusal
@@ -37,12 +37,17 @@ from minikafka.cluster.metadata import (
     METADATA_TOPIC,
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,
+    BrokerChange,
+    Change,
+    ConfigChange,
     Image,
     MetadataRecord,
+    PartitionChange,
+    TopicChange,
 )
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Replica
-from minikafka.cluster.waiting import Answer, Parked, Wait, Waiting
+from minikafka.cluster.waiting import ALL_BYTES, Answer, Parked, Wait, Waiting
 from minikafka.storage import checkpoints
 from minikafka.storage.data_folder import identify
 from minikafka.storage.disk import Disk, as_storage_errors
@@ -55,9 +60,18 @@ BACKGROUND_BUDGET_BYTES = 4 << 20  # of recovery and deletion in one tick
 API_VERSIONS = 18
 # by state machines of this node
 FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
-ALL_BYTES = 1 << 62  # as many as any request may wait for
 MOST_ANSWERED_BYTES = 64 << 20
 IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
+
+
+class FollowsTopics(Protocol):
+    """A part of the node that acts upon what becomes of topics and partitions."""
+
+    def partition_changed(self, change: PartitionChange) -> None:
+        """A partition was created, or is another one now."""
+
+    def topic_changed(self, change: TopicChange) -> None:
+        """A topic was created, or has gone."""
 
 
 class Broker:
@@ -403,15 +417,14 @@ class Broker:
         if topic in FOLLOWED or key in self.waiting:
             self.moved(key, size_bytes)
 
-    def image_followed(self, replica: Replica) -> None:
+    def placed(self, replica: Replica) -> None:
         """A replica leads or follows, perhaps another node than before."""
-        if replica.log.topic == METADATA_TOPIC or len(replica.partition.replicas) == 1:
-            return
-        if replica.log.damaged_from is not None:
-            self.damage.follow_image(replica)
-        self.fetcher.follow_image(replica, replica.log.partition, self.now.monotonic_ms)
-        if replica.is_leader:
-            self.isr.led(self.now.monotonic_ms)
+        for part in (self.damage, self.fetcher, self.isr):
+            part.placed(replica, self.now)
+
+    def removed(self, replica: Replica) -> None:
+        """This node has a replica no more."""
+        self.fetcher.removed(replica)
 
     def random_uuid(self) -> bytes:
         """16 bytes, version 4, from the node's random source; never one of those that
@@ -660,18 +673,31 @@ class Broker:
 
     def _committed(self, first_offset: int, records: Sequence[MetadataRecord]) -> None:
         for offset, record in enumerate(records, first_offset):
-            self.image.apply(offset, record)
-            self.controller.follow(record)
-            self._meet(record)
-            # else it is history, and `load` looks at the outcome
-            if self.is_recovering or self.recovered:
-                for key in self.replicas.follow(record):
-                    self.moved(key, ALL_BYTES)
-                self.fetcher.follow(record)
-            if self.ready:
-                self.groups.follow(record)
-                self.transactions.follow(record)
+            change = self.image.apply(offset, record)
+            if change is not None:
+                self._hand_out(change)
         self.descriptions.clear()
+
+    def _hand_out(self, change: Change) -> None:
+        """A change of the image goes to those parts that have to do with it."""
+        # before that it is history, and `load` looks at the outcome
+        has_logs = self.is_recovering or self.recovered
+        holders = (self.replicas,) if has_logs else ()
+        coordinators = (self.groups, self.transactions) if self.ready else ()
+        followers: tuple[FollowsTopics, ...] = (*holders, *coordinators)
+        match change:
+            case BrokerChange():
+                self.controller.broker_changed(change, self.now)
+                self.peers.broker_changed(change, self.now)
+            case PartitionChange():
+                for part in followers:
+                    part.partition_changed(change)
+            case TopicChange():
+                for part in followers:
+                    part.topic_changed(change)
+            case ConfigChange():
+                for holder in holders:
+                    holder.config_changed(change)
 
     def _replaced(self, end_offset: int, records: Sequence[MetadataRecord]) -> None:
         """Too far behind to replay the log: the image becomes another node's, and what
@@ -679,21 +705,6 @@ class Broker:
         """
         later = Image.of(records, end_offset)
         self._committed(end_offset, [*self.image.gone(later), *records])
-
-    def _meet(self, record: MetadataRecord) -> None:
-        """A node that is no voter says where it is when it registers; of voters this
-        node knows it from its start.
-        """
-        node = (
-            record.fields["broker_id"]
-            if record.name == "RegisterBrokerRecord"
-            else self.node_id
-        )
-        known = node in (self.node_id, *self.config.peers)
-        if not known and (
-            address := self.image.brokers[node].endpoints.get(CONTROLLER_LISTENER)
-        ):
-            self.peers.learn(node, address, self.now)
 
     def _recover(self) -> None:
         assert self._recovery is not None

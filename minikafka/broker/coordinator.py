@@ -18,9 +18,10 @@ from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import (
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,
-    MetadataRecord,
     Partition,
+    PartitionChange,
     Topic,
+    TopicChange,
 )
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import Groups, partition_for
@@ -77,14 +78,14 @@ class Coordinator(Runtime):
         for number, partition in self.topic.partitions.items() if self.topic else ():
             self._lead_or_not(number, partition)
 
-    def follow(self, record: MetadataRecord) -> None:
-        """A metadata record was committed: partitions of the topic may come and go."""
-        topic = self.topic
-        if record.name in ("PartitionRecord", "PartitionChangeRecord"):
-            if topic is not None and record.fields["topic_id"] == topic.topic_id:
-                number = record.fields["partition_id"]
-                self._lead_or_not(number, topic.partitions[number])
-        elif record.name == "RemoveTopicRecord" and topic is None:
+    def partition_changed(self, change: PartitionChange) -> None:
+        """This node may lead a partition of the topic now, or no more."""
+        if change.topic == self.topic_name:
+            self._lead_or_not(change.number, change.after)
+
+    def topic_changed(self, change: TopicChange) -> None:
+        """Without the topic there is nothing to coordinate."""
+        if change.name == self.topic_name and change.after is None:
             self.close()
 
     def partition(self, key: str) -> int:
@@ -198,12 +199,12 @@ class GroupCoordinator(Coordinator):
 
     # -- life
 
-    def follow(self, record: MetadataRecord) -> None:
+    def topic_changed(self, change: TopicChange) -> None:
         """As for every coordinator; topics with offsets committed for them may go,
         too.
         """
-        super().follow(record)
-        self._topics_went = self._topics_went or record.name == "RemoveTopicRecord"
+        super().topic_changed(change)
+        self._topics_went = self._topics_went or change.after is None
 
     def settle(self, now: Now) -> None:
         """Once for all topics that went: the offsets committed for them go, as a topic

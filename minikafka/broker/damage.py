@@ -141,10 +141,7 @@ class DamagedReplicas:
             else "this replica is offline, and fetches it again"
         )
         self._broker.notice(f"{path} is damaged at offset {offset}: {why}; {what}")
-        self._broker.fetcher.follow_image(
-            replica, log.partition, self._broker.now.monotonic_ms
-        )
-        self.follow_image(replica)
+        self._broker.placed(replica)
 
     def cannot_write(self, replica: Replica, error: KafkaError) -> None:
         """As follower: its disk is full, say. It leaves the ISR, and tries again."""
@@ -156,8 +153,10 @@ class DamagedReplicas:
 
     # -- what becomes of it
 
-    def follow_image(self, replica: Replica) -> None:
-        """A damaged replica: who leads, or who is in sync, may be new."""
+    def placed(self, replica: Replica, now: Now) -> None:
+        """Of a damaged replica: who leads, or who is in sync, may be new."""
+        if replica.log.damaged_from is None:
+            return
         partition, me, key = replica.partition, self._broker.node_id, key_of(replica)
         found = replica.topic_id, replica.log.partition
         known_epoch = self._found.setdefault(found, -1)

@@ -75,10 +75,11 @@ class IsrChanges:
             self._ask_at = None
             self._ask(now)
 
-    def led(self, now_ms: int) -> None:
-        """This node leads a partition with followers."""
-        if self._look_at is None:
-            self._look_at = now_ms
+    def placed(self, replica: Replica, now: Now) -> None:
+        """This node may lead a partition with followers now."""
+        has_followers = replica.is_leader and len(replica.partition.replicas) > 1
+        if has_followers and self._look_at is None:
+            self._look_at = now.monotonic_ms
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""

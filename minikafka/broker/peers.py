@@ -16,10 +16,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.effects import HangUp, Request
 from minikafka.broker.replies import check_reply
 from minikafka.clock import Now, soonest
-from minikafka.cluster.metadata import Endpoint
+from minikafka.cluster.metadata import BrokerChange, Endpoint
 from minikafka.wire import messages
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.schema import Message
@@ -66,6 +67,7 @@ class Peers:
             for node, address in self.addresses.items()
             if node != self._node_id
         }
+        self._from_start = frozenset((self._node_id, *self.addresses))
         self._client_id = f"broker-{self._node_id}"
 
     def start(self, now: Now) -> None:
@@ -73,9 +75,15 @@ class Peers:
         for node in self.addresses:
             self._greet(node, now)
 
-    def learn(self, node: int, address: Endpoint, now: Now) -> None:
-        """A node has registered, and says where it listens to others."""
-        if self.addresses.get(node) != address:
+    def broker_changed(self, change: BrokerChange, now: Now) -> None:
+        """A node that is no voter says where it listens to others when it registers;
+        where voters are this node knows from its start.
+        """
+        node = change.broker_id
+        if node in self._from_start or change.after is None:
+            return
+        address = change.after.endpoints.get(CONTROLLER_LISTENER)
+        if address and self.addresses.get(node) != address:
             self.addresses[node] = address
             self._greet(node, now)
 

@@ -17,7 +17,7 @@ from typing import Any
 from minikafka.broker.calls import Broker
 from minikafka.broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH
 from minikafka.clock import Now, soonest
-from minikafka.cluster.metadata import NO_LEADER, MetadataRecord
+from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.replica import Replica
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.messages import MOST_REQUEST_ITEMS
@@ -78,38 +78,27 @@ class ReplicaFetcher:
         self._leaders: dict[int, Leader] = {}
         self._followed: dict[Key, int] = {}  # from whom
 
-    def follow_image(self, replica: Replica, number: int, now_ms: int) -> None:
-        """Who leads this replica's partition may be another node now."""
-        key = (replica.topic_id, number)
-        leader = replica.partition.leader
-        wanted = (
-            NO_LEADER
-            if replica.is_leader or replica.log.damaged_from is not None
-            else leader
-        )
-        known = self._followed.get(key, NO_LEADER)
-        if known not in (NO_LEADER, wanted):
+    def placed(self, replica: Replica, now: Now) -> None:
+        """Who leads this replica's partition may be another node now, or none that it
+        can be fetched from.
+        """
+        key = key_of(replica)
+        wanted = replica.partition.leader
+        if replica.is_leader or replica.log.damaged_from is not None:
+            wanted = NO_LEADER
+        if self._followed.get(key, wanted) != wanted:
             self._drop(key)
         if wanted != NO_LEADER:
             self._followed[key] = wanted
-            followed = self._leaders.setdefault(wanted, Leader())
-            followed.followed[key] = replica
-            followed.look(key)
-            followed.resting.pop(key, None)
-            followed.ask_at = now_ms
+            leader = self._leaders.setdefault(wanted, Leader())
+            leader.followed[key] = replica
+            leader.look(key)
+            leader.resting.pop(key, None)
+            leader.ask_at = now.monotonic_ms
 
-    def follow(self, record: MetadataRecord) -> None:
-        """A metadata record was committed: what a deleted topic had, or moved to other
-        nodes, is not followed.
-        """
-        if record.name == "PartitionChangeRecord" and record.fields.get("replicas"):
-            if self._broker.node_id not in record.fields["replicas"]:
-                self._drop((record.fields["topic_id"], record.fields["partition_id"]))
-        elif record.name == "RemoveTopicRecord":
-            for key in [
-                key for key in self._followed if key[0] == record.fields["topic_id"]
-            ]:
-                self._drop(key)
+    def removed(self, replica: Replica) -> None:
+        """This node has the replica no more."""
+        self._drop(key_of(replica))
 
     def _drop(self, key: Key) -> None:
         leader = self._leaders.get(self._followed.pop(key, NO_LEADER))
@@ -296,7 +285,7 @@ class ReplicaFetcher:
             if found is None or found.error_code or is_late:
                 return
             replica.start_at(found.offset)
-            self.follow_image(replica, key[1], now.monotonic_ms)
+            self.placed(replica, now)
 
         asked = {
             "partition_index": key[1],
@@ -308,6 +297,10 @@ class ReplicaFetcher:
         self._broker.ask(
             node, LANE, "ListOffsets", LIST_OFFSETS_VERSION, body, start_found
         )
+
+
+def key_of(replica: Replica) -> Key:
+    return replica.topic_id, replica.log.partition
 
 
 def row(replica: Replica) -> Position:

@@ -6,16 +6,23 @@ compaction, checkpoints and the removal of deleted files are background work in 
 so that no request waits behind them for long.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig, unusable_configs
 from minikafka.clock import Now
 from minikafka.cluster import telling
-from minikafka.cluster.metadata import TOPIC_RESOURCE, Image, MetadataRecord, Partition
+from minikafka.cluster.metadata import (
+    TOPIC_RESOURCE,
+    ConfigChange,
+    Image,
+    Partition,
+    PartitionChange,
+    TopicChange,
+)
 from minikafka.cluster.replica import Hears, Replica
-from minikafka.cluster.waiting import Deadlines
+from minikafka.cluster.waiting import ALL_BYTES, Deadlines
 from minikafka.storage import checkpoints, data_folder
 from minikafka.storage.cleaner import Cleaner
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
@@ -40,6 +47,23 @@ LOG_CONFIGS = {
 }
 
 PartitionKey = tuple[str, int]
+
+
+class Hearer(Hears, Protocol):
+    """Who hears of the replicas that this node holds."""
+
+    def placed(self, replica: Replica) -> None:
+        """A replica is there, or has another leader, another ISR, or another log start
+        offset.
+        """
+
+    def removed(self, replica: Replica) -> None:
+        """This node has the replica no more."""
+
+    def moved(self, key: tuple[Any, ...], size_bytes: int) -> None:
+        """Parked requests should look at what they wait for."""
+
+
 Work = Generator[int, None, None]  # yields what it costs, in bytes to read
 
 
@@ -53,7 +77,7 @@ class ReplicaManager:
     _image: Image
     _trace: Trace
     _notice: Callable[..., object]
-    _hears: Hears
+    _hearer: Hearer
     replicas: dict[PartitionKey, Replica] = field(default_factory=dict)
     # logs of the last run, still to be recovered
     _unloaded: dict[PartitionKey, None] = field(default_factory=dict)
@@ -267,45 +291,55 @@ class ReplicaManager:
     ) -> None:
         self._timers.set(work, now_ms if at_once else now_ms + self._periods_ms[work])
 
-    def follow(self, record: MetadataRecord) -> Iterator[tuple[str, str, int]]:
-        """A record is in the image: do here what it means. Yields which partitions
-        parked requests should look at.
-        """
-        if record.name in ("PartitionRecord", "PartitionChangeRecord"):
-            topic = self._image.topic_names[record.fields["topic_id"]]
-            number = record.fields["partition_id"]
-            partition = self._image.topics[topic].partitions[number]
-            key = topic, number
-            if self._node_id in partition.replicas:
-                if key in self.replicas:
-                    self.replicas[key].follow_image(partition)
-                elif key not in self._unloaded:
-                    self._to_create[key] = None
-                    if self._created < CREATED_AT_ONCE:
-                        self._create_waiting(key)
-                yield from self._keys(key)
-            elif key in self.replicas:
-                self._by_topic[record.fields["topic_id"]].remove(key)
-                yield from self._remove([key])
-        elif record.name == "RemoveTopicRecord":
-            yield from self._remove(self._by_topic.pop(record.fields["topic_id"], ()))
-        elif record.name == "ConfigRecord":
-            self._reconfigure(record.fields)
+    def partition_changed(self, change: PartitionChange) -> None:
+        """A replica may come, go, or have another leader or ISR."""
+        key = change.topic, change.number
+        if self._node_id in change.after.replicas:
+            if key in self.replicas:
+                self._place(self.replicas[key], change.after)
+            elif key not in self._unloaded:
+                self._to_create[key] = None
+                if self._created < CREATED_AT_ONCE:
+                    self._create_waiting(key)
+            self._wake(key)
+        elif key in self.replicas:
+            self._by_topic[change.topic_id].remove(key)
+            self._remove([key])
 
-    def _remove(self, keys: Iterable[PartitionKey]) -> Iterator[tuple[str, str, int]]:
+    def topic_changed(self, change: TopicChange) -> None:
+        """A topic's replicas go with it."""
+        if change.after is None:
+            self._remove(self._by_topic.pop(change.topic_id, ()))
+
+    def config_changed(self, change: ConfigChange) -> None:
+        """Configs of logs follow at once, those that come from a broker's own too."""
+        keys: Iterable[PartitionKey] = self.replicas
+        if change.resource_type == TOPIC_RESOURCE:
+            topic = self._image.topics.get(change.resource_name)
+            keys = self._by_topic.get(topic.topic_id, ()) if topic else ()
+        for key in keys:
+            replica = self.replicas[key]
+            replica.log.config = self._log_config(key[0])
+            replica.min_insync_replicas = self._topic_value(
+                key[0], "min.insync.replicas"
+            )
+        self._arm(self._compact, self._now_ms)
+
+    def _remove(self, keys: Iterable[PartitionKey]) -> None:
         """These partitions are deleted, or move to other nodes."""
-        removed = {key: self.replicas.pop(key).log for key in keys}
-        self._removals.update((key, log.delete()) for key, log in removed.items())
-        if any(log.first_dirty_offset for log in removed.values()):
+        removed = {key: self.replicas.pop(key) for key in keys}
+        for key, replica in removed.items():
+            self._removals[key] = replica.log.delete()
+            self._hearer.removed(replica)
+        if any(replica.log.first_dirty_offset for replica in removed.values()):
             # before a new log of this name comes, which they don't fit
             self._write_cleaner_offsets()
         for key in removed:
-            yield from self._keys(key)
+            self._wake(key)
 
-    @staticmethod
-    def _keys(key: PartitionKey) -> Iterator[tuple[str, str, int]]:
-        yield "log_end", *key
-        yield "high_watermark", *key
+    def _wake(self, key: PartitionKey) -> None:
+        self._hearer.moved(("log_end", *key), ALL_BYTES)
+        self._hearer.moved(("high_watermark", *key), ALL_BYTES)
 
     def _open(self, topic: str, number: int, **known: int) -> Log:
         """known: what the checkpoints say of the log."""
@@ -328,28 +362,19 @@ class ReplicaManager:
         """The log is ready: from here on this node has the replica."""
         topic_id = self._image.topics[key[0]].topic_id
         replica = Replica(
-            topic_id, partition, log, self._node_id, self._hears, high_watermark
+            topic_id, partition, log, self._node_id, self._hearer, high_watermark
         )
         replica.min_insync_replicas = self._topic_value(key[0], "min.insync.replicas")
         self._by_topic.setdefault(topic_id, []).append(key)
         self.replicas[key] = replica
         if self._trace:
             telling.opened(replica, partition)
-        replica.follow_image(partition)
+        self._place(replica, partition)
         return replica
 
-    def _reconfigure(self, fields: dict[str, Any]) -> None:
-        keys: Iterable[PartitionKey] = self.replicas
-        if fields["resource_type"] == TOPIC_RESOURCE:
-            topic = self._image.topics.get(fields["resource_name"])
-            keys = self._by_topic.get(topic.topic_id, ()) if topic else ()
-        for key in keys:
-            replica = self.replicas[key]
-            replica.log.config = self._log_config(key[0])
-            replica.min_insync_replicas = self._topic_value(
-                key[0], "min.insync.replicas"
-            )
-        self._arm(self._compact, self._now_ms)
+    def _place(self, replica: Replica, partition: Partition) -> None:
+        replica.follow_image(partition)
+        self._hearer.placed(replica)
 
     def _topic_value(self, topic: str, name: str) -> Any:
         return self._config.value(
@@ -432,7 +457,7 @@ class ReplicaManager:
         for replica in self.replicas.values():
             replica.log.clean_up(now)
             if not replica.is_leader:
-                self._hears.image_followed(replica)
+                self._hearer.placed(replica)
         self._arm(self._clean_up, now.monotonic_ms)
         self.changed(now)
 

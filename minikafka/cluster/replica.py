@@ -37,11 +37,6 @@ class Hears(Protocol):
     def high_watermark_advanced(self, replica: "Replica", size_bytes: int) -> None:
         """size_bytes: at least so much counts now that did not."""
 
-    def image_followed(self, replica: "Replica") -> None:
-        """Who leads the partition, in which epoch, who is in sync, or where the log
-        begins may be new.
-        """
-
 
 @dataclass(slots=True)
 class Follower:
@@ -169,7 +164,6 @@ class Replica:
             with as_storage_errors(self.log.directory):
                 self.log.epochs.assign(self.leader_epoch, self.log.log_end_offset)
             self.advance_high_watermark()
-        self._hears.image_followed(self)
 
     def check_leader(
         self, current_leader_epoch: int = -1, or_follower: bool = False

@@ -30,6 +30,7 @@ Attempt = Callable[["Wait", Any, bool], Answer | None]
 Key = TypeVar("Key")
 
 FOR_EVER_MS = 1 << 62
+ALL_BYTES = 1 << 62  # as many as any request may wait for
 MOST_KEYS = 200_000  # of all parked requests: each takes some hundred bytes
 
 

@@ -34,9 +34,6 @@ class Led:
     def high_watermark_advanced(self, replica, size_bytes):
         self.told.append(("counts", replica.high_watermark))
 
-    def image_followed(self, replica):
-        pass
-
     def follower_fetched(self, broker, offset, at_ms=NOW.monotonic_ms):
         self.replica.follower_fetched(broker, offset, Now(at_ms, NOW.wall_ms))
 
