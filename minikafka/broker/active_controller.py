@@ -103,7 +103,7 @@ class ActiveController:
         """Unfenced brokers, and when each was heard of last: not this run of this node,
         and none if it is alone.
         """
-        brokers, own = self._broker.image.brokers, self._broker.control.registration
+        brokers, own = self._broker.image.brokers, self._broker.registration.own
         live = [
             one.broker_id
             for one in brokers.values()
@@ -151,7 +151,7 @@ class ActiveController:
         said = controller.said_of_itself(asked)
         same = known is not None and said.items() <= known.fields.items()
         heard_ms = None if same else self._listened_to().get(node)
-        is_this = node == broker.node_id and broker.control.registration is not None
+        is_this = node == broker.node_id and broker.registration.own is not None
         lives = heard_ms is not None and not self._session_is_over(heard_ms, now)
         if not same and (is_this or lives):
             raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)

@@ -13,20 +13,30 @@ committed, changes the image.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
 from minikafka.broker.active_controller import METADATA, ActiveController
 from minikafka.broker.calls import CONTROLLER_LISTENER, Call, Client, Itself, refusal
 from minikafka.broker.config import BrokerConfig, Random, snapshot_config
-from minikafka.broker.control_plane import ControlPlane
 from minikafka.broker.coordinator import GroupCoordinator, TransactionCoordinator
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
 from minikafka.broker.fetch_sessions import FetchSessions
+from minikafka.broker.forwarding import Forwarding
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.isr import IsrChanges
+from minikafka.broker.lifecycle import (
+    FENCED,
+    LOGS_OPENED,
+    READY,
+    RECOVERING,
+    STOPS,
+    Lifecycle,
+)
 from minikafka.broker.peers import Peers, Then
+from minikafka.broker.ports import FollowsTopics
+from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.transaction_requests import Joins
@@ -64,22 +74,8 @@ MOST_ANSWERED_BYTES = 64 << 20
 IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
 
 
-class FollowsTopics(Protocol):
-    """A part of the node that acts upon what becomes of topics and partitions."""
-
-    def partition_changed(self, change: PartitionChange) -> None:
-        """A partition was created, or is another one now."""
-
-    def topic_changed(self, change: TopicChange) -> None:
-        """A topic was created, or has gone."""
-
-
 class Broker:
-    """A node: broker and controller in one.
-
-    recovered: its logs are open. ready: it is part of the cluster, clients may come.
-    stopped: None, or why the node stopped by itself, in one plain sentence.
-    """
+    """A node: broker and controller in one."""
 
     def __init__(
         self,
@@ -117,8 +113,9 @@ class Broker:
         names = ("election.timeout.ms", "fetch.timeout.ms", "election.backoff.max.ms")
         timeouts_ms = (config[f"controller.quorum.{name}"] for name in names)
         self.peers = Peers(node_id, config.peers, self.outbox.append, of_quorum_ms)
-        self.control = ControlPlane(self)
-        self.controller = ActiveController(self)
+        self.registration = Registration(self)
+        self.forwarding = Forwarding(self)
+        self.active_controller = ActiveController(self)
         self.quorum = Quorum(
             disk,
             node_id,
@@ -129,7 +126,7 @@ class Broker:
             self.ask,
             random.random,
             Timeouts(*timeouts_ms),
-            self.control.leader_changed,
+            self._leader_changed,
             self.image.records,
             self._replaced,
             snapshot_config(config),
@@ -140,7 +137,7 @@ class Broker:
             self.fetcher,
             self.isr,
             self.damage,
-            self.controller,
+            self.active_controller,
         )
         among_nodes = others if config.peers else ()
         own = (
@@ -149,12 +146,17 @@ class Broker:
             self.transactions,
             self.joins.requests,
             self.replicas,
-            self.control,
+            self.registration,
+            self.forwarding,
         )
         self._parts = (*own, *among_nodes)  # with deadlines
-        self.recovered = False
-        self.ready = False
-        self.stopped: str | None = None
+        self.life = Lifecycle()
+        # what each state of the node's life begins with
+        self._begins: dict[str, tuple[Callable[[Now], object], ...]] = {
+            RECOVERING: (self.replicas.begin_recovery,),
+            FENCED: (self.damage.logs_opened, self.registration.logs_opened),
+            READY: (self.groups.start, self.transactions.start),
+        }
         self._disk = disk
         self._told: deque[str] = deque(maxlen=100)
         self._moved: deque[tuple[tuple[Any, ...], int]] = deque()
@@ -162,7 +164,6 @@ class Broker:
         self._to_self: deque[Call] = deque()  # requests that this node asks itself
         self._answered_bytes = 0  # of answers in the outbox
         self.now = Now(0, 0)  # of the last time that somebody entered
-        self._recovery: Generator[int, None, None] | None = None
 
     # -- life
 
@@ -180,7 +181,7 @@ class Broker:
                 self.quorum.cluster_id = identity.cluster_id
                 self.quorum.start(self.notice, now)
                 self.quorum.replay()
-            self.control.start(
+            self.registration.start(
                 identity.directory_id, -1 if clean_epoch is None else clean_epoch, now
             )
             self.peers.start(now)
@@ -190,10 +191,10 @@ class Broker:
 
     def leave(self, now: Now) -> None:
         """Begin a clean stop: what this broker leads goes to others first, if there are
-        any. `control` says when.
+        any. `may_stop` says when they have it.
         """
         self._enter(now)
-        self.control.leave(now)
+        self.registration.leave(now)
         self._wake(now)
 
     def stop(self, now: Now) -> None:
@@ -210,11 +211,34 @@ class Broker:
         self.quorum.election.resign(now)
         try:
             with as_storage_errors(str(self._disk)):
-                if self.recovered:
-                    self.replicas.close(self.control.broker_epoch)
+                if self.life.allowed.has_logs:
+                    self.replicas.close(self.broker_epoch)
                 self.quorum.replica.log.close()
         except KafkaError as error:
             self.storage_failed(error)
+        if not self.stopped:
+            self.step(STOPS, now)
+
+    def step(self, event: str, now: Now) -> None:
+        """The next step of this node's life, and what it begins with."""
+        state = self.life.take(event)
+        for begin in self._begins.get(state, ()):
+            begin(now)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is part of the cluster, and clients may come."""
+        return self.life.allowed.coordinates
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether nobody needs it to stay."""
+        return self.life.allowed.may_stop
+
+    @property
+    def stopped(self) -> str | None:
+        """None, or why the node stopped by itself, in one plain sentence."""
+        return self.life.why_failed
 
     def connected(self, connection: Connection, listener: str, host: str) -> None:
         """A client came. listener: the name of the listener it used, which decides the
@@ -315,14 +339,15 @@ class Broker:
         if self.quorum.is_handing_on:
             self.moved(("high_watermark", METADATA_TOPIC, 0), 0)
         try:
-            if self._recovery is not None:
-                self._recover()
+            if self.life.state == RECOVERING:
+                if self.replicas.recover(BACKGROUND_BUDGET_BYTES):
+                    self.step(LOGS_OPENED, now)
             else:
                 self.replicas.tick(now, BACKGROUND_BUDGET_BYTES)
                 self.groups.tick(now, BACKGROUND_BUDGET_BYTES)
                 self.transactions.tick(now, BACKGROUND_BUDGET_BYTES)
                 self.joins.requests.tick(now)
-            self.controller.tick(now)
+            self.active_controller.tick(now)
         except KafkaError as error:
             self.storage_failed(error)
         self._ask_others(now)
@@ -334,7 +359,7 @@ class Broker:
         """
         next_ms = self.now.monotonic_ms + 1
         if (
-            self._recovery is not None
+            self.life.state == RECOVERING
             or self._ready
             or self._to_self
             or self.quorum.is_handing_on
@@ -438,12 +463,11 @@ class Broker:
         """The only log directory failed: the request still gets its
         KAFKA_STORAGE_ERROR, then the node stops.
         """
-        if self.stopped is None:
-            self.stopped = f"node {self.node_id} stops: {error.message}"
-            if self.trace:
-                self.trace.emit(
-                    "NodeStopped", error=error.error.name, message=error.message
-                )
+        is_news = self.life.fail(f"node {self.node_id} stops: {error.message}")
+        if is_news and self.trace:
+            self.trace.emit(
+                "NodeStopped", error=error.error.name, message=error.message
+            )
 
     # -- inside
 
@@ -453,11 +477,12 @@ class Broker:
         """
         try:
             self.quorum.tick(now)
-            if self._recovery is None:
+            if self.life.state != RECOVERING:
                 self.fetcher.tick(now)
                 self.isr.tick(now)
             self.damage.tick(now)
-            self.control.tick(now)
+            self.registration.tick(now)
+            self.forwarding.tick(now)
         except KafkaError as error:
             self.storage_failed(error)
 
@@ -486,9 +511,9 @@ class Broker:
             if call.handler.decides and not self.quorum.is_leader:
                 if call.client.listener == CONTROLLER_LISTENER:
                     raise KafkaError(Error.NOT_CONTROLLER)
-                return self.control.forward(call, now)
+                return self.forwarding.forward(call, now)
             if call.handler.decides and not self.quorum.is_settled:
-                return self.controller.settled(now)
+                return self.active_controller.settled(now)
             return call.handler.handle(self, call, now)
         except KafkaError as error:
             return self._refusal(call, error)
@@ -615,7 +640,7 @@ class Broker:
         the coordinators.
         """
         if key == METADATA:
-            self.control.go_on(now)
+            self.registration.committed(now)
         elif key[0] == "high_watermark" and key[1] in FOLLOWED:
             _, topic, number = key
             if topic == METADATA_TOPIC:
@@ -655,21 +680,14 @@ class Broker:
             self._finish(client, client.asked, Close(connection, what))
 
     @property
-    def is_recovering(self) -> bool:
-        """Whether the logs are being opened."""
-        return self._recovery is not None
+    def broker_epoch(self) -> int:
+        """The offset of this node's registration, -1 before."""
+        return self.registration.broker_epoch
 
-    def recover(self, now: Now) -> None:
-        """The node is registered: its logs are opened, and metadata is followed as it
-        comes.
-        """
-        self._recovery = self.replicas.load(now)
-
-    def begin(self) -> None:
-        """The node is part of the cluster."""
-        self.ready = True
-        self.groups.start()
-        self.transactions.start()
+    def _leader_changed(self, now: Now) -> None:
+        self.registration.leader_changed(now)
+        self.active_controller.leader_changed(now)
+        self.moved(METADATA, 1)
 
     def _committed(self, first_offset: int, records: Sequence[MetadataRecord]) -> None:
         for offset, record in enumerate(records, first_offset):
@@ -681,13 +699,14 @@ class Broker:
     def _hand_out(self, change: Change) -> None:
         """A change of the image goes to those parts that have to do with it."""
         # before that it is history, and `load` looks at the outcome
-        has_logs = self.is_recovering or self.recovered
-        holders = (self.replicas,) if has_logs else ()
-        coordinators = (self.groups, self.transactions) if self.ready else ()
-        followers: tuple[FollowsTopics, ...] = (*holders, *coordinators)
+        allowed = self.life.allowed
+        followers: list[FollowsTopics] = (
+            [self.replicas] if allowed.follows_image else []
+        )
+        followers += [self.groups, self.transactions] if allowed.coordinates else []
         match change:
             case BrokerChange():
-                self.controller.broker_changed(change, self.now)
+                self.active_controller.broker_changed(change, self.now)
                 self.peers.broker_changed(change, self.now)
             case PartitionChange():
                 for part in followers:
@@ -695,9 +714,8 @@ class Broker:
             case TopicChange():
                 for part in followers:
                     part.topic_changed(change)
-            case ConfigChange():
-                for holder in holders:
-                    holder.config_changed(change)
+            case ConfigChange() if allowed.follows_image:
+                self.replicas.config_changed(change)
 
     def _replaced(self, end_offset: int, records: Sequence[MetadataRecord]) -> None:
         """Too far behind to replay the log: the image becomes another node's, and what
@@ -705,16 +723,3 @@ class Broker:
         """
         later = Image.of(records, end_offset)
         self._committed(end_offset, [*self.image.gone(later), *records])
-
-    def _recover(self) -> None:
-        assert self._recovery is not None
-        budget = BACKGROUND_BUDGET_BYTES
-        with as_storage_errors(str(self._disk)):
-            for spent in self._recovery:
-                budget -= spent
-                if budget <= 0:
-                    return
-        self._recovery = None
-        self.recovered = True
-        self.damage.recovered(self.now)
-        self.control.recovered(self.now)

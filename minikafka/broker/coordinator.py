@@ -73,8 +73,8 @@ class Coordinator(Runtime):
     def topic(self) -> Topic | None:
         return self._broker.image.topics.get(self.topic_name)
 
-    def start(self) -> None:
-        """The logs are recovered: begin to load what this node leads."""
+    def start(self, now: Now) -> None:
+        """This node is part of the cluster: begin to load what it leads."""
         for number, partition in self.topic.partitions.items() if self.topic else ():
             self._lead_or_not(number, partition)
 
@@ -350,7 +350,7 @@ class TransactionCoordinator(Coordinator):
     # -- inside
 
     def _new_producer_id(self, now: Now) -> int:
-        found = self._broker.control.next_producer_id(now)
+        found = self._broker.forwarding.next_producer_id(now)
         return NO_PRODUCER_ID if isinstance(found, Wait) else found
 
     def _has_room(self, size_bytes: int) -> bool:

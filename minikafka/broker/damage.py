@@ -91,8 +91,8 @@ class DamagedReplicas:
                     raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
         return records
 
-    def recovered(self, now: Now) -> None:
-        """The logs are open: begin to look at what earlier runs wrote."""
+    def logs_opened(self, now: Now) -> None:
+        """Begin to look at what earlier runs wrote."""
         held = self._broker.replicas.replicas.values()
         self._to_look.extend(replica for replica in held if replica.log.unchecked)
         self._look_at = now.monotonic_ms if self._to_look else None
@@ -221,7 +221,7 @@ class DamagedReplicas:
     def _ask(self) -> None:
         broker = self._broker
         asked = [*self._pending()][:MOST_ASKED]
-        own = broker.control.registration
+        own = broker.registration.own
         leader = broker.quorum.leader_id
         if not asked:
             return

@@ -128,7 +128,7 @@ class IsrChanges:
         )
         body = {
             "broker_id": self._broker.node_id,
-            "broker_epoch": self._broker.control.broker_epoch,
+            "broker_epoch": self._broker.broker_epoch,
             "topics": nested(rows, "topic_id"),
         }
         self._broker.ask(
@@ -156,7 +156,7 @@ class IsrChanges:
         return some
 
     def _asked(self, number: int, replica: Replica) -> dict[str, Any]:
-        own = {self._broker.node_id: self._broker.control.broker_epoch}
+        own = {self._broker.node_id: self._broker.broker_epoch}
         epochs = {
             broker: follower.broker_epoch
             for broker, follower in replica.followers.items()

@@ -213,7 +213,7 @@ class ReplicaFetcher:
         return {
             "replica_state": {
                 "replica_id": self._broker.node_id,
-                "replica_epoch": self._broker.control.broker_epoch,
+                "replica_epoch": self._broker.broker_epoch,
             },
             "max_wait_ms": (
                 config["replica.fetch.wait.max.ms"] if leader.is_whole else 0

@@ -81,6 +81,7 @@ class ReplicaManager:
     replicas: dict[PartitionKey, Replica] = field(default_factory=dict)
     # logs of the last run, still to be recovered
     _unloaded: dict[PartitionKey, None] = field(default_factory=dict)
+    _recovery: Work = field(init=False)  # what is left of it
     _to_create: dict[PartitionKey, None] = field(default_factory=dict)
     _created: int = 0  # logs, since the last tick
     _by_topic: dict[bytes, list[PartitionKey]] = field(default_factory=dict)
@@ -155,10 +156,8 @@ class ReplicaManager:
 
     # -- what the image asks for
 
-    def load(self, now: Now) -> Work:
-        """At start: set aside logs that the image doesn't know, recover the others, in
-        slices. Yields bytes read.
-        """
+    def begin_recovery(self, now: Now) -> None:
+        """At start: what the image has is recovered, in slices (`recover`)."""
         self._unloaded = {
             (topic, number): None for topic, number, _ in self._image.all_partitions()
         }
@@ -173,9 +172,21 @@ class ReplicaManager:
         ):
             self._periods_ms[work] = period_ms
             self._arm(work, now.monotonic_ms)
-        return self._load()
+        self._recovery = self._recover()
 
-    def _load(self) -> Work:
+    def recover(self, budget_bytes: int) -> bool:
+        """A slice of recovery; whether all logs are open."""
+        with as_storage_errors(str(self._disk)):
+            for spent in self._recovery:
+                budget_bytes -= spent
+                if budget_bytes <= 0:
+                    return False
+        return True
+
+    def _recover(self) -> Work:
+        """Set aside logs that the image doesn't know, open the others. Yields bytes
+        read.
+        """
         for line in unusable_configs(self._image):
             self._notice(line)
         yield from self._sort_out()

@@ -129,7 +129,8 @@ def pair(empty):
     )
     empty.fetch_metadata()
     broker.quorum.append(
-        controller.unfence(broker.image, 2, broker.controller.topic_value), empty.now
+        controller.unfence(broker.image, 2, broker.active_controller.topic_value),
+        empty.now,
     )
     empty.fetch_metadata()
     for name in ("orders", OFFSETS_TOPIC):
@@ -500,7 +501,9 @@ def test_kip_966_a_replica_that_left_when_nothing_new_could_count_is_told_to_cli
     pair.fetch_metadata()
     assert pair.answer().topics[0].error_code == Error.NONE
     pair.broker.quorum.append(
-        controller.fence(pair.broker.image, [2], pair.broker.controller.topic_value),
+        controller.fence(
+            pair.broker.image, [2], pair.broker.active_controller.topic_value
+        ),
         pair.now,
     )
     pair.fetch_metadata()

@@ -253,7 +253,9 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return (
         answer
         if body.validate_only
-        else broker.controller.change(records, now, answer, "ConfigsAltered", altered)
+        else broker.active_controller.change(
+            records, now, answer, "ConfigsAltered", altered
+        )
     )
 
 

@@ -124,7 +124,7 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return (
         answer
         if request.body.validate_only
-        else broker.controller.decide(records, now, lambda: answer)
+        else broker.active_controller.decide(records, now, lambda: answer)
     )
 
 

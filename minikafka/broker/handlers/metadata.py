@@ -56,7 +56,7 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer:
         failed: dict[str, KafkaError] = {}
         created = auto_created(broker, request, failed)
         if created:
-            broker.control.create(created, now, dict)
+            broker.forwarding.create(created, now, dict)
         once = {(one.name, one.topic_id): one for one in body.topics}
         topics = [find(broker, one, request, failed) for one in once.values()]
     brokers = [
@@ -349,7 +349,7 @@ def find_coordinator(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
     if coordinator.topic is not None:
         return answer()
-    return broker.control.create([coordinator.creation()], now, answer)
+    return broker.forwarding.create([coordinator.creation()], now, answer)
 
 
 def refused(key: str, error: Error, message: str) -> Answer:

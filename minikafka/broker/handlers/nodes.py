@@ -86,7 +86,7 @@ def is_for(broker: Broker, body: Message, partition: Message) -> bool:
     """Whether the voter that a request names is this one: its id, and its directory if
     that is named (KIP-853).
     """
-    directories = NO_DIRECTORY, broker.control.directory_id
+    directories = NO_DIRECTORY, broker.registration.directory_id
     return (
         body.voter_id == broker.node_id and partition.voter_directory_id in directories
     )
@@ -142,7 +142,7 @@ def check_follower(broker: Broker, replica_id: int) -> None:
 
 def register(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """BrokerRegistration (KIP-631): a broker comes, and gets its epoch. Version 4."""
-    return broker.controller.register(request.body.to_dict(), now)
+    return broker.active_controller.register(request.body.to_dict(), now)
 
 
 def heartbeat(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -151,7 +151,7 @@ def heartbeat(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """
     if not broker.quorum.is_leader:
         raise KafkaError(Error.NOT_CONTROLLER)
-    return broker.controller.heartbeat(request.body, now)
+    return broker.active_controller.heartbeat(request.body, now)
 
 
 def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -165,14 +165,18 @@ def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | W
         "producer_id_start": start,
         "producer_id_len": size,
     }
-    return broker.controller.decide(records, now, lambda: answer)
+    return broker.active_controller.decide(records, now, lambda: answer)
 
 
 def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """AlterPartition (KIP-497): leaders name the replicas in sync; each partition has
     its own verdict. Version 3.
     """
-    body, image, value = request.body, broker.image, broker.controller.topic_value
+    body, image, value = (
+        request.body,
+        broker.image,
+        broker.active_controller.topic_value,
+    )
     check_epoch(broker, body)
     records: list[MetadataRecord] = []
     judged_already: set[tuple[bytes, int]] = set()
@@ -199,7 +203,7 @@ def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         lambda asked: {"partition_index": asked.partition_index},
         verdict,
     )
-    return broker.controller.decide(
+    return broker.active_controller.decide(
         records, now, lambda: {"error_code": Error.NONE, "topics": topics}
     )
 
@@ -208,7 +212,11 @@ def assign_replicas_to_dirs(broker: Broker, request: Call, now: Now) -> Answer |
     """AssignReplicasToDirs (KIP-858): in which directory a broker has its replicas. It
     has one here, and says only which of them are lost. Version 0.
     """
-    body, image, value = request.body, broker.image, broker.controller.topic_value
+    body, image, value = (
+        request.body,
+        broker.image,
+        broker.active_controller.topic_value,
+    )
     check_epoch(broker, body)
     records: list[MetadataRecord] = []
 
@@ -230,7 +238,7 @@ def assign_replicas_to_dirs(broker: Broker, request: Call, now: Now) -> Answer |
         return {"id": directory.id, "topics": by_topic(*named, verdict)}
 
     directories = [answered(directory) for directory in body.directories]
-    return broker.controller.decide(
+    return broker.active_controller.decide(
         records, now, lambda: {"error_code": Error.NONE, "directories": directories}
     )
 
@@ -333,8 +341,8 @@ def unregister(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             f"Broker ID {broker_id} is not currently registered",
         )
     records = controller.unregister_broker(
-        broker.image, broker_id, broker.controller.topic_value
+        broker.image, broker_id, broker.active_controller.topic_value
     )
-    return broker.controller.decide(
+    return broker.active_controller.decide(
         records, now, lambda: {"error_code": Error.NONE, "error_message": None}
     )

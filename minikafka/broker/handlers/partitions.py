@@ -35,7 +35,7 @@ def elect_leaders(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     def verdict(topic: str, number: int) -> Answer:
         records.append(
             controller.elect_leader(
-                image, topic, number, election, broker.controller.topic_value
+                image, topic, number, election, broker.active_controller.topic_value
             )
         )
         return {}
@@ -56,7 +56,7 @@ def elect_leaders(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         topic["partition_result"] = [
             row for row in rows if row["error_code"] != Error.ELECTION_NOT_NEEDED
         ]
-    return broker.controller.decide(
+    return broker.active_controller.decide(
         records, now, lambda: {"replica_election_results": answer}
     )
 
@@ -89,7 +89,7 @@ def reassign(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             )
         records.append(
             controller.reassign(
-                image, topic, number, target, broker.controller.topic_value
+                image, topic, number, target, broker.active_controller.topic_value
             )
         )
         return {}
@@ -98,7 +98,7 @@ def reassign(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         "allow_replication_factor_change": body.allow_replication_factor_change,
         "responses": nested(verdicts(targets, verdict, "partition_index")),
     }
-    return broker.controller.decide(
+    return broker.active_controller.decide(
         [record for record in records if record], now, lambda: answer
     )
 

@@ -97,7 +97,9 @@ def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return (
         answer
         if body.validate_only
-        else broker.controller.change(records, now, answer, "TopicCreated", created)
+        else broker.active_controller.change(
+            records, now, answer, "TopicCreated", created
+        )
     )
 
 
@@ -180,7 +182,9 @@ def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     answer = {"results": verdicts(request.body.topics, verdict)}
     if request.body.validate_only:
         return answer
-    return broker.controller.change(records, now, answer, "PartitionsCreated", grown)
+    return broker.active_controller.change(
+        records, now, answer, "PartitionsCreated", grown
+    )
 
 
 def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
@@ -256,7 +260,7 @@ def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         for record in controller.delete_topic(broker.image.topics[name])
     ]
     answer = {"responses": list(results.values())}
-    return broker.controller.change(
+    return broker.active_controller.change(
         records, now, answer, "TopicDeleted", [{"topic": name} for name in gone]
     )
 

@@ -81,7 +81,7 @@ def init_producer_id(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     ):
         raise KafkaError(Error.INVALID_REQUEST)
     if body.transactional_id is None:
-        producer_id = broker.control.next_producer_id(now)
+        producer_id = broker.forwarding.next_producer_id(now)
         if isinstance(producer_id, Wait):
             return producer_id
         if broker.trace:
@@ -119,7 +119,7 @@ def new_producer_id(broker: Broker, transactional_id: str, now: Now) -> int | Wa
     may_want_one = broker.transactions.state(transactional_id).needs_producer_id(
         transactional_id
     )
-    return broker.control.next_producer_id(now) if may_want_one else NO_PRODUCER_ID
+    return broker.forwarding.next_producer_id(now) if may_want_one else NO_PRODUCER_ID
 
 
 def add_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
