@@ -20,12 +20,11 @@ from minikafka.cluster.metadata import (
     BrokerRegistration,
     MetadataRecord,
 )
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import METADATA, Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 TIMEOUT_MS = 30_000
-METADATA = ("metadata",)  # the key of requests that wait for a decision
 
 
 class ActiveController:

@@ -26,6 +26,15 @@ Named = TypeVar("Named")
 
 CONTROLLER_LISTENER = "CONTROLLER"  # where nodes talk to each other
 MOST_TIMES = 20  # that one request has one thing described
+OF_MEMBERS = (
+    "JoinGroup",
+    "SyncGroup",
+    "Heartbeat",
+    "LeaveGroup",
+    "OffsetCommit",
+    "OffsetDelete",
+    "ConsumerGroupHeartbeat",
+)
 
 
 @dataclass(slots=True)
@@ -167,3 +176,23 @@ def refusal(call: Call, error: KafkaError) -> Answer:
     return {"error_code": error.error} | (
         {"error_message": error.message} if "error_message" in fields else {}
     )
+
+
+def member_refusal(call: Call, answer: Answer) -> dict[str, Any] | None:
+    """What a trace tells of a refused request of a group's member, by whatever the API
+    calls it; None if it is no such request, or was not refused.
+    """
+    if call.api not in OF_MEMBERS:
+        return None
+    code = answer.get("error_code", Error.NONE)
+    if code == Error.NONE and call.api == "OffsetCommit" and answer["topics"]:
+        code = answer["topics"][0]["partitions"][0]["error_code"]
+    if code == Error.NONE:
+        return None
+    member_id = call.body.to_dict().get("member_id")
+    return {
+        "group": call.body.group_id,
+        "member": member_id or call.client.client_id or "",
+        "api": call.api,
+        "error": Error(code).name,
+    }

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from minikafka.cluster.election import Timeouts
 from minikafka.cluster.metadata import (
     BROKER_RESOURCE,
     GROUP_RESOURCE,
@@ -422,6 +423,22 @@ def snapshot_config(config: BrokerConfig) -> SnapshotConfig:
     return SnapshotConfig(
         record_bytes, config["metadata.log.max.snapshot.interval.ms"], segment_bytes
     )
+
+
+def election_timeouts(config: BrokerConfig) -> Timeouts:
+    """How long the quorum waits for a leader, and for votes."""
+    return Timeouts(
+        election_timeout_ms=config["controller.quorum.election.timeout.ms"],
+        fetch_timeout_ms=config["controller.quorum.fetch.timeout.ms"],
+        election_backoff_max_ms=config["controller.quorum.election.backoff.max.ms"],
+    )
+
+
+def random_uuid(random: "Random") -> bytes:
+    """16 bytes, version 4; never one of those that Kafka reserves."""
+    value = bytearray(int(random.random() * 256) for _ in range(16))
+    value[6], value[8] = value[6] & 0x0F | 0x40, value[8] & 0x3F | 0x80
+    return bytes(value)
 
 
 class Random(Protocol):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker
 from minikafka.broker.handlers import features
 from minikafka.broker.transaction_requests import Markers, Pending
 from minikafka.clock import Now, soonest
@@ -23,7 +23,7 @@ from minikafka.cluster.metadata import (
     Topic,
     TopicChange,
 )
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.groups import Groups, partition_for
 from minikafka.coordinators.runtime import Decision, RecordCodec, Runtime, State
 from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, Transaction
@@ -36,15 +36,6 @@ from minikafka.wire.primitives import MAX_STRING_BYTES
 
 MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
 
-OF_MEMBERS = (
-    "JoinGroup",
-    "SyncGroup",
-    "Heartbeat",
-    "LeaveGroup",
-    "OffsetCommit",
-    "OffsetDelete",
-    "ConsumerGroupHeartbeat",
-)
 WRITE_TIMEOUT_MS = 5000  # of transactional ids
 MOST_TRANSACTIONS_BYTES = 100 << 20  # of all that a node coordinates
 
@@ -248,33 +239,6 @@ class GroupCoordinator(Coordinator):
 
     def more_configs(self) -> dict[str, str]:
         return {"compression.type": "producer"}
-
-    def tell_refusal(self, request: Call, answer: Answer) -> None:
-        """The trace event of a refused request of a member, by whatever the API calls
-        it.
-        """
-        if request.api not in OF_MEMBERS:
-            return
-        code = answer.get("error_code", Error.NONE)
-        if code == Error.NONE and request.api == "OffsetCommit":
-            code = (
-                answer["topics"][0]["partitions"][0]["error_code"]
-                if answer["topics"]
-                else Error.NONE
-            )
-        if code != Error.NONE:
-            member = (
-                request.body.to_dict().get("member_id")
-                or request.client.client_id
-                or ""
-            )
-            self._broker.trace.emit(
-                "MemberRefused",
-                group=request.body.group_id,
-                member=member,
-                api=request.api,
-                error=Error(code).name,
-            )
 
     # -- inside
 

@@ -141,7 +141,7 @@ class DamagedReplicas:
             else "this replica is offline, and fetches it again"
         )
         self._broker.notice(f"{path} is damaged at offset {offset}: {why}; {what}")
-        self._broker.placed(replica)
+        self._broker.news.placed(replica)
 
     def cannot_write(self, replica: Replica, error: KafkaError) -> None:
         """As follower: its disk is full, say. It leaves the ISR, and tries again."""

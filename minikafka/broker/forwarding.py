@@ -3,15 +3,15 @@ only the controller may decide, producer ids, and topics that somebody needs.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minikafka.broker.active_controller import METADATA, TIMEOUT_MS
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.active_controller import TIMEOUT_MS
+from minikafka.broker.calls import Broker
 from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import METADATA, Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
@@ -38,7 +38,9 @@ class Forwarding:
         """Monotonic ms."""
         return self._again[0][0] if self._again else None
 
-    def forward(self, call: Call, now: Now) -> Wait:
+    def forward(
+        self, api: str, version: int, body: Mapping[str, object], now: Now
+    ) -> Wait:
         """A request that the active controller must answer, from a client of a broker
         that is not it: asked there in this broker's name, and answered as it is
         answered. (Apache Kafka wraps it in an Envelope, KIP-590, for the sake of the
@@ -67,9 +69,9 @@ class Forwarding:
         self._broker.ask(
             quorum.leader_id,
             CONTROL,
-            call.api,
-            call.version,
-            call.body.to_dict(),
+            api,
+            version,
+            body,
             passed_back,
         )
         return wait

@@ -27,7 +27,10 @@ again, and goes on with the logs that it has. A node that leads nothing yet has 
 to hand over: it may stop as it is.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
+
+from minikafka.clock import Now
 
 STARTING, RECOVERING, FENCED, READY, LEAVING, LEFT, STOPPED, FAILED = (
     "starting",
@@ -111,12 +114,13 @@ ALLOWED = {
 
 
 class Lifecycle:
-    """Where a node is in its life. why_failed: None, or why it stopped by itself, in
-    one plain sentence.
+    """Where a node is in its life. begins: what each state begins with. why_failed:
+    None, or why it stopped by itself, in one plain sentence.
     """
 
     def __init__(self) -> None:
         self.state = STARTING
+        self.begins: Mapping[str, Sequence[Callable[[Now], object]]] = {}
         self.why_failed: str | None = None
 
     @property
@@ -129,19 +133,20 @@ class Lifecycle:
         """Whether it has begun to hand over what it leads."""
         return self.state in (LEAVING, LEFT)
 
-    def take(self, event: str) -> str:
-        """Go where the table says; the new state."""
+    def take(self, event: str, now: Now) -> None:
+        """The next step: go where the table says, and do what begins there."""
         transition = TRANSITIONS.get((self.state, event))
         assert transition is not None, (
             f"nothing is {event} while a node is {self.state}"
         )
         self.state = transition.next_state
-        return self.state
+        for begin in self.begins.get(self.state, ()):
+            begin(now)
 
     def fail(self, why: str) -> bool:
         """It can't go on. Whether that is news."""
         if self.state in (STOPPED, FAILED):
             return False
-        self.take(STORAGE_FAILED)
+        self.state = TRANSITIONS[self.state, STORAGE_FAILED].next_state
         self.why_failed = why
         return True

@@ -17,11 +17,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import CONTROLLER_LISTENER
+from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import HangUp, Request
 from minikafka.broker.replies import check_reply
 from minikafka.clock import Now, soonest
+from minikafka.cluster import election, quorum
 from minikafka.cluster.metadata import BrokerChange, Endpoint
 from minikafka.wire import messages
+from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.schema import Message
 
@@ -48,14 +51,14 @@ class Asked(NamedTuple):
 class Peers:
     """addresses: of the other nodes, by node id. versions: what each of them speaks,
     API key -> (lowest, highest), as soon as it has said so. send: puts a request into
-    the outbox. timeouts_ms: how long an answer may take, by lane, where that isn't
-    REQUEST_TIMEOUT_MS.
+    the outbox.
     """
 
     _node_id: int
-    addresses: dict[int, Endpoint]
+    _config: BrokerConfig
     _send: Callable[[Request | HangUp], None]
-    _timeouts_ms: Mapping[str, int]
+    _notice: Callable[[str, Exception], None]
+    addresses: dict[int, Endpoint] = field(init=False)
     versions: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
     _asked: dict[tuple[int, str], dict[int, Asked]] = field(default_factory=dict)
     _greet_at: dict[int, int] = field(default_factory=dict)  # monotonic ms
@@ -64,9 +67,11 @@ class Peers:
     def __post_init__(self) -> None:
         self.addresses = {
             node: address
-            for node, address in self.addresses.items()
+            for node, address in self._config.peers.items()
             if node != self._node_id
         }
+        of_quorum_ms = self._config["controller.quorum.request.timeout.ms"]
+        self._timeouts_ms = dict.fromkeys((election.LANE, quorum.LANE), of_quorum_ms)
         self._from_start = frozenset((self._node_id, *self.addresses))
         self._client_id = f"broker-{self._node_id}"
 
@@ -110,7 +115,8 @@ class Peers:
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
         """The reply to the oldest request of this lane. Errors: DecodeError for bytes
         that are not, and for what nobody in his right mind answers: the request is
-        still to fail then, as if there had been no reply.
+        still to fail then, as if there had been no reply. KAFKA_STORAGE_ERROR: what came
+        can't be kept. An answer that meets a bug ends what asked for it.
         """
         asked = self._asked.get((node, lane))
         if not asked:
@@ -128,7 +134,15 @@ class Peers:
             )
         check_reply(request.api, request.body, reply, {self._node_id, *self.addresses})
         del asked[correlation_id]
-        request.then(reply, now)
+        try:
+            request.then(reply, now)
+        except (AssertionError, DecodeError):
+            raise
+        except Exception as error:
+            if is_of_storage(error):
+                raise
+            what = f"what node {node} answered ({lane})"
+            self._notice(f"{what} met a bug of minikafka's: {error!r}", error)
 
     def request_failed(
         self, node: int, lane: str, correlation_id: int, now: Now
@@ -175,3 +189,8 @@ class Peers:
         self.ask(
             node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, greeted, now
         )
+
+
+def is_of_storage(error: Exception) -> bool:
+    """Whether the disk failed, and no line of code."""
+    return isinstance(error, KafkaError) and error.error is Error.KAFKA_STORAGE_ERROR

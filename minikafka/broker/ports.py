@@ -13,3 +13,10 @@ class FollowsTopics(Protocol):
 
     def topic_changed(self, change: TopicChange) -> None:
         """A topic was created, or has gone."""
+
+
+class HasDeadline(Protocol):
+    """A part of the node that has something to do at a time."""
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms; None: nothing to do."""

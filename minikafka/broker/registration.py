@@ -94,10 +94,10 @@ class Registration:
         if own is None:
             return
         if state == STARTING:
-            self._broker.step(REGISTERED, now)
+            self._broker.life.take(REGISTERED, now)
         elif state == FENCED and not own.fenced:
             self.broker_epoch = own.broker_epoch
-            self._broker.step(UNFENCED, now)
+            self._broker.life.take(UNFENCED, now)
 
     def logs_opened(self, now: Now) -> None:
         """Ask to be unfenced."""
@@ -112,19 +112,20 @@ class Registration:
         self._leave_by = now.monotonic_ms + session_ms
         self._contact_at = now.monotonic_ms
         if self._broker.life.state == READY:
-            self._broker.step(ASKED_TO_LEAVE, now)
+            self._broker.life.take(ASKED_TO_LEAVE, now)
             if not self._broker.config.peers:
                 self._handed_over(now)
 
     def _handed_over(self, now: Now) -> None:
         if self._broker.life.state == LEAVING:
-            self._broker.step(HANDED_OVER, now)
+            self._broker.life.take(HANDED_OVER, now)
 
     # -- telling the controller
 
     def tick(self, now: Now) -> None:
         """Tell the controller that this broker is there."""
-        if self._leave_by <= now.monotonic_ms:
+        is_leaving = self._broker.life.state == LEAVING
+        if is_leaving and self._leave_by <= now.monotonic_ms:
             self._handed_over(now)
         if self._contact_at is not None and self._contact_at <= now.monotonic_ms:
             self._contact_at = None

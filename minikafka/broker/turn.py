@@ -81,7 +81,7 @@ class Turn:
     def _may_come(self, connection: Connection) -> bool:
         inside = self._inside[connection]
         let_in = not inside or (
-            inside < MOST_INSIDE and self._broker.clients[connection].lets_in
+            inside < MOST_INSIDE and self._broker.requests.clients[connection].lets_in
         )
         return let_in and not self._broker.stopped
 

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from minikafka.broker.broker import Notice
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.effects import Notice
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk

@@ -349,9 +349,9 @@ def test_nobody_waits_for_a_producer_that_hangs_up_with_requests_in_flight(wire)
     wire.produce(2)
     wire.produce(3, acks=1)
     wire.go()
-    assert len(wire.pair.broker.waiting) == 2
+    assert len(wire.pair.broker.requests.waiting) == 2
     wire.turn.gone("client")
-    assert len(wire.pair.broker.waiting) == 0
+    assert len(wire.pair.broker.requests.waiting) == 0
     wire.pair.fetch_records()
     assert wire.go() == []
 
@@ -368,7 +368,7 @@ def test_a_bug_in_one_of_the_requests_in_flight_closes_the_connection_at_once(
     monkeypatch.setattr("minikafka.broker.handlers.produce.append", bug)
     wire.produce(2)
     assert wire.go() == ["Close"]
-    assert len(wire.pair.broker.waiting) == 0
+    assert len(wire.pair.broker.requests.waiting) == 0
 
 
 # -- groups

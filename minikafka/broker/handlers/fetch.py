@@ -14,7 +14,6 @@ fetched (KIP-595); 13 names topics by id (KIP-516).
 from collections.abc import Iterable
 from typing import Any
 
-from minikafka.broker.active_controller import METADATA
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.broker.fetch_sessions import (
     AT_ONCE,
@@ -29,7 +28,7 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
 from minikafka.cluster.replica import Replica
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import METADATA, Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
 from minikafka.wire.schema import nested
@@ -247,8 +246,8 @@ def note_follower(
         replica.follower_fetched(
             follower, one.fetch_offset, now, epoch, one.log_start_offset
         )
-        if ("log_start", replica.log.topic, one.partition) in broker.waiting:
-            broker.moved(("log_start", replica.log.topic, one.partition), 0)
+        if ("log_start", replica.log.topic, one.partition) in broker.requests.waiting:
+            broker.requests.moved(("log_start", replica.log.topic, one.partition), 0)
         if follower not in replica.partition.isr:  # who leaves it is found by the clock
             broker.isr.look((replica.log.topic, one.partition), replica, now)
 
