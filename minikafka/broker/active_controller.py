@@ -11,7 +11,7 @@ decision: NOT_CONTROLLER.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from minikafka.broker.calls import CONTROLLER_LISTENER, Broker
+from minikafka.broker.ports import CONTROLLER_LISTENER, RegisteredNode
 from minikafka.clock import Now, soonest
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import (
@@ -30,8 +30,8 @@ TIMEOUT_MS = 30_000
 class ActiveController:
     """What this node does while it leads the metadata quorum."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, node: RegisteredNode) -> None:
+        self._node = node
         self._heard_ms: dict[int, int] = {}  # when each broker was heard of last
         # the offset up to which each broker has read the metadata
         self._knows: dict[int, int] = {}
@@ -41,28 +41,26 @@ class ActiveController:
 
     @property
     def _session_ms(self) -> int:
-        return int(self._broker.config["broker.session.timeout.ms"])
+        return int(self._node.config["broker.session.timeout.ms"])
 
     @property
     def _may_decide(self) -> bool:
-        quorum = self._broker.quorum
+        quorum = self._node.quorum
         return (
-            len(self._broker.image.brokers) > 1
-            and quorum.is_leader
-            and quorum.is_settled
+            len(self._node.image.brokers) > 1 and quorum.is_leader and quorum.is_settled
         )
 
     def leader_changed(self, now: Now) -> None:
         """This node leads now, or another."""
         self._balance_at = None
-        if self._broker.quorum.is_leader:
-            self._heard_ms = dict.fromkeys(self._broker.image.brokers, now.monotonic_ms)
+        if self._node.quorum.is_leader:
+            self._heard_ms = dict.fromkeys(self._node.image.brokers, now.monotonic_ms)
             self._knows, self._left_at = {}, {}
             self._rest(now)
 
     def broker_changed(self, change: BrokerChange, now: Now) -> None:
         """A broker that has just registered lives."""
-        if change.is_registration and self._broker.quorum.is_leader:
+        if change.is_registration and self._node.quorum.is_leader:
             self._heard_ms[change.broker_id] = now.monotonic_ms
 
     def tick(self, now: Now) -> None:
@@ -75,9 +73,9 @@ class ActiveController:
             and self._balance_at <= now.monotonic_ms
         ):
             self._rest(now)
-            records = controller.rebalanced(self._broker.image, self.topic_value)
+            records = controller.rebalanced(self._node.image, self.topic_value)
             if records:
-                self._broker.quorum.append(records, now)
+                self._node.quorum.append(records, now)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
@@ -89,7 +87,7 @@ class ActiveController:
         )
 
     def _rest(self, now: Now) -> None:
-        config = self._broker.config
+        config = self._node.config
         if config["auto.leader.rebalance.enable"]:
             self._balance_at = (
                 now.monotonic_ms
@@ -102,7 +100,7 @@ class ActiveController:
         """Unfenced brokers, and when each was heard of last: not this run of this node,
         and none if it is alone.
         """
-        brokers, own = self._broker.image.brokers, self._broker.registration.own
+        brokers, own = self._node.image.brokers, self._node.registration.own
         live = [
             one.broker_id
             for one in brokers.values()
@@ -121,19 +119,19 @@ class ActiveController:
         }
         if not silent:
             return
-        records = controller.fence(self._broker.image, [*silent], self.topic_value)
+        records = controller.fence(self._node.image, [*silent], self.topic_value)
         # else this was a part of it
         if records[-1].name == "BrokerRegistrationChangeRecord":
             for node, heard_ms in silent.items():
                 self._tell_fenced(node, heard_ms, now)
-        self._broker.quorum.append(records, now)
+        self._node.quorum.append(records, now)
 
     def _session_is_over(self, heard_ms: int, now: Now) -> bool:
         return heard_ms + self._session_ms <= now.monotonic_ms
 
     def _tell_fenced(self, node: int, heard_ms: int, now: Now) -> None:
-        if self._broker.trace:
-            self._broker.trace.emit(
+        if self._node.trace:
+            self._node.trace.emit(
                 "BrokerFenced", broker=node, silent_ms=now.monotonic_ms - heard_ms
             )
 
@@ -143,7 +141,7 @@ class ActiveController:
         stays as it is, where Apache Kafka takes what is new in it; one that somebody
         took for leaving comes anew.
         """
-        broker, node = self._broker, asked["broker_id"]
+        broker, node = self._node, asked["broker_id"]
         if asked["cluster_id"] != broker.cluster_id:
             raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
         known = broker.image.brokers.get(node)
@@ -175,14 +173,14 @@ class ActiveController:
         """Nodes that were started as one cluster know each other from the start. Where
         each says where it listens to nodes, others may come, and say so too.
         """
-        config = self._broker.config
+        config = self._node.config
         others_may_come = CONTROLLER_LISTENER in config.advertised
         needed = config.advertised.keys() - (
             {CONTROLLER_LISTENER} if asked["broker_id"] in config.peers else set()
         )
-        peers = {self._broker.node_id, *config.peers}
+        peers = {self._node.node_id, *config.peers}
         controller.check_registration(
-            self._broker.image, asked, None if others_may_come else peers, needed
+            self._node.image, asked, None if others_may_come else peers, needed
         )
 
     def _was_clean(self, asked: Mapping[str, Any], known: BrokerRegistration) -> bool:
@@ -196,7 +194,7 @@ class ActiveController:
         registration is unfenced, and who wants to go is let go when others lead, and
         all know that.
         """
-        broker, node = self._broker, asked.broker_id
+        broker, node = self._node, asked.broker_id
         known = broker.image.brokers.get(node)
         if known is None or known.broker_epoch != asked.broker_epoch:
             raise KafkaError(Error.STALE_BROKER_EPOCH)
@@ -239,18 +237,18 @@ class ActiveController:
 
     def _all_know_of(self, node: int) -> bool:
         """Whether all who stay have heard that this broker leads nothing any more."""
-        image, own = self._broker.image, self._broker.node_id
+        image, own = self._node.image, self._node.node_id
         if not image.brokers[node].in_controlled_shutdown:
             return False
-        offset = self._left_at.setdefault(node, self._broker.quorum.applied_offset - 1)
-        knows = self._knows | {own: self._broker.quorum.applied_offset - 1}
+        offset = self._left_at.setdefault(node, self._node.quorum.applied_offset - 1)
+        knows = self._knows | {own: self._node.quorum.applied_offset - 1}
         return all(knows.get(other, -1) >= offset for other in image.may_lead())
 
     # -- decisions
 
     def topic_value(self, topic: str, name: str) -> Any:
         """A config of a topic as it is in force."""
-        broker = self._broker
+        broker = self._node
         return broker.config.value(
             broker.image, broker.node_id, TOPIC_RESOURCE, topic, name
         ).value
@@ -263,7 +261,7 @@ class ActiveController:
         """
         if not records:
             return answer()
-        quorum = self._broker.quorum
+        quorum = self._node.quorum
         if not quorum.is_leader:
             raise KafkaError(Error.NOT_CONTROLLER)
         offset, epoch = quorum.append(records, now), quorum.epoch
@@ -290,9 +288,9 @@ class ActiveController:
         """
 
         def committed() -> Answer:
-            if self._broker.trace:
+            if self._node.trace:
                 for detail in changes:
-                    self._broker.trace.emit(kind, **detail)
+                    self._node.trace.emit(kind, **detail)
             return answer
 
         return self.decide(records, now, committed)
@@ -301,7 +299,7 @@ class ActiveController:
         """Decisions are made on committed state only: a request that comes between them
         waits, and then begins.
         """
-        quorum, until_ms = self._broker.quorum, now.monotonic_ms + TIMEOUT_MS
+        quorum, until_ms = self._node.quorum, now.monotonic_ms + TIMEOUT_MS
 
         def attempt(*_: object) -> Answer | None:
             return {} if quorum.is_settled or not quorum.is_leader else None

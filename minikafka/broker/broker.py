@@ -26,7 +26,8 @@ from minikafka.broker.forwarding import Forwarding
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import FENCED, READY, RECOVERING, STOPS, Lifecycle
 from minikafka.broker.news import News, new_quorum
-from minikafka.broker.peers import Peers, Then
+from minikafka.broker.peers import Peers
+from minikafka.broker.ports import Then
 from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
@@ -73,7 +74,7 @@ class Broker:
             config["max.incremental.fetch.session.cache.slots"]
         )
         # of the cluster
-        self.quorum = new_quorum(self, disk)
+        self.quorum = new_quorum(self, self.news, disk)
         self.active_controller = ActiveController(self)
         self.registration = Registration(self)
         self.forwarding = Forwarding(self)

@@ -15,8 +15,7 @@ serving.)
 from collections import deque
 from collections.abc import Iterator
 
-from minikafka.broker.calls import Broker
-from minikafka.broker.peers import CONTROL
+from minikafka.broker.ports import CONTROL, DamagedNode
 from minikafka.clock import Now, soonest
 from minikafka.cluster.controller import LOST_DIRECTORY
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
@@ -43,8 +42,8 @@ Key = tuple[str, int]
 class DamagedReplicas:
     """What this node knows to be damaged, or can't write to."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, node: DamagedNode) -> None:
+        self._node = node
         # By topic id and partition: the leader epoch in which this run had led or
         # fetched when it was found; -1: neither.
         self._found: dict[tuple[bytes, int], int] = {}
@@ -93,7 +92,7 @@ class DamagedReplicas:
 
     def logs_opened(self, now: Now) -> None:
         """Begin to look at what earlier runs wrote."""
-        held = self._broker.replicas.replicas.values()
+        held = self._node.replicas.replicas.values()
         self._to_look.extend(replica for replica in held if replica.log.unchecked)
         self._look_at = now.monotonic_ms if self._to_look else None
 
@@ -107,7 +106,7 @@ class DamagedReplicas:
             log.unchecked = range(start, min(log.unchecked.stop, log.log_end_offset))
             if (
                 not log.unchecked
-                or self._broker.replicas.replicas.get(key_of(replica)) is not replica
+                or self._node.replicas.replicas.get(key_of(replica)) is not replica
             ):
                 self._to_look.popleft()
                 continue
@@ -128,7 +127,7 @@ class DamagedReplicas:
         path = log.segments[log.segment_of(offset)].path(LOG)
         if log.topic == METADATA_TOPIC:
             what = f"is damaged at offset {offset}: {why}. Put a good copy back"
-            self._broker.storage_failed(unusable(path, what))
+            self._node.storage_failed(unusable(path, what))
             return
         if log.damaged_from is not None and log.damaged_from <= offset:
             return
@@ -140,15 +139,13 @@ class DamagedReplicas:
             if self._is_alone(replica)
             else "this replica is offline, and fetches it again"
         )
-        self._broker.notice(f"{path} is damaged at offset {offset}: {why}; {what}")
-        self._broker.news.placed(replica)
+        self._node.notice(f"{path} is damaged at offset {offset}: {why}; {what}")
+        self._node.news.placed(replica)
 
     def cannot_write(self, replica: Replica, error: KafkaError) -> None:
         """As follower: its disk is full, say. It leaves the ISR, and tries again."""
-        self._broker.notice(f"{replica.log.directory} is offline: {error.message}")
-        if self._broker.node_id in replica.partition.isr and not self._is_alone(
-            replica
-        ):
+        self._node.notice(f"{replica.log.directory} is offline: {error.message}")
+        if self._node.node_id in replica.partition.isr and not self._is_alone(replica):
             self._tell(key_of(replica))
 
     # -- what becomes of it
@@ -157,7 +154,7 @@ class DamagedReplicas:
         """Of a damaged replica: who leads, or who is in sync, may be new."""
         if replica.log.damaged_from is None:
             return
-        partition, me, key = replica.partition, self._broker.node_id, key_of(replica)
+        partition, me, key = replica.partition, self._node.node_id, key_of(replica)
         found = replica.topic_id, replica.log.partition
         known_epoch = self._found.setdefault(found, -1)
         members = {*partition.isr, *partition.eligible_leader_replicas}
@@ -183,23 +180,23 @@ class DamagedReplicas:
     def _is_alone(self, replica: Replica) -> bool:
         partition = replica.partition
         return {*partition.isr, *partition.eligible_leader_replicas} <= {
-            self._broker.node_id
+            self._node.node_id
         }
 
     def _counts(self, replica: Replica) -> bool:
         partition = replica.partition
         members = {*partition.isr, *partition.eligible_leader_replicas}
-        return self._broker.node_id in members and not self._is_alone(replica)
+        return self._node.node_id in members and not self._is_alone(replica)
 
     # -- telling the controller
 
     def _tell(self, key: Key) -> None:
         self._to_tell[key] = None
         if self._ask_at is None:
-            self._ask_at = self._broker.now.monotonic_ms
+            self._ask_at = self._node.now.monotonic_ms
 
     def _pending(self) -> Iterator[Replica]:
-        held = self._broker.replicas.replicas
+        held = self._node.replicas.replicas
         return (held[key] for key in self._to_tell if key in held)
 
     def tick(self, now: Now) -> None:
@@ -219,7 +216,7 @@ class DamagedReplicas:
         return soonest(None if self._is_asking else self._ask_at, self._look_at)
 
     def _ask(self) -> None:
-        broker = self._broker
+        broker = self._node
         asked = [*self._pending()][:MOST_ASKED]
         own = broker.registration.own
         leader = broker.quorum.leader_id

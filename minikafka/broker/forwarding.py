@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minikafka.broker.active_controller import TIMEOUT_MS
-from minikafka.broker.calls import Broker
-from minikafka.broker.peers import CONTROL
+from minikafka.broker.ports import CONTROL, Node
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.waiting import METADATA, Answer, Wait
@@ -22,8 +21,8 @@ PRODUCER_IDS_VERSION, CREATE_TOPICS_VERSION = 0, 7
 class Forwarding:
     """One node's questions to the active controller."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, node: Node) -> None:
+        self._node = node
         self._producer_ids = range(0)
         self._waiting_for_ids: list[Wait] = []
         # what the controller could not be asked, and when to try again
@@ -46,7 +45,7 @@ class Forwarding:
         answered. (Apache Kafka wraps it in an Envelope, KIP-590, for the sake of the
         client's principal. There are no principals here.)
         """
-        quorum, until_ms = self._broker.quorum, now.monotonic_ms + TIMEOUT_MS
+        quorum, until_ms = self._node.quorum, now.monotonic_ms + TIMEOUT_MS
         if quorum.leader_id == NO_LEADER:
             return Wait(
                 [METADATA],
@@ -66,7 +65,7 @@ class Forwarding:
             else:
                 wait.finish(reply.to_dict())
 
-        self._broker.ask(
+        self._node.ask(
             quorum.leader_id,
             CONTROL,
             api,
@@ -108,15 +107,15 @@ class Forwarding:
                     # whatever the reason: try again
                     wait.fail(KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS))
 
-        leader = self._broker.quorum.leader_id
+        leader = self._node.quorum.leader_id
         if leader == NO_LEADER:
-            allocated(None, self._broker.now)
+            allocated(None, self._node.now)
             return
         body = {
-            "broker_id": self._broker.node_id,
-            "broker_epoch": self._broker.broker_epoch,
+            "broker_id": self._node.node_id,
+            "broker_epoch": self._node.broker_epoch,
         }
-        self._broker.ask(
+        self._node.ask(
             leader,
             CONTROL,
             "AllocateProducerIds",
@@ -131,7 +130,7 @@ class Forwarding:
         """Have the active controller create topics that somebody asked for; answer():
         once it has, or does not say.
         """
-        leader = self._broker.quorum.leader_id
+        leader = self._node.quorum.leader_id
         if leader == NO_LEADER:
             return answer()
         wait = Wait(
@@ -140,7 +139,7 @@ class Forwarding:
             lambda _, __, expired: answer() if expired else None,
         )
         body = {"topics": topics, "timeout_ms": TIMEOUT_MS}
-        self._broker.ask(
+        self._node.ask(
             leader,
             CONTROL,
             "CreateTopics",

@@ -8,8 +8,7 @@ record before it counts, who is to leave must still have it.
 
 from typing import Any
 
-from minikafka.broker.calls import Broker
-from minikafka.broker.peers import CONTROL
+from minikafka.broker.ports import CONTROL, LeadingNode
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.replica import Replica
@@ -27,8 +26,8 @@ class IsrChanges:
     them.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, node: LeadingNode) -> None:
+        self._node = node
         self._wanted: dict[Key, Replica] = {}
         self._is_asking = False
         self._ask_at: int | None = None  # monotonic ms
@@ -40,8 +39,8 @@ class IsrChanges:
         """
         if replica.asked_isr or not replica.is_leader:
             return
-        image = self._broker.image
-        wanted = replica.wanted_isr(now, self._broker.config["replica.lag.time.max.ms"])
+        image = self._node.image
+        wanted = replica.wanted_isr(now, self._node.config["replica.lag.time.max.ms"])
         isr = set(replica.partition.isr)
         joining = {
             broker
@@ -60,11 +59,11 @@ class IsrChanges:
         """Look at all leaders every half replica.lag.time.max.ms, and ask."""
         if self._look_at is not None and self._look_at <= now.monotonic_ms:
             self._look_at = None
-            for key, replica in self._broker.replicas.replicas.items():
+            for key, replica in self._node.replicas.replicas.items():
                 if replica.is_leader and len(replica.partition.replicas) > 1:
                     self._look_at = (
                         now.monotonic_ms
-                        + self._broker.config["replica.lag.time.max.ms"] // 2
+                        + self._node.config["replica.lag.time.max.ms"] // 2
                     )
                     self.look(key, replica, now)
         if (
@@ -86,7 +85,7 @@ class IsrChanges:
         return soonest(None if self._is_asking else self._ask_at, self._look_at)
 
     def _ask(self, now: Now) -> None:
-        leader = self._broker.quorum.leader_id
+        leader = self._node.quorum.leader_id
         self._wanted = {
             key: each
             for key, each in self._wanted.items()
@@ -127,11 +126,11 @@ class IsrChanges:
             for (_, number), replica in wanted.items()
         )
         body = {
-            "broker_id": self._broker.node_id,
-            "broker_epoch": self._broker.broker_epoch,
+            "broker_id": self._node.node_id,
+            "broker_epoch": self._node.broker_epoch,
             "topics": nested(rows, "topic_id"),
         }
-        self._broker.ask(
+        self._node.ask(
             leader,
             CONTROL,
             "AlterPartition",
@@ -156,7 +155,7 @@ class IsrChanges:
         return some
 
     def _asked(self, number: int, replica: Replica) -> dict[str, Any]:
-        own = {self._broker.node_id: self._broker.broker_epoch}
+        own = {self._node.node_id: self._node.broker_epoch}
         epochs = {
             broker: follower.broker_epoch
             for broker, follower in replica.followers.items()

@@ -77,7 +77,7 @@ class News:
             else:
                 broker.transactions.high_watermark_advanced(number, now)
 
-    # -- of replicas (replica_manager.Hearer)
+    # -- of replicas (ports.HearsOfReplicas)
 
     def placed(self, replica: Replica) -> None:
         """A replica leads or follows, perhaps another node than before."""
@@ -141,9 +141,9 @@ class News:
                 broker.replicas.config_changed(change)
 
 
-def new_quorum(broker: Broker, disk: Disk) -> Quorum:
+def new_quorum(broker: Broker, news: News, disk: Disk) -> Quorum:
     """The metadata log of a node, and what it tells."""
-    config, news = broker.config, broker.news
+    config = broker.config
     nodes = tuple(sorted(config.peers))
     return Quorum(
         disk,

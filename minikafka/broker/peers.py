@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import HangUp, Request
+from minikafka.broker.ports import CONTROL, CONTROLLER_LISTENER, Then
 from minikafka.broker.replies import check_reply
 from minikafka.clock import Now, soonest
 from minikafka.cluster import election, quorum
@@ -28,13 +28,10 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.schema import Message
 
-CONTROL = "control"
 API_VERSIONS_VERSION = 3
 RETRY_BACKOFF_MS = 100
 # controller.socket.timeout.ms, replica.socket.timeout.ms, request.timeout.ms
 REQUEST_TIMEOUT_MS = 30_000
-
-Then = Callable[[Message | None, Now], None]  # the reply; None: it failed
 
 
 class Asked(NamedTuple):

@@ -13,7 +13,6 @@ What is committed says how far it has come, and lifecycle.py what that means.
 
 from collections.abc import Mapping
 
-from minikafka.broker.calls import Broker
 from minikafka.broker.lifecycle import (
     ASKED_TO_LEAVE,
     FENCED,
@@ -24,7 +23,7 @@ from minikafka.broker.lifecycle import (
     STARTING,
     UNFENCED,
 )
-from minikafka.broker.peers import CONTROL
+from minikafka.broker.ports import CONTROL, LivingNode
 from minikafka.clock import Now, soonest
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import NO_LEADER, BrokerRegistration
@@ -39,10 +38,10 @@ class Registration:
     its log directory, 16 bytes.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, node: LivingNode) -> None:
         self.broker_epoch = -1
         self.directory_id = bytes(16)
-        self._broker = broker
+        self._node = node
         self._incarnation_id = bytes(16)
         self._previous_epoch = -1  # of the broker, if its last run ended cleanly
         # monotonic ms: the next registration or heartbeat
@@ -54,7 +53,7 @@ class Registration:
         """Join the cluster as soon as it has a controller. previous_epoch: of a last
         run that ended cleanly, or -1.
         """
-        self._incarnation_id = self._broker.random_uuid()
+        self._incarnation_id = self._node.random_uuid()
         self.directory_id = directory_id
         self._previous_epoch = previous_epoch
         self._contact_at = now.monotonic_ms
@@ -63,7 +62,7 @@ class Registration:
     @property
     def own(self) -> BrokerRegistration | None:
         """This run's registration, once it is committed."""
-        found = self._broker.image.brokers.get(self._broker.node_id)
+        found = self._node.image.brokers.get(self._node.node_id)
         is_this_run = found is not None and found.incarnation_id == self._incarnation_id
         return found if is_this_run else None
 
@@ -74,7 +73,7 @@ class Registration:
         """
         own = self.own
         return own is None or (
-            own.in_controlled_shutdown and not self._broker.life.is_leaving
+            own.in_controlled_shutdown and not self._node.life.is_leaving
         )
 
     # -- what happens
@@ -86,18 +85,18 @@ class Registration:
 
     def committed(self, now: Now) -> None:
         """More metadata is committed: it may be the next step into the cluster."""
-        own, state = self.own, self._broker.life.state
+        own, state = self.own, self._node.life.state
         # somebody unregistered or stopped a broker that lives
-        is_cast_out = self._has_to_register and self._broker.ready
+        is_cast_out = self._has_to_register and self._node.life.allowed.coordinates
         if is_cast_out and self._contact_at is None:
             self._contact_at = now.monotonic_ms
         if own is None:
             return
         if state == STARTING:
-            self._broker.life.take(REGISTERED, now)
+            self._node.life.take(REGISTERED, now)
         elif state == FENCED and not own.fenced:
             self.broker_epoch = own.broker_epoch
-            self._broker.life.take(UNFENCED, now)
+            self._node.life.take(UNFENCED, now)
 
     def logs_opened(self, now: Now) -> None:
         """Ask to be unfenced."""
@@ -108,23 +107,23 @@ class Registration:
         """A clean stop is wanted. Who can't hand over within broker.session.timeout.ms
         goes all the same, and so does who has nobody to hand over to.
         """
-        session_ms = self._broker.config["broker.session.timeout.ms"]
+        session_ms = self._node.config["broker.session.timeout.ms"]
         self._leave_by = now.monotonic_ms + session_ms
         self._contact_at = now.monotonic_ms
-        if self._broker.life.state == READY:
-            self._broker.life.take(ASKED_TO_LEAVE, now)
-            if not self._broker.config.peers:
+        if self._node.life.state == READY:
+            self._node.life.take(ASKED_TO_LEAVE, now)
+            if not self._node.config.peers:
                 self._handed_over(now)
 
     def _handed_over(self, now: Now) -> None:
-        if self._broker.life.state == LEAVING:
-            self._broker.life.take(HANDED_OVER, now)
+        if self._node.life.state == LEAVING:
+            self._node.life.take(HANDED_OVER, now)
 
     # -- telling the controller
 
     def tick(self, now: Now) -> None:
         """Tell the controller that this broker is there."""
-        is_leaving = self._broker.life.state == LEAVING
+        is_leaving = self._node.life.state == LEAVING
         if is_leaving and self._leave_by <= now.monotonic_ms:
             self._handed_over(now)
         if self._contact_at is not None and self._contact_at <= now.monotonic_ms:
@@ -133,11 +132,11 @@ class Registration:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        is_leaving = self._broker.life.state == LEAVING
+        is_leaving = self._node.life.state == LEAVING
         return soonest(self._contact_at, self._leave_by if is_leaving else None)
 
     def _contact(self) -> None:
-        leader = self._broker.quorum.leader_id
+        leader = self._node.quorum.leader_id
         if leader == NO_LEADER or self._contacting == leader:
             return
         own = self.own
@@ -147,13 +146,13 @@ class Registration:
             )
             return
         self.broker_epoch = own.broker_epoch
-        is_missed = own.fenced or leader != self._broker.node_id
-        if is_missed or self._broker.life.is_leaving:
+        is_missed = own.fenced or leader != self._node.node_id
+        if is_missed or self._node.life.is_leaving:
             self._ask(leader, "BrokerHeartbeat", HEARTBEAT_VERSION, self._living(own))
 
     def _registering(self) -> dict[str, object]:
         """A BrokerRegistration of this run."""
-        broker = self._broker
+        broker = self._node
         fields = controller.registration(
             broker.node_id,
             self._incarnation_id,
@@ -167,7 +166,7 @@ class Registration:
 
     def _living(self, own: BrokerRegistration) -> dict[str, object]:
         """A BrokerHeartbeat."""
-        broker = self._broker
+        broker = self._node
         may_be_let_in = broker.life.allowed.has_logs and broker.damage.may_join
         return {
             "broker_id": own.broker_id,
@@ -187,13 +186,13 @@ class Registration:
                 return
             self._contacting = -1
             answer = None if reply is None or reply.error_code else reply
-            if self._broker.life.is_leaving and says_go(api, answer):
+            if self._node.life.is_leaving and says_go(api, answer):
                 self._handed_over(now)
             elif self._contact_at is None:  # else there is news already
                 period_ms = self._period_ms(is_heard=answer is not None)
                 self._contact_at = now.monotonic_ms + period_ms
 
-        self._broker.ask(leader, CONTROL, api, version, body, heard)
+        self._node.ask(leader, CONTROL, api, version, body, heard)
 
     def _period_ms(self, is_heard: bool) -> int:
         """How long until the next contact: who is on the way in or out is in a
@@ -201,8 +200,8 @@ class Registration:
         """
         own = self.own
         is_in = own is not None and not own.fenced
-        if is_in and is_heard and not self._broker.life.is_leaving:
-            return int(self._broker.config["broker.heartbeat.interval.ms"])
+        if is_in and is_heard and not self._node.life.is_leaving:
+            return int(self._node.config["broker.heartbeat.interval.ms"])
         return RETRY_BACKOFF_MS
 
 

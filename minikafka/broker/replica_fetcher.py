@@ -14,8 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.calls import Broker
 from minikafka.broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH
+from minikafka.broker.ports import FollowingNode
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.replica import Replica
@@ -73,8 +73,8 @@ class Leader:
 class ReplicaFetcher:
     """All that this node follows."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, node: FollowingNode) -> None:
+        self._node = node
         self._leaders: dict[int, Leader] = {}
         self._followed: dict[Key, int] = {}  # from whom
 
@@ -161,7 +161,7 @@ class ReplicaFetcher:
             if reply is None or reply.error_code:
                 leader.forget_session()
                 if reply is None:
-                    leader.ask_at += self._broker.config["replica.fetch.backoff.ms"]
+                    leader.ask_at += self._node.config["replica.fetch.backoff.ms"]
                 return
             for topic in reply.responses:
                 for answer in topic.partitions:
@@ -182,7 +182,7 @@ class ReplicaFetcher:
                 leader.forget_session()
                 leader.let_others_come_first(news)
 
-        self._broker.ask(
+        self._node.ask(
             node,
             LANE,
             "Fetch",
@@ -194,7 +194,7 @@ class ReplicaFetcher:
     def _body(
         self, leader: Leader, news: dict[Key, Position], forgotten: list[Key]
     ) -> dict[str, Any]:
-        config = self._broker.config
+        config = self._node.config
         per_partition = {"partition_max_bytes": config["replica.fetch.max.bytes"]}
         rows = (
             (
@@ -212,8 +212,8 @@ class ReplicaFetcher:
         )
         return {
             "replica_state": {
-                "replica_id": self._broker.node_id,
-                "replica_epoch": self._broker.broker_epoch,
+                "replica_id": self._node.node_id,
+                "replica_epoch": self._node.broker_epoch,
             },
             "max_wait_ms": (
                 config["replica.fetch.wait.max.ms"] if leader.is_whole else 0
@@ -243,12 +243,12 @@ class ReplicaFetcher:
             except KafkaError as error:
                 self._failed(node, replica, error)
                 leader.resting[key] = (
-                    now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
+                    now.monotonic_ms + self._node.config["replica.fetch.backoff.ms"]
                 )
             leader.look(key)
             return
         leader.resting[key] = (
-            now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
+            now.monotonic_ms + self._node.config["replica.fetch.backoff.ms"]
         )
         if answer.error_code == Error.OFFSET_OUT_OF_RANGE:
             self._start_over(node, leader, key, replica)
@@ -257,10 +257,10 @@ class ReplicaFetcher:
         """This replica stands still, and the others go on."""
         log = replica.log
         if error.error is Error.KAFKA_STORAGE_ERROR:
-            self._broker.damage.cannot_write(replica, error)
+            self._node.damage.cannot_write(replica, error)
         else:
             why = f"{error.message}. It is asked for again"
-            self._broker.notice(
+            self._node.notice(
                 f"{log.directory}: node {node} gives damaged records for"
                 f" {log.log_end_offset}: {why}"
             )
@@ -293,8 +293,8 @@ class ReplicaFetcher:
             "timestamp": EARLIEST,
         }
         topics = [{"name": replica.log.topic, "partitions": [asked]}]
-        body = {"replica_id": self._broker.node_id, "topics": topics}
-        self._broker.ask(
+        body = {"replica_id": self._node.node_id, "topics": topics}
+        self._node.ask(
             node, LANE, "ListOffsets", LIST_OFFSETS_VERSION, body, start_found
         )
 

@@ -8,9 +8,10 @@ so that no request waits behind them for long.
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig, unusable_configs
+from minikafka.broker.ports import HearsOfReplicas, PartitionKey
 from minikafka.clock import Now
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import (
@@ -21,7 +22,7 @@ from minikafka.cluster.metadata import (
     PartitionChange,
     TopicChange,
 )
-from minikafka.cluster.replica import Hears, Replica
+from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import ALL_BYTES, Deadlines
 from minikafka.storage import checkpoints, data_folder
 from minikafka.storage.cleaner import Cleaner
@@ -46,24 +47,6 @@ LOG_CONFIGS = {
     if name.replace(".", "_") in LogConfig.__dataclass_fields__
 }
 
-PartitionKey = tuple[str, int]
-
-
-class Hearer(Hears, Protocol):
-    """Who hears of the replicas that this node holds."""
-
-    def placed(self, replica: Replica) -> None:
-        """A replica is there, or has another leader, another ISR, or another log start
-        offset.
-        """
-
-    def removed(self, replica: Replica) -> None:
-        """This node has the replica no more."""
-
-    def moved(self, key: tuple[Any, ...], size_bytes: int) -> None:
-        """Parked requests should look at what they wait for."""
-
-
 Work = Generator[int, None, None]  # yields what it costs, in bytes to read
 
 
@@ -77,7 +60,7 @@ class ReplicaManager:
     _image: Image
     _trace: Trace
     _notice: Callable[..., object]
-    _hearer: Hearer
+    _hearer: HearsOfReplicas
     replicas: dict[PartitionKey, Replica] = field(default_factory=dict)
     # logs of the last run, still to be recovered
     _unloaded: dict[PartitionKey, None] = field(default_factory=dict)

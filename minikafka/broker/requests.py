@@ -34,7 +34,7 @@ from minikafka.broker.calls import (
 )
 from minikafka.broker.effects import Close, Connection, Done, Effect, Reply
 from minikafka.broker.handlers import HANDLERS
-from minikafka.broker.peers import Then
+from minikafka.broker.ports import Then
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait, Waiting
 from minikafka.wire import messages

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from minikafka.broker.calls import Broker
+from minikafka.broker.ports import Asks, JoiningNode, Node
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
@@ -80,7 +80,7 @@ class Gathering(Generic[Part]):
     body(parts): one request. take(parts, reply or None, now): how it ended.
     """
 
-    _broker: Broker
+    _broker: Asks
     _lane: str
     _api: str
     _version: int
@@ -196,7 +196,7 @@ class Join(NamedTuple):
 class Joins:
     """What this node asks coordinators before it appends."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: JoiningNode) -> None:
         self._broker = broker
         self.requests: Gathering[Join] = Gathering(
             broker,
@@ -370,9 +370,7 @@ Told = tuple[Pending, list[TopicPartition]]
 class Markers:
     """complete(pending, now): all are written. The answer is `completed`."""
 
-    def __init__(
-        self, broker: Broker, complete: Callable[[Pending, Now], None]
-    ) -> None:
+    def __init__(self, broker: Node, complete: Callable[[Pending, Now], None]) -> None:
         self._broker = broker
         self._complete = complete
         self._pending: dict[str, Pending] = {}

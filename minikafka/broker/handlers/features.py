@@ -6,32 +6,16 @@ import re
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.clock import Now
-from minikafka.cluster.controller import METADATA_VERSION, OLDEST_METADATA_VERSION
+from minikafka.cluster.features import FEATURES, METADATA_FEATURE, level
 from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
-METADATA_FEATURE, GROUP_FEATURE, TRANSACTION_FEATURE = (
-    "metadata.version",
-    "group.version",
-    "transaction.version",
-)
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 # Produce 0 to 2 are refused, but librdkafka before 2.8 stops compressing where 0 is not
 # advertised (KAFKA-18659).
 ADVERTISED_FROM = {0: 0}
-
-# Feature -> the lowest and the highest level that this code knows, and that of a
-# cluster that never decided otherwise.
-FEATURES = {
-    METADATA_FEATURE: (OLDEST_METADATA_VERSION, METADATA_VERSION, 0),
-    GROUP_FEATURE: (0, 1, 1),  # the protocol of KIP-848
-    # KIP-890; a cluster that began before has records that all can read
-    TRANSACTION_FEATURE: (0, 2, 2),
-    # KIP-966; without it nothing here would lead safely
-    "eligible.leader.replicas.version": (1, 1, 1),
-}
 
 
 def api_versions(broker: Broker, request: Call, now: Now) -> Answer:
@@ -71,11 +55,6 @@ def api_versions(broker: Broker, request: Call, now: Now) -> Answer:
         "finalized_features_epoch": broker.quorum.high_watermark - 1,
         **described(broker.image),
     }
-
-
-def level(image: Image, feature: str) -> int:
-    """The finalized level. 0: the feature is off, or the cluster has not begun."""
-    return image.features.get(feature, FEATURES[feature][2])
 
 
 def described(image: Image) -> Answer:
