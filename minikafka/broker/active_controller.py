@@ -264,6 +264,7 @@ class ActiveController:
         quorum = self._node.quorum
         if not quorum.is_leader:
             raise KafkaError(Error.NOT_CONTROLLER)
+        assert quorum.is_settled, "the controller decides on committed state only"
         offset, epoch = quorum.append(records, now), quorum.epoch
 
         def committed(*_: object) -> Answer | None:

@@ -225,6 +225,7 @@ class DamagedReplicas:
         if own is None or leader == NO_LEADER:
             self._ask_at = broker.now.monotonic_ms + RETRY_BACKOFF_MS
             return
+        assert not self._is_asking, "one AssignReplicasToDirs at a time is on its way"
         self._is_asking = True
 
         def told(reply: Message | None, now: Now) -> None:

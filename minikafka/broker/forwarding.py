@@ -95,6 +95,7 @@ class Forwarding:
     def _ask_for_ids(self) -> None:
         def allocated(reply: Message | None, now: Now) -> None:
             waiting, self._waiting_for_ids = self._waiting_for_ids, []
+            assert not self._producer_ids, "a block is used up before the next one"
             if reply is not None and not reply.error_code:
                 self._producer_ids = range(
                     reply.producer_id_start,

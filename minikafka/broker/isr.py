@@ -96,6 +96,7 @@ class IsrChanges:
         if leader == NO_LEADER or not self._wanted:
             return
         wanted = self._take_some()
+        assert not self._is_asking, "one AlterPartition at a time is on its way"
         self._is_asking = True
         epochs = {
             key: replica.partition.partition_epoch for key, replica in wanted.items()

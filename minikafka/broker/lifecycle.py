@@ -147,6 +147,7 @@ class Lifecycle:
         """It can't go on. Whether that is news."""
         if self.state in (STOPPED, FAILED):
             return False
+        assert self.why_failed is None, "a node fails once"
         self.state = TRANSITIONS[self.state, STORAGE_FAILED].next_state
         self.why_failed = why
         return True

@@ -100,6 +100,7 @@ class Peers:
         now: Now,
     ) -> None:
         """Send a request. then(reply or None, now): how it ended, called once."""
+        assert node != self._node_id, "a node asks itself without a connection"
         self._correlation_id += 1
         frame = messages.encode_request(
             api, version, self._correlation_id, self._client_id, body

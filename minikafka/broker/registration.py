@@ -145,6 +145,7 @@ class Registration:
                 leader, "BrokerRegistration", REGISTRATION_VERSION, self._registering()
             )
             return
+        assert own.broker_epoch >= self.broker_epoch, "a broker's epoch never falls"
         self.broker_epoch = own.broker_epoch
         is_missed = own.fenced or leader != self._node.node_id
         if is_missed or self._node.life.is_leaving:

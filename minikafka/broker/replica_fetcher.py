@@ -88,6 +88,7 @@ class ReplicaFetcher:
             wanted = NO_LEADER
         if self._followed.get(key, wanted) != wanted:
             self._drop(key)
+        assert wanted != self._node.node_id, "nobody fetches from itself"
         if wanted != NO_LEADER:
             self._followed[key] = wanted
             leader = self._leaders.setdefault(wanted, Leader())
@@ -153,6 +154,7 @@ class ReplicaFetcher:
         }
         leader.told.update(news)
         leader.is_whole = len(news) == len(untold)
+        assert not leader.is_asked, "one fetch at a time goes to a leader"
         leader.is_asked = True
 
         def fetched(reply: Message | None, now: Now) -> None:
@@ -237,6 +239,9 @@ class ReplicaFetcher:
         answer: Message,
         now: Now,
     ) -> None:
+        assert replica.partition.leader == node, (
+            "records come from the leader of the epoch"
+        )
         if answer.error_code == Error.NONE:
             try:
                 replica.take(answer, now)

@@ -123,8 +123,9 @@ class ReplicaManager:
             return None
         del self._to_create[key]
         topic = self._image.topics.get(key[0])
-        if topic is None or key[1] not in topic.partitions:
-            return None  # deleted before its turn
+        partition = topic.partitions.get(key[1]) if topic else None
+        if partition is None or self._node_id not in partition.replicas:
+            return None  # deleted, or given to others, before its turn
         removal = self._removals.pop(key, None)
         if removal is not None:
             # a new topic has the name of one that was deleted
@@ -135,12 +136,13 @@ class ReplicaManager:
                 self._set_aside(
                     directory, "stands where the log of a new topic has to be"
                 )
-        return self._hold(key, topic.partitions[key[1]], self._open(*key))
+        return self._hold(key, partition, self._open(*key))
 
     # -- what the image asks for
 
     def begin_recovery(self, now: Now) -> None:
         """At start: what the image has is recovered, in slices (`recover`)."""
+        assert not self.replicas, "logs are recovered before others come"
         self._unloaded = {
             (topic, number): None for topic, number, _ in self._image.all_partitions()
         }
@@ -323,6 +325,7 @@ class ReplicaManager:
         """These partitions are deleted, or move to other nodes."""
         removed = {key: self.replicas.pop(key) for key in keys}
         for key, replica in removed.items():
+            assert key not in self._removals, "of a name one log goes at a time"
             self._removals[key] = replica.log.delete()
             self._hearer.removed(replica)
         if any(replica.log.first_dirty_offset for replica in removed.values()):
@@ -354,6 +357,8 @@ class ReplicaManager:
         self, key: PartitionKey, partition: Partition, log: Log, high_watermark: int = 0
     ) -> Replica:
         """The log is ready: from here on this node has the replica."""
+        assert key not in self.replicas, "a node has one replica of a partition"
+        assert self._node_id in partition.replicas, "a node holds what it is to hold"
         topic_id = self._image.topics[key[0]].topic_id
         replica = Replica(
             topic_id, partition, log, self._node_id, self._hearer, high_watermark

@@ -244,6 +244,9 @@ class Requests:
 
     def _finish(self, client: Client, number: int, effect: Effect) -> None:
         """What becomes of a client's request, in the order in which they came."""
+        assert number > client.answered and number not in client.early, (
+            "a request is answered once"
+        )
         client.early[number] = effect
         while (due := client.early.pop(client.answered + 1, None)) is not None:
             client.answered += 1

@@ -60,6 +60,9 @@ class Turn:
             and (frame := self._shell.next_frame(connection)) is not None
         ):
             self._inside[connection] += 1
+            assert self._inside[connection] <= MOST_INSIDE, (
+                "a connection has few requests inside"
+            )
             now = self._now()
             if self._slice_ends_ms is None:
                 self._slice_ends_ms = now.monotonic_ms + SLICE_MS

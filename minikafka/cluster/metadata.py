@@ -366,6 +366,9 @@ def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> Chang
         fields=fields,
     )
     before = image.brokers.get(broker_id)
+    assert before is None or before.broker_epoch <= registered.broker_epoch, (
+        "a broker's epoch never falls"
+    )
     image.brokers[broker_id] = registered
     return BrokerChange(broker_id, before, after=registered)
 
@@ -395,6 +398,10 @@ def _unregister_broker(image: Image, offset: int, fields: dict[str, Any]) -> Cha
 def _topic(image: Image, offset: int, fields: dict[str, Any]) -> Change:
     name, topic_id = fields["name"], fields["topic_id"]
     before, after = image.topics.get(name), Topic(name, topic_id)
+    assert before is None or before.topic_id == topic_id, (
+        "a topic's id stays what it is: one with another id is another topic"
+    )
+    assert topic_id not in image.deleted, "a topic that has gone never comes back"
     image.topics[name] = after
     image.topic_names[topic_id] = name
     image.metric_names[metric_name(name)] = name
@@ -446,8 +453,26 @@ def _change_partition(image: Image, offset: int, fields: dict[str, Any]) -> Chan
 def _set_partition(image: Image, fields: dict[str, Any], after: Partition) -> Change:
     topic, number = image.topic_by_id(fields["topic_id"]), fields["partition_id"]
     before = topic.partitions.get(number)
+    check_partition(before, after)
     topic.partitions[number] = after
     return PartitionChange(topic.name, topic.topic_id, number, before, after)
+
+
+def check_partition(before: Partition | None, after: Partition) -> None:
+    """What holds of every partition, whoever decided what becomes of it."""
+    assert len(set(after.replicas)) == len(after.replicas), (
+        "a broker has one replica of a partition"
+    )
+    assert after.leader == NO_LEADER or after.leader in after.replicas, (
+        "a leader is one of the replicas"
+    )
+    assert set(after.isr) <= set(after.replicas), "the ISR is within the replicas"
+    assert before is None or before.leader_epoch <= after.leader_epoch, (
+        "a leader epoch never falls"
+    )
+    assert before is None or before.partition_epoch <= after.partition_epoch, (
+        "a partition epoch never falls"
+    )
 
 
 def _config(image: Image, offset: int, fields: dict[str, Any]) -> Change:
@@ -467,12 +492,17 @@ def _config(image: Image, offset: int, fields: dict[str, Any]) -> Change:
 def _feature(image: Image, offset: int, fields: dict[str, Any]) -> Change:
     name, level = fields["name"], fields["feature_level"]
     before = image.features.get(name)
+    assert level >= 0, "a level is 0, where the feature is off, or more"
     image.features[name] = level
     return FeatureChange(name, before, after=level)
 
 
 def _producer_ids(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    image.next_producer_id = fields["next_producer_id"]
+    next_producer_id = fields["next_producer_id"]
+    assert next_producer_id >= image.next_producer_id, (
+        "a producer id is given to one producer only"
+    )
+    image.next_producer_id = next_producer_id
 
 
 # A record type that is missing here changes nothing that this project uses (NoOpRecord,

@@ -228,6 +228,7 @@ class Waiting:
             self._remove(parked)
 
     def _remove(self, parked: Parked) -> None:
+        assert parked.is_here, "a parked request is taken out once"
         parked.is_here = False
         self._parked -= 1
         self._keys -= len(parked.wait.keys)

@@ -1,5 +1,7 @@
 """What a record of the metadata log changes: before and after."""
 
+from dataclasses import replace
+
 import pytest
 
 from minikafka.cluster import metadata
@@ -145,3 +147,44 @@ def test_every_kind_of_record_tells_what_it_changed_but_producer_ids(image):
     ids = {"broker_id": 1, "broker_epoch": 5, "next_producer_id": 1000}
     assert apply(image, MetadataRecord("ProducerIdsRecord", 0, ids)) is None
     assert image.next_producer_id == 1000
+
+
+# -- what must hold of metadata, whoever decided it
+
+
+@pytest.mark.parametrize(
+    "partition, rule",
+    [
+        (replace(PARTITION, leader=3), "a leader is one of the replicas"),
+        (replace(PARTITION, isr=(1, 3)), "the ISR is within the replicas"),
+        (replace(PARTITION, replicas=(1, 2, 2)), "one replica of a partition"),
+    ],
+)
+def test_a_partition_that_cannot_be_is_loud(image, partition, rule):
+    apply(image, topic())
+    with pytest.raises(AssertionError, match=rule):
+        apply(image, partition.record(ORDERS, 0))
+
+
+def test_epochs_never_fall(image):
+    apply(image, topic())
+    apply(
+        image, replace(PARTITION, leader_epoch=4, partition_epoch=9).record(ORDERS, 0)
+    )
+    for epochs, rule in (((3, 9), "a leader epoch"), ((4, 8), "a partition epoch")):
+        leader_epoch, partition_epoch = epochs
+        older = replace(
+            PARTITION, leader_epoch=leader_epoch, partition_epoch=partition_epoch
+        )
+        with pytest.raises(AssertionError, match=f"{rule} never falls"):
+            apply(image, older.record(ORDERS, 0))
+    apply(image, registration(9))
+    with pytest.raises(AssertionError, match="a broker's epoch never falls"):
+        apply(image, registration(5))
+
+
+def test_a_topic_that_has_gone_never_comes_back(image):
+    apply(image, topic())
+    apply(image, removal())
+    with pytest.raises(AssertionError, match="never comes back"):
+        apply(image, topic())
