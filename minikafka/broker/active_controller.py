@@ -141,33 +141,32 @@ class ActiveController:
         stays as it is, where Apache Kafka takes what is new in it; one that somebody
         took for leaving comes anew.
         """
-        broker, node = self._node, asked["broker_id"]
-        if asked["cluster_id"] != broker.cluster_id:
+        node, broker_id = self._node, asked["broker_id"]
+        if asked["cluster_id"] != node.cluster_id:
             raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
-        known = broker.image.brokers.get(node)
+        known = node.image.brokers.get(broker_id)
         said = controller.said_of_itself(asked)
         same = known is not None and said.items() <= known.fields.items()
-        heard_ms = None if same else self._listened_to().get(node)
-        is_this = node == broker.node_id and broker.registration.own is not None
+        heard_ms = None if same else self._listened_to().get(broker_id)
+        is_this = broker_id == node.node_id and node.registration.own is not None
         lives = heard_ms is not None and not self._session_is_over(heard_ms, now)
         if not same and (is_this or lives):
             raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
         self._check_registration(asked)
         if known is not None and same and not known.in_controlled_shutdown:
             return {"error_code": Error.NONE, "broker_epoch": known.broker_epoch}
-        records = [] if broker.image.features else controller.feature_levels()
+        records = [] if node.image.features else controller.feature_levels()
         if heard_ms is not None:
             # it is back before the clock was looked at
-            self._tell_fenced(node, heard_ms, now)
+            self._tell_fenced(broker_id, heard_ms, now)
         if known is not None and not same and not self._was_clean(asked, known):
             records += controller.without(
-                broker.image, [node], self.topic_value, unclean=True
+                node.image, [broker_id], self.topic_value, unclean=True
             )
-        epoch = broker.quorum.end_offset + len(records)
+        epoch = node.quorum.end_offset + len(records)
         records += controller.register_broker(asked, epoch)
-        return self.decide(
-            records, now, lambda: {"error_code": Error.NONE, "broker_epoch": epoch}
-        )
+        answer = {"error_code": Error.NONE, "broker_epoch": epoch}
+        return self.decide(records, now, lambda: answer)
 
     def _check_registration(self, asked: Mapping[str, Any]) -> None:
         """Nodes that were started as one cluster know each other from the start. Where
@@ -194,17 +193,15 @@ class ActiveController:
         registration is unfenced, and who wants to go is let go when others lead, and
         all know that.
         """
-        broker, node = self._node, asked.broker_id
-        known = broker.image.brokers.get(node)
+        node, broker_id = self._node, asked.broker_id
+        known = node.image.brokers.get(broker_id)
         if known is None or known.broker_epoch != asked.broker_epoch:
             raise KafkaError(Error.STALE_BROKER_EPOCH)
-        if not -1 <= asked.current_metadata_offset < broker.quorum.end_offset:
+        if not -1 <= asked.current_metadata_offset < node.quorum.end_offset:
             # nobody has read what this controller hasn't
             raise KafkaError(Error.INVALID_REQUEST)
-        self._heard_ms[node], self._knows[node] = (
-            now.monotonic_ms,
-            asked.current_metadata_offset,
-        )
+        self._heard_ms[broker_id] = now.monotonic_ms
+        self._knows[broker_id] = asked.current_metadata_offset
         caught_up = asked.current_metadata_offset >= known.broker_epoch
         answer = {
             "error_code": Error.NONE,
@@ -212,28 +209,32 @@ class ActiveController:
             "is_fenced": known.fenced,
         }
         wants_in = known.fenced and caught_up and not asked.want_fence
-        if not broker.quorum.is_settled:
+        if not node.quorum.is_settled:
             return self.settled(now) if wants_in or asked.want_shut_down else answer
         records: list[MetadataRecord] = []
         if asked.want_shut_down:
-            records = (
-                []
-                if known.fenced
-                else controller.begin_shutdown(broker.image, node, self.topic_value)
-            )
-            if records:
-                self._left_at[node] = broker.quorum.end_offset + len(records) - 1
-            elif known.fenced or self._all_know_of(node):
+            records, may_go = self._let_go(known)
+            if may_go:
                 answer |= {"should_shut_down": True, "is_fenced": True}
-                records = (
-                    []
-                    if known.fenced
-                    else controller.fence(broker.image, [node], self.topic_value)
-                )
         elif wants_in:
             answer["is_fenced"] = False
-            records = controller.unfence(broker.image, node, self.topic_value)
+            records = controller.unfence(node.image, broker_id, self.topic_value)
         return self.decide(records, now, lambda: answer)
+
+    def _let_go(self, known: BrokerRegistration) -> tuple[list[MetadataRecord], bool]:
+        """What is decided of a broker that wants to stop, and whether it may: first
+        others lead, then all hear of that, then it is fenced.
+        """
+        if known.fenced:
+            return [], True
+        image, broker_id = self._node.image, known.broker_id
+        records = controller.begin_shutdown(image, broker_id, self.topic_value)
+        if records:
+            self._left_at[broker_id] = self._node.quorum.end_offset + len(records) - 1
+            return records, False
+        if self._all_know_of(broker_id):
+            return controller.fence(image, [broker_id], self.topic_value), True
+        return [], False
 
     def _all_know_of(self, node: int) -> bool:
         """Whether all who stay have heard that this broker leads nothing any more."""
@@ -248,10 +249,9 @@ class ActiveController:
 
     def topic_value(self, topic: str, name: str) -> Any:
         """A config of a topic as it is in force."""
-        broker = self._node
-        return broker.config.value(
-            broker.image, broker.node_id, TOPIC_RESOURCE, topic, name
-        ).value
+        node = self._node
+        found = node.config.value(node.image, node.node_id, TOPIC_RESOURCE, topic, name)
+        return found.value
 
     def decide(
         self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer]

@@ -216,14 +216,14 @@ class DamagedReplicas:
         return soonest(None if self._is_asking else self._ask_at, self._look_at)
 
     def _ask(self) -> None:
-        broker = self._node
+        node = self._node
         asked = [*self._pending()][:MOST_ASKED]
-        own = broker.registration.own
-        leader = broker.quorum.leader_id
+        own = node.registration.own
+        leader = node.quorum.leader_id
         if not asked:
             return
         if own is None or leader == NO_LEADER:
-            self._ask_at = broker.now.monotonic_ms + RETRY_BACKOFF_MS
+            self._ask_at = node.now.monotonic_ms + RETRY_BACKOFF_MS
             return
         assert not self._is_asking, "one AssignReplicasToDirs at a time is on its way"
         self._is_asking = True
@@ -247,7 +247,7 @@ class DamagedReplicas:
             "broker_epoch": own.broker_epoch,
             "directories": [directory],
         }
-        broker.ask(leader, CONTROL, "AssignReplicasToDirs", ASSIGN_VERSION, body, told)
+        node.ask(leader, CONTROL, "AssignReplicasToDirs", ASSIGN_VERSION, body, told)
 
 
 def key_of(replica: Replica) -> Key:

@@ -153,28 +153,28 @@ class Registration:
 
     def _registering(self) -> dict[str, object]:
         """A BrokerRegistration of this run."""
-        broker = self._node
+        node = self._node
         fields = controller.registration(
-            broker.node_id,
+            node.node_id,
             self._incarnation_id,
             [self.directory_id],
-            broker.config.advertised,
-            broker.config["broker.rack"],
+            node.config.advertised,
+            node.config["broker.rack"],
         )
-        fields["cluster_id"] = broker.cluster_id
+        fields["cluster_id"] = node.cluster_id
         fields["previous_broker_epoch"] = self._previous_epoch
         return fields
 
     def _living(self, own: BrokerRegistration) -> dict[str, object]:
         """A BrokerHeartbeat."""
-        broker = self._node
-        may_be_let_in = broker.life.allowed.has_logs and broker.damage.may_join
+        node = self._node
+        may_be_let_in = node.life.allowed.has_logs and node.damage.may_join
         return {
             "broker_id": own.broker_id,
             "broker_epoch": own.broker_epoch,
-            "current_metadata_offset": broker.quorum.applied_offset - 1,
+            "current_metadata_offset": node.quorum.applied_offset - 1,
             "want_fence": not may_be_let_in,
-            "want_shut_down": broker.life.is_leaving,
+            "want_shut_down": node.life.is_leaving,
         }
 
     def _ask(

@@ -39,7 +39,7 @@ MOST_DENSE = {
     "storage": (6, 10.4),
     "cluster": (6, 11.3),
     "coordinators": (6, 12.1),
-    "broker": (6, 12.1),
+    "broker": (6, 11.6),
     "clients": (6, 10.5),
     "simulation": (6, 10.5),
     "server": (6, 10),
