@@ -6,28 +6,45 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+from minikafka.broker.active_controller import ActiveController
+from minikafka.broker.config import Random
+from minikafka.broker.coordinator import GroupCoordinator, TransactionCoordinator
+from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.effects import Connection, Effect
+from minikafka.broker.fetch_sessions import FetchSessions
+from minikafka.broker.forwarding import Forwarding
+from minikafka.broker.isr import IsrChanges
+from minikafka.broker.lifecycle import Lifecycle
+from minikafka.broker.peers import Peers
+from minikafka.broker.ports import CONTROLLER_LISTENER as CONTROLLER_LISTENER
+from minikafka.broker.ports import HearsOfReplicas, Node
+from minikafka.broker.registration import Registration
+from minikafka.broker.replica_fetcher import ReplicaFetcher
+from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.transaction_requests import Joins
 from minikafka.clock import Now
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import Answer, Wait, Waiting
 from minikafka.coordinators.transaction_states import TopicPartition
 from minikafka.storage.producer_state import Guard
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.primitives import Encoded
 from minikafka.wire.schema import Message
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker as Broker
-else:
-    # broker.py imports the handlers: to them it is a name in their signatures
-    Broker = object
-
 
 Named = TypeVar("Named")
 
-CONTROLLER_LISTENER = "CONTROLLER"  # where nodes talk to each other
 MOST_TIMES = 20  # that one request has one thing described
+OF_MEMBERS = (
+    "JoinGroup",
+    "SyncGroup",
+    "Heartbeat",
+    "LeaveGroup",
+    "OffsetCommit",
+    "OffsetDelete",
+    "ConsumerGroupHeartbeat",
+)
 
 
 @dataclass(slots=True)
@@ -51,6 +68,54 @@ class Itself:
     """In the place of a connection: a node asks itself, and hears the answer here."""
 
     then: Callable[[Message | None, Now], None]
+
+
+class Parks(Protocol):
+    """Where requests wait."""
+
+    waiting: Waiting
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is left to do at once."""
+
+    def moved(self, key: tuple[Any, ...], size_bytes: int) -> None:
+        """Tell those that wait for a key that something arrived under it."""
+
+
+class Broker(Node, Protocol):
+    """What handlers may touch of the node: all of its parts. outbox: what shells carry
+    out. descriptions: of topics in this image, as Metadata tells them.
+    """
+
+    random: Random
+    outbox: list[Effect]
+    life: Lifecycle
+    descriptions: dict[Hashable, Encoded]
+    fetch_sessions: FetchSessions
+    active_controller: ActiveController
+    registration: Registration
+    forwarding: Forwarding
+    peers: Peers
+    replicas: ReplicaManager
+    fetcher: ReplicaFetcher
+    isr: IsrChanges
+    damage: DamagedReplicas
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    joins: Joins
+
+    @property
+    def requests(self) -> Parks:
+        """Those that are inside."""
+
+    @property
+    def news(self) -> HearsOfReplicas:
+        """Who hears of what happens."""
+
+    @property
+    def log_dir(self) -> str:
+        """Where this node's logs are, in words of its disk."""
 
 
 @dataclass(slots=True, eq=False)
@@ -180,3 +245,23 @@ def refusal(call: Call, error: KafkaError) -> Answer | HangUp:
     return {"error_code": error.error} | (
         {"error_message": error.message} if "error_message" in fields else {}
     )
+
+
+def member_refusal(call: Call, answer: Answer) -> dict[str, Any] | None:
+    """What a trace tells of a refused request of a group's member, by whatever the API
+    calls it; None if it is no such request, or was not refused.
+    """
+    if call.api not in OF_MEMBERS:
+        return None
+    code = answer.get("error_code", Error.NONE)
+    if code == Error.NONE and call.api == "OffsetCommit" and answer["topics"]:
+        code = answer["topics"][0]["partitions"][0]["error_code"]
+    if code == Error.NONE:
+        return None
+    member_id = call.body.to_dict().get("member_id")
+    return {
+        "group": call.body.group_id,
+        "member": member_id or call.client.client_id or "",
+        "api": call.api,
+        "error": Error(code).name,
+    }

@@ -434,6 +434,13 @@ def quorum_config(node_id: int, config: BrokerConfig) -> QuorumConfig:
     )
 
 
+def random_uuid(random: "Random") -> bytes:
+    """16 bytes, version 4; never one of those that Kafka reserves."""
+    value = bytearray(int(random.random() * 256) for _ in range(16))
+    value[6], value[8] = value[6] & 0x0F | 0x40, value[8] & 0x3F | 0x80
+    return bytes(value)
+
+
 class Random(Protocol):
     """A source of randomness, such as random.Random: a node is handed one and asks it
     for nothing but this.

@@ -11,18 +11,19 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from minikafka.broker.calls import Broker, Call
-from minikafka.broker.handlers import features
+from minikafka.broker.ports import CoordinatingNode
 from minikafka.broker.transaction_requests import Markers, Pending
 from minikafka.clock import Now, soonest
+from minikafka.cluster import features
 from minikafka.cluster.metadata import (
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,
-    MetadataRecord,
     Partition,
+    PartitionChange,
     Topic,
+    TopicChange,
 )
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.groups import Groups, partition_for
 from minikafka.coordinators.runtime import Decision, RecordCodec, Runtime, State
 from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, Transaction
@@ -35,15 +36,6 @@ from minikafka.wire.primitives import MAX_STRING_BYTES
 
 MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
 
-OF_MEMBERS = (
-    "JoinGroup",
-    "SyncGroup",
-    "Heartbeat",
-    "LeaveGroup",
-    "OffsetCommit",
-    "OffsetDelete",
-    "ConsumerGroupHeartbeat",
-)
 WRITE_TIMEOUT_MS = 5000  # of transactional ids
 MOST_TRANSACTIONS_BYTES = 100 << 20  # of all that a node coordinates
 
@@ -60,31 +52,31 @@ class Coordinator(Runtime):
 
     def __init__(
         self,
-        broker: Broker,
+        node: CoordinatingNode,
         new_state: Callable[[int], State],
         codec: RecordCodec,
         write_timeout_ms: int,
     ) -> None:
-        super().__init__(new_state, codec, write_timeout_ms, broker.notice)
-        self._broker = broker
+        super().__init__(new_state, codec, write_timeout_ms, node.notice)
+        self._node = node
 
     @property
     def topic(self) -> Topic | None:
-        return self._broker.image.topics.get(self.topic_name)
+        return self._node.image.topics.get(self.topic_name)
 
-    def start(self) -> None:
-        """The logs are recovered: begin to load what this node leads."""
+    def start(self, now: Now) -> None:
+        """This node is part of the cluster: begin to load what it leads."""
         for number, partition in self.topic.partitions.items() if self.topic else ():
             self._lead_or_not(number, partition)
 
-    def follow(self, record: MetadataRecord) -> None:
-        """A metadata record was committed: partitions of the topic may come and go."""
-        topic = self.topic
-        if record.name in ("PartitionRecord", "PartitionChangeRecord"):
-            if topic is not None and record.fields["topic_id"] == topic.topic_id:
-                number = record.fields["partition_id"]
-                self._lead_or_not(number, topic.partitions[number])
-        elif record.name == "RemoveTopicRecord" and topic is None:
+    def partition_changed(self, change: PartitionChange) -> None:
+        """This node may lead a partition of the topic now, or no more."""
+        if change.topic == self.topic_name:
+            self._lead_or_not(change.number, change.after)
+
+    def topic_changed(self, change: TopicChange) -> None:
+        """Without the topic there is nothing to coordinate."""
+        if change.name == self.topic_name and change.after is None:
             self.close()
 
     def partition(self, key: str) -> int:
@@ -92,7 +84,7 @@ class Coordinator(Runtime):
         count = (
             len(self.topic.partitions)
             if self.topic
-            else self._broker.config[f"{self.prefix}.num.partitions"]
+            else self._node.config[f"{self.prefix}.num.partitions"]
         )
         return partition_for(key, count)
 
@@ -114,19 +106,19 @@ class Coordinator(Runtime):
         try:
             partition = self.partition(key)
             state = self.shard(partition).state
-            because = partial(self._because, self._broker.trace.cause)
+            because = partial(self._because, self._node.trace.cause)
             self.submit(
                 partition, key, lambda now: because(ask(state, wait, now)), wait, now
             )
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
-                self._broker.storage_failed(error)
+                self._node.storage_failed(error)
             wait.fail(error)
         return wait
 
     def creation(self) -> dict[str, Any]:
         """The topic, as CreateTopics wants it."""
-        image, config = self._broker.image, self._broker.config
+        image, config = self._node.image, self._node.config
         configs = {"cleanup.policy": "compact"} | self.more_configs()
         configs["segment.bytes"] = str(config[f"{self.prefix}.segment.bytes"])
         return {
@@ -149,7 +141,7 @@ class Coordinator(Runtime):
         """Whenever a decision changes something, the trace tells the request that it
         was for.
         """
-        trace, change = self._broker.trace, decision.change
+        trace, change = self._node.trace, decision.change
         if not trace or change is None:
             return decision
 
@@ -162,8 +154,8 @@ class Coordinator(Runtime):
         return decision._replace(change=caused)
 
     def _lead_or_not(self, number: int, partition: Partition) -> None:
-        if partition.leader == self._broker.node_id:
-            self.elected(number, self._broker.replicas.leader(self.topic_name, number))
+        if partition.leader == self._node.node_id:
+            self.elected(number, self._node.replicas.leader(self.topic_name, number))
         else:
             self.resigned(number)
 
@@ -173,23 +165,23 @@ class GroupCoordinator(Coordinator):
 
     topic_name, prefix = OFFSETS_TOPIC, "offsets.topic"
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, node: CoordinatingNode) -> None:
         codec = RecordCodec(
             internal_records.encode_coordinator_record,
             internal_records.decode_coordinator_record,
         )
-        timeout_ms = broker.config["offsets.commit.timeout.ms"]
+        timeout_ms = node.config["offsets.commit.timeout.ms"]
 
         def groups_of(partition: int) -> Groups:
             return Groups(
                 partition,
-                broker.config,
-                broker.image,
+                node.config,
+                node.image,
                 self._new_member_id,
-                broker.trace,
+                node.trace,
             )
 
-        super().__init__(broker, groups_of, codec, timeout_ms)
+        super().__init__(node, groups_of, codec, timeout_ms)
         self._topics_went = False
 
     def _forget(self, group_id: str, topic: str, now: Now) -> None:
@@ -198,12 +190,12 @@ class GroupCoordinator(Coordinator):
 
     # -- life
 
-    def follow(self, record: MetadataRecord) -> None:
+    def topic_changed(self, change: TopicChange) -> None:
         """As for every coordinator; topics with offsets committed for them may go,
         too.
         """
-        super().follow(record)
-        self._topics_went = self._topics_went or record.name == "RemoveTopicRecord"
+        super().topic_changed(change)
+        self._topics_went = self._topics_went or change.after is None
 
     def settle(self, now: Now) -> None:
         """Once for all topics that went: the offsets committed for them go, as a topic
@@ -212,7 +204,7 @@ class GroupCoordinator(Coordinator):
         if not self._topics_went:
             return
         self._topics_went = False
-        topics = self._broker.image.topics
+        topics = self._node.image.topics
         loaded: list[Any] = [
             shard.state for shard in self.shards.values() if shard.is_loaded
         ]
@@ -248,33 +240,6 @@ class GroupCoordinator(Coordinator):
     def more_configs(self) -> dict[str, str]:
         return {"compression.type": "producer"}
 
-    def tell_refusal(self, request: Call, answer: Answer) -> None:
-        """The trace event of a refused request of a member, by whatever the API calls
-        it.
-        """
-        if request.api not in OF_MEMBERS:
-            return
-        code = answer.get("error_code", Error.NONE)
-        if code == Error.NONE and request.api == "OffsetCommit":
-            code = (
-                answer["topics"][0]["partitions"][0]["error_code"]
-                if answer["topics"]
-                else Error.NONE
-            )
-        if code != Error.NONE:
-            member = (
-                request.body.to_dict().get("member_id")
-                or request.client.client_id
-                or ""
-            )
-            self._broker.trace.emit(
-                "MemberRefused",
-                group=request.body.group_id,
-                member=member,
-                api=request.api,
-                error=Error(code).name,
-            )
-
     # -- inside
 
     def _new_member_id(self, prefix: str) -> str:
@@ -286,7 +251,7 @@ class GroupCoordinator(Coordinator):
                 Error.UNKNOWN_SERVER_ERROR,
                 "The member id would be longer than a string may be.",
             )
-        return f"{prefix}-{UUID(bytes=self._broker.random_uuid())}"
+        return f"{prefix}-{UUID(bytes=self._node.random_uuid())}"
 
 
 class TransactionCoordinator(Coordinator):
@@ -294,26 +259,26 @@ class TransactionCoordinator(Coordinator):
 
     topic_name, prefix = TRANSACTIONS_TOPIC, "transaction.state.log"
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, node: CoordinatingNode) -> None:
         codec = RecordCodec(
             internal_records.encode_coordinator_record,
             internal_records.decode_transaction_record,
         )
-        version = partial(features.level, broker.image, features.TRANSACTION_FEATURE)
+        version = partial(features.level, node.image, features.TRANSACTION_FEATURE)
 
         def new(partition: int) -> Transactions:
             prepared = partial(self._prepared, partition)
             return Transactions(
-                broker.config,
+                node.config,
                 version,
                 prepared,
                 self._new_producer_id,
                 self._has_room,
-                broker.trace,
+                node.trace,
             )
 
-        super().__init__(broker, new, codec, WRITE_TIMEOUT_MS)
-        self._markers = Markers(broker, self._complete)
+        super().__init__(node, new, codec, WRITE_TIMEOUT_MS)
+        self._markers = Markers(node, self._complete)
 
     def partition(self, key: str) -> int:
         """Errors: INVALID_REQUEST, NOT_COORDINATOR while there is no such topic."""
@@ -323,8 +288,8 @@ class TransactionCoordinator(Coordinator):
 
     def more_configs(self) -> dict[str, str]:
         least = min(
-            self._broker.config[f"{self.prefix}.min.isr"],
-            len(self._broker.image.live_brokers()) or 1,
+            self._node.config[f"{self.prefix}.min.isr"],
+            len(self._node.image.live_brokers()) or 1,
         )
         configs = {
             "compression.type": "uncompressed",
@@ -349,7 +314,7 @@ class TransactionCoordinator(Coordinator):
     # -- inside
 
     def _new_producer_id(self, now: Now) -> int:
-        found = self._broker.control.next_producer_id(now)
+        found = self._node.forwarding.next_producer_id(now)
         return NO_PRODUCER_ID if isinstance(found, Wait) else found
 
     def _has_room(self, size_bytes: int) -> bool:
@@ -377,6 +342,6 @@ class TransactionCoordinator(Coordinator):
         wait = self.ask(transaction.transactional_id, decide, now)
         wait.then(
             lambda ended: self._markers.completed(
-                pending, ended.error is None, self._broker.now
+                pending, ended.error is None, self._node.now
             )
         )

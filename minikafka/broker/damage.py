@@ -15,8 +15,7 @@ serving.)
 from collections import deque
 from collections.abc import Iterator
 
-from minikafka.broker.calls import Broker
-from minikafka.broker.peers import CONTROL
+from minikafka.broker.ports import CONTROL, DamagedNode
 from minikafka.clock import Now, soonest
 from minikafka.cluster.controller import LOST_DIRECTORY
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
@@ -43,8 +42,8 @@ Key = tuple[str, int]
 class DamagedReplicas:
     """What this node knows to be damaged, or can't write to."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, node: DamagedNode) -> None:
+        self._node = node
         # By topic id and partition: the leader epoch in which this run had led or
         # fetched when it was found; -1: neither.
         self._found: dict[tuple[bytes, int], int] = {}
@@ -91,9 +90,9 @@ class DamagedReplicas:
                     raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
         return records
 
-    def recovered(self, now: Now) -> None:
-        """The logs are open: begin to look at what earlier runs wrote."""
-        held = self._broker.replicas.replicas.values()
+    def logs_opened(self, now: Now) -> None:
+        """Begin to look at what earlier runs wrote."""
+        held = self._node.replicas.replicas.values()
         self._to_look.extend(replica for replica in held if replica.log.unchecked)
         self._look_at = now.monotonic_ms if self._to_look else None
 
@@ -107,7 +106,7 @@ class DamagedReplicas:
             log.unchecked = range(start, min(log.unchecked.stop, log.log_end_offset))
             if (
                 not log.unchecked
-                or self._broker.replicas.replicas.get(key_of(replica)) is not replica
+                or self._node.replicas.replicas.get(key_of(replica)) is not replica
             ):
                 self._to_look.popleft()
                 continue
@@ -128,7 +127,7 @@ class DamagedReplicas:
         path = log.segments[log.segment_of(offset)].path(LOG)
         if log.topic == METADATA_TOPIC:
             what = f"is damaged at offset {offset}: {why}. Put a good copy back"
-            self._broker.storage_failed(unusable(path, what))
+            self._node.storage_failed(unusable(path, what))
             return
         if log.damaged_from is not None and log.damaged_from <= offset:
             return
@@ -140,25 +139,22 @@ class DamagedReplicas:
             if self._is_alone(replica)
             else "this replica is offline, and fetches it again"
         )
-        self._broker.notice(f"{path} is damaged at offset {offset}: {why}; {what}")
-        self._broker.fetcher.follow_image(
-            replica, log.partition, self._broker.now.monotonic_ms
-        )
-        self.follow_image(replica)
+        self._node.notice(f"{path} is damaged at offset {offset}: {why}; {what}")
+        self._node.news.placed(replica)
 
     def cannot_write(self, replica: Replica, error: KafkaError) -> None:
         """As follower: its disk is full, say. It leaves the ISR, and tries again."""
-        self._broker.notice(f"{replica.log.directory} is offline: {error.message}")
-        if self._broker.node_id in replica.partition.isr and not self._is_alone(
-            replica
-        ):
+        self._node.notice(f"{replica.log.directory} is offline: {error.message}")
+        if self._node.node_id in replica.partition.isr and not self._is_alone(replica):
             self._tell(key_of(replica))
 
     # -- what becomes of it
 
-    def follow_image(self, replica: Replica) -> None:
-        """A damaged replica: who leads, or who is in sync, may be new."""
-        partition, me, key = replica.partition, self._broker.node_id, key_of(replica)
+    def placed(self, replica: Replica, now: Now) -> None:
+        """Of a damaged replica: who leads, or who is in sync, may be new."""
+        if replica.log.damaged_from is None:
+            return
+        partition, me, key = replica.partition, self._node.node_id, key_of(replica)
         found = replica.topic_id, replica.log.partition
         known_epoch = self._found.setdefault(found, -1)
         members = {*partition.isr, *partition.eligible_leader_replicas}
@@ -184,23 +180,23 @@ class DamagedReplicas:
     def _is_alone(self, replica: Replica) -> bool:
         partition = replica.partition
         return {*partition.isr, *partition.eligible_leader_replicas} <= {
-            self._broker.node_id
+            self._node.node_id
         }
 
     def _counts(self, replica: Replica) -> bool:
         partition = replica.partition
         members = {*partition.isr, *partition.eligible_leader_replicas}
-        return self._broker.node_id in members and not self._is_alone(replica)
+        return self._node.node_id in members and not self._is_alone(replica)
 
     # -- telling the controller
 
     def _tell(self, key: Key) -> None:
         self._to_tell[key] = None
         if self._ask_at is None:
-            self._ask_at = self._broker.now.monotonic_ms
+            self._ask_at = self._node.now.monotonic_ms
 
     def _pending(self) -> Iterator[Replica]:
-        held = self._broker.replicas.replicas
+        held = self._node.replicas.replicas
         return (held[key] for key in self._to_tell if key in held)
 
     def tick(self, now: Now) -> None:
@@ -220,15 +216,16 @@ class DamagedReplicas:
         return soonest(None if self._is_asking else self._ask_at, self._look_at)
 
     def _ask(self) -> None:
-        broker = self._broker
+        node = self._node
         asked = [*self._pending()][:MOST_ASKED]
-        own = broker.control.registration
-        leader = broker.quorum.leader_id
+        own = node.registration.own
+        leader = node.quorum.leader_id
         if not asked:
             return
         if own is None or leader == NO_LEADER:
-            self._ask_at = broker.now.monotonic_ms + RETRY_BACKOFF_MS
+            self._ask_at = node.now.monotonic_ms + RETRY_BACKOFF_MS
             return
+        assert not self._is_asking, "one AssignReplicasToDirs at a time is on its way"
         self._is_asking = True
 
         def told(reply: Message | None, now: Now) -> None:
@@ -250,7 +247,7 @@ class DamagedReplicas:
             "broker_epoch": own.broker_epoch,
             "directories": [directory],
         }
-        broker.ask(leader, CONTROL, "AssignReplicasToDirs", ASSIGN_VERSION, body, told)
+        node.ask(leader, CONTROL, "AssignReplicasToDirs", ASSIGN_VERSION, body, told)
 
 
 def key_of(replica: Replica) -> Key:

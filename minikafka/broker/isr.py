@@ -8,8 +8,7 @@ record before it counts, who is to leave must still have it.
 
 from typing import Any
 
-from minikafka.broker.calls import Broker
-from minikafka.broker.peers import CONTROL
+from minikafka.broker.ports import CONTROL, LeadingNode
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.replica import Replica
@@ -27,8 +26,8 @@ class IsrChanges:
     them.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, node: LeadingNode) -> None:
+        self._node = node
         self._wanted: dict[Key, Replica] = {}
         self._is_asking = False
         self._ask_at: int | None = None  # monotonic ms
@@ -40,8 +39,8 @@ class IsrChanges:
         """
         if replica.asked_isr or not replica.is_leader:
             return
-        image = self._broker.image
-        wanted = replica.wanted_isr(now, self._broker.config["replica.lag.time.max.ms"])
+        image = self._node.image
+        wanted = replica.wanted_isr(now, self._node.config["replica.lag.time.max.ms"])
         isr = set(replica.partition.isr)
         joining = {
             broker
@@ -60,11 +59,11 @@ class IsrChanges:
         """Look at all leaders every half replica.lag.time.max.ms, and ask."""
         if self._look_at is not None and self._look_at <= now.monotonic_ms:
             self._look_at = None
-            for key, replica in self._broker.replicas.replicas.items():
+            for key, replica in self._node.replicas.replicas.items():
                 if replica.is_leader and len(replica.partition.replicas) > 1:
                     self._look_at = (
                         now.monotonic_ms
-                        + self._broker.config["replica.lag.time.max.ms"] // 2
+                        + self._node.config["replica.lag.time.max.ms"] // 2
                     )
                     self.look(key, replica, now)
         if (
@@ -75,17 +74,18 @@ class IsrChanges:
             self._ask_at = None
             self._ask(now)
 
-    def led(self, now_ms: int) -> None:
-        """This node leads a partition with followers."""
-        if self._look_at is None:
-            self._look_at = now_ms
+    def placed(self, replica: Replica, now: Now) -> None:
+        """This node may lead a partition with followers now."""
+        has_followers = replica.is_leader and len(replica.partition.replicas) > 1
+        if has_followers and self._look_at is None:
+            self._look_at = now.monotonic_ms
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
         return soonest(None if self._is_asking else self._ask_at, self._look_at)
 
     def _ask(self, now: Now) -> None:
-        leader = self._broker.quorum.leader_id
+        leader = self._node.quorum.leader_id
         self._wanted = {
             key: each
             for key, each in self._wanted.items()
@@ -96,6 +96,7 @@ class IsrChanges:
         if leader == NO_LEADER or not self._wanted:
             return
         wanted = self._take_some()
+        assert not self._is_asking, "one AlterPartition at a time is on its way"
         self._is_asking = True
         epochs = {
             key: replica.partition.partition_epoch for key, replica in wanted.items()
@@ -126,11 +127,11 @@ class IsrChanges:
             for (_, number), replica in wanted.items()
         )
         body = {
-            "broker_id": self._broker.node_id,
-            "broker_epoch": self._broker.control.broker_epoch,
+            "broker_id": self._node.node_id,
+            "broker_epoch": self._node.broker_epoch,
             "topics": nested(rows, "topic_id"),
         }
-        self._broker.ask(
+        self._node.ask(
             leader,
             CONTROL,
             "AlterPartition",
@@ -155,7 +156,7 @@ class IsrChanges:
         return some
 
     def _asked(self, number: int, replica: Replica) -> dict[str, Any]:
-        own = {self._broker.node_id: self._broker.control.broker_epoch}
+        own = {self._node.node_id: self._node.broker_epoch}
         epochs = {
             broker: follower.broker_epoch
             for broker, follower in replica.followers.items()

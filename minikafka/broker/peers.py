@@ -16,21 +16,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import HangUp, Request
+from minikafka.broker.ports import CONTROL, CONTROLLER_LISTENER, Then
 from minikafka.broker.replies import check_reply
 from minikafka.clock import Now, soonest
-from minikafka.cluster.metadata import Endpoint
+from minikafka.cluster import election, quorum
+from minikafka.cluster.metadata import BrokerChange, Endpoint
 from minikafka.wire import messages
+from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.schema import Message
 
-CONTROL = "control"
 API_VERSIONS_VERSION = 3
 RETRY_BACKOFF_MS = 100
 # controller.socket.timeout.ms, replica.socket.timeout.ms, request.timeout.ms
 REQUEST_TIMEOUT_MS = 30_000
-
-Then = Callable[[Message | None, Now], None]  # the reply; None: it failed
 
 
 class Asked(NamedTuple):
@@ -47,14 +48,14 @@ class Asked(NamedTuple):
 class Peers:
     """addresses: of the other nodes, by node id. versions: what each of them speaks,
     API key -> (lowest, highest), as soon as it has said so. send: puts a request into
-    the outbox. timeouts_ms: how long an answer may take, by lane, where that isn't
-    REQUEST_TIMEOUT_MS.
+    the outbox.
     """
 
     _node_id: int
-    addresses: dict[int, Endpoint]
+    _config: BrokerConfig
     _send: Callable[[Request | HangUp], None]
-    _timeouts_ms: Mapping[str, int]
+    _notice: Callable[[str, Exception], None]
+    addresses: dict[int, Endpoint] = field(init=False)
     versions: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
     _asked: dict[tuple[int, str], dict[int, Asked]] = field(default_factory=dict)
     _greet_at: dict[int, int] = field(default_factory=dict)  # monotonic ms
@@ -63,9 +64,12 @@ class Peers:
     def __post_init__(self) -> None:
         self.addresses = {
             node: address
-            for node, address in self.addresses.items()
+            for node, address in self._config.peers.items()
             if node != self._node_id
         }
+        of_quorum_ms = self._config["controller.quorum.request.timeout.ms"]
+        self._timeouts_ms = dict.fromkeys((election.LANE, quorum.LANE), of_quorum_ms)
+        self._from_start = frozenset((self._node_id, *self.addresses))
         self._client_id = f"broker-{self._node_id}"
 
     def start(self, now: Now) -> None:
@@ -73,9 +77,15 @@ class Peers:
         for node in self.addresses:
             self._greet(node, now)
 
-    def learn(self, node: int, address: Endpoint, now: Now) -> None:
-        """A node has registered, and says where it listens to others."""
-        if self.addresses.get(node) != address:
+    def broker_changed(self, change: BrokerChange, now: Now) -> None:
+        """A node that is no voter says where it listens to others when it registers;
+        where voters are this node knows from its start.
+        """
+        node = change.broker_id
+        if node in self._from_start or change.after is None:
+            return
+        address = change.after.endpoints.get(CONTROLLER_LISTENER)
+        if address and self.addresses.get(node) != address:
             self.addresses[node] = address
             self._greet(node, now)
 
@@ -90,6 +100,7 @@ class Peers:
         now: Now,
     ) -> None:
         """Send a request. then(reply or None, now): how it ended, called once."""
+        assert node != self._node_id, "a node asks itself without a connection"
         self._correlation_id += 1
         frame = messages.encode_request(
             api, version, self._correlation_id, self._client_id, body
@@ -102,7 +113,8 @@ class Peers:
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
         """The reply to the oldest request of this lane. Errors: DecodeError for bytes
         that are not, and for what nobody in his right mind answers: the request is
-        still to fail then, as if there had been no reply.
+        still to fail then, as if there had been no reply. KAFKA_STORAGE_ERROR: what came
+        can't be kept. An answer that meets a bug ends what asked for it.
         """
         asked = self._asked.get((node, lane))
         if not asked:
@@ -120,7 +132,15 @@ class Peers:
             )
         check_reply(request.api, request.body, reply, {self._node_id, *self.addresses})
         del asked[correlation_id]
-        request.then(reply, now)
+        try:
+            request.then(reply, now)
+        except (AssertionError, DecodeError):
+            raise
+        except Exception as error:
+            if is_of_storage(error):
+                raise
+            what = f"what node {node} answered ({lane})"
+            self._notice(f"{what} met a bug of minikafka's: {error!r}", error)
 
     def request_failed(
         self, node: int, lane: str, correlation_id: int, now: Now
@@ -167,3 +187,8 @@ class Peers:
         self.ask(
             node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, greeted, now
         )
+
+
+def is_of_storage(error: Exception) -> bool:
+    """Whether the disk failed, and no line of code."""
+    return isinstance(error, KafkaError) and error.error is Error.KAFKA_STORAGE_ERROR

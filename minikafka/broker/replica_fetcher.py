@@ -14,10 +14,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.calls import Broker
 from minikafka.broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH
+from minikafka.broker.ports import FollowingNode
 from minikafka.clock import Now, soonest
-from minikafka.cluster.metadata import NO_LEADER, MetadataRecord
+from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.replica import Replica
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.messages import MOST_REQUEST_ITEMS
@@ -73,43 +73,33 @@ class Leader:
 class ReplicaFetcher:
     """All that this node follows."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, node: FollowingNode) -> None:
+        self._node = node
         self._leaders: dict[int, Leader] = {}
         self._followed: dict[Key, int] = {}  # from whom
 
-    def follow_image(self, replica: Replica, number: int, now_ms: int) -> None:
-        """Who leads this replica's partition may be another node now."""
-        key = (replica.topic_id, number)
-        leader = replica.partition.leader
-        wanted = (
-            NO_LEADER
-            if replica.is_leader or replica.log.damaged_from is not None
-            else leader
-        )
-        known = self._followed.get(key, NO_LEADER)
-        if known not in (NO_LEADER, wanted):
+    def placed(self, replica: Replica, now: Now) -> None:
+        """Who leads this replica's partition may be another node now, or none that it
+        can be fetched from.
+        """
+        key = key_of(replica)
+        wanted = replica.partition.leader
+        if replica.is_leader or replica.log.damaged_from is not None:
+            wanted = NO_LEADER
+        if self._followed.get(key, wanted) != wanted:
             self._drop(key)
+        assert wanted != self._node.node_id, "nobody fetches from itself"
         if wanted != NO_LEADER:
             self._followed[key] = wanted
-            followed = self._leaders.setdefault(wanted, Leader())
-            followed.followed[key] = replica
-            followed.look(key)
-            followed.resting.pop(key, None)
-            followed.ask_at = now_ms
+            leader = self._leaders.setdefault(wanted, Leader())
+            leader.followed[key] = replica
+            leader.look(key)
+            leader.resting.pop(key, None)
+            leader.ask_at = now.monotonic_ms
 
-    def follow(self, record: MetadataRecord) -> None:
-        """A metadata record was committed: what a deleted topic had, or moved to other
-        nodes, is not followed.
-        """
-        if record.name == "PartitionChangeRecord" and record.fields.get("replicas"):
-            if self._broker.node_id not in record.fields["replicas"]:
-                self._drop((record.fields["topic_id"], record.fields["partition_id"]))
-        elif record.name == "RemoveTopicRecord":
-            for key in [
-                key for key in self._followed if key[0] == record.fields["topic_id"]
-            ]:
-                self._drop(key)
+    def removed(self, replica: Replica) -> None:
+        """This node has the replica no more."""
+        self._drop(key_of(replica))
 
     def _drop(self, key: Key) -> None:
         leader = self._leaders.get(self._followed.pop(key, NO_LEADER))
@@ -164,6 +154,7 @@ class ReplicaFetcher:
         }
         leader.told.update(news)
         leader.is_whole = len(news) == len(untold)
+        assert not leader.is_asked, "one fetch at a time goes to a leader"
         leader.is_asked = True
 
         def fetched(reply: Message | None, now: Now) -> None:
@@ -172,7 +163,7 @@ class ReplicaFetcher:
             if reply is None or reply.error_code:
                 leader.forget_session()
                 if reply is None:
-                    leader.ask_at += self._broker.config["replica.fetch.backoff.ms"]
+                    leader.ask_at += self._node.config["replica.fetch.backoff.ms"]
                 return
             for topic in reply.responses:
                 for answer in topic.partitions:
@@ -193,7 +184,7 @@ class ReplicaFetcher:
                 leader.forget_session()
                 leader.let_others_come_first(news)
 
-        self._broker.ask(
+        self._node.ask(
             node,
             LANE,
             "Fetch",
@@ -205,7 +196,7 @@ class ReplicaFetcher:
     def _body(
         self, leader: Leader, news: dict[Key, Position], forgotten: list[Key]
     ) -> dict[str, Any]:
-        config = self._broker.config
+        config = self._node.config
         per_partition = {"partition_max_bytes": config["replica.fetch.max.bytes"]}
         rows = (
             (
@@ -223,8 +214,8 @@ class ReplicaFetcher:
         )
         return {
             "replica_state": {
-                "replica_id": self._broker.node_id,
-                "replica_epoch": self._broker.control.broker_epoch,
+                "replica_id": self._node.node_id,
+                "replica_epoch": self._node.broker_epoch,
             },
             "max_wait_ms": (
                 config["replica.fetch.wait.max.ms"] if leader.is_whole else 0
@@ -248,18 +239,21 @@ class ReplicaFetcher:
         answer: Message,
         now: Now,
     ) -> None:
+        assert replica.partition.leader == node, (
+            "records come from the leader of the epoch"
+        )
         if answer.error_code == Error.NONE:
             try:
                 replica.take(answer, now)
             except KafkaError as error:
                 self._failed(node, replica, error)
                 leader.resting[key] = (
-                    now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
+                    now.monotonic_ms + self._node.config["replica.fetch.backoff.ms"]
                 )
             leader.look(key)
             return
         leader.resting[key] = (
-            now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
+            now.monotonic_ms + self._node.config["replica.fetch.backoff.ms"]
         )
         if answer.error_code == Error.OFFSET_OUT_OF_RANGE:
             self._start_over(node, leader, key, replica)
@@ -268,10 +262,10 @@ class ReplicaFetcher:
         """This replica stands still, and the others go on."""
         log = replica.log
         if error.error is Error.KAFKA_STORAGE_ERROR:
-            self._broker.damage.cannot_write(replica, error)
+            self._node.damage.cannot_write(replica, error)
         else:
             why = f"{error.message}. It is asked for again"
-            self._broker.notice(
+            self._node.notice(
                 f"{log.directory}: node {node} gives damaged records for"
                 f" {log.log_end_offset}: {why}"
             )
@@ -296,7 +290,7 @@ class ReplicaFetcher:
             if found is None or found.error_code or is_late:
                 return
             replica.start_at(found.offset)
-            self.follow_image(replica, key[1], now.monotonic_ms)
+            self.placed(replica, now)
 
         asked = {
             "partition_index": key[1],
@@ -304,10 +298,14 @@ class ReplicaFetcher:
             "timestamp": EARLIEST,
         }
         topics = [{"name": replica.log.topic, "partitions": [asked]}]
-        body = {"replica_id": self._broker.node_id, "topics": topics}
-        self._broker.ask(
+        body = {"replica_id": self._node.node_id, "topics": topics}
+        self._node.ask(
             node, LANE, "ListOffsets", LIST_OFFSETS_VERSION, body, start_found
         )
+
+
+def key_of(replica: Replica) -> Key:
+    return replica.topic_id, replica.log.partition
 
 
 def row(replica: Replica) -> Position:

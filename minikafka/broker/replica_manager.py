@@ -6,16 +6,24 @@ compaction, checkpoints and the removal of deleted files are background work in 
 so that no request waits behind them for long.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig, unusable_configs
+from minikafka.broker.ports import HearsOfReplicas, PartitionKey
 from minikafka.clock import Now
 from minikafka.cluster import telling
-from minikafka.cluster.metadata import TOPIC_RESOURCE, Image, MetadataRecord, Partition
-from minikafka.cluster.replica import Hears, Replica
-from minikafka.cluster.waiting import Deadlines
+from minikafka.cluster.metadata import (
+    TOPIC_RESOURCE,
+    ConfigChange,
+    Image,
+    Partition,
+    PartitionChange,
+    TopicChange,
+)
+from minikafka.cluster.replica import Replica
+from minikafka.cluster.waiting import ALL_BYTES, Deadlines
 from minikafka.storage import checkpoints, data_folder
 from minikafka.storage.cleaner import Cleaner
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
@@ -39,7 +47,6 @@ LOG_CONFIGS = {
     if name.replace(".", "_") in LogConfig.__dataclass_fields__
 }
 
-PartitionKey = tuple[str, int]
 Work = Generator[int, None, None]  # yields what it costs, in bytes to read
 
 
@@ -53,10 +60,11 @@ class ReplicaManager:
     _image: Image
     _trace: Trace
     _notice: Callable[..., object]
-    _hears: Hears
+    _hearer: HearsOfReplicas
     replicas: dict[PartitionKey, Replica] = field(default_factory=dict)
     # logs of the last run, still to be recovered
     _unloaded: dict[PartitionKey, None] = field(default_factory=dict)
+    _recovery: Work = field(init=False)  # what is left of it
     _to_create: dict[PartitionKey, None] = field(default_factory=dict)
     _created: int = 0  # logs, since the last tick
     _by_topic: dict[bytes, list[PartitionKey]] = field(default_factory=dict)
@@ -115,8 +123,9 @@ class ReplicaManager:
             return None
         del self._to_create[key]
         topic = self._image.topics.get(key[0])
-        if topic is None or key[1] not in topic.partitions:
-            return None  # deleted before its turn
+        partition = topic.partitions.get(key[1]) if topic else None
+        if partition is None or self._node_id not in partition.replicas:
+            return None  # deleted, or given to others, before its turn
         removal = self._removals.pop(key, None)
         if removal is not None:
             # a new topic has the name of one that was deleted
@@ -127,14 +136,13 @@ class ReplicaManager:
                 self._set_aside(
                     directory, "stands where the log of a new topic has to be"
                 )
-        return self._hold(key, topic.partitions[key[1]], self._open(*key))
+        return self._hold(key, partition, self._open(*key))
 
     # -- what the image asks for
 
-    def load(self, now: Now) -> Work:
-        """At start: set aside logs that the image doesn't know, recover the others, in
-        slices. Yields bytes read.
-        """
+    def begin_recovery(self, now: Now) -> None:
+        """At start: what the image has is recovered, in slices (`recover`)."""
+        assert not self.replicas, "logs are recovered before others come"
         self._unloaded = {
             (topic, number): None for topic, number, _ in self._image.all_partitions()
         }
@@ -149,9 +157,21 @@ class ReplicaManager:
         ):
             self._periods_ms[work] = period_ms
             self._arm(work, now.monotonic_ms)
-        return self._load()
+        self._recovery = self._recover()
 
-    def _load(self) -> Work:
+    def recover(self, budget_bytes: int) -> bool:
+        """A slice of recovery; whether all logs are open."""
+        with as_storage_errors(str(self._disk)):
+            for spent in self._recovery:
+                budget_bytes -= spent
+                if budget_bytes <= 0:
+                    return False
+        return True
+
+    def _recover(self) -> Work:
+        """Set aside logs that the image doesn't know, open the others. Yields bytes
+        read.
+        """
         for line in unusable_configs(self._image):
             self._notice(line)
         yield from self._sort_out()
@@ -267,45 +287,56 @@ class ReplicaManager:
     ) -> None:
         self._timers.set(work, now_ms if at_once else now_ms + self._periods_ms[work])
 
-    def follow(self, record: MetadataRecord) -> Iterator[tuple[str, str, int]]:
-        """A record is in the image: do here what it means. Yields which partitions
-        parked requests should look at.
-        """
-        if record.name in ("PartitionRecord", "PartitionChangeRecord"):
-            topic = self._image.topic_names[record.fields["topic_id"]]
-            number = record.fields["partition_id"]
-            partition = self._image.topics[topic].partitions[number]
-            key = topic, number
-            if self._node_id in partition.replicas:
-                if key in self.replicas:
-                    self.replicas[key].follow_image(partition)
-                elif key not in self._unloaded:
-                    self._to_create[key] = None
-                    if self._created < CREATED_AT_ONCE:
-                        self._create_waiting(key)
-                yield from self._keys(key)
-            elif key in self.replicas:
-                self._by_topic[record.fields["topic_id"]].remove(key)
-                yield from self._remove([key])
-        elif record.name == "RemoveTopicRecord":
-            yield from self._remove(self._by_topic.pop(record.fields["topic_id"], ()))
-        elif record.name == "ConfigRecord":
-            self._reconfigure(record.fields)
+    def partition_changed(self, change: PartitionChange) -> None:
+        """A replica may come, go, or have another leader or ISR."""
+        key = change.topic, change.number
+        if self._node_id in change.after.replicas:
+            if key in self.replicas:
+                self._place(self.replicas[key], change.after)
+            elif key not in self._unloaded:
+                self._to_create[key] = None
+                if self._created < CREATED_AT_ONCE:
+                    self._create_waiting(key)
+            self._wake(key)
+        elif key in self.replicas:
+            self._by_topic[change.topic_id].remove(key)
+            self._remove([key])
 
-    def _remove(self, keys: Iterable[PartitionKey]) -> Iterator[tuple[str, str, int]]:
+    def topic_changed(self, change: TopicChange) -> None:
+        """A topic's replicas go with it."""
+        if change.after is None:
+            self._remove(self._by_topic.pop(change.topic_id, ()))
+
+    def config_changed(self, change: ConfigChange) -> None:
+        """Configs of logs follow at once, those that come from a broker's own too."""
+        keys: Iterable[PartitionKey] = self.replicas
+        if change.resource_type == TOPIC_RESOURCE:
+            topic = self._image.topics.get(change.resource_name)
+            keys = self._by_topic.get(topic.topic_id, ()) if topic else ()
+        for key in keys:
+            replica = self.replicas[key]
+            replica.log.config = self._log_config(key[0])
+            replica.min_insync_replicas = self._topic_value(
+                key[0], "min.insync.replicas"
+            )
+        self._arm(self._compact, self._now_ms)
+
+    def _remove(self, keys: Iterable[PartitionKey]) -> None:
         """These partitions are deleted, or move to other nodes."""
-        removed = {key: self.replicas.pop(key).log for key in keys}
-        self._removals.update((key, log.delete()) for key, log in removed.items())
-        if any(log.first_dirty_offset for log in removed.values()):
+        removed = {key: self.replicas.pop(key) for key in keys}
+        for key, replica in removed.items():
+            assert key not in self._removals, "of a name one log goes at a time"
+            self._removals[key] = replica.log.delete()
+            self._hearer.removed(replica)
+        if any(replica.log.first_dirty_offset for replica in removed.values()):
             # before a new log of this name comes, which they don't fit
             self._write_cleaner_offsets()
         for key in removed:
-            yield from self._keys(key)
+            self._wake(key)
 
-    @staticmethod
-    def _keys(key: PartitionKey) -> Iterator[tuple[str, str, int]]:
-        yield "log_end", *key
-        yield "high_watermark", *key
+    def _wake(self, key: PartitionKey) -> None:
+        self._hearer.moved(("log_end", *key), ALL_BYTES)
+        self._hearer.moved(("high_watermark", *key), ALL_BYTES)
 
     def _open(self, topic: str, number: int, **known: int) -> Log:
         """known: what the checkpoints say of the log."""
@@ -326,30 +357,23 @@ class ReplicaManager:
         self, key: PartitionKey, partition: Partition, log: Log, high_watermark: int = 0
     ) -> Replica:
         """The log is ready: from here on this node has the replica."""
+        assert key not in self.replicas, "a node has one replica of a partition"
+        assert self._node_id in partition.replicas, "a node holds what it is to hold"
         topic_id = self._image.topics[key[0]].topic_id
         replica = Replica(
-            topic_id, partition, log, self._node_id, self._hears, high_watermark
+            topic_id, partition, log, self._node_id, self._hearer, high_watermark
         )
         replica.min_insync_replicas = self._topic_value(key[0], "min.insync.replicas")
         self._by_topic.setdefault(topic_id, []).append(key)
         self.replicas[key] = replica
         if self._trace:
             telling.opened(replica, partition)
-        replica.follow_image(partition)
+        self._place(replica, partition)
         return replica
 
-    def _reconfigure(self, fields: dict[str, Any]) -> None:
-        keys: Iterable[PartitionKey] = self.replicas
-        if fields["resource_type"] == TOPIC_RESOURCE:
-            topic = self._image.topics.get(fields["resource_name"])
-            keys = self._by_topic.get(topic.topic_id, ()) if topic else ()
-        for key in keys:
-            replica = self.replicas[key]
-            replica.log.config = self._log_config(key[0])
-            replica.min_insync_replicas = self._topic_value(
-                key[0], "min.insync.replicas"
-            )
-        self._arm(self._compact, self._now_ms)
+    def _place(self, replica: Replica, partition: Partition) -> None:
+        replica.follow_image(partition)
+        self._hearer.placed(replica)
 
     def _topic_value(self, topic: str, name: str) -> Any:
         return self._config.value(
@@ -432,7 +456,7 @@ class ReplicaManager:
         for replica in self.replicas.values():
             replica.log.clean_up(now)
             if not replica.is_leader:
-                self._hears.image_followed(replica)
+                self._hearer.placed(replica)
         self._arm(self._clean_up, now.monotonic_ms)
         self.changed(now)
 

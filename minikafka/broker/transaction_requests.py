@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.ports import Asks, JoiningNode, JoiningRequest, Node
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
@@ -87,7 +87,7 @@ class Gathering(Generic[Part]):
     body(parts): one request. take(parts, reply or None, now): how it ended.
     """
 
-    _broker: Broker
+    _broker: Asks
     _lane: str
     _api: str
     _version: int
@@ -220,7 +220,7 @@ class Joining:
     Join. left: how many of its Joins have not ended.
     """
 
-    call: Call
+    call: JoiningRequest
     producer: Identity
     logs: Logs
     guards: dict[TopicPartition, Guard]
@@ -248,7 +248,7 @@ class Joining:
 class Joins:
     """What this node asks coordinators before it appends."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: JoiningNode) -> None:
         self._broker = broker
         self.requests: Gathering[Join] = Gathering(
             broker,
@@ -262,7 +262,7 @@ class Joins:
 
     def before_appending(
         self,
-        call: Call,
+        call: JoiningRequest,
         producer: Identity,
         logs: Logs,
         adds: bool,
@@ -306,7 +306,11 @@ class Joins:
         return joining.wait
 
     def check(
-        self, call: Call, at: TopicPartition, producer: Identity, state: ProducerState
+        self,
+        call: JoiningRequest,
+        at: TopicPartition,
+        producer: Identity,
+        state: ProducerState,
     ) -> None:
         """Whether a batch may now be appended. Errors: as its coordinator said;
         INVALID_TXN_STATE if it ended since.
@@ -397,9 +401,7 @@ class Told(NamedTuple):
 class Markers:
     """complete(pending, now): all are written. The answer is `completed`."""
 
-    def __init__(
-        self, broker: Broker, complete: Callable[[Pending, Now], None]
-    ) -> None:
+    def __init__(self, broker: Node, complete: Callable[[Pending, Now], None]) -> None:
         self._broker = broker
         self._complete = complete
         self._pending: dict[str, Pending] = {}

@@ -60,6 +60,9 @@ class Turn:
             and (frame := self._shell.next_frame(connection)) is not None
         ):
             self._inside[connection] += 1
+            assert self._inside[connection] <= MOST_INSIDE, (
+                "a connection has few requests inside"
+            )
             now = self._now()
             if self._slice_ends_ms is None:
                 self._slice_ends_ms = now.monotonic_ms + SLICE_MS
@@ -81,7 +84,7 @@ class Turn:
     def _may_come(self, connection: Connection) -> bool:
         inside = self._inside[connection]
         let_in = not inside or (
-            inside < MOST_INSIDE and self._broker.clients[connection].lets_in
+            inside < MOST_INSIDE and self._broker.requests.clients[connection].lets_in
         )
         return let_in and not self._broker.stopped
 

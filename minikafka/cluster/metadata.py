@@ -4,10 +4,14 @@ KIP-631).
 Records of `__cluster_metadata-0` go in, one at a time and in order; brokers, topics,
 partitions and configs come out. Every node that has replayed the log up to the same
 offset holds an equal image. Nothing else may change an image, so a restart is a replay.
+
+A record changes one thing, and `Image.apply` returns that `Change`: what it was before,
+and what it is after. What a node does because the cluster changed is done for a change.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from minikafka.wire.errors import Error, KafkaError
@@ -153,6 +157,67 @@ class Topic:
     partitions: dict[int, Partition] = field(default_factory=dict)
 
 
+# What a record of the metadata log has changed. before: None, if it wasn't there;
+# after: None, if it has gone.
+
+
+class BrokerChange(NamedTuple):
+    """A broker registered, was fenced or unfenced, wants to stop, or has gone."""
+
+    broker_id: int
+    before: BrokerRegistration | None
+    after: BrokerRegistration | None
+
+    @property
+    def is_registration(self) -> bool:
+        """Whether another run of the broker is there now."""
+        if self.after is None:
+            return False
+        return self.before is None or self.before.broker_epoch < self.after.broker_epoch
+
+
+class TopicChange(NamedTuple):
+    """A topic was created, still without partitions, or has gone with all its
+    partitions and configs.
+    """
+
+    name: str
+    topic_id: bytes
+    before: Topic | None
+    after: Topic | None
+
+
+class PartitionChange(NamedTuple):
+    """A partition was created, or has another leader, other replicas or another ISR."""
+
+    topic: str
+    topic_id: bytes
+    number: int
+    before: Partition | None
+    after: Partition
+
+
+class ConfigChange(NamedTuple):
+    """One config of a topic, a broker or a group was set, or taken back."""
+
+    resource_type: int
+    resource_name: str
+    name: str
+    before: str | None
+    after: str | None
+
+
+class FeatureChange(NamedTuple):
+    """A feature was set to another level (KIP-584)."""
+
+    name: str
+    before: int | None
+    after: int
+
+
+Change = BrokerChange | TopicChange | PartitionChange | ConfigChange | FeatureChange
+
+
 class Image:
     """The cluster as of one offset of the metadata log. `apply` is the only way to
     change it.
@@ -168,8 +233,6 @@ class Image:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
-        # of topics: kept by coordinators until the topics change
-        self.matches: dict[str, tuple[str, ...]] = {}
         # what follows from a resource's own configs and the brokers'
         self.in_force: dict[Hashable, Any] = {}
 
@@ -183,11 +246,21 @@ class Image:
             image.apply(offset, record)
         return image
 
-    def apply(self, offset: int, record: MetadataRecord) -> None:
-        """Take in one committed record. offset: where it stands in the metadata log."""
+    def apply(self, offset: int, record: MetadataRecord) -> Change | None:
+        """Take in one committed record. offset: where it stands in the metadata log.
+        Returns what it changed; None, if that is nothing that a node acts upon.
+        """
         apply = APPLY.get(record.name)
-        if apply is not None:
-            apply(self, offset, record.fields)
+        return None if apply is None else apply(self, offset, record.fields)
+
+    @cached_property
+    def all_topic_names(self) -> frozenset[str]:
+        """Made anew when a topic came or went."""
+        return frozenset(self.topics)
+
+    def forget_topic_names(self) -> None:
+        """A topic came or went."""
+        vars(self).pop("all_topic_names", None)
 
     def records(self) -> list[MetadataRecord]:
         """The image as records: applied to an empty one they make an equal one."""
@@ -277,40 +350,74 @@ def metric_name(topic: str) -> str:
     return topic.replace(".", "_")
 
 
-def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    image.brokers[fields["broker_id"]] = BrokerRegistration(
-        broker_id=fields["broker_id"],
+def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+    broker_id = fields["broker_id"]
+    endpoints = {
+        each["name"]: (each["host"], each["port"]) for each in fields["end_points"]
+    }
+    registered = BrokerRegistration(
+        broker_id=broker_id,
         broker_epoch=fields["broker_epoch"],
-        endpoints={
-            each["name"]: (each["host"], each["port"]) for each in fields["end_points"]
-        },
+        endpoints=endpoints,
         fenced=fields["fenced"],
         rack=fields.get("rack"),
         incarnation_id=fields["incarnation_id"],
         in_controlled_shutdown=fields.get("in_controlled_shutdown", False),
         fields=fields,
     )
+    before = image.brokers.get(broker_id)
+    assert before is None or before.broker_epoch <= registered.broker_epoch, (
+        "a broker's epoch never falls"
+    )
+    image.brokers[broker_id] = registered
+    return BrokerChange(broker_id, before, after=registered)
 
 
 def _change_broker_registration(
     image: Image, offset: int, fields: dict[str, Any]
-) -> None:
-    broker = image.brokers[fields["broker_id"]]
-    assert broker.broker_epoch == fields["broker_epoch"], (
+) -> Change:
+    before = image.brokers[fields["broker_id"]]
+    assert before.broker_epoch == fields["broker_epoch"], (
         "a registration change must name the broker's current epoch"
     )
+    after = before
     if fields.get("fenced"):
-        broker = replace(broker, fenced=fields["fenced"] == 1)
+        after = replace(after, fenced=fields["fenced"] == 1)
     if fields.get("in_controlled_shutdown"):
-        broker = replace(broker, in_controlled_shutdown=True)
-    image.brokers[broker.broker_id] = broker
+        after = replace(after, in_controlled_shutdown=True)
+    image.brokers[after.broker_id] = after
+    return BrokerChange(after.broker_id, before, after)
 
 
-def _topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    image.matches.clear()
-    image.topics[fields["name"]] = Topic(fields["name"], fields["topic_id"])
-    image.topic_names[fields["topic_id"]] = fields["name"]
-    image.metric_names[metric_name(fields["name"])] = fields["name"]
+def _unregister_broker(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+    broker_id = fields["broker_id"]
+    before = image.brokers.pop(broker_id, None)
+    return BrokerChange(broker_id, before, after=None)
+
+
+def _topic(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+    name, topic_id = fields["name"], fields["topic_id"]
+    before, after = image.topics.get(name), Topic(name, topic_id)
+    assert before is None or before.topic_id == topic_id, (
+        "a topic's id stays what it is: one with another id is another topic"
+    )
+    assert topic_id not in image.deleted, "a topic that has gone never comes back"
+    image.topics[name] = after
+    image.topic_names[topic_id] = name
+    image.metric_names[metric_name(name)] = name
+    image.forget_topic_names()
+    return TopicChange(name, topic_id, before, after)
+
+
+def _remove_topic(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+    topic_id = fields["topic_id"]
+    name = image.topic_names.pop(topic_id)
+    image.deleted.add(topic_id)
+    before = image.topics.pop(name)
+    image.metric_names.pop(metric_name(name), None)
+    image.configs.pop((TOPIC_RESOURCE, name), None)
+    image.forget_topic_names()
+    return TopicChange(name, topic_id, before, after=None)
 
 
 def _lists(fields: dict[str, Any]) -> dict[str, Any]:
@@ -318,72 +425,97 @@ def _lists(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(fields[name]) for name in LISTS if fields.get(name) is not None}
 
 
-def _partition(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    epochs = {
-        name: fields[name] for name in ("leader", "leader_epoch", "partition_epoch")
-    }
-    image.topic_by_id(fields["topic_id"]).partitions[fields["partition_id"]] = (
-        Partition(**_lists(fields), **epochs)
-    )
-
-
-def _change_partition(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    topic = image.topic_by_id(fields["topic_id"])
-    partition = topic.partitions[fields["partition_id"]]
-    leader = fields.get("leader", UNCHANGED_LEADER)
-    topic.partitions[fields["partition_id"]] = replace(
-        partition,
+def _partition(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+    after = Partition(
         **_lists(fields),
-        leader=partition.leader if leader == UNCHANGED_LEADER else leader,
-        leader_epoch=partition.leader_epoch + (leader != UNCHANGED_LEADER),
-        partition_epoch=partition.partition_epoch + 1,
+        leader=fields["leader"],
+        leader_epoch=fields["leader_epoch"],
+        partition_epoch=fields["partition_epoch"],
+    )
+    return _set_partition(image, fields, after)
+
+
+def _change_partition(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+    topic = image.topic_by_id(fields["topic_id"])
+    before = topic.partitions[fields["partition_id"]]
+    leader = fields.get("leader", UNCHANGED_LEADER)
+    leader_is_named = leader != UNCHANGED_LEADER
+    after = replace(
+        before,
+        **_lists(fields),
+        leader=leader if leader_is_named else before.leader,
+        leader_epoch=before.leader_epoch + leader_is_named,
+        partition_epoch=before.partition_epoch + 1,
+    )
+    return _set_partition(image, fields, after)
+
+
+def _set_partition(image: Image, fields: dict[str, Any], after: Partition) -> Change:
+    topic, number = image.topic_by_id(fields["topic_id"]), fields["partition_id"]
+    before = topic.partitions.get(number)
+    check_partition(before, after)
+    topic.partitions[number] = after
+    return PartitionChange(topic.name, topic.topic_id, number, before, after)
+
+
+def check_partition(before: Partition | None, after: Partition) -> None:
+    """What holds of every partition, whoever decided what becomes of it."""
+    assert len(set(after.replicas)) == len(after.replicas), (
+        "a broker has one replica of a partition"
+    )
+    assert after.leader == NO_LEADER or after.leader in after.replicas, (
+        "a leader is one of the replicas"
+    )
+    assert set(after.isr) <= set(after.replicas), "the ISR is within the replicas"
+    assert before is None or before.leader_epoch <= after.leader_epoch, (
+        "a leader epoch never falls"
+    )
+    assert before is None or before.partition_epoch <= after.partition_epoch, (
+        "a partition epoch never falls"
     )
 
 
-def _remove_topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    name = image.topic_names.pop(fields["topic_id"])
-    image.deleted.add(fields["topic_id"])
-    del image.topics[name]
-    image.matches.clear()
-    image.metric_names.pop(metric_name(name), None)
-    image.configs.pop((TOPIC_RESOURCE, name), None)
-
-
-def _config(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    if (
-        fields["resource_type"] == BROKER_RESOURCE
-        or len(image.in_force) > MOST_IN_FORCE
-    ):
+def _config(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+    kind, resource_name = fields["resource_type"], fields["resource_name"]
+    if kind == BROKER_RESOURCE or len(image.in_force) > MOST_IN_FORCE:
         image.in_force.clear()
-    resource = (fields["resource_type"], fields["resource_name"])
-    configs = image.configs.setdefault(resource, {})
-    if fields["value"] is None:
-        configs.pop(fields["name"], None)
-    else:
-        configs[fields["name"]] = fields["value"]
+    configs = image.configs.setdefault((kind, resource_name), {})
+    name, after = fields["name"], fields["value"]
+    before = configs.pop(name, None) if after is None else configs.get(name)
+    if after is not None:
+        configs[name] = after
     if not configs:
-        del image.configs[resource]
+        del image.configs[kind, resource_name]
+    return ConfigChange(kind, resource_name, name, before, after)
+
+
+def _feature(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+    name, level = fields["name"], fields["feature_level"]
+    before = image.features.get(name)
+    assert level >= 0, "a level is 0, where the feature is off, or more"
+    image.features[name] = level
+    return FeatureChange(name, before, after=level)
 
 
 def _producer_ids(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    image.next_producer_id = fields["next_producer_id"]
+    next_producer_id = fields["next_producer_id"]
+    assert next_producer_id >= image.next_producer_id, (
+        "a producer id is given to one producer only"
+    )
+    image.next_producer_id = next_producer_id
 
 
 # A record type that is missing here changes nothing that this project uses (NoOpRecord,
 # for one).
-APPLY: dict[str, Callable[[Image, int, dict[str, Any]], object]] = {
+APPLY: dict[str, Callable[[Image, int, dict[str, Any]], Change | None]] = {
     "RegisterBrokerRecord": _register_broker,
     "BrokerRegistrationChangeRecord": _change_broker_registration,
-    "UnregisterBrokerRecord": lambda image, _, fields: image.brokers.pop(
-        fields["broker_id"], None
-    ),
+    "UnregisterBrokerRecord": _unregister_broker,
     "TopicRecord": _topic,
     "PartitionRecord": _partition,
     "PartitionChangeRecord": _change_partition,
     "RemoveTopicRecord": _remove_topic,
     "ConfigRecord": _config,
-    "FeatureLevelRecord": lambda image, _, fields: image.features.update(
-        {fields["name"]: fields["feature_level"]}
-    ),
+    "FeatureLevelRecord": _feature,
     "ProducerIdsRecord": _producer_ids,
 }

@@ -37,11 +37,6 @@ class Hears(Protocol):
     def high_watermark_advanced(self, replica: "Replica", size_bytes: int) -> None:
         """size_bytes: at least so much counts now that did not."""
 
-    def image_followed(self, replica: "Replica") -> None:
-        """Who leads the partition, in which epoch, who is in sync, or where the log
-        begins may be new.
-        """
-
 
 @dataclass(slots=True)
 class Follower:
@@ -156,6 +151,7 @@ class Replica:
         (KIP-101), and it knows nothing of its followers yet.
         """
         was = self.partition
+        assert partition.leader_epoch >= was.leader_epoch, "a leader epoch never falls"
         if partition.partition_epoch != was.partition_epoch:
             self.asked_isr = frozenset()
         if partition.leader_epoch != was.leader_epoch:
@@ -169,7 +165,6 @@ class Replica:
             with as_storage_errors(self.log.directory):
                 self.log.epochs.assign(self.leader_epoch, self.log.log_end_offset)
             self.advance_high_watermark()
-        self._hears.image_followed(self)
 
     def check_leader(
         self, current_leader_epoch: int = -1, or_follower: bool = False
@@ -195,6 +190,7 @@ class Replica:
         leader's epoch. They count when the high watermark has passed `last_offset`,
         which may be at once.
         """
+        assert self.is_leader, "only the leader appends"
         appended = self.log.append(batches, self.leader_epoch, now, headers)
         self._tell_appended("RecordsAppended", appended, batches, now)
         return appended
@@ -223,6 +219,7 @@ class Replica:
         parted even earlier). Else append what it sent, as it is. Errors: CorruptRecord,
         INVALID_RECORD if that is not what was written once.
         """
+        assert not self.is_leader, "a leader takes nothing from others"
         if answer.diverging_epoch.epoch >= 0:
             epoch, end_offset = (
                 answer.diverging_epoch.epoch,
@@ -269,6 +266,7 @@ class Replica:
 
     def start_at(self, offset: int) -> None:
         """As a follower: drop everything; the leader's log begins here."""
+        assert not self.is_leader, "a leader drops nothing"
         self.log.truncate_fully_and_start_at(offset)
         self.high_watermark = offset
 
@@ -330,15 +328,18 @@ class Replica:
                 and follower.log_end_offset >= needed
             ):
                 wanted.add(broker)
+        assert wanted <= set(self.partition.replicas), "the ISR is within the replicas"
         return frozenset(wanted)
 
     def truncate_to(self, offset: int) -> None:
         """Drop what another leader never had. What is gone can't count."""
+        assert not self.is_leader, "a leader drops nothing"
         self.log.truncate_to(offset)
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
     def drop_damaged(self) -> None:
         """Drop all from the damage on: another replica leads, and has it."""
+        assert not self.is_leader, "a leader drops nothing"
         self.log.drop_damaged()
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
@@ -350,6 +351,9 @@ class Replica:
         if not 0 <= target <= self.high_watermark:
             raise KafkaError(Error.OFFSET_OUT_OF_RANGE)
         self.log.delete_records(target)
+        assert self.log.log_start_offset <= self.high_watermark, (
+            "what is not committed is not deleted"
+        )
         return target
 
     def low_watermark(self, live: Container[int]) -> int:
@@ -397,6 +401,9 @@ class Replica:
         )
         if agreed <= self.high_watermark:
             return
+        assert agreed <= self.log.log_end_offset, (
+            "the high watermark is at most the log end offset"
+        )
         was = (self.high_watermark, self.last_stable_offset) if self.log.trace else None
         self.high_watermark = agreed
         if was is not None:

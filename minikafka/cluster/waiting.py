@@ -29,7 +29,9 @@ Answer = dict[str, Any]
 Attempt = Callable[["Wait", Any, bool], Answer | None]
 Key = TypeVar("Key")
 
+METADATA = ("metadata",)
 FOR_EVER_MS = 1 << 62
+ALL_BYTES = 1 << 62  # as many as any request may wait for
 MOST_KEYS = 200_000  # of all parked requests: each takes some hundred bytes
 
 
@@ -148,14 +150,16 @@ class Parked:
 
 class Waiting:
     """All parked requests of a node, by connection (a few each), by key and by
-    deadline.
+    deadline. ended: those that have their answer, or their error. ready: those whose
+    key has moved, and that are worth an attempt now.
     """
 
     def __init__(self) -> None:
+        self.ended: deque[Parked] = deque()
+        self.ready: deque[Parked] = deque()
         self._by_connection: dict[Hashable, dict[Parked, None]] = {}
         self._by_key: dict[Hashable, dict[Parked, None]] = {}
         self._deadlines: list[tuple[int, int, Parked]] = []
-        self._ended: deque[Parked] = deque()
         self._numbers = itertools.count()
         self._keys = 0
         self._parked = 0
@@ -166,10 +170,6 @@ class Waiting:
     def __contains__(self, key: Hashable) -> bool:
         """Whether anybody waits for a key."""
         return key in self._by_key
-
-    @property
-    def has_ended(self) -> bool:
-        return bool(self._ended)
 
     def has_room(self, wait: Wait) -> bool:
         """Whether all parked requests together wait for few enough keys. For one key
@@ -182,7 +182,7 @@ class Waiting:
         assert not wait.is_done, "what has ended is answered, not parked"
         parked = Parked(wait, connection, request)
         self._by_connection.setdefault(connection, {})[parked] = None
-        wait.then(lambda _: self._ended.append(parked))
+        wait.then(lambda _: self.ended.append(parked))
         self._parked += 1
         self._keys += len(wait.keys)
         for key in wait.keys:
@@ -192,16 +192,12 @@ class Waiting:
                 self._deadlines, (wait.deadline_ms, next(self._numbers), parked)
             )
 
-    def moved(self, key: Hashable, size_bytes: int) -> list[Parked]:
-        """Something arrived under a key: those parked requests that are worth an
-        attempt now.
-        """
-        ready = []
+    def moved(self, key: Hashable, size_bytes: int) -> None:
+        """Something arrived under a key."""
         for parked in self._by_key.get(key, ()):
             parked.wait.missing_bytes -= size_bytes
             if parked.wait.missing_bytes <= 0:
-                ready.append(parked)
-        return ready
+                self.ready.append(parked)
 
     def expired(self, now_ms: int) -> Iterator[Parked]:
         """Those whose deadline has come."""
@@ -218,10 +214,10 @@ class Waiting:
         """All of them, for a node that stops."""
         return [parked for of_one in self._by_connection.values() for parked in of_one]
 
-    def ended(self) -> Iterator[Parked]:
+    def take_ended(self) -> Iterator[Parked]:
         """Takes out those that have ended, in that order; more may end meanwhile."""
-        while self._ended:
-            parked = self._ended.popleft()
+        while self.ended:
+            parked = self.ended.popleft()
             if parked.is_here:
                 self._remove(parked)
                 yield parked
@@ -232,6 +228,7 @@ class Waiting:
             self._remove(parked)
 
     def _remove(self, parked: Parked) -> None:
+        assert parked.is_here, "a parked request is taken out once"
         parked.is_here = False
         self._parked -= 1
         self._keys -= len(parked.wait.keys)

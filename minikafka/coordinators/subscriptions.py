@@ -60,19 +60,19 @@ def matching(pattern: str | None, image: Image) -> tuple[str, ...]:
     """
     if not pattern:
         return ()
-    if pattern not in image.matches:
-        if len(image.matches) >= MOST_REMEMBERED:
-            image.matches.clear()
-        image.matches[pattern] = _matching_now(pattern, image)
-    return image.matches[pattern]
+    return matching_names(pattern, image.all_topic_names)
 
 
-def _matching_now(pattern: str, image: Image) -> tuple[str, ...]:
+@lru_cache(MOST_REMEMBERED)
+def matching_names(pattern: str, names: frozenset[str]) -> tuple[str, ...]:
+    """Those that the expression matches as a whole, remembered: names stay the same
+    until a topic comes or goes.
+    """
     try:
-        expression = compiled(pattern)
+        matches = compiled(pattern).fullmatch
     except KafkaError:
         return ()
-    return tuple(sorted(filter(expression.fullmatch, image.topics)))
+    return tuple(sorted(filter(matches, names)))
 
 
 def by_name(member: ConsumerMember, image: Image) -> ConsumerMember:

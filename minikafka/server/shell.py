@@ -159,7 +159,7 @@ class Server:
         if self.broker.ready and not self.broker.stopped:
             self.broker.leave(now())
             self._drain()
-            while not (self.broker.control.may_stop or self.broker.stopped):
+            while not (self.broker.may_stop or self.broker.stopped):
                 await asyncio.sleep(HAND_OVER_LOOK_SECONDS)
 
     def stop(self) -> None:

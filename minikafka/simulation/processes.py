@@ -232,7 +232,7 @@ class BrokerProcess(Process):
             self.crash()
             return
         self.deadline = self.broker.next_deadline()
-        if self._leaving and self.broker.control.may_stop:
+        if self._leaving and self.broker.may_stop:
             self.broker.stop(self.now())
             self._turn.drain()
             self._go_down("NodeShutDown")

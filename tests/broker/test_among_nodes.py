@@ -322,7 +322,7 @@ def test_kip_853_what_is_meant_for_another_voter_or_another_directory_is_not_tak
         == "INVALID_VOTER_KEY"
     )
     assert stranger.broker(node).quorum.epoch < epoch
-    here = stranger.broker(node).control.directory_id
+    here = stranger.broker(node).registration.directory_id
     assert stranger.of_quorum(node, api, voter_directory_id=here, **fields) == "NONE"
 
 
@@ -656,7 +656,7 @@ def test_kip_631_a_broker_whose_wish_to_stop_was_made_up_comes_back(stranger):
     assert not stranger.active.image.brokers[stranger.one].may_lead
     stranger.cluster.run(seconds=5)
     assert stranger.active.image.brokers[stranger.one].may_lead
-    assert not stranger.broker(stranger.one).control.may_stop
+    assert not stranger.broker(stranger.one).may_stop
 
 
 def test_kip_497_a_leader_is_in_one_recovery_state_here(stranger):

@@ -5,7 +5,7 @@ measured here (tests/soak/bombs.py does).
 
 import pytest
 
-from minikafka.broker.broker import Notice
+from minikafka.broker.effects import Notice
 from minikafka.broker.handlers import offsets, produce
 from minikafka.cluster import telling
 from minikafka.trace import Reason

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from minikafka.broker.broker import Notice
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.effects import Notice
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
@@ -399,7 +399,7 @@ def test_a_stop_while_logs_are_recovered_leaves_what_the_next_start_needs():
         1, BrokerConfig(), node.disk, node.broker.random, node.broker.trace
     )
     broker.start(node.now)
-    next(broker._recovery)
+    assert not broker.replicas.recover(budget_bytes=1)
     broker.stop(node.now)
     assert not broker.ready and broker.stopped is None
     assert not node.disk.exists(".kafka_cleanshutdown")

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from minikafka.broker import broker as broker_module
-from minikafka.broker import fetch_sessions, replica_manager
+from minikafka.broker import fetch_sessions, replica_manager, requests
 from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.effects import Close, Notice, Reply
 from minikafka.broker.handlers import HANDLERS
@@ -535,7 +534,7 @@ def test_parked_requests_together_wait_for_so_many_keys(node, monkeypatch):
 def test_the_answers_of_many_parked_fetches_come_in_more_than_one_turn(
     node, monkeypatch
 ):
-    monkeypatch.setattr(broker_module, "MOST_ANSWERED_BYTES", 1)
+    monkeypatch.setattr(requests, "MOST_ANSWERED_BYTES", 1)
     for number in range(3):
         node.connect(number)
         node.send("Fetch", 11, connection=number, **fetching(place(offset=0)))

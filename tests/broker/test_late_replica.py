@@ -129,7 +129,8 @@ def pair(empty):
     )
     empty.fetch_metadata()
     broker.quorum.append(
-        controller.unfence(broker.image, 2, broker.controller.topic_value), empty.now
+        controller.unfence(broker.image, 2, broker.active_controller.topic_value),
+        empty.now,
     )
     empty.fetch_metadata()
     for name in ("orders", OFFSETS_TOPIC):
@@ -348,9 +349,9 @@ def test_nobody_waits_for_a_producer_that_hangs_up_with_requests_in_flight(wire)
     wire.produce(2)
     wire.produce(3, acks=1)
     wire.go()
-    assert len(wire.pair.broker.waiting) == 2
+    assert len(wire.pair.broker.requests.waiting) == 2
     wire.turn.gone("client")
-    assert len(wire.pair.broker.waiting) == 0
+    assert len(wire.pair.broker.requests.waiting) == 0
     wire.pair.fetch_records()
     assert wire.go() == []
 
@@ -367,7 +368,7 @@ def test_a_bug_in_one_of_the_requests_in_flight_closes_the_connection_at_once(
     monkeypatch.setattr("minikafka.broker.handlers.produce.append", bug)
     wire.produce(2)
     assert wire.go() == ["Close"]
-    assert len(wire.pair.broker.waiting) == 0
+    assert len(wire.pair.broker.requests.waiting) == 0
 
 
 # -- groups
@@ -500,7 +501,9 @@ def test_kip_966_a_replica_that_left_when_nothing_new_could_count_is_told_to_cli
     pair.fetch_metadata()
     assert pair.answer().topics[0].error_code == Error.NONE
     pair.broker.quorum.append(
-        controller.fence(pair.broker.image, [2], pair.broker.controller.topic_value),
+        controller.fence(
+            pair.broker.image, [2], pair.broker.active_controller.topic_value
+        ),
         pair.now,
     )
     pair.fetch_metadata()

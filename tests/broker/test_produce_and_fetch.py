@@ -226,7 +226,7 @@ def test_a_client_that_hangs_up_is_no_longer_waited_for(node):
     node.connect("other")
     produce(node, "other", "a")
     assert [item.connection for item in node.out()] == ["other"]
-    assert len(node.broker.waiting) == 0
+    assert len(node.broker.requests.waiting) == 0
 
 
 def test_kip_74_a_batch_larger_than_the_limit_is_given_whole_but_alone(node):

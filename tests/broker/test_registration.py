@@ -27,8 +27,8 @@ def test_kip_966_a_broker_that_comes_back_as_its_session_ends_is_fenced_like_any
     )
     asked |= {"cluster_id": active.cluster_id, "previous_broker_epoch": -1}
     with pytest.raises(KafkaError, match="DUPLICATE_BROKER_REGISTRATION"):
-        active.controller.register(asked, active.now)
-    active.controller.register(
+        active.active_controller.register(asked, active.now)
+    active.active_controller.register(
         asked, active.now._replace(monotonic_ms=active.now.monotonic_ms + SESSION_MS)
     )
     assert [

@@ -34,9 +34,6 @@ class Led:
     def high_watermark_advanced(self, replica, size_bytes):
         self.told.append(("counts", replica.high_watermark))
 
-    def image_followed(self, replica):
-        pass
-
     def follower_fetched(self, broker, offset, at_ms=NOW.monotonic_ms):
         self.replica.follower_fetched(broker, offset, Now(at_ms, NOW.wall_ms))
 
@@ -120,9 +117,10 @@ def test_the_high_watermark_comes_from_its_checkpoint_within_the_log(
 
 
 def test_truncation_takes_the_high_watermark_along():
-    led = Led(partition=Partition((1,), (1,), 1, 0, 0))
+    led = Led(partition=Partition((1, 2), (1,), 1, 0, 0))
     led.append()
     led.append()
+    led.in_sync(1, leader=2, leader_epoch=1)
     led.replica.truncate_to(1)
     assert led.replica.high_watermark == 1
 
@@ -166,3 +164,35 @@ def test_raft_5_4_2_records_of_earlier_leaders_count_with_the_first_of_this_epoc
     synced(led)
     led.follower_fetched(2, 3)
     assert led.replica.high_watermark == 3
+
+
+# -- what must hold, or the node stops loudly
+
+
+@pytest.fixture
+def follower():
+    led = Led()
+    led.append(3)
+    led.in_sync(1, 2, 3, leader=2, leader_epoch=1)
+    return led
+
+
+def test_only_the_leader_appends(follower):
+    with pytest.raises(AssertionError, match="only the leader appends"):
+        follower.append()
+
+
+def test_a_leader_epoch_never_falls(follower):
+    with pytest.raises(AssertionError, match="a leader epoch never falls"):
+        follower.in_sync(1, 2, 3, leader=3, leader_epoch=0)
+
+
+def test_a_leader_takes_and_drops_nothing():
+    led = Led()
+    led.append(3)
+    with pytest.raises(AssertionError, match="a leader drops nothing"):
+        led.replica.truncate_to(1)
+    with pytest.raises(AssertionError, match="a leader drops nothing"):
+        led.replica.start_at(7)
+    with pytest.raises(AssertionError, match="takes nothing from others"):
+        led.replica.take(None, NOW)

@@ -171,7 +171,7 @@ class Party:
         return leader
 
     def ask(self, name, api, version, **body):
-        if name not in self.node.broker.clients:
+        if name not in self.node.broker.requests.clients:
             self.node.connect(name)
         self.asked[name] = api, version
         self.node.send(api, version, connection=name, **body)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from minikafka.coordinators.subscriptions import matching
+from minikafka.coordinators.subscriptions import matching, matching_names
 from minikafka.wire.errors import KafkaError
 from tests.coordinators.consumer_groups import (
     Consumer,
@@ -110,4 +110,4 @@ def test_what_a_client_asks_for_once_is_not_remembered_for_ever(coordinator):
     image = coordinator.topics.image
     for number in range(3000):
         matching(f"orders{number}", image)
-    assert len(image.matches) <= 1000
+    assert matching_names.cache_info().currsize <= 1000

@@ -8,8 +8,10 @@ from collections import deque
 from random import Random
 from typing import Any, NamedTuple
 
-from minikafka.broker.broker import Broker, Close, Done, Notice, Now, Reply
+from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.effects import Close, Done, Notice, Reply
+from minikafka.clock import Now
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
@@ -138,7 +140,7 @@ class Core:
     # -- what befalls it
 
     def _send(self, send: Send) -> None:
-        if send.client not in self.broker.clients:
+        if send.client not in self.broker.requests.clients:
             self.broker.connected(send.client, "PLAINTEXT", "127.0.0.1")
         meant = meaning(send.ask, send.frame, send.intact)
         at_ms = None if meant.of_a_group else self.now.monotonic_ms + meant.wait_ms
@@ -172,7 +174,7 @@ class Core:
     def _drop(self, client: int) -> None:
         self.due.pop(client, None)
         self.traffic.dropped(client)
-        if client in self.broker.clients:
+        if client in self.broker.requests.clients:
             self.broker.disconnected(client)
             self._drain()
 
@@ -207,9 +209,9 @@ class Core:
                 raise Failure(
                     f"{due} of client {client} has no answer after an hour of silence"
                 )
-        if len(self.broker.waiting) != len(self.due):
+        if len(self.broker.requests.waiting) != len(self.due):
             raise Failure(
-                f"{len(self.broker.waiting)} requests are parked for {len(self.due)}"
+                f"{len(self.broker.requests.waiting)} requests are parked for {len(self.due)}"
                 " that wait"
             )
 

@@ -23,7 +23,7 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
-from minikafka.broker.broker import Notice
+from minikafka.broker.effects import Notice
 from minikafka.wire.errors import Error
 from minikafka.wire.records import batches, crc_matches, decode_batch, encode_batch
 from tests.broker.node import Node

@@ -242,7 +242,9 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     answer = {"responses": each_judged(body.resources, named, verdict, say_why=True)}
     if body.validate_only:
         return answer
-    return broker.controller.change(records, now, answer, "ConfigsAltered", altered)
+    return broker.active_controller.change(
+        records, now, answer, "ConfigsAltered", altered
+    )
 
 
 def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str | None]:

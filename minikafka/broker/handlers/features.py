@@ -3,19 +3,14 @@
 """
 
 import re
-from typing import NamedTuple
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.clock import Now
+from minikafka.cluster.features import FEATURES, METADATA_FEATURE, level
 from minikafka.cluster.metadata import Image, MetadataRecord
-from minikafka.cluster.registration import METADATA_VERSION, OLDEST_METADATA_VERSION
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
-METADATA_FEATURE = "metadata.version"
-GROUP_FEATURE = "group.version"
-TRANSACTION_FEATURE = "transaction.version"
-ELR_FEATURE = "eligible.leader.replicas.version"
 # upgrade types of UpdateFeatures
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -24,26 +19,6 @@ SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 ADVERTISED_FROM = {0: 0}
 
 NAMES_SOFTWARE = 3  # the first version of ApiVersions with these fields
-
-
-class Levels(NamedTuple):
-    """Which levels of a feature this code knows. undecided: that of a cluster that
-    never decided.
-    """
-
-    lowest: int
-    highest: int
-    undecided: int
-
-
-FEATURES = {
-    METADATA_FEATURE: Levels(OLDEST_METADATA_VERSION, METADATA_VERSION, undecided=0),
-    GROUP_FEATURE: Levels(0, 1, undecided=1),  # the protocol of KIP-848
-    # KIP-890; a cluster that began before has records that all can read
-    TRANSACTION_FEATURE: Levels(0, 2, undecided=2),
-    # KIP-966; without it nothing here would lead safely
-    ELR_FEATURE: Levels(1, 1, undecided=1),
-}
 
 
 def api_versions(broker: Broker, request: Call, now: Now) -> Answer:
@@ -84,11 +59,6 @@ def api_versions(broker: Broker, request: Call, now: Now) -> Answer:
     answer["api_keys"] = api_keys
     answer["finalized_features_epoch"] = broker.quorum.high_watermark - 1
     return answer
-
-
-def level(image: Image, feature: str) -> int:
-    """The finalized level. 0: the feature is off, or the cluster has not begun."""
-    return image.features.get(feature, FEATURES[feature].undecided)
 
 
 def described(image: Image) -> Answer:
@@ -138,7 +108,7 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     answer = {"error_code": Error.NONE, "error_message": None, "results": results}
     if request.body.validate_only:
         return answer
-    return broker.controller.decide(records, now, lambda: answer)
+    return broker.active_controller.decide(records, now, lambda: answer)
 
 
 def check(broker: Broker, name: str, wanted: int, kind: int) -> None:

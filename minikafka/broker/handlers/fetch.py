@@ -27,7 +27,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.active_controller import METADATA
 from minikafka.broker.calls import Broker, Call
 from minikafka.broker.fetch_sessions import (
     Asked,
@@ -50,7 +49,7 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
 from minikafka.cluster.replica import Replica
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import METADATA, Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BatchHeader, batches
 from minikafka.wire.schema import nested

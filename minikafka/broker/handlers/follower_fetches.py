@@ -80,8 +80,8 @@ def note_follower(
         follower, one.fetch_offset, now, epoch, one.log_start_offset
     )
     log_start = ("log_start", replica.log.topic, one.partition)
-    if log_start in broker.waiting:
-        broker.moved(log_start, 0)
+    if log_start in broker.requests.waiting:
+        broker.requests.moved(log_start, 0)
     if follower not in replica.partition.isr:  # who leaves it is found by the clock
         broker.isr.look((replica.log.topic, one.partition), replica, now)
 

@@ -5,8 +5,8 @@ what tools ask about groups.
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call, a_few_times, each_judged
-from minikafka.broker.handlers import features
 from minikafka.clock import Now
+from minikafka.cluster import features
 from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.consumer_group import ConsumerGroup

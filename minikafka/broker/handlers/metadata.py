@@ -63,7 +63,7 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer:
         failed: dict[str, KafkaError] = {}
         created = auto_created(broker, request, failed)
         if created:
-            broker.control.create(created, now, dict)
+            broker.forwarding.create(created, now, dict)
         once = {(one.name, one.topic_id): one for one in body.topics}
         for one in once.values():
             topics.append(find(broker, one, request, failed))
@@ -357,7 +357,7 @@ def find_coordinator(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
     if coordinator.topic is not None:
         return found()
-    return broker.control.create([coordinator.creation()], now, found)
+    return broker.forwarding.create([coordinator.creation()], now, found)
 
 
 def coordinator_of(

@@ -77,7 +77,7 @@ def is_for(broker: Broker, body: Message, partition: Message) -> bool:
     """Whether the voter that a request names is this one: its id, and its directory if
     that is named (KIP-853).
     """
-    directories = NO_DIRECTORY, broker.control.directory_id
+    directories = NO_DIRECTORY, broker.registration.directory_id
     is_here = partition.voter_directory_id in directories
     return body.voter_id == broker.node_id and is_here
 
@@ -142,7 +142,7 @@ def check_follower(broker: Broker, replica_id: int) -> None:
 
 def register(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """BrokerRegistration (KIP-631): a broker comes, and gets its epoch. Version 4."""
-    return broker.controller.register(request.body.to_dict(), now)
+    return broker.active_controller.register(request.body.to_dict(), now)
 
 
 def heartbeat(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -151,7 +151,7 @@ def heartbeat(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """
     if not broker.quorum.is_leader:
         raise KafkaError(Error.NOT_CONTROLLER)
-    return broker.controller.heartbeat(request.body, now)
+    return broker.active_controller.heartbeat(request.body, now)
 
 
 def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -164,7 +164,7 @@ def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | W
         "producer_id_start": image.next_producer_id,
         "producer_id_len": controller.PRODUCER_ID_BLOCK_SIZE,
     }
-    return broker.controller.decide(records, now, lambda: answer)
+    return broker.active_controller.decide(records, now, lambda: answer)
 
 
 def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -182,7 +182,7 @@ def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             # the second change would be one of what was before the first
             raise KafkaError(Error.INVALID_REQUEST)
         judged_already.add((topic.topic_id, number))
-        value = broker.controller.topic_value
+        value = broker.active_controller.topic_value
         change = controller.alter_isr(
             image, body.broker_id, topic.topic_id, asked, value
         )
@@ -202,7 +202,7 @@ def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
     topics = by_topic(body.topics, "topic_id", partition_index, verdict)
     answer = {"error_code": Error.NONE, "topics": topics}
-    return broker.controller.decide(records, now, lambda: answer)
+    return broker.active_controller.decide(records, now, lambda: answer)
 
 
 def partition_index(asked: Any) -> Answer:
@@ -219,7 +219,7 @@ def assign_replicas_to_dirs(broker: Broker, request: Call, now: Now) -> Answer |
     records: list[MetadataRecord] = []
 
     def verdict(topic: Any, asked: Any) -> Answer:
-        value = broker.controller.topic_value
+        value = broker.active_controller.topic_value
         change = controller.lose_replica(
             broker.image, body.broker_id, topic.topic_id, asked.partition_index, value
         )
@@ -234,7 +234,7 @@ def assign_replicas_to_dirs(broker: Broker, request: Call, now: Now) -> Answer |
         topics = by_topic(directory.topics, "topic_id", partition_index, verdict)
         directories.append({"id": directory.id, "topics": topics})
     answer = {"error_code": Error.NONE, "directories": directories}
-    return broker.controller.decide(records, now, lambda: answer)
+    return broker.active_controller.decide(records, now, lambda: answer)
 
 
 def check_epoch(broker: Broker, body: Message) -> None:
@@ -346,7 +346,7 @@ def unregister(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         why = f"Broker ID {broker_id} is not currently registered"
         raise KafkaError(Error.BROKER_ID_NOT_REGISTERED, why)
     records = controller.unregister_broker(
-        broker.image, broker_id, broker.controller.topic_value
+        broker.image, broker_id, broker.active_controller.topic_value
     )
     answer = {"error_code": Error.NONE, "error_message": None}
-    return broker.controller.decide(records, now, lambda: answer)
+    return broker.active_controller.decide(records, now, lambda: answer)

@@ -38,7 +38,7 @@ def elect_leaders(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     records: list[MetadataRecord] = []
 
     def verdict(topic: str, number: int) -> Answer:
-        value = broker.controller.topic_value
+        value = broker.active_controller.topic_value
         record = controller.elect_leader(image, topic, number, election, value)
         records.append(record)
         return {}
@@ -58,7 +58,7 @@ def elect_leaders(broker: Broker, request: Call, now: Now) -> Answer | Wait:
                 if row["error_code"] != Error.ELECTION_NOT_NEEDED
             ]
     answer = {"replica_election_results": results}
-    return broker.controller.decide(records, now, lambda: answer)
+    return broker.active_controller.decide(records, now, lambda: answer)
 
 
 def places_in(
@@ -93,7 +93,7 @@ def reassign(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         target = targets[topic, number]
         if not body.allow_replication_factor_change:
             check_factor(broker, topic, number, target)
-        value = broker.controller.topic_value
+        value = broker.active_controller.topic_value
         record = controller.reassign(broker.image, topic, number, target, value)
         if record is not None:
             records.append(record)
@@ -103,7 +103,7 @@ def reassign(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         "allow_replication_factor_change": body.allow_replication_factor_change,
         "responses": nested(verdicts(targets, verdict, "partition_index")),
     }
-    return broker.controller.decide(records, now, lambda: answer)
+    return broker.active_controller.decide(records, now, lambda: answer)
 
 
 def check_factor(

@@ -52,7 +52,7 @@ def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     answer = {"topics": verdicts(body.topics, verdict)}
     if body.validate_only:
         return answer
-    return broker.controller.change(
+    return broker.active_controller.change(
         creating.records, now, answer, "TopicCreated", creating.created
     )
 
@@ -207,7 +207,9 @@ def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     answer = {"results": verdicts(request.body.topics, verdict)}
     if request.body.validate_only:
         return answer
-    return broker.controller.change(records, now, answer, "PartitionsCreated", grown)
+    return broker.active_controller.change(
+        records, now, answer, "PartitionsCreated", grown
+    )
 
 
 def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
@@ -285,7 +287,7 @@ def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             records += controller.delete_topic(broker.image.topics[name])
             gone.append({"topic": name})
     answer = {"responses": list(results.values())}
-    return broker.controller.change(records, now, answer, "TopicDeleted", gone)
+    return broker.active_controller.change(records, now, answer, "TopicDeleted", gone)
 
 
 def find(broker: Broker, named: Named, times: int) -> Answer:

@@ -115,7 +115,7 @@ def init_producer_id(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
 
 def init_idempotent(broker: Broker, now: Now) -> Answer | Wait:
-    producer_id = broker.control.next_producer_id(now)
+    producer_id = broker.forwarding.next_producer_id(now)
     if isinstance(producer_id, Wait):
         return producer_id
     if broker.trace:
@@ -134,7 +134,7 @@ def new_producer_id(broker: Broker, transactional_id: str, now: Now) -> int | Wa
     transactions = broker.transactions.state(transactional_id)
     if not transactions.needs_producer_id(transactional_id):
         return NO_PRODUCER_ID
-    return broker.control.next_producer_id(now)
+    return broker.forwarding.next_producer_id(now)
 
 
 def add_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:

@@ -1,0 +1,76 @@
+"""What is due within a node, and when: questions to other nodes, and background work in
+slices.
+"""
+
+from minikafka.broker.calls import Broker
+from minikafka.broker.lifecycle import LOGS_OPENED, RECOVERING
+from minikafka.broker.ports import HasDeadline
+from minikafka.clock import Now, soonest
+from minikafka.wire.errors import KafkaError
+
+BACKGROUND_BUDGET_BYTES = 4 << 20  # of each kind of background work in one tick
+IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
+
+
+class Due:
+    """Does what is due, and knows when the next is."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        parts: list[HasDeadline] = [
+            broker.requests.waiting,
+            broker.groups,
+            broker.transactions,
+            broker.joins.requests,
+            broker.replicas,
+            broker.registration,
+            broker.forwarding,
+        ]
+        if broker.config.peers:  # else nobody is asked, and nobody is missed
+            parts += [broker.peers, broker.quorum, broker.active_controller]
+            parts += [broker.fetcher, broker.isr, broker.damage]
+        self._parts = parts
+
+    def next_deadline(self) -> int:
+        """Monotonic ms at which something is due, later than the last time that the
+        node was called.
+        """
+        broker = self._broker
+        next_ms = broker.now.monotonic_ms + 1
+        is_recovering = broker.life.state == RECOVERING
+        if is_recovering or broker.requests.is_busy or broker.quorum.is_handing_on:
+            return next_ms
+        due_ms = soonest(*[part.next_deadline() for part in self._parts])
+        return next_ms + IDLE_MS if due_ms is None else max(next_ms, due_ms)
+
+    def do_a_slice(self, now: Now) -> None:
+        """Of background work."""
+        broker, budget_bytes = self._broker, BACKGROUND_BUDGET_BYTES
+        try:
+            if broker.life.state == RECOVERING:
+                if broker.replicas.recover(budget_bytes):
+                    broker.life.take(LOGS_OPENED, now)
+            else:
+                broker.replicas.tick(now, budget_bytes)
+                broker.groups.tick(now, budget_bytes)
+                broker.transactions.tick(now, budget_bytes)
+                broker.joins.requests.tick(now)
+            broker.active_controller.tick(now)
+        except KafkaError as error:
+            broker.storage_failed(error)
+
+    def ask_others(self, now: Now) -> None:
+        """What is to be asked of other nodes; who has just been answered may have its
+        next question at once.
+        """
+        broker = self._broker
+        try:
+            broker.quorum.tick(now)
+            if broker.life.state != RECOVERING:
+                broker.fetcher.tick(now)
+                broker.isr.tick(now)
+            broker.damage.tick(now)
+            broker.registration.tick(now)
+            broker.forwarding.tick(now)
+        except KafkaError as error:
+            broker.storage_failed(error)

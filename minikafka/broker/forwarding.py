@@ -1,0 +1,151 @@
+"""What a broker asks of the active controller for its clients, wherever that is: what
+only the controller may decide, producer ids, and topics that somebody needs.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from minikafka.broker.active_controller import TIMEOUT_MS
+from minikafka.broker.ports import CONTROL, Node
+from minikafka.clock import Now
+from minikafka.cluster.metadata import NO_LEADER
+from minikafka.cluster.waiting import METADATA, Answer, Wait
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+
+RETRY_BACKOFF_MS = 100
+PRODUCER_IDS_VERSION, CREATE_TOPICS_VERSION = 0, 7
+
+
+class Forwarding:
+    """One node's questions to the active controller."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._producer_ids = range(0)
+        self._waiting_for_ids: list[Wait] = []
+        # what the controller could not be asked, and when to try again
+        self._again: deque[tuple[int, Wait]] = deque()
+
+    def tick(self, now: Now) -> None:
+        """Ask again what could not be asked."""
+        while self._again and self._again[0][0] <= now.monotonic_ms:
+            self._again.popleft()[1].finish({})
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        return self._again[0][0] if self._again else None
+
+    def forward(
+        self, api: str, version: int, body: Mapping[str, object], now: Now
+    ) -> Wait:
+        """A request that the active controller must answer, from a client of a broker
+        that is not it: asked there in this broker's name, and answered as it is
+        answered. (Apache Kafka wraps it in an Envelope, KIP-590, for the sake of the
+        client's principal. There are no principals here.)
+        """
+        quorum, until_ms = self._node.quorum, now.monotonic_ms + TIMEOUT_MS
+        if quorum.leader_id == NO_LEADER:
+            return Wait(
+                [METADATA],
+                until_ms,
+                lambda *_: {} if quorum.leader_id != NO_LEADER else None,
+                again=True,
+            )
+        wait = Wait((), until_ms)
+
+        def passed_back(reply: Message | None, now: Now) -> None:
+            if (
+                reply is None
+                or reply.to_dict().get("error_code") == Error.NOT_CONTROLLER
+            ):
+                wait.again = True
+                self._again.append((now.monotonic_ms + RETRY_BACKOFF_MS, wait))
+            else:
+                wait.finish(reply.to_dict())
+
+        self._node.ask(
+            quorum.leader_id,
+            CONTROL,
+            api,
+            version,
+            body,
+            passed_back,
+        )
+        return wait
+
+    def next_producer_id(self, now: Now) -> int | Wait:
+        """A producer id that was never given before (KIP-730: out of a block that the
+        controller hands out). Without one left: what the request must wait for before
+        it asks again.
+        """
+        if self._producer_ids:
+            producer_id, self._producer_ids = (
+                self._producer_ids[0],
+                self._producer_ids[1:],
+            )
+            return producer_id
+        wait = Wait((), now.monotonic_ms + TIMEOUT_MS, again=True)
+        self._waiting_for_ids.append(wait)
+        if len(self._waiting_for_ids) == 1:
+            self._ask_for_ids()
+        return wait
+
+    def _ask_for_ids(self) -> None:
+        def allocated(reply: Message | None, now: Now) -> None:
+            waiting, self._waiting_for_ids = self._waiting_for_ids, []
+            assert not self._producer_ids, "a block is used up before the next one"
+            if reply is not None and not reply.error_code:
+                self._producer_ids = range(
+                    reply.producer_id_start,
+                    reply.producer_id_start + reply.producer_id_len,
+                )
+            for wait in waiting:
+                if self._producer_ids:
+                    wait.finish({})
+                else:
+                    # whatever the reason: try again
+                    wait.fail(KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS))
+
+        leader = self._node.quorum.leader_id
+        if leader == NO_LEADER:
+            allocated(None, self._node.now)
+            return
+        body = {
+            "broker_id": self._node.node_id,
+            "broker_epoch": self._node.broker_epoch,
+        }
+        self._node.ask(
+            leader,
+            CONTROL,
+            "AllocateProducerIds",
+            PRODUCER_IDS_VERSION,
+            body,
+            allocated,
+        )
+
+    def create(
+        self, topics: Sequence[dict[str, Any]], now: Now, answer: Callable[[], Answer]
+    ) -> Answer | Wait:
+        """Have the active controller create topics that somebody asked for; answer():
+        once it has, or does not say.
+        """
+        leader = self._node.quorum.leader_id
+        if leader == NO_LEADER:
+            return answer()
+        wait = Wait(
+            (),
+            now.monotonic_ms + TIMEOUT_MS,
+            lambda _, __, expired: answer() if expired else None,
+        )
+        body = {"topics": topics, "timeout_ms": TIMEOUT_MS}
+        self._node.ask(
+            leader,
+            CONTROL,
+            "CreateTopics",
+            CREATE_TOPICS_VERSION,
+            body,
+            lambda *_: wait.finish(answer()),
+        )
+        return wait

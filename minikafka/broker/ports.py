@@ -1,0 +1,231 @@
+"""What the parts of a node may touch, of the node and of each other.
+
+A part gets the node when it is made, and sees of it what its port says: every part who
+the node is, what it knows of the cluster, and how it asks others (`Node`); some a
+little more. No part knows `Broker`, and none imports a part that knows it in turn.
+What handlers may touch, which is more, is in calls.py.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from minikafka.broker.config import BrokerConfig
+from minikafka.broker.lifecycle import Lifecycle
+from minikafka.clock import Now
+from minikafka.cluster.metadata import (
+    BrokerRegistration,
+    Image,
+    PartitionChange,
+    Topic,
+    TopicChange,
+)
+from minikafka.cluster.quorum import Quorum
+from minikafka.cluster.replica import Hears, Replica
+from minikafka.cluster.waiting import Wait
+from minikafka.coordinators.transaction_states import TopicPartition
+from minikafka.storage.producer_state import Guard
+from minikafka.trace import Trace
+from minikafka.wire.errors import KafkaError
+from minikafka.wire.schema import Message
+
+CONTROLLER_LISTENER = "CONTROLLER"  # where nodes talk to each other
+CONTROL = "control"  # the lane of what is answered at once
+
+Then = Callable[[Message | None, Now], None]  # the reply; None: it failed
+PartitionKey = tuple[str, int]
+
+
+# -- what a part does for the node
+
+
+class FollowsTopics(Protocol):
+    """A part of the node that acts upon what becomes of topics and partitions."""
+
+    def partition_changed(self, change: PartitionChange) -> None:
+        """A partition was created, or is another one now."""
+
+    def topic_changed(self, change: TopicChange) -> None:
+        """A topic was created, or has gone."""
+
+
+class HasDeadline(Protocol):
+    """A part of the node that has something to do at a time."""
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms; None: nothing to do."""
+
+
+# -- what a part may touch of others
+
+
+class HearsOfReplicas(Hears, Protocol):
+    """Who hears of the replicas that this node holds."""
+
+    def placed(self, replica: Replica) -> None:
+        """A replica is there, or has another leader, another ISR, or another log start
+        offset.
+        """
+
+    def removed(self, replica: Replica) -> None:
+        """This node has the replica no more."""
+
+    def moved(self, key: tuple[Any, ...], size_bytes: int) -> None:
+        """Parked requests should look at what they wait for."""
+
+
+class HoldsReplicas(Protocol):
+    """The replicas of this node."""
+
+    @property
+    def replicas(self) -> Mapping[PartitionKey, Replica]:
+        """By topic and partition."""
+
+    def leader(self, topic: str, number: int) -> Replica:
+        """The replica that leads. Errors: NOT_LEADER_OR_FOLLOWER,
+        UNKNOWN_TOPIC_OR_PARTITION.
+        """
+
+
+class KnowsItself(Protocol):
+    """The registration of this node."""
+
+    @property
+    def own(self) -> BrokerRegistration | None:
+        """This run's, once it is committed."""
+
+
+class KnowsDamage(Protocol):
+    """The damaged replicas of this node."""
+
+    @property
+    def may_join(self) -> bool:
+        """Whether the controller knows what this node must not lead."""
+
+    def cannot_write(self, replica: Replica, error: KafkaError) -> None:
+        """As follower."""
+
+
+class GivesProducerIds(Protocol):
+    """Where producer ids come from."""
+
+    def next_producer_id(self, now: Now) -> int | Wait:
+        """One that was never given before, or what to wait for."""
+
+
+class HasTopic(Protocol):
+    """A coordinator, as far as others look for it."""
+
+    @property
+    def topic(self) -> Topic | None:
+        """Where its state lies."""
+
+
+# -- what a part may touch of the node
+
+
+class Asks(Protocol):
+    """Whoever can ask nodes for something."""
+
+    def ask(
+        self,
+        node: int,
+        lane: str,
+        api: str,
+        version: int,
+        body: Mapping[str, object],
+        then: Then,
+    ) -> None:
+        """then(reply or None, now), once. This node may be meant."""
+
+
+class Node(Asks, Protocol):
+    """What every part may touch."""
+
+    node_id: int
+    config: BrokerConfig
+    trace: Trace
+    image: Image
+    quorum: Quorum
+    now: Now
+
+    @property
+    def cluster_id(self) -> str:
+        """Of the cluster that this node belongs to."""
+
+    @property
+    def broker_epoch(self) -> int:
+        """The offset of this node's registration, -1 before."""
+
+    def notice(self, line: str, error: Exception | None = None) -> None:
+        """Something went wrong that ends one thing and not the node."""
+
+    def storage_failed(self, error: KafkaError) -> None:
+        """The node stops."""
+
+    def random_uuid(self) -> bytes:
+        """16 bytes, from the node's random source."""
+
+
+class RegisteredNode(Node, Protocol):
+    """For the active controller: is that broker this node?"""
+
+    @property
+    def registration(self) -> KnowsItself:
+        """This node's."""
+
+
+class LivingNode(Node, Protocol):
+    """For the registration, which takes the node through its life."""
+
+    life: Lifecycle
+
+    @property
+    def damage(self) -> KnowsDamage:
+        """Who has some is let in a little later."""
+
+
+class FollowingNode(Node, Protocol):
+    """For the fetcher."""
+
+    @property
+    def damage(self) -> KnowsDamage:
+        """What it can't write."""
+
+
+class LeadingNode(Node, Protocol):
+    """For those who look at the replicas that this node holds."""
+
+    @property
+    def replicas(self) -> HoldsReplicas:
+        """All of them."""
+
+
+class DamagedNode(LeadingNode, RegisteredNode, Protocol):
+    """For damaged replicas, which get another place."""
+
+    @property
+    def news(self) -> HearsOfReplicas:
+        """Who hears of it."""
+
+
+class CoordinatingNode(LeadingNode, Protocol):
+    """For coordinators."""
+
+    @property
+    def forwarding(self) -> GivesProducerIds:
+        """Whom it asks for new ones."""
+
+
+class JoiningNode(Node, Protocol):
+    """For what is asked of the coordinators of transactions."""
+
+    @property
+    def transactions(self) -> HasTopic:
+        """Where they are is known from its topic."""
+
+
+class JoiningRequest(Protocol):
+    """A request of a producer whose partitions join its transaction first: a Call."""
+
+    body: Message
+    joined: Mapping[TopicPartition, Guard | KafkaError] | None

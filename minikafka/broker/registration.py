@@ -1,0 +1,213 @@
+"""How a broker joins the cluster, says that it lives, and leaves (KIP-631).
+
+It registers, and gets its epoch; it opens its logs, fenced; it says that it is ready,
+and the controller unfences it. From then on it tells the active controller every
+broker.heartbeat.interval.ms that it lives. Only a broker whose controller is in the
+same process says nothing: nobody would miss it.
+
+On a clean stop it says that it wants to go (controlled shutdown): the controller gives
+what it leads to others, and lets it go when all brokers know.
+
+What is committed says how far it has come, and lifecycle.py what that means.
+"""
+
+from collections.abc import Mapping
+
+from minikafka.broker.lifecycle import (
+    ASKED_TO_LEAVE,
+    FENCED,
+    HANDED_OVER,
+    LEAVING,
+    READY,
+    REGISTERED,
+    STARTING,
+    UNFENCED,
+)
+from minikafka.broker.ports import CONTROL, LivingNode
+from minikafka.clock import Now, soonest
+from minikafka.cluster import registration
+from minikafka.cluster.metadata import NO_LEADER, BrokerRegistration
+from minikafka.wire.schema import Message
+
+RETRY_BACKOFF_MS = 100
+REGISTRATION_VERSION, HEARTBEAT_VERSION = 4, 2
+
+
+class Registration:
+    """broker_epoch: the offset of this node's registration, -1 before. directory_id: of
+    its log directory, 16 bytes.
+    """
+
+    def __init__(self, node: LivingNode) -> None:
+        self.broker_epoch = -1
+        self.directory_id = bytes(16)
+        self._node = node
+        self._incarnation_id = bytes(16)
+        self._previous_epoch = -1  # of the broker, if its last run ended cleanly
+        # monotonic ms: the next registration or heartbeat
+        self._contact_at: int | None = None
+        self._contacting = -1  # the node that has one of ours
+        self._leave_by = 0  # monotonic ms: who is leaving goes then, handed over or not
+
+    def start(self, directory_id: bytes, previous_epoch: int, now: Now) -> None:
+        """Join the cluster as soon as it has a controller. previous_epoch: of a last
+        run that ended cleanly, or -1.
+        """
+        self._incarnation_id = self._node.random_uuid()
+        self.directory_id = directory_id
+        self._previous_epoch = previous_epoch
+        self._contact_at = now.monotonic_ms
+        self.tick(now)
+
+    @property
+    def own(self) -> BrokerRegistration | None:
+        """This run's registration, once it is committed."""
+        found = self._node.image.brokers.get(self._node.node_id)
+        is_this_run = found is not None and found.incarnation_id == self._incarnation_id
+        return found if is_this_run else None
+
+    @property
+    def _has_to_register(self) -> bool:
+        """Whether the cluster doesn't know this run, or somebody took it for
+        leaving.
+        """
+        own = self.own
+        return own is None or (
+            own.in_controlled_shutdown and not self._node.life.is_leaving
+        )
+
+    # -- what happens
+
+    def leader_changed(self, now: Now) -> None:
+        """Another node is the active controller, or none, or it is this one."""
+        self._contacting = -1
+        self._contact_at = now.monotonic_ms
+
+    def committed(self, now: Now) -> None:
+        """More metadata is committed: it may be the next step into the cluster."""
+        own, state = self.own, self._node.life.state
+        # somebody unregistered or stopped a broker that lives
+        is_cast_out = self._has_to_register and self._node.life.allowed.coordinates
+        if is_cast_out and self._contact_at is None:
+            self._contact_at = now.monotonic_ms
+        if own is None:
+            return
+        if state == STARTING:
+            self._node.life.take(REGISTERED, now)
+        elif state == FENCED and not own.fenced:
+            self.broker_epoch = own.broker_epoch
+            self._node.life.take(UNFENCED, now)
+
+    def logs_opened(self, now: Now) -> None:
+        """Ask to be unfenced."""
+        self._contact_at = now.monotonic_ms
+        self.committed(now)
+
+    def leave(self, now: Now) -> None:
+        """A clean stop is wanted. Who can't hand over within broker.session.timeout.ms
+        goes all the same, and so does who has nobody to hand over to.
+        """
+        session_ms = self._node.config["broker.session.timeout.ms"]
+        self._leave_by = now.monotonic_ms + session_ms
+        self._contact_at = now.monotonic_ms
+        if self._node.life.state == READY:
+            self._node.life.take(ASKED_TO_LEAVE, now)
+            if not self._node.config.peers:
+                self._handed_over(now)
+
+    def _handed_over(self, now: Now) -> None:
+        if self._node.life.state == LEAVING:
+            self._node.life.take(HANDED_OVER, now)
+
+    # -- telling the controller
+
+    def tick(self, now: Now) -> None:
+        """Tell the controller that this broker is there."""
+        is_leaving = self._node.life.state == LEAVING
+        if is_leaving and self._leave_by <= now.monotonic_ms:
+            self._handed_over(now)
+        if self._contact_at is not None and self._contact_at <= now.monotonic_ms:
+            self._contact_at = None
+            self._contact()
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        is_leaving = self._node.life.state == LEAVING
+        return soonest(self._contact_at, self._leave_by if is_leaving else None)
+
+    def _contact(self) -> None:
+        leader = self._node.quorum.leader_id
+        if leader == NO_LEADER or self._contacting == leader:
+            return
+        own = self.own
+        if own is None or self._has_to_register:
+            self._ask(
+                leader, "BrokerRegistration", REGISTRATION_VERSION, self._registering()
+            )
+            return
+        assert own.broker_epoch >= self.broker_epoch, "a broker's epoch never falls"
+        self.broker_epoch = own.broker_epoch
+        is_missed = own.fenced or leader != self._node.node_id
+        if is_missed or self._node.life.is_leaving:
+            self._ask(leader, "BrokerHeartbeat", HEARTBEAT_VERSION, self._living(own))
+
+    def _registering(self) -> dict[str, object]:
+        """A BrokerRegistration of this run."""
+        node = self._node
+        fields = registration.fields(
+            node.node_id,
+            self._incarnation_id,
+            [self.directory_id],
+            node.config.advertised,
+            node.config["broker.rack"],
+        )
+        fields["cluster_id"] = node.cluster_id
+        fields["previous_broker_epoch"] = self._previous_epoch
+        return fields
+
+    def _living(self, own: BrokerRegistration) -> dict[str, object]:
+        """A BrokerHeartbeat."""
+        node = self._node
+        may_be_let_in = node.life.allowed.has_logs and node.damage.may_join
+        return {
+            "broker_id": own.broker_id,
+            "broker_epoch": own.broker_epoch,
+            "current_metadata_offset": node.quorum.applied_offset - 1,
+            "want_fence": not may_be_let_in,
+            "want_shut_down": node.life.is_leaving,
+        }
+
+    def _ask(
+        self, leader: int, api: str, version: int, body: Mapping[str, object]
+    ) -> None:
+        self._contacting = leader
+
+        def heard(reply: Message | None, now: Now) -> None:
+            if self._contacting != leader:
+                return
+            self._contacting = -1
+            answer = None if reply is None or reply.error_code else reply
+            if self._node.life.is_leaving and says_go(api, answer):
+                self._handed_over(now)
+            elif self._contact_at is None:  # else there is news already
+                period_ms = self._period_ms(is_heard=answer is not None)
+                self._contact_at = now.monotonic_ms + period_ms
+
+        self._node.ask(leader, CONTROL, api, version, body, heard)
+
+    def _period_ms(self, is_heard: bool) -> int:
+        """How long until the next contact: who is on the way in or out is in a
+        hurry.
+        """
+        own = self.own
+        is_in = own is not None and not own.fenced
+        if is_in and is_heard and not self._node.life.is_leaving:
+            return int(self._node.config["broker.heartbeat.interval.ms"])
+        return RETRY_BACKOFF_MS
+
+
+def says_go(api: str, answer: Message | None) -> bool:
+    """Whether the controller has let a broker go that wanted to."""
+    if answer is None or api != "BrokerHeartbeat":
+        return False
+    return bool(answer.should_shut_down)

@@ -1,0 +1,38 @@
+"""The features that this code knows, and at which level the cluster uses them (KIP-584):
+what a node may write, and which protocols it serves.
+"""
+
+from typing import NamedTuple
+
+from minikafka.cluster.metadata import Image
+from minikafka.cluster.registration import METADATA_VERSION, OLDEST_METADATA_VERSION
+
+METADATA_FEATURE = "metadata.version"
+GROUP_FEATURE = "group.version"
+TRANSACTION_FEATURE = "transaction.version"
+ELR_FEATURE = "eligible.leader.replicas.version"
+
+
+class Levels(NamedTuple):
+    """Which levels of a feature this code knows. undecided: that of a cluster that
+    never decided.
+    """
+
+    lowest: int
+    highest: int
+    undecided: int
+
+
+FEATURES = {
+    METADATA_FEATURE: Levels(OLDEST_METADATA_VERSION, METADATA_VERSION, undecided=0),
+    GROUP_FEATURE: Levels(0, 1, undecided=1),  # the protocol of KIP-848
+    # KIP-890; a cluster that began before has records that all can read
+    TRANSACTION_FEATURE: Levels(0, 2, undecided=2),
+    # KIP-966; without it nothing here would lead safely
+    ELR_FEATURE: Levels(1, 1, undecided=1),
+}
+
+
+def level(image: Image, feature: str) -> int:
+    """The finalized level. 0: the feature is off, or the cluster has not begun."""
+    return image.features.get(feature, FEATURES[feature].undecided)
