@@ -4,6 +4,7 @@ included.
 
 import pytest
 
+from minikafka.cluster.metadata import MetadataRecord
 from minikafka.wire.errors import Error
 from tests.broker.node import WALL_MS, Node
 
@@ -554,3 +555,21 @@ def test_a_topic_that_is_created_because_somebody_asked_is_told():
     assert [
         event.detail["topic"] for event in events if event.kind == "TopicCreated"
     ] == ["orders"]
+
+
+def test_kip_455_a_log_that_is_given_to_others_before_its_turn_is_not_made(node):
+    topic = {"name": "orders", "num_partitions": 50, "replication_factor": 1}
+    node.send("CreateTopics", 7, topics=[topic], timeout_ms=1000)
+    assert len(node.broker.replicas.replicas) < 50, "some wait for their turn"
+    fields = {
+        "topic_id": node.broker.image.topics["orders"].topic_id,
+        "partition_id": 49,
+        "replicas": [2],
+        "isr": [2],
+        "leader": 2,
+    }
+    record = MetadataRecord("PartitionChangeRecord", 2, fields)
+    node.broker.quorum.append([record], node.now)
+    node.pass_time(1000)
+    held = [number for _, number in node.broker.replicas.replicas]
+    assert held == list(range(49))

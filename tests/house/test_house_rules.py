@@ -314,6 +314,7 @@ def test_the_reading_path_is_one_evening():
     }
     assert len(lines) == 7
     assert sum(lines.values()) <= 4_000, lines
+    assert lines["broker.py"] <= 300, "the file to open first: wiring and life"
 
 
 def outgrown() -> set[str]:
