@@ -71,7 +71,9 @@ class Assigned:
     why: Reason | None = None
     # it was auto_offset_reset that passed over what was there before
     started_at_end: bool = False
-    leader_epoch: int = -1  # of the last record handed over
+    leader_epoch: int = -1  # of the last record before the position, if known
+    # of the leader whose log was found to hold that record (KIP-320)
+    validated_epoch: int = -1
 
     @property
     def readable(self) -> bool:
@@ -85,12 +87,21 @@ class Assigned:
         if self.fetched is None:
             return False
         while (item := self.fetched.peek()) is not None and item[0] is None:
-            self.position = self.fetched.take()[1]
+            _, self.position, self.leader_epoch, _ = self.fetched.take()
         if item is None:
             self.fetched = None
         return item is not None
 
-    def move(self, offset: int | None, reset: str | None = None) -> None:
+    def in_doubt(self, epoch: int) -> bool:
+        """Whether a leader of this epoch may lack what was read: the leader of the
+        record's own epoch has it.
+        """
+        known = max(self.leader_epoch, self.validated_epoch)
+        return self.position is not None and self.leader_epoch >= 0 and known < epoch
+
+    def move(
+        self, offset: int | None, reset: str | None = None, leader_epoch: int = -1
+    ) -> None:
         self.position, self.reset, self.question, self.fetched, self.why = (
             offset,
             reset,
@@ -98,6 +109,7 @@ class Assigned:
             None,
             None,
         )
+        self.leader_epoch, self.validated_epoch = leader_epoch, -1
         self.started_at_end = False
 
 
@@ -114,6 +126,7 @@ class Fetcher:
             if held.position is not None
             and held.fetched is None
             and held.readable
+            and held.question is None
             and self._consumer.is_due(held.fetch)
         ]
         for node, partitions in self._consumer.leaders(due):
