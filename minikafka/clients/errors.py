@@ -39,7 +39,7 @@ class NoOffsetForPartitionError(ClientError):
 
 
 class LogTruncationError(ClientError):
-    """auto_offset_reset is "none", and the log was cut before the position (KIP-320)."""
+    """auto_offset_reset is "none", and the log was cut before it (KIP-320)."""
 
     code = Error.OFFSET_OUT_OF_RANGE
 

@@ -1,6 +1,7 @@
 """Lesson 10, failover: what a right answer does."""
 
 from functools import cache
+from typing import NamedTuple
 
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.course.experiments.lesson_10_runs import (
@@ -123,6 +124,21 @@ def exercise_1():
 # what it has. Replicas are 0 to 3, and 0 leads first.
 REPLICAS = 4
 NAMED = {
+    "the first example": [
+        ("write", 2),
+        ("copy", 1),
+        ("write", 1),
+        ("elect", 1),
+        ("write", 1),
+    ],
+    "the second example": [
+        ("write", 1),
+        ("copy", 1),
+        ("elect", 0),
+        ("write", 2),
+        ("elect", 1),
+        ("write", 2),
+    ],
     "nothing was ever written": [("elect", 1)],
     "only behind": [("write", 2), ("copy", 1), ("write", 1), ("elect", 0)],
     "equal": [("write", 2), ("copy", 1), ("elect", 0)],
@@ -308,15 +324,46 @@ def answers(leaders, asked):
 # --- 2: a rolling restart, judged by the simulator ---
 
 EVERY_S, LONGEST_S, MOST_S = 1, 2.0, 15  # MOST_S: one ("wait", seconds)
-# seed: another broker is the controller each time; seconds until one is up
-CASES = ((4, 2), (2, 3), (5, 45))
+MOST_STEPS = 30
+
+
+class Case(NamedTuple):
+    """seed: another broker is the controller each time. start_s: seconds until a broker
+    is up. brokers: the numbers of the three, of which the answer is told the first
+    count.
+    """
+
+    seed: int
+    start_s: int
+    brokers: tuple[int, ...] = (1, 2, 3)
+    count: int = 3
+
+    @property
+    def told(self):
+        """The brokers that the answer is to restart."""
+        return list(self.brokers[: self.count])
+
+    @property
+    def controller(self):
+        """The active controller, by the number that the answer is told."""
+        return self.brokers[controller_of(self.seed) - 1]
+
+
+CASES = {
+    "the first example": Case(4, 2, count=1),
+    "the second example": Case(4, 2, count=0),
+    "a start takes 2 s": Case(4, 2),
+    "a start takes 3 s": Case(2, 3),
+    "a start takes 45 s": Case(5, 45),
+    "other numbers": Case(4, 2, (0, 12, 7)),
+    "two brokers": Case(4, 2, (30, 4, 5), count=2),
+}
 STEPS = 'a step is ("stop", 2), ("start", 2), ("in sync",) or ("wait", seconds)'
 
 
 def exercise_2():
     """A plan for a rolling restart, in four rungs."""
-    cases = {f"a start takes {start_s} s": (seed, start_s) for seed, start_s in CASES}
-    common = {"cases": cases, "describe": as_call}
+    common = {"cases": CASES, "describe": as_call}
     return Exercise(
         name="my_restart",
         right=(
@@ -357,7 +404,7 @@ def exercise_2():
 
 
 def as_call(case):
-    return f"my_restart([1, 2, 3], controller={controller_of(case[0])})"
+    return f"my_restart({case.told}, controller={case.controller})"
 
 
 @cache
@@ -377,7 +424,7 @@ def controllers(cluster):
 
 def plan_of(answer, case):
     """The plan, as a tuple of steps. Raises WrongKind for what is none."""
-    found = plain(answer([1, 2, 3], controller_of(case[0])))
+    found = plain(answer(case.told, case.controller))
     if not isinstance(found, list):
         raise WrongKind(
             f"it returned {short(found)}, and should return a list of steps: {STEPS}"
@@ -395,13 +442,27 @@ def plan_of(answer, case):
                 f"{short(tuple(step) if isinstance(step, list) else step)} is no step:"
                 f" {STEPS}"
             )
-        if step[0] in ("stop", "start") and step[1] not in (1, 2, 3):
-            raise WrongKind(f"there is no broker {step[1]}: they are 1, 2 and 3")
+        if step[0] in ("stop", "start") and step[1] not in case.told:
+            raise WrongKind(f"there is no broker {step[1]} in {case.told}")
         if step[0] == "wait" and not 0 <= step[1] <= MOST_S:
             raise WrongKind(f"wait from 0 to {MOST_S} seconds, not {step[1]}")
-    if len(found) > 15:
-        raise WrongKind(f"a plan has 15 steps at most, and this has {len(found)}")
+    if len(found) > MOST_STEPS:
+        raise WrongKind(
+            f"a plan has {MOST_STEPS} steps at most, and this has {len(found)}"
+        )
     return tuple(map(tuple, found))
+
+
+def outcome(plan, case):
+    """What becomes of it when the simulator's brokers 1 to 3 carry it out."""
+    numbers = {told: number for number, told in enumerate(case.brokers, 1)}
+    real = tuple(
+        (what, *(numbers[each] for each in which))
+        if what in ("stop", "start")
+        else (what, *which)
+        for what, *which in plan
+    )
+    return restarted(real, case.seed, case.start_s)
 
 
 @cache
@@ -444,28 +505,29 @@ def restarted(plan, seed, start_s):
 
 
 def carried_out(cluster, step, start_s, down):
-    """Does one step; what is wrong with it, or None."""
+    """Does one step; what is wrong with it and of which broker, or None."""
     what, *which = step
     try:
         if what == "stop":
             if which[0] in down:
-                return f"broker {which[0]} is stopped while it is down"
+                return "broker {} is stopped while it is down", which[0]
             down.add(which[0])
             cluster.stop(which[0])
             cluster.run_until(lambda: has_stopped(cluster, which[0]), 30)
         elif what == "start":
             if which[0] not in down:
-                return f"broker {which[0]} is started while it runs"
+                return "broker {} is started while it runs", which[0]
             down.discard(which[0])
             cluster.start(comes_up, cluster, which[0], start_s)
         elif what == "wait":
             cluster.run(seconds=which[0])
         elif down:
-            return f"it waits until all are in sync, while broker {min(down)} is down"
+            said = "it waits until all are in sync, while broker {} is down"
+            return said, min(down)
         else:
             cluster.run_until(lambda: all_in_sync(cluster), 120)
     except KafkaTimeoutError:
-        return f"{step} was never done: too many brokers were away"
+        return f"{what} was never done: too many brokers were away", 1
     return None
 
 
@@ -478,19 +540,22 @@ def comes_up(cluster, broker, start_s):
 def not_each_once(answer, case):
     plan = plan_of(answer, case)
     for what in ("stop", "start"):
-        for broker in (1, 2, 3):
+        for broker in case.told:
             count = plan.count((what, broker))
             if count != 1:
                 return (
                     f"broker {broker} gets {count} times a {what}, and should get one."
                 )
-    wrong = restarted(plan, *case)[0]
-    return f"{wrong}.\nyour plan: {list(plan)}" if wrong else None
+    wrong = outcome(plan, case)[0]
+    if wrong is None:
+        return None
+    said, number = wrong
+    return f"{said.format(case.brokers[number - 1])}.\nyour plan: {list(plan)}"
 
 
 def an_order_waits(answer, case):
     plan = plan_of(answer, case)
-    _, longest_s, stuck, *_ = restarted(plan, *case)
+    _, longest_s, stuck, *_ = outcome(plan, case)
     if longest_s <= LONGEST_S and not stuck:
         return None
     return (
@@ -518,18 +583,18 @@ def why(plan):
 
 def not_in_sync(answer, case):
     plan = plan_of(answer, case)
-    if restarted(plan, *case)[-1]:
+    if outcome(plan, case)[-1]:
         return None
     return f"the plan ends while a broker is not in sync.\nyour plan: {list(plan)}"
 
 
 def controller_moves(answer, case):
     plan = plan_of(answer, case)
-    elections = restarted(plan, *case)[3]
+    elections = outcome(plan, case)[3]
     if elections <= 1:
         return None
     return (
         f"a controller was elected {elections} times; once is enough.\nyour plan:"
-        f" {list(plan)}\nbroker {controller_of(case[0])} was the active controller when"
+        f" {list(plan)}\nbroker {case.controller} was the active controller when"
         " the plan began"
     )

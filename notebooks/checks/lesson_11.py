@@ -57,7 +57,15 @@ FORM = (
     f'{{"brokers": {{1: "fenced"}}, "partitions": {{("orders", 0): {STATE}}}}},'
     " filled in"
 )
-NAMES, BROKERS = ("orders", "payments"), (1, 2, 3, 4)
+NAMES = ("orders", "orders-2", "Orders", "payments.eu")
+BROKERS = (0, 1, 2, 12)
+OTHERS = (
+    ("NoOpRecord", {}),
+    ("LeaderChangeMessage", {"leader_id": 1}),
+    ("FeatureLevelRecord", {"name": "group.version", "feature_level": 1}),
+    ("ConfigRecord", {"resource_name": "orders", "name": "a", "value": "1"}),
+    ("ConfigRecord", {"resource_name": "1", "name": "num.io.threads", "value": "9"}),
+)
 
 
 def exercise_1():
@@ -183,7 +191,10 @@ NAMED_BROKERS = {
     "one comes back": case_of(
         registered(1), fencing(1, -1), fencing(1, 1), registered(1)
     ),
-    "a record of another kind": case_of(("NoOpRecord", {}), registered(2)),
+    "records of other kinds": case_of(*OTHERS, registered(2), *OTHERS),
+    "the first example": case_of(registered(1)),
+    "broker 0": case_of(registered(0), fencing(0, -1)),
+    "one that was unfenced when it was noted": case_of(registered(3, fenced=False)),
 }
 NAMED_PARTITIONS = {
     "a topic": case_of(*CREATED),
@@ -192,6 +203,14 @@ NAMED_PARTITIONS = {
     "only the leader": case_of(*CREATED, change("A", 0, leader=2)),
     "nobody leads": case_of(*CREATED, change("A", 0, leader=-1)),
     "the same leader, elected again": case_of(*CREATED, change("A", 0, leader=1)),
+    "the second example": (
+        [topic("A", "orders"), partition("A", 0, (1, 2))],
+        [(7, *change("A", 0, leader=2, isr=[2]))],
+        8,
+    ),
+    "broker 0 leads": case_of(*CREATED, change("A", 0, leader=0, isr=[0])),
+    "an empty ISR": case_of(*CREATED, change("A", 0, leader=-1, isr=[])),
+    "partition 10": case_of(*CREATED, partition("A", 10, (2, 1), epoch=41)),
     "two partitions": case_of(
         *CREATED, partition("A", 1, (2, 1)), change("A", 1, leader=1)
     ),
@@ -270,12 +289,12 @@ def image(changes):
 def brokers_only(source, now, changes):
     broker = source.choice(BROKERS)
     if broker not in now["brokers"] or source.random() < 0.15:
-        return [registered(broker)]
+        return [registered(broker, fenced=source.random() < 0.8)]
     if source.random() < 0.2:
         return [
             source.choice(
                 [
-                    ("NoOpRecord", {}),
+                    *OTHERS,
                     (
                         "BrokerRegistrationChangeRecord",
                         {"broker_id": broker, "in_controlled_shutdown": 1},
@@ -293,7 +312,7 @@ def no_removal(source, now, changes):
         return a_topic(source, now, changes)
     name, number = source.choice(sorted(now["partitions"]))
     chosen = {
-        "isr": source.sample(BROKERS, source.randint(1, 3)),
+        "isr": source.sample(BROKERS, source.randint(0, 3)),
         "leader": source.choice([-1, *BROKERS]),
     }
     kept = source.choice([("isr",), ("leader",), ("isr", "leader")])
@@ -304,16 +323,17 @@ def a_topic(source, now, changes):
     missing = [name for name in NAMES if name not in ids(changes)]
     if not missing:
         return [("NoOpRecord", {})]
-    topic_id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[
+    topic_id = "QYBZADXCWEVFUGTHSIRJPKOLNM"[
         sum(name == "TopicRecord" for name, _ in changes)
     ]
     replicas = [
         source.sample(BROKERS, source.randint(1, 3))
-        for _ in range(source.randint(1, 2))
+        for _ in range(source.choice((1, 2, 2, 12)))
     ]
+    epoch = source.choice((0, 0, 3))
     return [
         topic(topic_id, source.choice(missing)),
-        *(partition(topic_id, n, isr) for n, isr in enumerate(replicas)),
+        *(partition(topic_id, n, isr, epoch) for n, isr in enumerate(replicas)),
     ]
 
 
@@ -437,13 +457,20 @@ def wrong(answer, case):
         return line
     for place, state in right.items():
         for key, value in state.items():
-            if mine[place][key] != value:
+            if in_one_form(key, mine[place][key]) != in_one_form(key, value):
                 said = (
                     f"{place[0]}-{place[1]} has {key} {value}, and your image says"
                     f" {short(mine[place][key])}"
                 )
                 return f"{said}.\n{given(case)}"
     return None
+
+
+def in_one_form(key, value):
+    """An ISR is a set: in any order, as a list, a tuple or a set."""
+    if key != "isr" or not isinstance(value, list | set | frozenset | tuple):
+        return type(value), value
+    return sorted(value, key=str)
 
 
 def differs(what, mine, right, case):

@@ -114,6 +114,81 @@ def by_name(snapshot, log, high_watermark):
     return folded(snapshot, log, high_watermark)
 
 
+@right(1)
+def isrs_are_sets(snapshot, log, high_watermark):
+    found = folded(snapshot, log, high_watermark)
+    for state in found["partitions"].values():
+        state["isr"] = frozenset(state["isr"])
+    return found
+
+
+def with_changes(snapshot, log, high_watermark, keep):
+    """Fields of a change that keep(name, value) refuses count as if they were not
+    there.
+    """
+
+    def kept(name, fields):
+        if name != "PartitionChangeRecord":
+            return fields
+        ids = "topic_id", "partition_id"
+        return {k: v for k, v in fields.items() if k in ids or keep(k, v)}
+
+    return folded(
+        [(name, kept(name, fields)) for name, fields in snapshot],
+        [(offset, name, kept(name, fields)) for offset, name, fields in log],
+        high_watermark,
+    )
+
+
+@wrong(1, "has leader 0, and your image says")
+def if_the_leader_is_true(snapshot, log, high_watermark):
+    return with_changes(
+        snapshot, log, high_watermark, lambda name, value: name != "leader" or value
+    )
+
+
+@wrong(1, "has isr [], and your image says")
+def if_the_isr_is_true(snapshot, log, high_watermark):
+    return with_changes(
+        snapshot, log, high_watermark, lambda name, value: name != "isr" or value
+    )
+
+
+@wrong(1, "it raised")
+def raises_on_a_config(snapshot, log, high_watermark):
+    if any(name == "ConfigRecord" for _, name, _ in log):
+        raise KeyError("ConfigRecord")
+    return folded(snapshot, log, high_watermark)
+
+
+@wrong(1, "your image says")
+def every_broker_registers_fenced(snapshot, log, high_watermark):
+    return folded(
+        snapshot,
+        [
+            (offset, name, {**fields, "fenced": True})
+            if name == "RegisterBrokerRecord"
+            else (offset, name, fields)
+            for offset, name, fields in log
+        ],
+        high_watermark,
+    )
+
+
+@wrong(1, "your image says")
+def epochs_begin_at_0(snapshot, log, high_watermark):
+    return folded(
+        snapshot,
+        [
+            (offset, name, {**fields, "leader_epoch": 0})
+            if name == "PartitionRecord"
+            else (offset, name, fields)
+            for offset, name, fields in log
+        ],
+        high_watermark,
+    )
+
+
 @wrong(1, "broker 1 is missing in your image.")
 def nothing(snapshot, log, high_watermark):
     return {"brokers": {}, "partitions": {}}
