@@ -427,10 +427,12 @@ def copied(
                 else " by itself"
             )
         )
-        found, keys = _receipts(cluster)
+        found, customers = _receipts(cluster)
         lags = _lags(cluster, ends)
         trace = tuple(cluster.trace)
-        return Copied(found, keys, till, lags, ended, calls, trace, schedule.orders)
+        return Copied(
+            found, customers, till, lags, ended, calls, trace, schedule.orders
+        )
 
 
 def _until_quiet(cluster: Cluster, running: Any, ends: list[int]) -> None:
