@@ -8,20 +8,20 @@ from minikafka.faults import Crash, Cut, Delay, Freeze
 
 EXIT_TICKET = (
     Question(
-        "three replicas in sync, min.insync.replicas=2, acks=all: how many must have a"
-        " record before the ack",
-        right=3,
+        "one of three stands still: how many have a record that acks=all acknowledges"
+        " 40 s later",
+        right=2,
         why=(
-            "3. acks=all waits for the whole ISR. min.insync.replicas only says how"
-            " small the ISR may be."
+            "2. By then the silent one is out, and the ISR has two members: both have"
+            " it. Before that the acknowledgement would have waited for three."
         ),
     ),
     Question(
-        "the ISR is below min.insync.replicas: which request does the leader refuse",
-        right=1,
+        "the ISR is below min.insync.replicas: what acks=all hears",
+        right=2,
         why=(
-            "1. acks=1 is written, and read later, when enough replicas are in sync"
-            " again. Fetches are answered."
+            "2. NOT_ENOUGH_REPLICAS may pass, so the producer tries again until"
+            " delivery.timeout.ms. acks=1 would be told that it is done."
         ),
     ),
     Question(

@@ -79,6 +79,18 @@ def test_min_insync_replicas_is_capped_at_the_number_of_replicas(topic, producer
     assert sent(producer(acks="all"), name, b"paid") == 1
 
 
+def test_kip_966_an_eligible_replica_leads_when_nobody_in_sync_is_left(brokers, topic):
+    name = topic(2, 3, min_insync_replicas=2)
+    with brokers.frozen(3):
+        until(lambda: brokers.described(name) == (2, [2]))
+        assert brokers.partition(name).eligible_leader_replicas == [3]
+        brokers.kill(2)
+    until(lambda: brokers.described(name)[0] == 3)
+    brokers.start(2)
+    until(lambda: brokers.described(name) == (3, [2, 3]))
+    assert brokers.read(name) == [b"created"]
+
+
 @pytest.mark.java
 def test_the_tool_lists_a_topic_that_asks_for_more_replicas_than_it_has_for_ever(
     brokers, topic
