@@ -1,33 +1,34 @@
 """Lesson 11, the control plane: what a right answer does."""
 
 from minikafka.course.experiments.lesson_11_runs import image_of
+from minikafka.course.experiments.lesson_11_votes import History, held, kafkas_vote
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
 from minikafka.course.judging.guard import plain
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "a broker sends heartbeats; where do they go",
+        "a record is on three of five voters, and two of these die",
+        right=1,
+        why=(
+            "1. Three are left, and a majority is three: 4 or 5 would need the vote"
+            " of 3, which has the longer log."
+        ),
+    ),
+    Question(
+        "no majority of the voters: what still works",
+        right=1,
+        why=(
+            "1. Offsets are records of __consumer_offsets, which has a leader. An ISR"
+            " and the number of partitions are metadata: somebody must decide."
+        ),
+    ),
+    Question(
+        "an epoch of the metadata log that grows and grows",
         right=3,
         why=(
-            "3. To the active controller only, which remembers when it heard the last"
-            " one. What it decides from that is a record."
-        ),
-    ),
-    Question(
-        "four voters: how many may be down",
-        right=1,
-        why=(
-            "1. A majority of four is three. So four voters stand no more than"
-            " three do."
-        ),
-    ),
-    Question(
-        "no majority of the voters: what a running producer and a consumer notice",
-        right=1,
-        why=(
-            "1. Leaders and followers know from the metadata log who they are, and go"
-            " on. Only decisions wait."
+            "3. Each election that somebody stands for is a new epoch. Brokers and"
+            " topics are records within one."
         ),
     ),
     Question(
@@ -40,11 +41,11 @@ EXIT_TICKET = (
         lesson="10",
     ),
     Question(
-        "acks=all waits for",
+        "three replicas, min.insync.replicas=1: how many may die",
         right=3,
         why=(
-            "3. For the ISR, as long as it is. That is why it matters who may make it"
-            " shorter."
+            "3. The controller takes each of them out of the ISR, and the last one is"
+            " an ISR by itself. A quorum of three could lose one."
         ),
         lesson="09",
     ),
@@ -492,3 +493,182 @@ def differs(what, mine, right, case):
                     f" {short(mine[key])}.\n{given(case)}"
                 )
     return None
+
+
+# --- 2: do you grant it? ---
+
+ME = {"epoch": 4, "voted_for": None, "log": (4, 10)}
+VOTE = '(True, {"epoch": 5, "voted_for": 2, "log": (4, 10)}), filled in'
+
+
+def asks(epoch, candidate, log):
+    return {"epoch": epoch, "candidate": candidate, "log": log}
+
+
+VOTES = {
+    "the first example": (ME, asks(5, 2, (4, 10))),
+    "the second example": (ME, asks(5, 2, (3, 12))),
+    "an epoch that is over": (ME, asks(3, 2, (4, 12))),
+    "the same epoch, and no vote yet": (ME, asks(4, 2, (4, 10))),
+    "it has voted for another": (ME | {"voted_for": 3}, asks(4, 2, (4, 11))),
+    "it has voted for candidate 0": (ME | {"voted_for": 0}, asks(4, 2, (4, 11))),
+    "the same candidate asks again": (ME | {"voted_for": 2}, asks(4, 2, (4, 10))),
+    "a new epoch after a vote": (ME | {"voted_for": 3}, asks(5, 2, (4, 10))),
+    "fewer records, but later ones": (ME, asks(5, 2, (5, 3))),
+    "one record less": (ME, asks(5, 2, (4, 9))),
+    "ten records and nine": (ME | {"log": (4, 9)}, asks(7, 12, (4, 10))),
+    "nobody has a record": (
+        {"epoch": 0, "voted_for": None, "log": (0, 0)},
+        asks(1, 0, (0, 0)),
+    ),
+}
+HISTORIES = {
+    "two stand for one epoch": History(
+        (1, 2, 3), (("stand", 1, (3,)), ("stand", 2, (3,)))
+    ),
+    "an old controller lacks what counted": History(
+        (1, 2, 3),
+        (("stand", 1, (2, 3)), ("write", 1, (2,)), ("stand", 3, (2,))),
+    ),
+    "more records, and older ones": History(
+        (1, 2, 3),
+        (
+            ("stand", 1, (2, 3)),
+            *[("write", 1, ())] * 3,
+            ("stand", 2, (3,)),
+            ("write", 2, (3,)),
+            ("stand", 1, (3,)),
+            ("stand", 1, (3,)),
+        ),
+    ),
+    "one who was refused stands again": History(
+        (0, 1, 2),
+        (
+            ("stand", 0, (1, 2)),
+            ("write", 0, (1,)),
+            ("stand", 2, (1,)),
+            ("stand", 2, (1,)),
+        ),
+    ),
+}
+
+
+def exercise_2():
+    """Does a voter grant its vote, in two rungs: what must never happen; when it
+    must.
+    """
+    return Exercise(
+        name="my_vote",
+        right="no epoch had two controllers, and no controller lacked what counted.",
+        hints=(
+            (
+                "Three things decide: is the epoch of the request old, yours or new;"
+                " have you voted in that epoch already; whose log is longer?"
+            ),
+            (
+                "A request of a larger epoch takes you into that epoch, also if you say"
+                " no: note it, and that you haven't voted there. Who asks again in the"
+                " epoch in which you voted for it hears yes again."
+            ),
+            (
+                "A log is longer if its last record has a larger epoch; with the same"
+                " epoch, if it has more records. Python compares (epoch, end) tuples"
+                " in just this way. Equal is long enough."
+            ),
+        ),
+        rungs=(
+            Rung(
+                "no epoch has two controllers, and none lacks what counted",
+                breaks,
+                HISTORIES,
+                a_history,
+                smaller=fewer_steps,
+                describe=as_history,
+            ),
+            Rung(
+                "it votes when it may, and notes what it must",
+                another_vote,
+                VOTES,
+                a_request,
+                describe=as_vote,
+            ),
+        ),
+    )
+
+
+def voted(answer, state, request):
+    """Its answer in one form. Raises WrongKind for what is none."""
+    found = plain(answer({**state}, {**request}))
+    if (
+        not isinstance(found, list)
+        or len(found) != 2
+        or not isinstance(found[0], bool)
+        or not isinstance(found[1], dict)
+        or set(found[1]) != set(ME)
+    ):
+        raise WrongKind(f"it returned {short(found)}, and should return {VOTE}")
+    noted = found[1]
+    epoch = noted["epoch"]
+    if isinstance(epoch, bool) or not isinstance(epoch, int):
+        raise WrongKind(f"an epoch is a whole number, and this is {short(epoch)}")
+    return found[0], {**noted, "log": tuple(noted["log"])}
+
+
+def breaks(answer, history):
+    def vote(state, request):
+        return voted(answer, state, request)
+
+    election = held(vote, history)
+    if election.wrong is None:
+        return None
+    return "\n".join([election.wrong, *(f"  {line}" for line in election.told)])
+
+
+def another_vote(answer, case):
+    state, request = case
+    granted, noted = voted(answer, state, request)
+    should, note = kafkas_vote(state, request)
+    if granted != should:
+        said = {True: "yes", False: "no"}
+        return f"it says {said[granted]}, and should say {said[should]}."
+    for key in ("epoch", "voted_for", "log"):
+        if noted[key] != note[key]:
+            return f"it notes {key} {noted[key]!r}, and should note {note[key]!r}."
+    return None
+
+
+def a_history(source):
+    """Three or five voters that stand and write; who is reached is chance."""
+    voters = tuple(source.sample(range(12), source.choice((3, 3, 5))))
+    steps = []
+    for _ in range(source.randint(3, 14)):
+        voter = source.choice(voters)
+        others = [each for each in voters if each != voter]
+        reached = source.sample(others, source.randint(0, len(others)))
+        steps.append((source.choice(("stand", "write")), voter, tuple(reached)))
+    return History(voters, tuple(steps))
+
+
+def a_request(source):
+    epoch = source.randint(0, 12)
+    log = source.randint(0, epoch), source.randint(0, 12)
+    asked = max(0, epoch + source.choice((-1, 0, 0, 1, 1, 5)))
+    theirs = source.randint(0, asked), source.randint(0, 12)
+    candidate = source.choice((0, 1, 2, 12))
+    note = source.choice((None, 0, 1, 2, 12))
+    state = {"epoch": epoch, "voted_for": note, "log": log}
+    return state, asks(asked, candidate, source.choice((theirs, log)))
+
+
+def fewer_steps(history):
+    for at in range(len(history.steps)):
+        yield history._replace(steps=history.steps[:at] + history.steps[at + 1 :])
+
+
+def as_history(history):
+    return f"voters {', '.join(map(str, history.voters))}"
+
+
+def as_vote(case):
+    state, request = case
+    return f"my_vote({state}, {request})"

@@ -165,8 +165,8 @@ def who_has_it(trace: Iterable[Event]) -> int:
         if event.kind == "LogTruncated":
             holders.discard(event.node)
         elif event.kind in ("RecordsAppended", "RecordsReplicated"):
-            if any(record[2] == "paid" for record in event.detail["records"]):
-                holders.add(event.node)
+            values = [record[2] for record in event.detail["records"]]
+            holders |= {event.node} if "paid" in values else set()
     return {0: 3, 1: 2}.get(len(holders), 1)
 
 
