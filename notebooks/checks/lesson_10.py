@@ -16,27 +16,27 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "kill -9 of a leader; the operating system closes its connections at once",
-        right=3,
-        why=(
-            "3. Connections break for many reasons. The controller waits until the"
-            " broker's session is over."
-        ),
-    ),
-    Question(
-        "a producer sends to a broker that led the partition a moment ago",
-        right=2,
-        why=(
-            "2. NOT_LEADER_OR_FOLLOWER says that its metadata are stale. Clients ask"
-            " anew and try again by themselves."
-        ),
-    ),
-    Question(
-        "a leader that was cut off comes back, with a record that nobody else has",
+        "kill -9 of one broker, a clean stop of another: whose producers wait longer",
         right=1,
         why=(
-            "1. The leader of the newer epoch decides. What the old one wrote alone"
-            " didn't count, and goes."
+            "1. Who stops cleanly hands over first. After kill -9 the controller waits"
+            " until the broker's session is over."
+        ),
+    ),
+    Question(
+        "the leader changes while a program sends: what the program must do",
+        right=1,
+        why=(
+            "1. NOT_LEADER_OR_FOLLOWER, new metadata and the retry are the client's"
+            " affair, for delivery.timeout.ms."
+        ),
+    ),
+    Question(
+        "no leader, ISR and ELR empty, LastKnownElr 4",
+        right=2,
+        why=(
+            "2. Broker 4 led last, and leads again when it is back. An unclean"
+            " election drops what only it had."
         ),
     ),
     Question(
@@ -49,11 +49,11 @@ EXIT_TICKET = (
         lesson="09",
     ),
     Question(
-        "a member of a group dies by kill -9",
+        "why a member that was put out is refused",
         right=2,
         why=(
-            "2. As the controller with a broker: the coordinator waits until the"
-            " session is over."
+            "2. The group is in a later generation. As with a leader epoch: a larger"
+            " number fences the old boss."
         ),
         lesson="05",
     ),
