@@ -13,28 +13,27 @@ from minikafka.theatre import picture
 
 EXIT_TICKET = (
     Question(
-        "a Kafka transaction is aborted; what the program wrote to a database"
-        " meanwhile",
-        right=2,
-        why=(
-            "2. The transaction coordinator knows partitions and offsets of Kafka. It"
-            " has never heard of the database."
-        ),
-    ),
-    Question(
-        "a window of 1,000 ids, and 2,000 records come again",
+        "the current address of each customer, by id: what to note",
         right=3,
         why=(
-            "3. When the first one comes, its id has been pushed out long ago. It is"
-            " noted again, and pushes out one that would soon have been needed."
+            "3. An upsert: the same record gives the same row. With two programs an"
+            " older address could overtake a newer one."
         ),
     ),
     Question(
-        "the relay of an outbox is killed after sending, before it notes that it has",
+        "a service that keeps an Idempotency-Key: which key to send",
         right=2,
         why=(
-            "2. It sends again: at least once. A new relay is a new producer, which no"
-            " broker recognises."
+            "2. It must be the same when the record comes again, after a crash or at"
+            " another member. Topic, partition and offset are."
+        ),
+    ),
+    Question(
+        "a sink that checks its note before it opens the transaction",
+        right=2,
+        why=(
+            "2. The second one notes the offset meanwhile, and the first decides by"
+            " what it read before. Killed there, it has written nothing."
         ),
     ),
     Question(
