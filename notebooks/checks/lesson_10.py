@@ -1,17 +1,11 @@
 """Lesson 10, failover: what a right answer does."""
 
-from functools import cache
-from typing import NamedTuple
-
-from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.course.experiments.lesson_10_runs import (
-    all_in_sync,
-    brokers_with_orders,
     end_of,
-    has_stopped,
 )
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
 from minikafka.course.judging.guard import plain
+from minikafka.course.judging.restart_plans import CASES, LONGEST_S, outcome
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
@@ -323,41 +317,10 @@ def answers(leaders, asked):
 
 # --- 2: a rolling restart, judged by the simulator ---
 
-EVERY_S, LONGEST_S, MOST_S = 1, 2.0, 15  # MOST_S: one ("wait", seconds)
+MOST_S = 15  # one ("wait", seconds)
 MOST_STEPS = 30
 
 
-class Case(NamedTuple):
-    """seed: another broker is the controller each time. start_s: seconds until a broker
-    is up. brokers: the numbers of the three, of which the answer is told the first
-    count.
-    """
-
-    seed: int
-    start_s: int
-    brokers: tuple[int, ...] = (1, 2, 3)
-    count: int = 3
-
-    @property
-    def told(self):
-        """The brokers that the answer is to restart."""
-        return list(self.brokers[: self.count])
-
-    @property
-    def controller(self):
-        """The active controller, by the number that the answer is told."""
-        return self.brokers[controller_of(self.seed) - 1]
-
-
-CASES = {
-    "the first example": Case(4, 2, count=1),
-    "the second example": Case(4, 2, count=0),
-    "a start takes 2 s": Case(4, 2),
-    "a start takes 3 s": Case(2, 3),
-    "a start takes 45 s": Case(5, 45),
-    "other numbers": Case(4, 2, (0, 12, 7)),
-    "two brokers": Case(4, 2, (30, 4, 5), count=2),
-}
 STEPS = 'a step is ("stop", 2), ("start", 2), ("in sync",) or ("wait", seconds)'
 
 
@@ -407,21 +370,6 @@ def as_call(case):
     return f"my_restart({case.told}, controller={case.controller})"
 
 
-@cache
-def controller_of(seed):
-    """The active controller of the cluster with this seed."""
-    with brokers_with_orders(seed, partitions=3) as cluster:
-        return controllers(cluster)[-1]
-
-
-def controllers(cluster):
-    return [
-        int(event.node.split()[1])
-        for event in cluster.trace
-        if event.kind == "ControllerElected"
-    ]
-
-
 def plan_of(answer, case):
     """The plan, as a tuple of steps. Raises WrongKind for what is none."""
     found = plain(answer(case.told, case.controller))
@@ -451,90 +399,6 @@ def plan_of(answer, case):
             f"a plan has {MOST_STEPS} steps at most, and this has {len(found)}"
         )
     return tuple(map(tuple, found))
-
-
-def outcome(plan, case):
-    """What becomes of it when the simulator's brokers 1 to 3 carry it out."""
-    numbers = {told: number for number, told in enumerate(case.brokers, 1)}
-    real = tuple(
-        (what, *(numbers[each] for each in which))
-        if what in ("stop", "start")
-        else (what, *which)
-        for what, *which in plan
-    )
-    return restarted(real, case.seed, case.start_s)
-
-
-@cache
-def restarted(plan, seed, start_s):
-    """What the plan did to a cluster that gets an order every half second: (what went
-    wrong with a step, how long each order took in s, how often a controller was
-    elected, whether all are in sync).
-    """
-    with brokers_with_orders(seed, partitions=3) as cluster:
-        shop = cluster.producer(client_id="shop")
-        took = {}
-        down = set()
-
-        def sells():
-            while True:
-                number, began_ms = len(took), cluster.now_ms
-                took[number] = None
-                shop.send("orders", value=f"order {number}", partition=number % 3).get()
-                took[number] = (cluster.now_ms - began_ms) / 1000
-                cluster.sleep(EVERY_S)
-
-        cluster.start(sells)
-        cluster.run(seconds=2)
-        before, wrong = len(controllers(cluster)), None
-        for step in plan:
-            wrong = wrong or carried_out(cluster, step, start_s, down)
-        cluster.run(seconds=3)
-        times = [
-            LONGEST_S + 1 if each is None else each for each in list(took.values())[:-1]
-        ]
-        waiting = took[len(took) - 1] is None
-        in_sync = all_in_sync(cluster)
-        return (
-            wrong,
-            max(times),
-            waiting and bool(down),
-            len(controllers(cluster)) - before,
-            in_sync,
-        )
-
-
-def carried_out(cluster, step, start_s, down):
-    """Does one step; what is wrong with it and of which broker, or None."""
-    what, *which = step
-    try:
-        if what == "stop":
-            if which[0] in down:
-                return "broker {} is stopped while it is down", which[0]
-            down.add(which[0])
-            cluster.stop(which[0])
-            cluster.run_until(lambda: has_stopped(cluster, which[0]), 30)
-        elif what == "start":
-            if which[0] not in down:
-                return "broker {} is started while it runs", which[0]
-            down.discard(which[0])
-            cluster.start(comes_up, cluster, which[0], start_s)
-        elif what == "wait":
-            cluster.run(seconds=which[0])
-        elif down:
-            said = "it waits until all are in sync, while broker {} is down"
-            return said, min(down)
-        else:
-            cluster.run_until(lambda: all_in_sync(cluster), 120)
-    except KafkaTimeoutError:
-        return f"{what} was never done: too many brokers were away", 1
-    return None
-
-
-def comes_up(cluster, broker, start_s):
-    """A broker is told to start, reads its logs, and is up."""
-    cluster.sleep(start_s)
-    cluster.restart(broker)
 
 
 def not_each_once(answer, case):

@@ -1,9 +1,32 @@
 """Lesson 11, the control plane: what a right answer does."""
 
 from minikafka.course.experiments.lesson_11_runs import image_of
-from minikafka.course.experiments.lesson_11_votes import History, held, kafkas_vote
+from minikafka.course.experiments.lesson_11_votes import held, kafkas_vote
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
+from minikafka.course.judging.election_cases import (
+    HISTORIES,
+    ME,
+    VOTES,
+    a_history,
+    a_request,
+    fewer_steps,
+)
 from minikafka.course.judging.guard import plain
+from minikafka.course.judging.metadata_logs import (
+    OTHERS,
+    a_log,
+    all_kinds,
+    brokers_only,
+    case_of,
+    change,
+    fencing,
+    no_removal,
+    partition,
+    registered,
+    removed,
+    shorter,
+    topic,
+)
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
@@ -58,116 +81,6 @@ FORM = (
     f'{{"brokers": {{1: "fenced"}}, "partitions": {{("orders", 0): {STATE}}}}},'
     " filled in"
 )
-NAMES = ("orders", "orders-2", "Orders", "payments.eu")
-BROKERS = (0, 1, 2, 12)
-OTHERS = (
-    ("NoOpRecord", {}),
-    ("LeaderChangeMessage", {"leader_id": 1}),
-    ("FeatureLevelRecord", {"name": "group.version", "feature_level": 1}),
-    ("ConfigRecord", {"resource_name": "orders", "name": "a", "value": "1"}),
-    ("ConfigRecord", {"resource_name": "1", "name": "num.io.threads", "value": "9"}),
-)
-
-
-def exercise_1():
-    """The cluster's state from its metadata log, in four rungs."""
-    common = {"smaller": shorter, "describe": as_call, "scenarios": 300}
-    return Exercise(
-        name="my_image",
-        right="from 1,200 metadata logs your image was the one that every broker has.",
-        hints=(
-            (
-                "One loop over the records, and a dict for each kind of thing: brokers,"
-                " names of topics, partitions. A record's type says which dict it"
-                " changes. A type that you don't know changes nothing."
-            ),
-            (
-                "A PartitionChangeRecord holds only what has changed. What isn't in its"
-                " fields stays as it was. If leader is in it, that is a new leadership,"
-                " even of the same broker."
-            ),
-            (
-                "Partitions belong to a topic_id, and not to a name. Keep them by"
-                " (topic_id, partition_id), and look up the names at the end. First all"
-                " of the snapshot; then the log, while the offset is below"
-                " high_watermark."
-            ),
-        ),
-        rungs=(
-            Rung(
-                "who is fenced, and who isn't",
-                wrong_brokers,
-                NAMED_BROKERS,
-                a_log(brokers_only),
-                **common,
-            ),
-            Rung(
-                "leaders, leader epochs and ISRs",
-                wrong,
-                NAMED_PARTITIONS,
-                a_log(no_removal),
-                **common,
-            ),
-            Rung(
-                "what doesn't count yet is left out",
-                wrong,
-                NAMED_TAILS,
-                a_log(no_removal, tail=True),
-                **common,
-            ),
-            Rung(
-                "snapshots, and what was removed",
-                wrong,
-                NAMED_ENDS,
-                a_log(all_kinds, tail=True, cut=True),
-                **common,
-            ),
-        ),
-    )
-
-
-def numbered(*changes):
-    return [(offset, *change) for offset, change in enumerate(changes)]
-
-
-def registered(broker, fenced=True):
-    return "RegisterBrokerRecord", {"broker_id": broker, "fenced": fenced}
-
-
-def fencing(broker, fenced):
-    return "BrokerRegistrationChangeRecord", {"broker_id": broker, "fenced": fenced}
-
-
-def topic(topic_id, name):
-    return "TopicRecord", {"topic_id": topic_id, "name": name}
-
-
-def partition(topic_id, number, isr, epoch=0):
-    fields = {
-        "topic_id": topic_id,
-        "partition_id": number,
-        "leader": isr[0],
-        "leader_epoch": epoch,
-        "isr": list(isr),
-    }
-    return "PartitionRecord", fields
-
-
-def change(topic_id, number, **fields):
-    return "PartitionChangeRecord", {
-        "topic_id": topic_id,
-        "partition_id": number,
-        **fields,
-    }
-
-
-def removed(topic_id):
-    return "RemoveTopicRecord", {"topic_id": topic_id}
-
-
-def case_of(*changes, snapshot=(), high_watermark=None):
-    log = numbered(*changes)
-    return list(snapshot), log, len(log) if high_watermark is None else high_watermark
 
 
 CREATED = (
@@ -258,145 +171,61 @@ NAMED_ENDS = {
 }
 
 
-# -- random logs: each decision fits what was decided before
-
-
-def a_log(next_change, tail=False, cut=False):
-    """Makes a scenario: up to 25 changes; the last ones may not count yet, the first
-    ones may be in a snapshot.
-    """
-
-    def scenario(source):
-        changes = []
-        for _ in range(source.randint(0, 25)):
-            changes += next_change(source, image(changes), changes)
-        high_watermark = (
-            source.randint(0, len(changes))
-            if tail and source.random() < 0.7
-            else len(changes)
-        )
-        begin = (
-            source.randint(0, high_watermark) if cut and source.random() < 0.7 else 0
-        )
-        return snapshot_of(changes[:begin]), numbered(*changes)[begin:], high_watermark
-
-    return scenario
-
-
-def image(changes):
-    return image_of(changes, [], 0)
-
-
-def brokers_only(source, now, changes):
-    broker = source.choice(BROKERS)
-    if broker not in now["brokers"] or source.random() < 0.15:
-        return [registered(broker, fenced=source.random() < 0.8)]
-    if source.random() < 0.2:
-        return [
-            source.choice(
-                [
-                    *OTHERS,
-                    (
-                        "BrokerRegistrationChangeRecord",
-                        {"broker_id": broker, "in_controlled_shutdown": 1},
-                    ),
-                ]
-            )
-        ]
-    return [fencing(broker, source.choice([-1, 1]))]
-
-
-def no_removal(source, now, changes):
-    if source.random() < 0.3:
-        return brokers_only(source, now, changes)
-    if not now["partitions"] or source.random() < 0.2:
-        return a_topic(source, now, changes)
-    name, number = source.choice(sorted(now["partitions"]))
-    chosen = {
-        "isr": source.sample(BROKERS, source.randint(0, 3)),
-        "leader": source.choice([-1, *BROKERS]),
-    }
-    kept = source.choice([("isr",), ("leader",), ("isr", "leader")])
-    return [change(ids(changes)[name], number, **{key: chosen[key] for key in kept})]
-
-
-def a_topic(source, now, changes):
-    missing = [name for name in NAMES if name not in ids(changes)]
-    if not missing:
-        return [("NoOpRecord", {})]
-    topic_id = "QYBZADXCWEVFUGTHSIRJPKOLNM"[
-        sum(name == "TopicRecord" for name, _ in changes)
-    ]
-    replicas = [
-        source.sample(BROKERS, source.randint(1, 3))
-        for _ in range(source.choice((1, 2, 2, 12)))
-    ]
-    epoch = source.choice((0, 0, 3))
-    return [
-        topic(topic_id, source.choice(missing)),
-        *(partition(topic_id, n, isr, epoch) for n, isr in enumerate(replicas)),
-    ]
-
-
-def all_kinds(source, now, changes):
-    if source.random() > 0.25:
-        return no_removal(source, now, changes)
-    if ids(changes) and source.random() < 0.6:
-        return [removed(source.choice(sorted(ids(changes).values())))]
-    known = sorted(now["brokers"])
-    return (
-        [("UnregisterBrokerRecord", {"broker_id": source.choice(known)})]
-        if known
-        else [registered(1)]
-    )
-
-
-def ids(changes):
-    """Topic -> its id, as these changes leave it."""
-    found = {}
-    for name, fields in changes:
-        if name == "TopicRecord":
-            found[fields["name"]] = fields["topic_id"]
-        elif name == "RemoveTopicRecord":
-            found = {
-                each: topic_id
-                for each, topic_id in found.items()
-                if topic_id != fields["topic_id"]
-            }
-    return found
-
-
-def snapshot_of(changes):
-    """What these changes come to, as records: as short as can be."""
-    now, known = image(changes), ids(changes)
-    found = [
-        registered(broker, fenced=state == "fenced")
-        for broker, state in now["brokers"].items()
-    ]
-    found += [topic(topic_id, name) for name, topic_id in known.items()]
-    for (name, number), state in now["partitions"].items():
-        found.append(
+def exercise_1():
+    """The cluster's state from its metadata log, in four rungs."""
+    common = {"smaller": shorter, "describe": as_call, "scenarios": 300}
+    return Exercise(
+        name="my_image",
+        right="from 1,200 metadata logs your image was the one that every broker has.",
+        hints=(
             (
-                "PartitionRecord",
-                {"topic_id": known[name], "partition_id": number, **state},
-            )
-        )
-    return found
-
-
-def shorter(case):
-    """Without its last record; without one that only changes what others made."""
-    snapshot, log, high_watermark = case
-    if log:
-        yield snapshot, log[:-1], min(high_watermark, log[-1][0])
-    for place, (offset, name, _) in enumerate(log):
-        if name.endswith("ChangeRecord") or name == "NoOpRecord":
-            rest = [(each - 1, *change) for each, *change in log[place + 1 :]]
-            yield (
-                snapshot,
-                [*log[:place], *rest],
-                high_watermark - (offset < high_watermark),
-            )
+                "One loop over the records, and a dict for each kind of thing: brokers,"
+                " names of topics, partitions. A record's type says which dict it"
+                " changes. A type that you don't know changes nothing."
+            ),
+            (
+                "A PartitionChangeRecord holds only what has changed. What isn't in its"
+                " fields stays as it was. If leader is in it, that is a new leadership,"
+                " even of the same broker."
+            ),
+            (
+                "Partitions belong to a topic_id, and not to a name. Keep them by"
+                " (topic_id, partition_id), and look up the names at the end. First all"
+                " of the snapshot; then the log, while the offset is below"
+                " high_watermark."
+            ),
+        ),
+        rungs=(
+            Rung(
+                "who is fenced, and who isn't",
+                wrong_brokers,
+                NAMED_BROKERS,
+                a_log(brokers_only),
+                **common,
+            ),
+            Rung(
+                "leaders, leader epochs and ISRs",
+                wrong,
+                NAMED_PARTITIONS,
+                a_log(no_removal),
+                **common,
+            ),
+            Rung(
+                "what doesn't count yet is left out",
+                wrong,
+                NAMED_TAILS,
+                a_log(no_removal, tail=True),
+                **common,
+            ),
+            Rung(
+                "snapshots, and what was removed",
+                wrong,
+                NAMED_ENDS,
+                a_log(all_kinds, tail=True, cut=True),
+                **common,
+            ),
+        ),
+    )
 
 
 # -- verdicts
@@ -497,60 +326,7 @@ def differs(what, mine, right, case):
 
 # --- 2: do you grant it? ---
 
-ME = {"epoch": 4, "voted_for": None, "log": (4, 10)}
 VOTE = '(True, {"epoch": 5, "voted_for": 2, "log": (4, 10)}), filled in'
-
-
-def asks(epoch, candidate, log):
-    return {"epoch": epoch, "candidate": candidate, "log": log}
-
-
-VOTES = {
-    "the first example": (ME, asks(5, 2, (4, 10))),
-    "the second example": (ME, asks(5, 2, (3, 12))),
-    "an epoch that is over": (ME, asks(3, 2, (4, 12))),
-    "the same epoch, and no vote yet": (ME, asks(4, 2, (4, 10))),
-    "it has voted for another": (ME | {"voted_for": 3}, asks(4, 2, (4, 11))),
-    "it has voted for candidate 0": (ME | {"voted_for": 0}, asks(4, 2, (4, 11))),
-    "the same candidate asks again": (ME | {"voted_for": 2}, asks(4, 2, (4, 10))),
-    "a new epoch after a vote": (ME | {"voted_for": 3}, asks(5, 2, (4, 10))),
-    "fewer records, but later ones": (ME, asks(5, 2, (5, 3))),
-    "one record less": (ME, asks(5, 2, (4, 9))),
-    "ten records and nine": (ME | {"log": (4, 9)}, asks(7, 12, (4, 10))),
-    "nobody has a record": (
-        {"epoch": 0, "voted_for": None, "log": (0, 0)},
-        asks(1, 0, (0, 0)),
-    ),
-}
-HISTORIES = {
-    "two stand for one epoch": History(
-        (1, 2, 3), (("stand", 1, (3,)), ("stand", 2, (3,)))
-    ),
-    "an old controller lacks what counted": History(
-        (1, 2, 3),
-        (("stand", 1, (2, 3)), ("write", 1, (2,)), ("stand", 3, (2,))),
-    ),
-    "more records, and older ones": History(
-        (1, 2, 3),
-        (
-            ("stand", 1, (2, 3)),
-            *[("write", 1, ())] * 3,
-            ("stand", 2, (3,)),
-            ("write", 2, (3,)),
-            ("stand", 1, (3,)),
-            ("stand", 1, (3,)),
-        ),
-    ),
-    "one who was refused stands again": History(
-        (0, 1, 2),
-        (
-            ("stand", 0, (1, 2)),
-            ("write", 0, (1,)),
-            ("stand", 2, (1,)),
-            ("stand", 2, (1,)),
-        ),
-    ),
-}
 
 
 def exercise_2():
@@ -635,34 +411,6 @@ def another_vote(answer, case):
         if noted[key] != note[key]:
             return f"it notes {key} {noted[key]!r}, and should note {note[key]!r}."
     return None
-
-
-def a_history(source):
-    """Three or five voters that stand and write; who is reached is chance."""
-    voters = tuple(source.sample(range(12), source.choice((3, 3, 5))))
-    steps = []
-    for _ in range(source.randint(3, 14)):
-        voter = source.choice(voters)
-        others = [each for each in voters if each != voter]
-        reached = source.sample(others, source.randint(0, len(others)))
-        steps.append((source.choice(("stand", "write")), voter, tuple(reached)))
-    return History(voters, tuple(steps))
-
-
-def a_request(source):
-    epoch = source.randint(0, 12)
-    log = source.randint(0, epoch), source.randint(0, 12)
-    asked = max(0, epoch + source.choice((-1, 0, 0, 1, 1, 5)))
-    theirs = source.randint(0, asked), source.randint(0, 12)
-    candidate = source.choice((0, 1, 2, 12))
-    note = source.choice((None, 0, 1, 2, 12))
-    state = {"epoch": epoch, "voted_for": note, "log": log}
-    return state, asks(asked, candidate, source.choice((theirs, log)))
-
-
-def fewer_steps(history):
-    for at in range(len(history.steps)):
-        yield history._replace(steps=history.steps[:at] + history.steps[at + 1 :])
 
 
 def as_history(history):

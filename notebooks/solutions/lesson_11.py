@@ -47,7 +47,7 @@ def my_image(snapshot, log, high_watermark):
 
 
 # %% exit ticket
-lesson("11").exit_ticket(3, 1, 1, 2, 3)
+lesson("11").exit_ticket(1, 1, 3, 2, 3)
 
 
 # %% exercise 2
