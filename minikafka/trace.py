@@ -305,7 +305,13 @@ REASONS = {
     "PartitionChosen": {"murmur2", "sticky", "round_robin", "own_rule", "program"},
     "BatchSent": {"full", "linger_ms", "flush", "buffer_memory", "retry"},
     "BatchRetried": {"connection_lost", "request_timeout_ms", "refused"},
-    "PositionReset": {"committed", "auto_offset_reset", "out_of_range", "program"},
+    "PositionReset": {
+        "committed",
+        "auto_offset_reset",
+        "out_of_range",
+        "program",
+        "truncated",
+    },
     # members of a group: the events of MOVES in clients/classic_membership.py and
     # clients/consumer_membership.py
     "MemberStateChanged": {

@@ -353,6 +353,7 @@ class Consumer(Client):
         super().work()
         if self.waiting:
             self.positions.find()
+            self.positions.validate()
             self.fetcher.work()
 
     def _assign_subscribed(self) -> None:

@@ -38,6 +38,12 @@ class NoOffsetForPartitionError(ClientError):
     code = Error.OFFSET_OUT_OF_RANGE
 
 
+class LogTruncationError(ClientError):
+    """auto_offset_reset is "none", and the log was cut before it (KIP-320)."""
+
+    code = Error.OFFSET_OUT_OF_RANGE
+
+
 class CommitFailedError(ClientError):
     """The offsets can't be committed any more: the group has gone on without this
     member.

@@ -80,7 +80,9 @@ class Assigned:
     why: Reason | None = None
     # it was auto_offset_reset that passed over what was there before
     started_at_end: bool = False
-    leader_epoch: int = -1  # of the last record handed over
+    leader_epoch: int = -1  # of the last record before the position, if known
+    # of the leader whose log was found to hold that record (KIP-320)
+    validated_epoch: int = -1
 
     @property
     def readable(self) -> bool:
@@ -95,18 +97,31 @@ class Assigned:
             return False
         item = self.fetched.peek()
         while item is not None and item.record is None:
-            self.position = self.fetched.take().next_offset
+            passed = self.fetched.take()
+            self.position = passed.next_offset
+            self.leader_epoch = passed.leader_epoch
             item = self.fetched.peek()
         if item is None:
             self.fetched = None
         return item is not None
 
-    def move(self, offset: int | None, reset: str | None = None) -> None:
+    def in_doubt(self, epoch: int) -> bool:
+        """Whether a leader of this epoch may lack what was read: the leader of the
+        record's own epoch has it.
+        """
+        known = max(self.leader_epoch, self.validated_epoch)
+        return self.position is not None and self.leader_epoch >= 0 and known < epoch
+
+    def move(
+        self, offset: int | None, reset: str | None = None, leader_epoch: int = -1
+    ) -> None:
         self.position = offset
         self.reset = reset
         self.question = None
         self.fetched = None
         self.why = None
+        self.leader_epoch = leader_epoch
+        self.validated_epoch = -1
         self.started_at_end = False
 
 
@@ -120,6 +135,8 @@ class Fetcher:
         due = []
         for partition, held in self._consumer.assigned.items():
             if held.position is None or held.fetched is not None:
+                continue
+            if held.question is not None:
                 continue
             if held.readable and self._consumer.is_due(held.fetch):
                 due.append(partition)

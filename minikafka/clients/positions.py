@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from minikafka.clients.commits import OffsetFetch
 from minikafka.clients.consumer_config import ISOLATION_LEVELS
-from minikafka.clients.errors import NoOffsetForPartitionError
+from minikafka.clients.errors import LogTruncationError, NoOffsetForPartitionError
 from minikafka.clients.fetching import Assigned
 from minikafka.clients.request_state import Question
 from minikafka.clients.structs import (
@@ -21,6 +21,7 @@ from minikafka.clients.structs import (
     OffsetAndTimestamp,
     TopicPartition,
 )
+from minikafka.clients.truncation import EndOfEpoch
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
@@ -137,6 +138,50 @@ class Positions:
             self._ask_committed(maybe_committed)
         self._reset(to_reset)
 
+    def validate(self) -> None:
+        """Ask leaders of later epochs whether they have what was read."""
+        for partition, held in self._consumer.assigned.items():
+            epoch = self._consumer.metadata.partition(*partition).leader_epoch
+            if held.in_doubt(epoch) and held.question is None and held.fetched is None:
+                self._validate(partition, held, epoch)
+
+    def _validate(self, partition: TopicPartition, held: Assigned, epoch: int) -> None:
+        position = held.position
+        assert position is not None
+
+        def found(end: int | None) -> None:
+            if self._asked_by(question, partition) is None:
+                return
+            held.question, held.validated_epoch = None, epoch
+            if end is None or end < position:
+                self._truncated(partition, held, end)
+
+        question = EndOfEpoch(self._consumer, partition, held.leader_epoch)
+        question.add_callback(found)
+        self._ask(question, [partition])
+
+    def _truncated(
+        self, partition: TopicPartition, held: Assigned, end: int | None
+    ) -> None:
+        """The log was cut before the position. end: where, None if that isn't known."""
+        if self._consumer.config["auto_offset_reset"] == "none":
+            what = f"{partition} was truncated"
+            where = "" if end is None else f" to offset {end}"
+            self._consumer.error = LogTruncationError(
+                f"{what}{where}, before the position {held.position}: seek() to one"
+            )
+            return
+        sentence = (
+            f"the log was cut there, and offset {held.position} was the next to read"
+        )
+        why = Reason("truncated", sentence)
+        if end is None:
+            held.move(None)
+            held.why = why
+        else:
+            held.move(end)
+            self._position_reset(partition, end, why)
+
     def _ask_committed(self, partitions: list[TopicPartition]) -> None:
         group = self._consumer.config["group_id"]
         why = Reason("committed", f"group {group} has committed it")
@@ -151,7 +196,7 @@ class Positions:
                     held.question = None
                     to_reset.append(partition)
                 else:
-                    held.move(committed.offset)
+                    held.move(committed.offset, leader_epoch=committed.leader_epoch)
                     self._position_reset(partition, committed.offset, why)
             self._reset(to_reset)
 

@@ -8,20 +8,20 @@ from minikafka.faults import Crash, Cut, Delay, Freeze
 
 EXIT_TICKET = (
     Question(
-        "three replicas in sync, min.insync.replicas=2, acks=all: how many must have a"
-        " record before the ack",
-        right=3,
+        "one of three stands still: how many have a record that acks=all acknowledges"
+        " 40 s later",
+        right=2,
         why=(
-            "3. acks=all waits for the whole ISR. min.insync.replicas only says how"
-            " small the ISR may be."
+            "2. By then the silent one is out, and the ISR has two members: both have"
+            " it. Before that the acknowledgement would have waited for three."
         ),
     ),
     Question(
-        "the ISR is below min.insync.replicas: which request does the leader refuse",
-        right=1,
+        "the ISR is below min.insync.replicas: what acks=all hears",
+        right=2,
         why=(
-            "1. acks=1 is written, and read later, when enough replicas are in sync"
-            " again. Fetches are answered."
+            "2. NOT_ENOUGH_REPLICAS may pass, so the producer tries again until"
+            " delivery.timeout.ms. acks=1 would be told that it is done."
         ),
     ),
     Question(
@@ -57,9 +57,28 @@ EXIT_TICKET = (
 # --- 1: write a piece ---
 
 LAG_MS = 30_000
-
+LAGS_MS = (500, 9_000, LAG_MS, 60_000)
+BROKERS = (2, 3, 4, 5, 10, 12, 100)
 
 IN_SYNC = {
+    "the first example": (
+        [(0, "append", 2), (5, "fetch", 2, 2), (6, "fetch", 3, 1)],
+        [2, 3],
+        2,
+        LAG_MS,
+    ),
+    "an in-sync follower asks again for what it had": (
+        [(0, "append", 5), (5, "fetch", 2, 5), (9, "fetch", 2, 3)],
+        [2],
+        1,
+        LAG_MS,
+    ),
+    "followers with larger numbers": (
+        [(0, "append", 4), (5, "fetch", 12, 4), (6, "fetch", 30, 2)],
+        [12, 30],
+        1,
+        500,
+    ),
     "nobody has fetched": ([(0, "append", 2)], [2, 3], 1, LAG_MS),
     "one of two has it": ([(0, "append", 2), (5, "fetch", 2, 2)], [2, 3], 1, LAG_MS),
     "both have some": (
@@ -71,6 +90,18 @@ IN_SYNC = {
     "no followers": ([(0, "append", 3)], [], 1, LAG_MS),
 }
 LEAVING = {
+    "the second example": (
+        [(0, "append", 2), (5, "fetch", 2, 2), (30_001, "look")],
+        [2, 3],
+        2,
+        LAG_MS,
+    ),
+    "another lag_time_max_ms": (
+        [(0, "append", 2), (5, "fetch", 2, 2), (501, "look")],
+        [2, 3],
+        1,
+        500,
+    ),
     "behind for too long": (
         [(0, "append", 2), (5, "fetch", 2, 2), (30_001, "look")],
         [2, 3],
@@ -223,13 +254,17 @@ def a_history(source, looks=True, most_min_insync_replicas=3, returns=True):
     """Appends, fetches and looks at rising times. returns: followers that left may come
     back.
     """
-    followers = list(range(2, source.randint(3, 5) if looks else 4))
+    most = 3 if looks else 2
+    followers = source.sample(BROKERS, source.randint(1, most))
+    lag_ms = source.choice(LAGS_MS)
     needed = source.randint(1, most_min_insync_replicas)
     ends, left, silent = dict.fromkeys(followers, 0), set(), source.choice(followers)
     at_ms, end, history = 0, 0, []
     for _ in range(source.randint(3, 14 if source.random() < 0.9 else 50)):
         at_ms += source.choice(
-            (1, 500, 9_000, 15_000, 30_000) if looks else (1, 5, 500)
+            (1, lag_ms // 60 + 1, lag_ms // 3, lag_ms // 2, lag_ms)
+            if looks
+            else (1, 5, 500)
         )
         kind = source.choice(
             ("append", "fetch", "fetch", "look")
@@ -246,17 +281,17 @@ def a_history(source, looks=True, most_min_insync_replicas=3, returns=True):
             end += count
             history.append((at_ms, "append", count))
         elif kind == "fetch":
-            ends[broker] = (
-                end if source.random() < 0.5 else source.randint(ends[broker], end)
-            )
+            # now and then one asks again for what it had already
+            least = 0 if source.random() < 0.1 else ends[broker]
+            ends[broker] = end if source.random() < 0.5 else source.randint(least, end)
             history.append((at_ms, "fetch", broker, ends[broker]))
         else:
             history.append((at_ms, "look"))
             if not returns:
                 left = set(followers) - set(
-                    kafkas_leader(history, followers, needed, LAG_MS)[-1][1]
+                    kafkas_leader(history, followers, needed, lag_ms)[-1][1]
                 )
-    return history, followers, needed, LAG_MS
+    return history, followers, needed, lag_ms
 
 
 def simpler(case):

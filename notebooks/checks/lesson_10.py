@@ -1,41 +1,36 @@
 """Lesson 10, failover: what a right answer does."""
 
-from functools import cache
-
-from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.course.experiments.lesson_10_runs import (
-    all_in_sync,
-    brokers_with_orders,
     end_of,
-    has_stopped,
 )
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
 from minikafka.course.judging.guard import plain
+from minikafka.course.judging.restart_plans import CASES, LONGEST_S, outcome
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "kill -9 of a leader; the operating system closes its connections at once",
-        right=3,
-        why=(
-            "3. Connections break for many reasons. The controller waits until the"
-            " broker's session is over."
-        ),
-    ),
-    Question(
-        "a producer sends to a broker that led the partition a moment ago",
-        right=2,
-        why=(
-            "2. NOT_LEADER_OR_FOLLOWER says that its metadata are stale. Clients ask"
-            " anew and try again by themselves."
-        ),
-    ),
-    Question(
-        "a leader that was cut off comes back, with a record that nobody else has",
+        "kill -9 of one broker, a clean stop of another: whose producers wait longer",
         right=1,
         why=(
-            "1. The leader of the newer epoch decides. What the old one wrote alone"
-            " didn't count, and goes."
+            "1. Who stops cleanly hands over first. After kill -9 the controller waits"
+            " until the broker's session is over."
+        ),
+    ),
+    Question(
+        "the leader changes while a program sends: what the program must do",
+        right=1,
+        why=(
+            "1. NOT_LEADER_OR_FOLLOWER, new metadata and the retry are the client's"
+            " affair, for delivery.timeout.ms."
+        ),
+    ),
+    Question(
+        "no leader, ISR and ELR empty, LastKnownElr 4",
+        right=2,
+        why=(
+            "2. Broker 4 led last, and leads again when it is back. An unclean"
+            " election drops what only it had."
         ),
     ),
     Question(
@@ -48,11 +43,11 @@ EXIT_TICKET = (
         lesson="09",
     ),
     Question(
-        "a member of a group dies by kill -9",
+        "why a member that was put out is refused",
         right=2,
         why=(
-            "2. As the controller with a broker: the coordinator waits until the"
-            " session is over."
+            "2. The group is in a later generation. As with a leader epoch: a larger"
+            " number fences the old boss."
         ),
         lesson="05",
     ),
@@ -123,6 +118,21 @@ def exercise_1():
 # what it has. Replicas are 0 to 3, and 0 leads first.
 REPLICAS = 4
 NAMED = {
+    "the first example": [
+        ("write", 2),
+        ("copy", 1),
+        ("write", 1),
+        ("elect", 1),
+        ("write", 1),
+    ],
+    "the second example": [
+        ("write", 1),
+        ("copy", 1),
+        ("elect", 0),
+        ("write", 2),
+        ("elect", 1),
+        ("write", 2),
+    ],
     "nothing was ever written": [("elect", 1)],
     "only behind": [("write", 2), ("copy", 1), ("write", 1), ("elect", 0)],
     "equal": [("write", 2), ("copy", 1), ("elect", 0)],
@@ -307,16 +317,16 @@ def answers(leaders, asked):
 
 # --- 2: a rolling restart, judged by the simulator ---
 
-EVERY_S, LONGEST_S, MOST_S = 1, 2.0, 15  # MOST_S: one ("wait", seconds)
-# seed: another broker is the controller each time; seconds until one is up
-CASES = ((4, 2), (2, 3), (5, 45))
+MOST_S = 15  # one ("wait", seconds)
+MOST_STEPS = 30
+
+
 STEPS = 'a step is ("stop", 2), ("start", 2), ("in sync",) or ("wait", seconds)'
 
 
 def exercise_2():
     """A plan for a rolling restart, in four rungs."""
-    cases = {f"a start takes {start_s} s": (seed, start_s) for seed, start_s in CASES}
-    common = {"cases": cases, "describe": as_call}
+    common = {"cases": CASES, "describe": as_call}
     return Exercise(
         name="my_restart",
         right=(
@@ -357,27 +367,12 @@ def exercise_2():
 
 
 def as_call(case):
-    return f"my_restart([1, 2, 3], controller={controller_of(case[0])})"
-
-
-@cache
-def controller_of(seed):
-    """The active controller of the cluster with this seed."""
-    with brokers_with_orders(seed, partitions=3) as cluster:
-        return controllers(cluster)[-1]
-
-
-def controllers(cluster):
-    return [
-        int(event.node.split()[1])
-        for event in cluster.trace
-        if event.kind == "ControllerElected"
-    ]
+    return f"my_restart({case.told}, controller={case.controller})"
 
 
 def plan_of(answer, case):
     """The plan, as a tuple of steps. Raises WrongKind for what is none."""
-    found = plain(answer([1, 2, 3], controller_of(case[0])))
+    found = plain(answer(case.told, case.controller))
     if not isinstance(found, list):
         raise WrongKind(
             f"it returned {short(found)}, and should return a list of steps: {STEPS}"
@@ -395,102 +390,36 @@ def plan_of(answer, case):
                 f"{short(tuple(step) if isinstance(step, list) else step)} is no step:"
                 f" {STEPS}"
             )
-        if step[0] in ("stop", "start") and step[1] not in (1, 2, 3):
-            raise WrongKind(f"there is no broker {step[1]}: they are 1, 2 and 3")
+        if step[0] in ("stop", "start") and step[1] not in case.told:
+            raise WrongKind(f"there is no broker {step[1]} in {case.told}")
         if step[0] == "wait" and not 0 <= step[1] <= MOST_S:
             raise WrongKind(f"wait from 0 to {MOST_S} seconds, not {step[1]}")
-    if len(found) > 15:
-        raise WrongKind(f"a plan has 15 steps at most, and this has {len(found)}")
-    return tuple(map(tuple, found))
-
-
-@cache
-def restarted(plan, seed, start_s):
-    """What the plan did to a cluster that gets an order every half second: (what went
-    wrong with a step, how long each order took in s, how often a controller was
-    elected, whether all are in sync).
-    """
-    with brokers_with_orders(seed, partitions=3) as cluster:
-        shop = cluster.producer(client_id="shop")
-        took = {}
-        down = set()
-
-        def sells():
-            while True:
-                number, began_ms = len(took), cluster.now_ms
-                took[number] = None
-                shop.send("orders", value=f"order {number}", partition=number % 3).get()
-                took[number] = (cluster.now_ms - began_ms) / 1000
-                cluster.sleep(EVERY_S)
-
-        cluster.start(sells)
-        cluster.run(seconds=2)
-        before, wrong = len(controllers(cluster)), None
-        for step in plan:
-            wrong = wrong or carried_out(cluster, step, start_s, down)
-        cluster.run(seconds=3)
-        times = [
-            LONGEST_S + 1 if each is None else each for each in list(took.values())[:-1]
-        ]
-        waiting = took[len(took) - 1] is None
-        in_sync = all_in_sync(cluster)
-        return (
-            wrong,
-            max(times),
-            waiting and bool(down),
-            len(controllers(cluster)) - before,
-            in_sync,
+    if len(found) > MOST_STEPS:
+        raise WrongKind(
+            f"a plan has {MOST_STEPS} steps at most, and this has {len(found)}"
         )
-
-
-def carried_out(cluster, step, start_s, down):
-    """Does one step; what is wrong with it, or None."""
-    what, *which = step
-    try:
-        if what == "stop":
-            if which[0] in down:
-                return f"broker {which[0]} is stopped while it is down"
-            down.add(which[0])
-            cluster.stop(which[0])
-            cluster.run_until(lambda: has_stopped(cluster, which[0]), 30)
-        elif what == "start":
-            if which[0] not in down:
-                return f"broker {which[0]} is started while it runs"
-            down.discard(which[0])
-            cluster.start(comes_up, cluster, which[0], start_s)
-        elif what == "wait":
-            cluster.run(seconds=which[0])
-        elif down:
-            return f"it waits until all are in sync, while broker {min(down)} is down"
-        else:
-            cluster.run_until(lambda: all_in_sync(cluster), 120)
-    except KafkaTimeoutError:
-        return f"{step} was never done: too many brokers were away"
-    return None
-
-
-def comes_up(cluster, broker, start_s):
-    """A broker is told to start, reads its logs, and is up."""
-    cluster.sleep(start_s)
-    cluster.restart(broker)
+    return tuple(map(tuple, found))
 
 
 def not_each_once(answer, case):
     plan = plan_of(answer, case)
     for what in ("stop", "start"):
-        for broker in (1, 2, 3):
+        for broker in case.told:
             count = plan.count((what, broker))
             if count != 1:
                 return (
                     f"broker {broker} gets {count} times a {what}, and should get one."
                 )
-    wrong = restarted(plan, *case)[0]
-    return f"{wrong}.\nyour plan: {list(plan)}" if wrong else None
+    wrong = outcome(plan, case)[0]
+    if wrong is None:
+        return None
+    said, number = wrong
+    return f"{said.format(case.brokers[number - 1])}.\nyour plan: {list(plan)}"
 
 
 def an_order_waits(answer, case):
     plan = plan_of(answer, case)
-    _, longest_s, stuck, *_ = restarted(plan, *case)
+    _, longest_s, stuck, *_ = outcome(plan, case)
     if longest_s <= LONGEST_S and not stuck:
         return None
     return (
@@ -518,18 +447,18 @@ def why(plan):
 
 def not_in_sync(answer, case):
     plan = plan_of(answer, case)
-    if restarted(plan, *case)[-1]:
+    if outcome(plan, case)[-1]:
         return None
     return f"the plan ends while a broker is not in sync.\nyour plan: {list(plan)}"
 
 
 def controller_moves(answer, case):
     plan = plan_of(answer, case)
-    elections = restarted(plan, *case)[3]
+    elections = outcome(plan, case)[3]
     if elections <= 1:
         return None
     return (
         f"a controller was elected {elections} times; once is enough.\nyour plan:"
-        f" {list(plan)}\nbroker {controller_of(case[0])} was the active controller when"
+        f" {list(plan)}\nbroker {case.controller} was the active controller when"
         " the plan began"
     )

@@ -1,33 +1,57 @@
 """Lesson 11, the control plane: what a right answer does."""
 
 from minikafka.course.experiments.lesson_11_runs import image_of
+from minikafka.course.experiments.lesson_11_votes import held, kafkas_vote
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
+from minikafka.course.judging.election_cases import (
+    HISTORIES,
+    ME,
+    VOTES,
+    a_history,
+    a_request,
+    fewer_steps,
+)
 from minikafka.course.judging.guard import plain
+from minikafka.course.judging.metadata_logs import (
+    OTHERS,
+    a_log,
+    all_kinds,
+    brokers_only,
+    case_of,
+    change,
+    fencing,
+    no_removal,
+    partition,
+    registered,
+    removed,
+    shorter,
+    topic,
+)
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "a broker sends heartbeats; where do they go",
+        "a record is on three of five voters, and two of these die",
+        right=1,
+        why=(
+            "1. Three are left, and a majority is three: 4 or 5 would need the vote"
+            " of 3, which has the longer log."
+        ),
+    ),
+    Question(
+        "no majority of the voters: what still works",
+        right=1,
+        why=(
+            "1. Offsets are records of __consumer_offsets, which has a leader. An ISR"
+            " and the number of partitions are metadata: somebody must decide."
+        ),
+    ),
+    Question(
+        "an epoch of the metadata log that grows and grows",
         right=3,
         why=(
-            "3. To the active controller only, which remembers when it heard the last"
-            " one. What it decides from that is a record."
-        ),
-    ),
-    Question(
-        "four voters: how many may be down",
-        right=1,
-        why=(
-            "1. A majority of four is three. So four voters stand no more than"
-            " three do."
-        ),
-    ),
-    Question(
-        "no majority of the voters: what a running producer and a consumer notice",
-        right=1,
-        why=(
-            "1. Leaders and followers know from the metadata log who they are, and go"
-            " on. Only decisions wait."
+            "3. Each election that somebody stands for is a new epoch. Brokers and"
+            " topics are records within one."
         ),
     ),
     Question(
@@ -40,11 +64,11 @@ EXIT_TICKET = (
         lesson="10",
     ),
     Question(
-        "acks=all waits for",
+        "three replicas, min.insync.replicas=1: how many may die",
         right=3,
         why=(
-            "3. For the ISR, as long as it is. That is why it matters who may make it"
-            " shorter."
+            "3. The controller takes each of them out of the ISR, and the last one is"
+            " an ISR by itself. A quorum of three could lose one."
         ),
         lesson="09",
     ),
@@ -57,7 +81,94 @@ FORM = (
     f'{{"brokers": {{1: "fenced"}}, "partitions": {{("orders", 0): {STATE}}}}},'
     " filled in"
 )
-NAMES, BROKERS = ("orders", "payments"), (1, 2, 3, 4)
+
+
+CREATED = (
+    registered(1),
+    fencing(1, -1),
+    topic("A", "orders"),
+    partition("A", 0, (1, 2)),
+)
+NAMED_BROKERS = {
+    "an empty log": case_of(),
+    "one comes": case_of(registered(1)),
+    "one comes and is unfenced": case_of(registered(1), fencing(1, -1)),
+    "one goes silent": case_of(registered(1), fencing(1, -1), fencing(1, 1)),
+    "one stops cleanly, and is not fenced yet": case_of(
+        registered(1),
+        fencing(1, -1),
+        (
+            "BrokerRegistrationChangeRecord",
+            {"broker_id": 1, "in_controlled_shutdown": 1},
+        ),
+    ),
+    "one comes back": case_of(
+        registered(1), fencing(1, -1), fencing(1, 1), registered(1)
+    ),
+    "records of other kinds": case_of(*OTHERS, registered(2), *OTHERS),
+    "the first example": case_of(registered(1)),
+    "broker 0": case_of(registered(0), fencing(0, -1)),
+    "one that was unfenced when it was noted": case_of(registered(3, fenced=False)),
+}
+NAMED_PARTITIONS = {
+    "a topic": case_of(*CREATED),
+    "another leader": case_of(*CREATED, change("A", 0, leader=2, isr=[2])),
+    "only the ISR": case_of(*CREATED, change("A", 0, isr=[1])),
+    "only the leader": case_of(*CREATED, change("A", 0, leader=2)),
+    "nobody leads": case_of(*CREATED, change("A", 0, leader=-1)),
+    "the same leader, elected again": case_of(*CREATED, change("A", 0, leader=1)),
+    "the second example": (
+        [topic("A", "orders"), partition("A", 0, (1, 2))],
+        [(7, *change("A", 0, leader=2, isr=[2]))],
+        8,
+    ),
+    "broker 0 leads": case_of(*CREATED, change("A", 0, leader=0, isr=[0])),
+    "an empty ISR": case_of(*CREATED, change("A", 0, leader=-1, isr=[])),
+    "partition 10": case_of(*CREATED, partition("A", 10, (2, 1), epoch=41)),
+    "two partitions": case_of(
+        *CREATED, partition("A", 1, (2, 1)), change("A", 1, leader=1)
+    ),
+}
+NAMED_TAILS = {
+    "nothing counts yet": case_of(*CREATED, high_watermark=0),
+    "the last one doesn't count": case_of(
+        *CREATED, change("A", 0, leader=2), high_watermark=4
+    ),
+    "all counts": case_of(*CREATED, change("A", 0, leader=2)),
+}
+NAMED_ENDS = {
+    "a topic is removed": case_of(*CREATED, removed("A")),
+    "removed, and made again": case_of(
+        *CREATED,
+        partition("A", 1, (2, 1)),
+        removed("A"),
+        topic("B", "orders"),
+        partition("B", 0, (2,)),
+    ),
+    "a broker is forgotten": case_of(
+        *CREATED, ("UnregisterBrokerRecord", {"broker_id": 1})
+    ),
+    "a snapshot alone": case_of(
+        snapshot=[
+            registered(1, fenced=False),
+            topic("A", "orders"),
+            partition("A", 0, (1,), 7),
+        ]
+    ),
+    "a snapshot and the rest": (
+        [
+            registered(1, fenced=False),
+            topic("A", "orders"),
+            partition("A", 0, (1, 2), 7),
+        ],
+        [
+            (40, *change("A", 0, leader=2)),
+            (41, *fencing(1, 1)),
+            (42, *change("A", 0, isr=[2])),
+        ],
+        42,
+    ),
+}
 
 
 def exercise_1():
@@ -115,267 +226,6 @@ def exercise_1():
             ),
         ),
     )
-
-
-def numbered(*changes):
-    return [(offset, *change) for offset, change in enumerate(changes)]
-
-
-def registered(broker, fenced=True):
-    return "RegisterBrokerRecord", {"broker_id": broker, "fenced": fenced}
-
-
-def fencing(broker, fenced):
-    return "BrokerRegistrationChangeRecord", {"broker_id": broker, "fenced": fenced}
-
-
-def topic(topic_id, name):
-    return "TopicRecord", {"topic_id": topic_id, "name": name}
-
-
-def partition(topic_id, number, isr, epoch=0):
-    fields = {
-        "topic_id": topic_id,
-        "partition_id": number,
-        "leader": isr[0],
-        "leader_epoch": epoch,
-        "isr": list(isr),
-    }
-    return "PartitionRecord", fields
-
-
-def change(topic_id, number, **fields):
-    return "PartitionChangeRecord", {
-        "topic_id": topic_id,
-        "partition_id": number,
-        **fields,
-    }
-
-
-def removed(topic_id):
-    return "RemoveTopicRecord", {"topic_id": topic_id}
-
-
-def case_of(*changes, snapshot=(), high_watermark=None):
-    log = numbered(*changes)
-    return list(snapshot), log, len(log) if high_watermark is None else high_watermark
-
-
-CREATED = (
-    registered(1),
-    fencing(1, -1),
-    topic("A", "orders"),
-    partition("A", 0, (1, 2)),
-)
-NAMED_BROKERS = {
-    "an empty log": case_of(),
-    "one comes": case_of(registered(1)),
-    "one comes and is unfenced": case_of(registered(1), fencing(1, -1)),
-    "one goes silent": case_of(registered(1), fencing(1, -1), fencing(1, 1)),
-    "one stops cleanly, and is not fenced yet": case_of(
-        registered(1),
-        fencing(1, -1),
-        (
-            "BrokerRegistrationChangeRecord",
-            {"broker_id": 1, "in_controlled_shutdown": 1},
-        ),
-    ),
-    "one comes back": case_of(
-        registered(1), fencing(1, -1), fencing(1, 1), registered(1)
-    ),
-    "a record of another kind": case_of(("NoOpRecord", {}), registered(2)),
-}
-NAMED_PARTITIONS = {
-    "a topic": case_of(*CREATED),
-    "another leader": case_of(*CREATED, change("A", 0, leader=2, isr=[2])),
-    "only the ISR": case_of(*CREATED, change("A", 0, isr=[1])),
-    "only the leader": case_of(*CREATED, change("A", 0, leader=2)),
-    "nobody leads": case_of(*CREATED, change("A", 0, leader=-1)),
-    "the same leader, elected again": case_of(*CREATED, change("A", 0, leader=1)),
-    "two partitions": case_of(
-        *CREATED, partition("A", 1, (2, 1)), change("A", 1, leader=1)
-    ),
-}
-NAMED_TAILS = {
-    "nothing counts yet": case_of(*CREATED, high_watermark=0),
-    "the last one doesn't count": case_of(
-        *CREATED, change("A", 0, leader=2), high_watermark=4
-    ),
-    "all counts": case_of(*CREATED, change("A", 0, leader=2)),
-}
-NAMED_ENDS = {
-    "a topic is removed": case_of(*CREATED, removed("A")),
-    "removed, and made again": case_of(
-        *CREATED,
-        partition("A", 1, (2, 1)),
-        removed("A"),
-        topic("B", "orders"),
-        partition("B", 0, (2,)),
-    ),
-    "a broker is forgotten": case_of(
-        *CREATED, ("UnregisterBrokerRecord", {"broker_id": 1})
-    ),
-    "a snapshot alone": case_of(
-        snapshot=[
-            registered(1, fenced=False),
-            topic("A", "orders"),
-            partition("A", 0, (1,), 7),
-        ]
-    ),
-    "a snapshot and the rest": (
-        [
-            registered(1, fenced=False),
-            topic("A", "orders"),
-            partition("A", 0, (1, 2), 7),
-        ],
-        [
-            (40, *change("A", 0, leader=2)),
-            (41, *fencing(1, 1)),
-            (42, *change("A", 0, isr=[2])),
-        ],
-        42,
-    ),
-}
-
-
-# -- random logs: each decision fits what was decided before
-
-
-def a_log(next_change, tail=False, cut=False):
-    """Makes a scenario: up to 25 changes; the last ones may not count yet, the first
-    ones may be in a snapshot.
-    """
-
-    def scenario(source):
-        changes = []
-        for _ in range(source.randint(0, 25)):
-            changes += next_change(source, image(changes), changes)
-        high_watermark = (
-            source.randint(0, len(changes))
-            if tail and source.random() < 0.7
-            else len(changes)
-        )
-        begin = (
-            source.randint(0, high_watermark) if cut and source.random() < 0.7 else 0
-        )
-        return snapshot_of(changes[:begin]), numbered(*changes)[begin:], high_watermark
-
-    return scenario
-
-
-def image(changes):
-    return image_of(changes, [], 0)
-
-
-def brokers_only(source, now, changes):
-    broker = source.choice(BROKERS)
-    if broker not in now["brokers"] or source.random() < 0.15:
-        return [registered(broker)]
-    if source.random() < 0.2:
-        return [
-            source.choice(
-                [
-                    ("NoOpRecord", {}),
-                    (
-                        "BrokerRegistrationChangeRecord",
-                        {"broker_id": broker, "in_controlled_shutdown": 1},
-                    ),
-                ]
-            )
-        ]
-    return [fencing(broker, source.choice([-1, 1]))]
-
-
-def no_removal(source, now, changes):
-    if source.random() < 0.3:
-        return brokers_only(source, now, changes)
-    if not now["partitions"] or source.random() < 0.2:
-        return a_topic(source, now, changes)
-    name, number = source.choice(sorted(now["partitions"]))
-    chosen = {
-        "isr": source.sample(BROKERS, source.randint(1, 3)),
-        "leader": source.choice([-1, *BROKERS]),
-    }
-    kept = source.choice([("isr",), ("leader",), ("isr", "leader")])
-    return [change(ids(changes)[name], number, **{key: chosen[key] for key in kept})]
-
-
-def a_topic(source, now, changes):
-    missing = [name for name in NAMES if name not in ids(changes)]
-    if not missing:
-        return [("NoOpRecord", {})]
-    topic_id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[
-        sum(name == "TopicRecord" for name, _ in changes)
-    ]
-    replicas = [
-        source.sample(BROKERS, source.randint(1, 3))
-        for _ in range(source.randint(1, 2))
-    ]
-    return [
-        topic(topic_id, source.choice(missing)),
-        *(partition(topic_id, n, isr) for n, isr in enumerate(replicas)),
-    ]
-
-
-def all_kinds(source, now, changes):
-    if source.random() > 0.25:
-        return no_removal(source, now, changes)
-    if ids(changes) and source.random() < 0.6:
-        return [removed(source.choice(sorted(ids(changes).values())))]
-    known = sorted(now["brokers"])
-    return (
-        [("UnregisterBrokerRecord", {"broker_id": source.choice(known)})]
-        if known
-        else [registered(1)]
-    )
-
-
-def ids(changes):
-    """Topic -> its id, as these changes leave it."""
-    found = {}
-    for name, fields in changes:
-        if name == "TopicRecord":
-            found[fields["name"]] = fields["topic_id"]
-        elif name == "RemoveTopicRecord":
-            found = {
-                each: topic_id
-                for each, topic_id in found.items()
-                if topic_id != fields["topic_id"]
-            }
-    return found
-
-
-def snapshot_of(changes):
-    """What these changes come to, as records: as short as can be."""
-    now, known = image(changes), ids(changes)
-    found = [
-        registered(broker, fenced=state == "fenced")
-        for broker, state in now["brokers"].items()
-    ]
-    found += [topic(topic_id, name) for name, topic_id in known.items()]
-    for (name, number), state in now["partitions"].items():
-        found.append(
-            (
-                "PartitionRecord",
-                {"topic_id": known[name], "partition_id": number, **state},
-            )
-        )
-    return found
-
-
-def shorter(case):
-    """Without its last record; without one that only changes what others made."""
-    snapshot, log, high_watermark = case
-    if log:
-        yield snapshot, log[:-1], min(high_watermark, log[-1][0])
-    for place, (offset, name, _) in enumerate(log):
-        if name.endswith("ChangeRecord") or name == "NoOpRecord":
-            rest = [(each - 1, *change) for each, *change in log[place + 1 :]]
-            yield (
-                snapshot,
-                [*log[:place], *rest],
-                high_watermark - (offset < high_watermark),
-            )
 
 
 # -- verdicts
@@ -437,13 +287,20 @@ def wrong(answer, case):
         return line
     for place, state in right.items():
         for key, value in state.items():
-            if mine[place][key] != value:
+            if in_one_form(key, mine[place][key]) != in_one_form(key, value):
                 said = (
                     f"{place[0]}-{place[1]} has {key} {value}, and your image says"
                     f" {short(mine[place][key])}"
                 )
                 return f"{said}.\n{given(case)}"
     return None
+
+
+def in_one_form(key, value):
+    """An ISR is a set: in any order, as a list, a tuple or a set."""
+    if key != "isr" or not isinstance(value, list | set | frozenset | tuple):
+        return type(value), value
+    return sorted(value, key=str)
 
 
 def differs(what, mine, right, case):
@@ -465,3 +322,101 @@ def differs(what, mine, right, case):
                     f" {short(mine[key])}.\n{given(case)}"
                 )
     return None
+
+
+# --- 2: do you grant it? ---
+
+VOTE = '(True, {"epoch": 5, "voted_for": 2, "log": (4, 10)}), filled in'
+
+
+def exercise_2():
+    """Does a voter grant its vote, in two rungs: what must never happen; when it
+    must.
+    """
+    return Exercise(
+        name="my_vote",
+        right="no epoch had two controllers, and no controller lacked what counted.",
+        hints=(
+            (
+                "Three things decide: is the epoch of the request old, yours or new;"
+                " have you voted in that epoch already; whose log is longer?"
+            ),
+            (
+                "A request of a larger epoch takes you into that epoch, also if you say"
+                " no: note it, and that you haven't voted there. Who asks again in the"
+                " epoch in which you voted for it hears yes again."
+            ),
+            (
+                "A log is longer if its last record has a larger epoch; with the same"
+                " epoch, if it has more records. Python compares (epoch, end) tuples"
+                " in just this way. Equal is long enough."
+            ),
+        ),
+        rungs=(
+            Rung(
+                "no epoch has two controllers, and none lacks what counted",
+                breaks,
+                HISTORIES,
+                a_history,
+                smaller=fewer_steps,
+                describe=as_history,
+            ),
+            Rung(
+                "it votes when it may, and notes what it must",
+                another_vote,
+                VOTES,
+                a_request,
+                describe=as_vote,
+            ),
+        ),
+    )
+
+
+def voted(answer, state, request):
+    """Its answer in one form. Raises WrongKind for what is none."""
+    found = plain(answer({**state}, {**request}))
+    if (
+        not isinstance(found, list)
+        or len(found) != 2
+        or not isinstance(found[0], bool)
+        or not isinstance(found[1], dict)
+        or set(found[1]) != set(ME)
+    ):
+        raise WrongKind(f"it returned {short(found)}, and should return {VOTE}")
+    noted = found[1]
+    epoch = noted["epoch"]
+    if isinstance(epoch, bool) or not isinstance(epoch, int):
+        raise WrongKind(f"an epoch is a whole number, and this is {short(epoch)}")
+    return found[0], {**noted, "log": tuple(noted["log"])}
+
+
+def breaks(answer, history):
+    def vote(state, request):
+        return voted(answer, state, request)
+
+    election = held(vote, history)
+    if election.wrong is None:
+        return None
+    return "\n".join([election.wrong, *(f"  {line}" for line in election.told)])
+
+
+def another_vote(answer, case):
+    state, request = case
+    granted, noted = voted(answer, state, request)
+    should, note = kafkas_vote(state, request)
+    if granted != should:
+        said = {True: "yes", False: "no"}
+        return f"it says {said[granted]}, and should say {said[should]}."
+    for key in ("epoch", "voted_for", "log"):
+        if noted[key] != note[key]:
+            return f"it notes {key} {noted[key]!r}, and should note {note[key]!r}."
+    return None
+
+
+def as_history(history):
+    return f"voters {', '.join(map(str, history.voters))}"
+
+
+def as_vote(case):
+    state, request = case
+    return f"my_vote({state}, {request})"

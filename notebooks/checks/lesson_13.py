@@ -7,37 +7,37 @@ from minikafka.theatre import picture
 
 EXIT_TICKET = (
     Question(
-        "where an aborted record is",
-        right=2,
-        why=(
-            "2. It stays in the log, with its offset, until retention deletes it."
-            " Readers of committed records leave it out."
-        ),
-    ),
-    Question(
-        "a plain record behind an open transaction",
-        right=3,
-        why=(
-            "3. The last stable offset is before the open transaction, and a reader of"
-            " committed records stops there, whoever wrote what comes behind."
-        ),
-    ),
-    Question(
-        "two processes with one transactional id",
+        "a log with an aborted and an open transaction: what is handed over",
         right=1,
         why=(
-            "1. The coordinator gave the second one a larger epoch. Whatever comes with"
-            " the smaller one is refused."
+            "1. a was aborted, and the client leaves it out. c is open, so reading"
+            " stops before it, and d is behind."
         ),
     ),
     Question(
-        "a producer is started again and sends its last record again",
+        "readers of committed records stand still: the first command",
         right=2,
         why=(
-            "2. A new process has a new producer id, so the broker sees a new record."
-            " Sequence numbers are for the retries of one producer."
+            "2. It shows any transaction that is open there, and since which offset."
+            " find-hanging shows only those of which no coordinator knows."
         ),
-        lesson="03",
+    ),
+    Question(
+        "a random transactional id at each start",
+        right=2,
+        why=(
+            "2. The successor comes with another name, so the coordinator can't know"
+            " whom it replaces. It waits for the time-out."
+        ),
+    ),
+    Question(
+        "a member that was put out wakes up and commits",
+        right=3,
+        why=(
+            "3. It comes with an old generation, and a larger number fences the old"
+            " boss."
+        ),
+        lesson="05",
     ),
     Question(
         "billing has processed record 41 and commits",
@@ -53,13 +53,33 @@ EXIT_TICKET = (
 MOST_CALLS = 19  # of a right answer, until all is done
 EACH_ORDER = tuple(order for _, order in ORDERS)
 BUSY = {order: Schedule(busy=(order,)) for order in EACH_ORDER} | {
-    "all": Schedule(busy=EACH_ORDER)
+    "all": Schedule(busy=EACH_ORDER),
+    "twice at one order": Schedule(busy=("alice 2",) * 2),
 }
+
+
+def orders_of(*keys, count):
+    """Orders of these customers in turns."""
+    numbered = [(keys[at % len(keys)], at // len(keys) + 1) for at in range(count)]
+    return tuple((key, f"{key} {number}") for key, number in numbered)
+
+
+# (orders, partitions)
+WORLDS = (
+    (ORDERS, 2),
+    (orders_of("Zoë", "bo", "bob", count=7), 1),
+    (orders_of("eve", count=5), 3),
+    (orders_of("ann", "anna", "7", count=9), 3),
+)
 KILLED = {f"call {call}": Schedule(kills=(call,)) for call in range(1, MOST_CALLS)}
 LOST = {
     f"{api} {answer}": Schedule(lost=(api, 1, answer))
     for api in APIS
     for answer in (False, True)
+}
+NOTHING_FAILS = {
+    "nothing fails": Schedule(),
+    "other customers": Schedule(orders=WORLDS[1][0], partitions=1),
 }
 
 
@@ -92,7 +112,7 @@ def exercise_1():
             Rung(
                 "nothing fails: each order has one receipt, and the lag is 0",
                 wrong,
-                {"nothing fails": Schedule()},
+                NOTHING_FAILS,
                 describe=str,
                 picture=as_picture,
             ),
@@ -125,9 +145,10 @@ def several_kills(source):
 
 def anything(source):
     kills = tuple(source.randint(3, MOST_CALLS) for _ in range(source.randint(0, 2)))
-    busy = tuple(source.sample(EACH_ORDER, source.randint(0, 2)))
+    orders, partitions = source.choice(WORLDS)
+    busy = tuple(source.choice(orders)[1] for _ in range(source.randint(0, 3)))
     lost = source.choice(APIS), source.randint(1, 3), source.random() < 0.5
-    return Schedule(kills, busy, lost)
+    return Schedule(kills, busy, lost, orders, partitions)
 
 
 def smaller(case):

@@ -13,28 +13,27 @@ from minikafka.theatre import picture
 
 EXIT_TICKET = (
     Question(
-        "a Kafka transaction is aborted; what the program wrote to a database"
-        " meanwhile",
-        right=2,
-        why=(
-            "2. The transaction coordinator knows partitions and offsets of Kafka. It"
-            " has never heard of the database."
-        ),
-    ),
-    Question(
-        "a window of 1,000 ids, and 2,000 records come again",
+        "the current address of each customer, by id: what to note",
         right=3,
         why=(
-            "3. When the first one comes, its id has been pushed out long ago. It is"
-            " noted again, and pushes out one that would soon have been needed."
+            "3. An upsert: the same record gives the same row. With two programs an"
+            " older address could overtake a newer one."
         ),
     ),
     Question(
-        "the relay of an outbox is killed after sending, before it notes that it has",
+        "a service that keeps an Idempotency-Key: which key to send",
         right=2,
         why=(
-            "2. It sends again: at least once. A new relay is a new producer, which no"
-            " broker recognises."
+            "2. It must be the same when the record comes again, after a crash or at"
+            " another member. Topic, partition and offset are."
+        ),
+    ),
+    Question(
+        "a sink that checks its note before it opens the transaction",
+        right=2,
+        why=(
+            "2. The second one notes the offset meanwhile, and the first decides by"
+            " what it read before. Killed there, it has written nothing."
         ),
     ),
     Question(
@@ -120,9 +119,9 @@ def exercise_1():
 CALLS = ("add", "note", "commits", "commit")
 
 
-def orders(count, *places, gaps=()):
+def orders(count, *places, gaps=(), amounts=None):
     """(topic, partition, offset, account, cents), in turns from these places. gaps:
-    offsets that nobody gets.
+    offsets that nobody gets. amounts: in turns; None: each another one.
     """
     places, found = places or (("orders", 0),), []
     ends = Counter()
@@ -130,9 +129,9 @@ def orders(count, *places, gaps=()):
         place = places[number % len(places)]
         while ends[place] in gaps:
             ends[place] += 1
-        found.append(
-            (*place, ends[place], ("alice", "bob")[number // 2 % 2], 100 + number)
-        )
+        cents = amounts[number % len(amounts)] if amounts else 100 + number
+        account = ("alice", "bob")[number // 2 % 2]
+        found.append((*place, ends[place], account, cents))
         ends[place] += 1
     return tuple(found)
 
@@ -143,6 +142,18 @@ CALM = {
     "no order": ((), ()),
     "five orders": (orders(5), ()),
     "a gap in the offsets": (orders(4, gaps=(0, 2)), ()),
+    "the first example": (
+        (("orders", 0, 0, "alice", 20), ("orders", 0, 1, "alice", 5)),
+        (),
+    ),
+    "the same account and amount twice": (
+        (("orders", 0, 0, "alice", 5), ("orders", 0, 1, "alice", 5)),
+        (),
+    ),
+    "an amount below zero": (
+        (("orders", 0, 0, "alice", 20), ("orders", 0, 1, "alice", -20)),
+        (),
+    ),
     "an order of 0 cents": (
         (("orders", 0, 0, "alice", 0), ("orders", 0, 1, "bob", 7)),
         (),
@@ -180,12 +191,21 @@ def moments(source):
 
 
 def some_deaths(source):
-    return orders(source.randint(1, 6), gaps=(source.randint(0, 5),)), moments(source)
+    given = orders(
+        source.randint(1, 6), gaps=(source.randint(0, 5),), amounts=amounts(source)
+    )
+    return given, moments(source)
+
+
+def amounts(source):
+    """Also the same again and again, 0, and money that goes back."""
+    return source.choice((None, (7,), (7, 7, -7), (0, 3), (-20, 5, 5)))
 
 
 def several(source):
     places = source.sample(PLACES, source.randint(2, 3))
-    return orders(source.randint(2, 8), *places), moments(source)
+    given = orders(source.randint(2, 8), *places, amounts=amounts(source))
+    return given, moments(source)
 
 
 def fewer(case):
@@ -334,8 +354,11 @@ def wrong(answer, case):
         return f"{strange[0]!r} has a balance, and no order is of {strange[0]}."
     for account in sorted(should):
         if found.get(account, 0) != should[account]:
+            amounts_of = [each[4] for each in case[0] if each[3] == account]
             less = found.get(account, 0) < should[account]
             what = "an order is lost" if less else "an order counts twice"
+            if min(amounts_of) < 0:
+                what = "an order is lost, or counts twice, or not as it is"
             return (
                 f"{what}: {account} should have {should[account]} cents, and has"
                 f" {found.get(account, 0)}."

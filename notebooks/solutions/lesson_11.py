@@ -47,4 +47,20 @@ def my_image(snapshot, log, high_watermark):
 
 
 # %% exit ticket
-lesson("11").exit_ticket(3, 1, 1, 2, 3)
+lesson("11").exit_ticket(1, 1, 3, 2, 3)
+
+
+# %% exercise 2
+def my_vote(me, request):
+    """One vote an epoch, and only for a log that is at least as long."""
+    if request["epoch"] < me["epoch"]:
+        return False, me
+    note = dict(me)
+    if request["epoch"] > me["epoch"]:
+        # a new epoch begins, whatever I answer, and I have not voted in it
+        note |= {"epoch": request["epoch"], "voted_for": None}
+    free = note["voted_for"] is None or note["voted_for"] == request["candidate"]
+    # tuples: first the epoch of the last record, then the number of records
+    if not free or request["log"] < note["log"]:
+        return False, note
+    return True, note | {"voted_for": request["candidate"]}

@@ -37,4 +37,4 @@ def my_bill(orders, receipts, till):
 
 
 # %% exit ticket
-lesson("13").exit_ticket(2, 3, 1, 2, 2)
+lesson("13").exit_ticket(1, 2, 2, 3, 2)

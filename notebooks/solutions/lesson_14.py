@@ -30,4 +30,4 @@ my_settings = (
 
 
 # %% exit ticket
-lesson("14").exit_ticket(2, 3, 2, 1, 2)
+lesson("14").exit_ticket(3, 2, 2, 1, 2)

@@ -8,7 +8,11 @@ import itertools
 import time
 
 import pytest
-from kafka.errors import KafkaTimeoutError, NotEnoughReplicasError
+from kafka.errors import (
+    KafkaTimeoutError,
+    NotEnoughReplicasError,
+    RequestTimedOutError,
+)
 
 from minikafka.cluster.metadata import Partition
 from minikafka.course.experiments.lesson_09_runs import line
@@ -73,6 +77,47 @@ def test_the_tool_prints_a_partition_as_the_lesson_does(brokers, topic):
 def test_min_insync_replicas_is_capped_at_the_number_of_replicas(topic, producer):
     name = topic(1, min_insync_replicas=2)
     assert sent(producer(acks="all"), name, b"paid") == 1
+
+
+def test_kip_966_an_eligible_replica_leads_when_nobody_in_sync_is_left(brokers, topic):
+    name = topic(2, 3, min_insync_replicas=2)
+    with brokers.frozen(3):
+        until(lambda: brokers.described(name) == (2, [2]))
+        assert brokers.partition(name).eligible_leader_replicas == [3]
+        brokers.kill(2)
+    until(lambda: brokers.described(name)[0] == 3)
+    brokers.start(2)
+    until(lambda: brokers.described(name) == (3, [2, 3]))
+    assert brokers.read(name) == [b"created"]
+
+
+@pytest.mark.java
+def test_the_tool_lists_a_topic_that_asks_for_more_replicas_than_it_has_for_ever(
+    brokers, topic
+):
+    """It compares the setting as it stands. The brokers, which cap it, take acks=all."""
+    name = topic(1, min_insync_replicas=2)
+    listed = brokers.tool(TOPICS, "--describe", "--under-min-isr-partitions")
+    assert name in listed
+
+
+def test_kafka_15583_an_isr_that_shrinks_after_the_append_makes_the_request_time_out(
+    brokers, topic, producer
+):
+    """The high watermark stands still, so nobody says NOT_ENOUGH_REPLICAS_AFTER_APPEND;
+    and the record is there.
+    """
+    name = topic(1, 2, 3, min_insync_replicas=2)
+    shop = producer(
+        acks="all", retries=0, enable_idempotence=False, request_timeout_ms=2 * LAG_MS
+    )
+    shop.partitions_for(name)
+    with brokers.frozen(2, 3):
+        told = shop.send(name, b"paid")
+        with pytest.raises((RequestTimedOutError, KafkaTimeoutError)):
+            told.get(timeout=60)
+        until(lambda: brokers.described(name) == (1, [1]))
+    until(lambda: brokers.read(name) == [b"created", b"paid"])
 
 
 def test_acks_all_waits_for_a_follower_that_stands_still_until_it_is_out_of_the_isr(

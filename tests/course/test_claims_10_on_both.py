@@ -6,10 +6,11 @@ Broker 1 is the only controller, so that both others may be away.
 
 import itertools
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from kafka import KafkaConsumer
 
 from tests.clients.brokers import until
 from tests.course.processes import (
@@ -125,6 +126,14 @@ def test_nobody_leads_rather_than_a_replica_that_lacks_records_and_an_unclean_el
     brokers.kill(3)
     until(lambda: brokers.described(topic) == (2, [2]))
     assert wrote(brokers, topic, b"paid") == 1
+    with readers(brokers, topic) as had_read:
+        went_on(brokers, topic)
+        for name, poll in had_read.items():
+            assert polled(poll, 1) == [b"new"], f"KIP-320: {name} goes back to it"
+
+
+def went_on(brokers, topic):
+    """The only replica in sync dies, too, and the other one is made to lead."""
     brokers.kill(2)
     brokers.start(3)
     until(lambda: brokers.described(topic)[0] == NOBODY)
@@ -139,3 +148,60 @@ def test_nobody_leads_rather_than_a_replica_that_lacks_records_and_an_unclean_el
     brokers.elect(PREFERRED, topic)
     until(lambda: brokers.described(topic)[0] == 2)
     assert brokers.read(topic) == [b"created", b"new"], "paid is on no broker any more"
+
+
+def test_kip_966_with_nobody_in_sync_or_eligible_the_last_known_leader_leads_when_it_is_back(
+    brokers, topic
+):
+    """After kill -9 it isn't eligible any more. Unclean elections are off."""
+    brokers.kill(3)
+    until(lambda: brokers.described(topic) == (2, [2]))
+    assert wrote(brokers, topic, b"paid") == 1
+    brokers.kill(2)
+    until(lambda: brokers.described(topic)[0] == NOBODY)
+    brokers.start(3)
+    until(lambda: brokers[3].is_ready() and brokers.live() == [1, 3])
+    assert brokers.described(topic)[0] == NOBODY
+    assert brokers.partition(topic).eligible_leader_replicas == [2]
+    brokers.start(2)
+    until(lambda: brokers.described(topic)[0] == 2)
+    until(lambda: brokers.described(topic)[1] == [2, 3])
+    assert brokers.read(topic) == [b"created", b"paid"]
+
+
+@contextmanager
+def readers(brokers, topic):
+    """Two clients that have read created and paid: {name: what polls it}."""
+    settings = {"bootstrap_servers": brokers.bootstrap, "auto_offset_reset": "earliest"}
+    python = KafkaConsumer(topic, **settings)
+    librdkafka = Consumer(
+        {
+            "bootstrap.servers": brokers.bootstrap,
+            "group.id": f"of-{topic}",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
+    librdkafka.assign([TopicPartition(topic, 0, 0)])
+
+    def poll_python():
+        polled = python.poll(timeout_ms=500).values()
+        return [record.value for records in polled for record in records]
+
+    def poll_librdkafka():
+        message = librdkafka.poll(0.5)
+        return [] if message is None or message.error() else [message.value()]
+
+    found = {"kafka-python": poll_python, "librdkafka": poll_librdkafka}
+    with closing(python), closing(librdkafka):
+        for poll in found.values():
+            assert polled(poll, 2) == [b"created", b"paid"]
+        yield found
+
+
+def polled(poll, count):
+    """The first records that come, in so many polls as it takes."""
+    found = []
+    until(lambda: found.extend(poll()) or len(found) >= count)
+    return found

@@ -13,10 +13,13 @@ from minikafka.wire.errors import Error
 from tests.clients.brokers import until
 from tests.conformance.raw import Connection
 from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic, write
+from tests.kafka import java_tool
 
 __all__ = ["bootstrap", "topic", "write"]  # fixtures
 
 SHORT_S = 10  # a transaction's time-out
+GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 
 
 @pytest.fixture
@@ -154,6 +157,74 @@ def test_kip_98_who_comes_with_a_transactional_id_fences_who_had_it(
         first.commit_transaction(PATIENCE_SECONDS)
     committed_up_to(bootstrap, name, 4)
     assert read(bootstrap, name, "read_committed") == [(2, b"20 euros")]
+
+
+def tool(name, bootstrap, *args):
+    """What a tool of Apache Kafka prints."""
+    done = java_tool(name, "--bootstrap-server", bootstrap, *args)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def rows(printed):
+    """A tool's table, as dicts of its columns."""
+    lines = [line.split() for line in printed.splitlines() if line.strip()]
+    head = next(at for at, line in enumerate(lines) if len(line) > 3)
+    return [dict(zip(lines[head], line, strict=False)) for line in lines[head + 1 :]]
+
+
+@pytest.mark.java
+def test_the_group_tool_counts_lag_up_to_the_high_watermark_over_an_open_transaction(
+    bootstrap, topic, write, transactional
+):
+    """A read_committed reader stands before the transaction, and its lag grows. Its own
+    end offset stops at the last stable offset.
+    """
+    name = topic()
+    write(name, [b"5 euros"])
+    auditor = KafkaConsumer(
+        name,
+        bootstrap_servers=bootstrap,
+        group_id=name,
+        isolation_level="read_committed",
+        auto_offset_reset="earliest",
+    )
+    with closing(auditor):
+        until(lambda: auditor.poll(timeout_ms=500))
+        shop = transactional(name)
+        shop.begin_transaction()
+        sent(shop, name, b"20 euros")
+        write(name, [b"6 euros"] * 3)
+        auditor.poll(timeout_ms=500)
+        auditor.commit()
+        [row] = rows(tool(GROUPS, bootstrap, "--describe", "--group", name))
+        assert (row["CURRENT-OFFSET"], row["LOG-END-OFFSET"], row["LAG"]) == (
+            "1",
+            "5",
+            "4",
+        )
+        assert end(bootstrap, name, "read_committed") == 1
+    shop.abort_transaction(PATIENCE_SECONDS)
+
+
+@pytest.mark.java
+def test_kip_664_an_open_transaction_is_described_and_only_a_hanging_one_is_found(
+    bootstrap, topic, transactional
+):
+    name = topic()
+    shop = transactional(name)
+    shop.begin_transaction()
+    sent(shop, name, b"20 euros")
+    described = "describe-producers", "--topic", name, "--partition", "0"
+    [row] = rows(tool(TRANSACTIONS, bootstrap, *described))
+    assert row["CurrentTransactionStartOffset"] == "0"
+    [row] = rows(tool(TRANSACTIONS, bootstrap, "describe", "--transactional-id", name))
+    assert row["TransactionState"] == "Ongoing"
+    found = tool(
+        TRANSACTIONS, bootstrap, "find-hanging", "--topic", name, "--partition", "0"
+    )
+    assert name not in found, "its coordinator knows it, so it doesn't hang"
+    shop.abort_transaction(PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("commits", [True, False])

@@ -58,9 +58,11 @@ def test_from_a_real_log_the_image_is_that_of_the_brokers():
 
 def test_kip_497_a_change_that_names_a_leader_is_a_new_leadership_even_of_the_same():
     """As minikafka's own image has it."""
-    for _, log, high_watermark in CHECKS.NAMED_PARTITIONS.values():
+    for snapshot, log, high_watermark in CHECKS.NAMED_PARTITIONS.values():
         image = Image()
-        for offset, name, fields in log:
+        begins = log[0][0] - len(snapshot)
+        noted = [(begins + at, *record) for at, record in enumerate(snapshot)]
+        for offset, name, fields in noted + log:
             if name.endswith("PartitionRecord") or name in (
                 "TopicRecord",
                 "PartitionChangeRecord",
@@ -74,7 +76,7 @@ def test_kip_497_a_change_that_names_a_leader_is_a_new_leadership_even_of_the_sa
                 )
         assert (
             as_image(image)["partitions"]
-            == image_of([], log, high_watermark)["partitions"]
+            == image_of(snapshot, log, high_watermark)["partitions"]
         )
 
 

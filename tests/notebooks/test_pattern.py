@@ -217,3 +217,63 @@ def test_stated_minutes_beside_the_models():
             f" {model(found):4.0f}, stretch {stretch:3.0f}"
         )
         assert found.stated_minutes > 0
+
+
+FENCING = "larger number fences the old boss"
+
+
+@pytest.mark.parametrize("number", ["10", "11", "13", "14"])
+def test_the_idea_of_fencing_is_named_by_the_same_words(number):
+    path = next(NOTEBOOKS.glob(f"{number}_*.ipynb"))
+    assert FENCING in path.read_text(encoding="utf-8")
+
+
+# what the code of a prediction says by its names may not be what is asked for
+QUIET = ("09", "10", "11", "13", "14")
+
+
+def words_of(text):
+    """Its words, in small letters, also the parts of a name such as LogTruncated."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
+    return set(re.findall(r"[a-z]{5,}", spaced.replace("_", " ").lower()))
+
+
+def strings_left_out(source):
+    """The code alone, without texts and comments."""
+    return re.sub(r'f?"""[\s\S]*?"""|f?"[^"\n]*"|#.*', "", source)
+
+
+def given_away(question, options, source):
+    """Words of one option alone that the cell's code has as names: the learner reads
+    them before the answer.
+    """
+    code = words_of(strings_left_out(source))
+    found = set()
+    for option in options:
+        others = [words_of(each) for each in options if each != option]
+        alone = words_of(option).difference(words_of(question), *others)
+        found |= alone & code
+    return found
+
+
+def kinds_in_lambdas(source):
+    """Kinds of events that the answer, not the surprise, is made of."""
+    _, _, answer = source.partition("answer=")
+    return set(re.findall(r'"([A-Z][a-z]+[A-Z]\w+)"', answer))
+
+
+@pytest.mark.parametrize("number", QUIET)
+def test_no_name_in_the_cell_of_a_prediction_is_a_word_of_one_option(number):
+    found = contents()[number]
+    sources = ["".join(cell["source"]) for cell in found.code]
+    for asked in found.predictions:
+        [source] = [each for each in sources if asked.question in each]
+        assert given_away(asked.question, asked.options, source) == set()
+        assert kinds_in_lambdas(source) == set()
+
+
+def test_the_test_of_give_aways_sees_them():
+    options = ["it is copied", "it is dropped"]
+    assert given_away("What?", options, "dropped = cluster.run()") == {"dropped"}
+    assert given_away("What?", options, 'print("dropped")') == set()
+    assert kinds_in_lambdas('f(answer=lambda t: t.kind == "LogTruncated")')

@@ -3,7 +3,7 @@ it, and what was lost.
 """
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 
 from minikafka.cluster.metadata import NO_LEADER, Partition
@@ -127,7 +127,47 @@ def read(cluster: Cluster) -> list[str]:
     return [str(record.value, "utf-8") for record in cluster.records(TOPIC)]
 
 
+def one_stands_still(stop: Callable[[Cluster], object]) -> Cluster:
+    """Three brokers in sync; stop(cluster) says what happens to broker 1. Then the shop
+    sends one order with acks=all.
+    """
+    cluster = three_brokers()
+    shop = cluster.producer(client_id="shop")
+    shop.send(TOPIC, key="alice", value="created").get()
+    cluster.run(seconds=1)
+    stop(cluster)
+    shop.send(TOPIC, key="alice", value="delivered").get()
+    return cluster
+
+
+def leader_of(cluster: Cluster) -> int:
+    """The broker that leads orders, -1 for nobody."""
+    return partition_of(cluster).leader
+
+
 # -- answers, computed from the trace
+
+
+def how_it_ended(trace: Iterable[Event]) -> int:
+    """What became of the last batch: 1 acknowledged within a second, 2 later, 3
+    refused.
+    """
+    events = list(trace)
+    if any(event.kind == "SendFailed" for event in events):
+        return 3
+    return 1 if waited_s(events) < 1 else 2
+
+
+def who_has_it(trace: Iterable[Event]) -> int:
+    """Who has paid: 1 all three, 2 one broker, 3 nobody."""
+    holders = set()
+    for event in trace:
+        if event.kind == "LogTruncated":
+            holders.discard(event.node)
+        elif event.kind in ("RecordsAppended", "RecordsReplicated"):
+            values = [record[2] for record in event.detail["records"]]
+            holders |= {event.node} if "paid" in values else set()
+    return {0: 3, 1: 2}.get(len(holders), 1)
 
 
 def waited_s(trace: Iterable[Event]) -> float:

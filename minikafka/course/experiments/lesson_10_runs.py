@@ -5,10 +5,12 @@ Also the lesson's model of two rules by which a replica cuts its log (KIP-101): 
 lists of (leader epoch, value).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from minikafka.cluster.metadata import Partition
 from minikafka.simulation.cluster import Cluster
+from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.wire.records import batches, decode_batch
 
@@ -138,18 +140,114 @@ def failover(ending: str = "kill -9", seed: int = 1) -> tuple[Cluster, int]:
 
 def cut_off(cluster: Cluster) -> tuple[ProducerHandle, ProducerHandle]:
     """The leader of orders-0 is cut off from the other brokers, which elect another.
-    Two producers: `lonely` with acks=1 reaches the old leader alone, `web` all others.
+    Two producers: `lonely`, which has sent created before, reaches the old leader
+    alone, `web` all others.
     """
-    lonely, web = (
-        cluster.producer(client_id="lonely", acks=1),
-        cluster.producer(client_id="web"),
-    )
+    lonely = cluster.producer(client_id="lonely")
+    lonely.send(TOPIC, key="alice", value="created").get()
+    web = cluster.producer(client_id="web")
     leader = partition_of(cluster).leader
     for other in {1, 2, 3} - {leader}:
         cluster.cut(leader, other)
         cluster.cut(lonely, other)
     cluster.cut(web, leader)
     return lonely, web
+
+
+class Heard:
+    """What a producer knows of one record, asked for whenever it is printed."""
+
+    def __init__(self, sent: Any) -> None:
+        self._sent = sent
+
+    @property
+    def said(self) -> str:
+        """What it has heard by now."""
+        if not self._sent.is_done:
+            return "nothing"
+        failed = self._sent.exception
+        return "an error" if failed else f"done, offset {self._sent.value.offset}"
+
+    def __str__(self) -> str:
+        return f"lonely hears: {self.said}"
+
+
+def two_leaders() -> tuple[Cluster, tuple[str, Heard]]:
+    """The leader is cut off, with the producer lonely. web's order is acknowledged by
+    the next leader, lonely's is sent to the old one; 30 s later.
+    """
+    cluster = brokers_with_orders(seed=1)
+    lonely, web = cut_off(cluster)
+    heard = Heard(lonely.send(TOPIC, key="bob", value="lonely order"))
+    web.send(TOPIC, key="alice", value="paid").get()
+    cluster.run(seconds=30)
+    return cluster, (str(heard), heard)
+
+
+def what_it_heard(heard: tuple[str, Heard]) -> int:
+    """1 done while they were apart, 2 done later, 3 an error."""
+    apart, later = heard
+    if "done" in apart:
+        return 1
+    return 2 if "done" in later.said else 3
+
+
+def the_last_copy_is_away(
+    *, reads: bool = False
+) -> tuple[Cluster, int, int, ConsumerHandle | None]:
+    """created is on both replicas, paid on the leader alone, and only the follower
+    comes back: (the cluster, the last leader, the follower, who had read both).
+    """
+    cluster = brokers_with_orders(seed=7, replication_factor=2, min_insync_replicas=1)
+    leader, follower = partition_of(cluster).replicas
+    shop = cluster.producer(client_id="shop")
+    shop.send(TOPIC, key="alice", value="created").get()
+    cluster.crash(follower)
+    cluster.run_until(lambda: follower not in partition_of(cluster).isr)
+    offset = shop.send(TOPIC, key="alice", value="paid").get().offset
+    print("acknowledged: paid, offset", offset)
+    auditor = None
+    if reads:
+        auditor = cluster.consumer(
+            TOPIC, client_id="auditor", auto_offset_reset="earliest"
+        )
+        print("the auditor reads", read_by(auditor))
+    cluster.crash(leader)
+    cluster.restart(follower)
+    cluster.run(seconds=30)
+    return cluster, leader, follower, auditor
+
+
+def an_unclean_election() -> tuple[Cluster, ConsumerHandle]:
+    """The same, with an auditor that had read both; then the follower may lead, and the
+    last leader is repaired.
+    """
+    cluster, leader, follower, auditor = the_last_copy_is_away(reads=True)
+    assert auditor is not None
+    cluster.alter_configs(TOPIC, {"unclean.leader.election.enable": "true"})
+    cluster.run_until(lambda: partition_of(cluster).leader == follower, seconds=400)
+    cluster.restart(leader)
+    return cluster, auditor
+
+
+def read_by(consumer: ConsumerHandle) -> list[str]:
+    """The values that the next poll with records brings."""
+    polled = consumer.poll(timeout_ms=10_000).values()
+    return [record.value.decode() for records in polled for record in records]
+
+
+def who_leads(leader: int, follower: int) -> int:
+    """1 the follower, 2 nobody, 3 another one."""
+    return {follower: 1, -1: 2}.get(leader, 3)
+
+
+def rolling_restart() -> Cluster:
+    """Three partitions; brokers 1, 2 and 3 are restarted one after another."""
+    cluster = brokers_with_orders(seed=1, partitions=3)
+    print("before:      partition: leader", leaders(cluster))
+    for broker in (1, 2, 3):
+        restart_cleanly(cluster, broker)
+    return cluster
 
 
 def restart_cleanly(cluster: Cluster, broker: int) -> None:
@@ -213,3 +311,10 @@ def two_restarts(rule: Rule) -> dict[str, list[str]]:
     a = a[: rule(a, 2, end_of(b))]
     a += b[len(a) :]
     return {name: [value for _, value in log] for name, log in (("A", a), ("B", b))}
+
+
+def what_they_hold(found: dict[str, list[str]], options: Sequence[str]) -> int:
+    """The number of the option that says what A and B hold."""
+    a, b = (", ".join(found[name]) for name in "AB")
+    said = f"both {a}" if a == b else f"A {a}; B {b}"
+    return options.index(said) + 1

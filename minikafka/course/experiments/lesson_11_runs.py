@@ -2,7 +2,7 @@
 in words, who has it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minikafka.clients.errors import KafkaTimeoutError
@@ -60,6 +60,58 @@ def partition_of(cluster: Cluster) -> Partition:
     """orders-0 as the brokers know it."""
     found: Partition = cluster._topics._described(TOPIC, 0)
     return found
+
+
+def one_lacks_it() -> tuple[Cluster, int]:
+    """Broker 3 is cut off from the controller, broker 1, which creates the topic
+    refunds: brokers 1 and 2 have the records. Then 1 dies, and 3 is back.
+    """
+    cluster = five_brokers()
+    cluster.cut(1, 3)
+    cluster.run_ms(300)
+    cluster.create_topic("refunds")
+    since_ms = cluster.now_ms
+    cluster.crash(1)
+    cluster.run(seconds=10)
+    return cluster, since_ms
+
+
+def controller_dies(
+    end: Callable[[Cluster], object],
+) -> tuple[Cluster, int, int]:
+    """end(cluster) says how broker 1 ends. In the same moment the shop sends an order:
+    (the cluster some seconds later, since when, how long the order took in ms).
+    """
+    cluster = five_brokers()
+    shop = cluster.producer(client_id="shop")
+    shop.send(TOPIC, key="alice", value="created").get()
+    since_ms = cluster.now_ms
+    end(cluster)
+    shop.send(TOPIC, key="alice", value="paid").get()
+    waited_ms = cluster.now_ms - since_ms
+    cluster.run_until(lambda: active_controller(cluster) != 1)
+    cluster.run(seconds=12)
+    return cluster, since_ms, waited_ms
+
+
+def twenty_seconds_of_work() -> tuple[Cluster, int, int]:
+    """The shop sends 100 orders, and a consumer reads them: (the cluster, since when,
+    how many were read).
+    """
+    cluster = five_brokers()
+    shop = cluster.producer(client_id="shop")
+    shop.send(TOPIC, key="alice", value="created").get()
+    since_ms = cluster.now_ms
+    for number in range(100):
+        shop.send(TOPIC, value=f"order {number}")
+    consumer = cluster.consumer(TOPIC, auto_offset_reset="earliest")
+    read = sum(
+        len(records)
+        for _ in range(5)
+        for records in consumer.poll(timeout_ms=1000).values()
+    )
+    cluster.run(seconds=20)
+    return cluster, since_ms, read
 
 
 # -- the metadata log

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minikafka import Cluster
-from minikafka.clients.structs import OffsetAndMetadata
+from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.course.judging.guard import Guard
 from minikafka.course.judging.killed_programs import as_a_process
 from minikafka.faults import Lose
@@ -31,6 +31,149 @@ def one_broker(**more: Any) -> Cluster:
     cluster = Cluster(seed=13, configs=SMALL, **more)
     cluster.create_topic("payments", partitions=2)
     return cluster
+
+
+def three_brokers() -> Cluster:
+    """Three brokers, all with a copy of both partitions of payments. Broker 2 leads
+    partition 0, and is the coordinator of the transactional id pay.
+    """
+    cluster = Cluster(brokers=3, seed=1, configs=SMALL)
+    cluster.create_topic(
+        "payments",
+        partitions=2,
+        replication_factor=3,
+        configs={"min.insync.replicas": 2},
+    )
+    return cluster
+
+
+def dies_in_the_middle() -> tuple[list[str], list[str]]:
+    """A shop with an idempotent producer dies between the two records of a payment; a
+    new process sends both. What an auditor has read after the first, and in the end.
+    """
+    with one_broker() as cluster:
+        auditor = reader(cluster, "auditor", "read_uncommitted")
+        shop = cluster.producer(client_id="shop")
+        shop.send("payments", value="alice -20", partition=0).get()
+        cluster.crash(shop)
+        first = polled(auditor)
+        again = cluster.producer(client_id="shop")
+        again.send("payments", value="alice -20", partition=0).get()
+        again.send("payments", value="bob +20", partition=1).get()
+        return first, sorted(first + polled(auditor))
+
+
+def _both_records(shop: ProducerHandle) -> None:
+    shop.begin_transaction()
+    shop.send("payments", value="alice -20", partition=0)
+    shop.send("payments", value="bob +20", partition=1)
+    shop.flush()
+
+
+def pays() -> tuple[Cluster, list[ConsumerHandle]]:
+    """The payment in one transaction, on three brokers. Two readers poll before and
+    after the commit: one of all records, one of committed ones.
+    """
+    cluster = three_brokers()
+    levels = "uncommitted", "committed"
+    readers = [reader(cluster, name, f"read_{name}") for name in levels]
+    shop = paying(cluster)
+    _both_records(shop)
+    for each in readers:
+        polled(each)
+    shop.commit_transaction()
+    cluster.run(seconds=1)
+    return cluster, readers
+
+
+def the_shop_hangs() -> tuple[Cluster, ConsumerHandle]:
+    """The shop has a transaction open on partition 0; the kiosk, which has none, writes
+    to both partitions behind it. And an auditor, who reads committed records.
+    """
+    cluster = one_broker()
+    auditor = reader(cluster, "auditor", "read_committed")
+    shop = paying(cluster)
+    shop.begin_transaction()
+    shop.send("payments", value="20 euros", partition=0).get()
+    kiosk = cluster.producer(client_id="kiosk")
+    kiosk.send("payments", value="5 euros", partition=0).get()
+    kiosk.send("payments", value="6 euros", partition=1).get()
+    return cluster, auditor
+
+
+def audited() -> tuple[str, int]:
+    """The same with an auditor in a group, who commits what it was handed: the group as
+    a tool tells it, and where partition 0 ends for the auditor.
+    """
+    cluster, _ = the_shop_hangs()
+    auditor = cluster.consumer(
+        "payments",
+        client_id="auditor",
+        group_id="audit",
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+    )
+    while not polled(auditor):
+        pass
+    auditor.commit()
+    [end] = auditor.end_offsets([TopicPartition("payments", 0)]).values()
+    return str(cluster.group("audit")), end
+
+
+def two_of_a_name() -> tuple[str, list[str]]:
+    """The first program of the transactional id hangs before its commit, a second one
+    pays and commits, and the first goes on: what it hears, and what is read.
+    """
+    cluster = one_broker()
+    auditor = reader(cluster, "auditor", "read_committed")
+    first = paying(cluster, client_id="first")
+    first.begin_transaction()
+    first.send("payments", value="20 euros", partition=0).get()
+    second = paying(cluster, client_id="second")
+    second.begin_transaction()
+    second.send("payments", value="20 euros", partition=0).get()
+    second.commit_transaction()
+    told = heard(first.commit_transaction)
+    cluster.run(seconds=1)
+    return told, polled(auditor)
+
+
+def the_coordinator_dies() -> tuple[Cluster, ConsumerHandle]:
+    """The payment in one transaction, and a reader of committed records. The
+    coordinator is killed when PrepareCommit is in its log; twenty seconds later.
+    """
+    cluster = three_brokers()
+    shop = paying(cluster)
+    _both_records(shop)
+    cluster.start(lambda: shop.commit_transaction())  # goes on while brokers die
+    cluster.crash(_until_prepared(cluster))
+    cluster.run(seconds=20)
+    return cluster, reader(cluster, "auditor", "read_committed")
+
+
+def steps(cluster: Cluster) -> str:
+    """What became of the transaction, and who died and led meanwhile."""
+    told = "TransactionStateChanged", "NodeCrashed", "LeaderElected"
+    crashed = next(e.at for e in cluster.trace if e.kind == "NodeCrashed")
+    return "\n".join(
+        str(event)
+        for event in cluster.trace
+        if event.kind in told and event.at >= crashed - 1000
+    )
+
+
+def _until_prepared(cluster: Cluster) -> int:
+    """Runs until a coordinator has written PrepareCommit into its log: its broker."""
+
+    def prepared() -> list[Event]:
+        return [
+            event
+            for event in cluster.trace
+            if event.detail.get("state") == "PrepareCommit"
+        ]
+
+    cluster.run_until(lambda: bool(prepared()))
+    return int(prepared()[-1].node.split()[1])
 
 
 def paying(cluster: Cluster, client_id: str = "shop", **config: Any) -> ProducerHandle:
@@ -66,13 +209,13 @@ def polled(consumer: ConsumerHandle, seconds: float = 1) -> list[str]:
     return sorted(found)
 
 
-def refused(call: Callable[..., Any], *args: Any) -> str:
-    """Calls it: "", or the name of the error that came of it."""
+def heard(call: Callable[..., Any], *args: Any) -> str:
+    """Calls it: "done", or the name of the error that came of it."""
     try:
         call(*args)
     except KafkaError as error:
         return error.error.name
-    return ""
+    return "done"
 
 
 # -- the exercise: read orders, write receipts, each once
@@ -89,6 +232,7 @@ APIS = (
     "EndTxn",
 )
 QUIET_S, MOST_TIMES = 2, 6
+ENDS = ("commit_transaction", "abort_transaction", "poll")
 
 
 class TillBusy(Exception):
@@ -96,33 +240,52 @@ class TillBusy(Exception):
 
 
 class Till:
-    """Gives receipts. busy: orders at which it raises TillBusy, the first time. given:
-    all that it gave.
+    """Gives receipts. busy: orders at which it raises TillBusy, as often as they stand
+    there. given: all that it gave. refused: the orders at which it was busy, each with
+    the calls of the program's life and how many they were by then.
     """
 
     def __init__(self, busy: Sequence[str]) -> None:
         self._busy = list(busy)
         self.given: set[str] = set()
+        self.refused: list[tuple[str, list[str], int]] = []
+        self.program: Any = None  # whose calls these are
 
     def receipt(self, order: bytes) -> str:
         """The receipt of an order's value."""
         value = order.decode()
         if value in self._busy:
             self._busy.remove(value)
+            if self.program is not None:
+                calls = self.program.calls
+                self.refused.append((value, calls, len(calls)))
             raise TillBusy(f"no receipt for {value} now; try again")
         self.given.add(f"receipt of {value}")
         return f"receipt of {value}"
 
+    def counted_all_the_same(self) -> str | None:
+        """The order at which it was busy, and whose transaction was committed before
+        the program aborted it or read on.
+        """
+        for order, calls, at in self.refused:
+            ends = [call for call in calls[at:] if call in ENDS]
+            if ends[:1] == ["commit_transaction"]:
+                return order
+        return None
+
 
 class Schedule(NamedTuple):
     """kills: in each life the number of the blocking call before which it is killed.
-    busy: orders at which the till is busy once. lost: a request of the producer, by API
-    and number, and whether it is its answer that is lost.
+    busy: orders at which the till is busy, once for each time that they stand there.
+    lost: a request of the producer, by API and number, and whether it is its answer
+    that is lost. orders: (key, value); keys are dealt out over so many partitions.
     """
 
     kills: tuple[int, ...] = ()
     busy: tuple[str, ...] = ()
     lost: tuple[str, int, bool] | None = None
+    orders: tuple[tuple[str, str], ...] = ORDERS
+    partitions: int = 2
 
     def __str__(self) -> str:
         said = [f"killed before call {call}" for call in self.kills]
@@ -130,7 +293,11 @@ class Schedule(NamedTuple):
         if self.lost:
             api, nth, answer = self.lost
             said.append(f"{'the answer to ' if answer else ''}{api} {nth} is lost")
-        return ", ".join(said) or "nothing fails"
+        shown = ", ".join(said) or "nothing fails"
+        if self.orders == ORDERS:
+            return shown
+        values = ", ".join(value for _, value in self.orders)
+        return f"{shown}; {self.partitions} partition(s), orders {values}"
 
 
 NOTHING_FAILS = Schedule()
@@ -138,16 +305,18 @@ NOTHING_FAILS = Schedule()
 
 class Copied(NamedTuple):
     """What a reader of committed records finds in the end, and where the group stands.
-    keys: of the receipts. given: what the till gave. calls: of each life, by name.
+    keys: of the receipts. till: what it gave, and where it was busy. calls: of each
+    life, by name.
     """
 
     receipts: list[str]
     keys: list[str | None]
-    given: set[str]
+    till: Till
     lags: list[int]
     ended: str
     calls: list[list[str]]
     trace: tuple[Event, ...]
+    orders: tuple[tuple[str, str], ...] = ORDERS
 
     @property
     def wrong(self) -> str | None:
@@ -157,11 +326,17 @@ class Copied(NamedTuple):
                 f"the program has ended{self.ended}. A service runs on: tomorrow there"
                 " are more orders."
             )
-        made_up = [each for each in self.receipts if each not in self.given]
+        counted = self.till.counted_all_the_same()
+        if counted:
+            return (
+                f"the till was busy at order {counted}, and then the program committed."
+                " Nothing of this batch may count, and the batch must come again."
+            )
+        made_up = [each for each in self.receipts if each not in self.till.given]
         if made_up:
             return f"there is a receipt that the till never gave: {made_up[0]!r}."
         count = Counter(self.receipts)
-        for _, order in ORDERS:
+        for _, order in self.orders:
             times = count.pop(f"receipt of {order}", 0)
             if times != 1:
                 return (
@@ -174,13 +349,22 @@ class Copied(NamedTuple):
                     f"the {receipt} has the key {key}, and the order had the key"
                     f" {receipt.split()[2]}."
                 )
-        for key in ("alice", "bob"):
+        for key in dict.fromkeys(key for key, _ in self.orders):
             mine = [each for each in self.receipts if f" {key} " in each]
             if mine != sorted(mine):
                 return (
                     f"the receipts of {key} are in another order than the orders:"
                     f" {', '.join(mine)}."
                 )
+        return self._wrong_offsets()
+
+    def _wrong_offsets(self) -> str | None:
+        ahead = -min([0, *self.lags])
+        if ahead:
+            return (
+                f"all receipts are there, and the group's offset is {ahead} ahead of"
+                " the end of its partition: the next orders would be left out."
+            )
         if any(self.lags):
             return (
                 f"all receipts are there, and the group has a lag of {sum(self.lags)}:"
@@ -202,11 +386,16 @@ def copied(
         api, nth, answer = schedule.lost
         faults.append(Lose("till", 1, api, nth=nth, answer=answer))
     with Cluster(seed=4, configs=SMALL, faults=faults) as cluster:
+        partitions = schedule.partitions
         for topic in ("orders", "receipts"):
-            cluster.create_topic(topic, partitions=2)
+            cluster.create_topic(topic, partitions=partitions)
         shop = cluster.producer(client_id="shop")
-        for number, (key, order) in enumerate(ORDERS):
-            shop.send("orders", key=key, value=order, partition=number % 2)
+        ends = [0] * partitions
+        keys = list(dict.fromkeys(key for key, _ in schedule.orders))
+        for key, order in schedule.orders:
+            partition = keys.index(key) % partitions
+            shop.send("orders", key=key, value=order, partition=partition)
+            ends[partition] += 1
         shop.flush()
         orders = cluster.consumer(
             "orders",
@@ -221,10 +410,11 @@ def copied(
         receipts = cluster.producer(client_id="till", transactional_id="till")
         till = Till(schedule.busy)
         running = cluster.start(as_a_process(program, guard), orders, receipts, till)
+        till.program = running
         calls = []
         for kill in (*schedule.kills, None):
             running.crash_at_call = kill
-            _until_quiet(cluster, running, orders)
+            _until_quiet(cluster, running, ends)
             calls.append(list(running.calls))
             if running.state == "crashed":
                 cluster.restart(running)
@@ -237,13 +427,15 @@ def copied(
                 else " by itself"
             )
         )
-        found, keys = _receipts(cluster)
+        found, customers = _receipts(cluster)
+        lags = _lags(cluster, ends)
+        trace = tuple(cluster.trace)
         return Copied(
-            found, keys, till.given, _lags(cluster), ended, calls, tuple(cluster.trace)
+            found, customers, till, lags, ended, calls, trace, schedule.orders
         )
 
 
-def _until_quiet(cluster: Cluster, running: Any, orders: Any) -> None:
+def _until_quiet(cluster: Cluster, running: Any, ends: list[int]) -> None:
     """Until the program is dead, or all orders are committed and it has polled once
     more.
     """
@@ -253,20 +445,20 @@ def _until_quiet(cluster: Cluster, running: Any, orders: Any) -> None:
         except Exception:
             if running.state != "failed":
                 raise
-        if not running.alive or not any(_lags(cluster)):
+        if not running.alive or not any(_lags(cluster, ends)):
             return
 
 
-def _lags(cluster: Cluster) -> list[int]:
+def _lags(cluster: Cluster, ends: list[int]) -> list[int]:
     """Of the group, by partition: by what its coordinator has told."""
-    done = [0, 0]
+    done = [0] * len(ends)
     for event in cluster.trace:
         if (
             event.kind in ("OffsetCommitted", "PendingOffsetCommitted")
             and event.detail["topic"] == "orders"
         ):
             done[event.detail["partition"]] = event.detail["offset"]
-    return [len(ORDERS) // 2 - each for each in done]
+    return [end - each for end, each in zip(ends, done, strict=True)]
 
 
 def _receipts(cluster: Cluster) -> tuple[list[str], list[str | None]]:

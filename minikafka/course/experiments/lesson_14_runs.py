@@ -3,12 +3,14 @@ the moments at which it dies.
 """
 
 import copy
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from minikafka import Cluster
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
+from minikafka.wire.errors import KafkaError
 
 _CONFIGS = {
     "group.initial.rebalance.delay.ms": 0,
@@ -184,6 +186,73 @@ def receipts(cluster: Cluster) -> int:
         "receipts", auto_offset_reset="earliest", isolation_level="read_committed"
     )
     return len(waiting(reader))
+
+
+def _database_last(cluster: Cluster, accounts: Accounts, killed: bool = False) -> None:
+    consumer, producer = clients(cluster)
+    for record in waiting(consumer):
+        producer.begin_transaction()
+        producer.send("receipts", key=record.key, value=record.value)
+        producer.send_offsets_to_transaction(behind(record), consumer.group_metadata())
+        producer.commit_transaction()
+        if killed:
+            return
+        accounts.add(text(record.key), int(record.value))
+
+
+def database_last() -> tuple[Accounts, int]:
+    """Billing commits its transaction, is killed before it tells the database, and
+    starts again: the database, and how many receipts there are.
+    """
+    cluster, accounts = with_orders(("alice", "20")), Accounts()
+    _database_last(cluster, accounts, killed=True)
+    _database_last(cluster, accounts)
+    return accounts, receipts(cluster)
+
+
+def twice(bill_once: Callable[..., None], ids: int) -> int:
+    """Five orders of 10 cents come twice to a program with a window of so many ids: the
+    balance.
+    """
+    orders = [(f"o-{number}", "10") for number in range(5)]
+    cluster, accounts = with_orders(*orders), Accounts()
+    window: deque[str] = deque(maxlen=ids)
+    for _ in range(2):
+        bill_once(cluster, accounts, window)
+    return accounts.balances()["sales"]
+
+
+def two_sinks(sink: Callable[..., None]) -> Accounts:
+    """One order of 20 cents for alice. A and B run this sink, in one group; A has the
+    partition, and stands still for a minute in its first wait(). The database in the
+    end.
+    """
+    accounts = Accounts()
+    config = {name: _MEMBER[name] for name in ("auto_offset_reset", "group_id")}
+    with Cluster(seed=14, configs=_CONFIGS) as cluster:
+        cluster.create_topic("orders", partitions=1)
+        members = [
+            cluster.consumer(
+                "orders", client_id=name, enable_auto_commit=False, **config
+            )
+            for name in ("A", "B")
+        ]
+        first, second = members
+        cluster.start(_until_refused, sink, first, accounts, cluster.sleep)
+        cluster.run(seconds=5)
+        shop = cluster.producer(client_id="shop")
+        shop.send("orders", key="alice", value="20").get()
+        cluster.run_ms(100)
+        cluster.freeze(first, seconds=60)
+        cluster.start(_until_refused, sink, second, accounts, cluster.sleep)
+        cluster.run(seconds=90)
+    return accounts
+
+
+def _until_refused(sink: Callable[..., None], *given: Any) -> None:
+    """A member that was put out can't commit: its program ends."""
+    with suppress(KafkaError):
+        sink(*given)
 
 
 def behind_by(work: Callable[[Cluster, Any], None], seconds: int = 30) -> list[int]:

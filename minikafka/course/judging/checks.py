@@ -144,6 +144,15 @@ def faults_for(
     return faults
 
 
+def one_of(places: Sequence[Any]) -> str:
+    """All numbers, or the first two names: "1, 2 or 3"."""
+    shown = [each for each in places if isinstance(each, int)]
+    if not isinstance(places[0], int):
+        shown = list(places[:2])
+    *most, last = map(repr, shown)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
 _AT_LEAST = {"at_ms": 0, "extra_ms": 0}  # all others count from 1
 
 
@@ -151,7 +160,7 @@ def _refuse_fields(fault: Fault, example: str, places: Sequence[Any]) -> None:
     for name, value in vars(fault).items():
         if name in ("node", "one", "other", "client", "broker"):
             if value not in places:
-                known = " or ".join(map(repr, places[:2]))
+                known = one_of(places)
                 raise WrongKind(f"{value!r} can't be: it is {known}. Write {example}")
             continue
         if name == "api" or isinstance(value, bool):

@@ -162,7 +162,7 @@ def one_by_one(order, between=(("in sync",),)):
 
 
 def controller_last(brokers, controller):
-    return [*(broker for broker in brokers if broker != controller), controller]
+    return sorted(brokers, key=lambda each: each == controller)
 
 
 @right(2)
@@ -171,10 +171,38 @@ def as_lists(brokers, controller):
 
 
 @right(2)
+def with_five_pauses_a_broker(brokers, controller):
+    return one_by_one(
+        controller_last(brokers, controller), [("in sync",), *[("wait", 1)] * 5]
+    )
+
+
+@right(2)
 def with_a_pause_and_backwards(brokers, controller):
     return one_by_one(
         controller_last(brokers[::-1], controller), [("in sync",), ("wait", 3)]
     )
+
+
+@wrong(2, "there is no broker", "gets 0 times a stop")
+def brokers_1_2_3(brokers, controller):
+    return one_by_one(controller_last([1, 2, 3], controller))
+
+
+@wrong(2, "a controller was elected 2 times", "gets 0 times a stop")
+def a_controller_0_is_none(brokers, controller):
+    return one_by_one(controller_last(brokers, controller) if controller else brokers)
+
+
+@wrong(2, "it raised")
+def raises_on_no_brokers(brokers, controller):
+    return one_by_one([*brokers[1:], brokers[0]])
+
+
+@wrong(2, "it raised ValueError")
+def always_two_others(brokers, controller):
+    first, second = [each for each in brokers if each != controller][:2]
+    return one_by_one([first, second, controller])
 
 
 @wrong(2, "broker 1 gets 0 times a stop, and should get one.")
@@ -223,12 +251,12 @@ def does_not_wait_for_the_last(brokers, controller):
 def in_sync_before_the_start(brokers, controller):
     return [
         step
-        for each in (1, 2, 3)
+        for each in brokers
         for step in (("stop", each), ("in sync",), ("start", each))
     ]
 
 
-@wrong(2, "broker 2 gets 2 times a stop, and should get one.", "gets 2 times a stop")
+@wrong(2, "there is no broker 2 in [1]")
 def one_of_them_twice(brokers, controller):
     return one_by_one([*controller_last(brokers, controller), 2])
 
@@ -237,7 +265,7 @@ def one_of_them_twice(brokers, controller):
 def the_other_way_round(brokers, controller):
     return [
         step
-        for each in (1, 2, 3)
+        for each in brokers
         for step in (("start", each), ("stop", each), ("in sync",))
     ]
 

@@ -114,6 +114,81 @@ def by_name(snapshot, log, high_watermark):
     return folded(snapshot, log, high_watermark)
 
 
+@right(1)
+def isrs_are_sets(snapshot, log, high_watermark):
+    found = folded(snapshot, log, high_watermark)
+    for state in found["partitions"].values():
+        state["isr"] = frozenset(state["isr"])
+    return found
+
+
+def with_changes(snapshot, log, high_watermark, keep):
+    """Fields of a change that keep(name, value) refuses count as if they were not
+    there.
+    """
+
+    def kept(name, fields):
+        if name != "PartitionChangeRecord":
+            return fields
+        ids = "topic_id", "partition_id"
+        return {k: v for k, v in fields.items() if k in ids or keep(k, v)}
+
+    return folded(
+        [(name, kept(name, fields)) for name, fields in snapshot],
+        [(offset, name, kept(name, fields)) for offset, name, fields in log],
+        high_watermark,
+    )
+
+
+@wrong(1, "has leader 0, and your image says")
+def if_the_leader_is_true(snapshot, log, high_watermark):
+    return with_changes(
+        snapshot, log, high_watermark, lambda name, value: name != "leader" or value
+    )
+
+
+@wrong(1, "has isr [], and your image says")
+def if_the_isr_is_true(snapshot, log, high_watermark):
+    return with_changes(
+        snapshot, log, high_watermark, lambda name, value: name != "isr" or value
+    )
+
+
+@wrong(1, "it raised")
+def raises_on_a_config(snapshot, log, high_watermark):
+    if any(name == "ConfigRecord" for _, name, _ in log):
+        raise KeyError("ConfigRecord")
+    return folded(snapshot, log, high_watermark)
+
+
+@wrong(1, "your image says")
+def every_broker_registers_fenced(snapshot, log, high_watermark):
+    return folded(
+        snapshot,
+        [
+            (offset, name, {**fields, "fenced": True})
+            if name == "RegisterBrokerRecord"
+            else (offset, name, fields)
+            for offset, name, fields in log
+        ],
+        high_watermark,
+    )
+
+
+@wrong(1, "your image says")
+def epochs_begin_at_0(snapshot, log, high_watermark):
+    return folded(
+        snapshot,
+        [
+            (offset, name, {**fields, "leader_epoch": 0})
+            if name == "PartitionRecord"
+            else (offset, name, fields)
+            for offset, name, fields in log
+        ],
+        high_watermark,
+    )
+
+
 @wrong(1, "broker 1 is missing in your image.")
 def nothing(snapshot, log, high_watermark):
     return {"brokers": {}, "partitions": {}}
@@ -253,3 +328,107 @@ def changes_what_it_was_given(snapshot, log, high_watermark):
     found = folded(snapshot, log, high_watermark)
     log.clear()
     return found
+
+
+# --- 2: do you grant it? ---
+
+
+def votes(me, request, **how):
+    """As Kafka's, with one thing of it changed."""
+    old = how.get("old", lambda asked, mine: asked < mine)
+    if old(request["epoch"], me["epoch"]):
+        return False, me
+    note = dict(me)
+    if request["epoch"] > me["epoch"]:
+        note |= how.get("enter", {"epoch": request["epoch"], "voted_for": None})
+    candidate = request["candidate"]
+    free = how.get("free", lambda voted, who: voted is None or voted == who)
+    long = how.get("long", lambda theirs, mine: theirs >= mine)
+    if not free(note["voted_for"], candidate) or not long(request["log"], note["log"]):
+        return False, how.get("refusal", lambda me, note: note)(me, note)
+    return True, note | how.get("noted", {"voted_for": candidate})
+
+
+@right(2)
+def step_by_step(me, request):
+    return votes(me, request)
+
+
+@right(2)
+def by_cases_as_a_list(me, request):
+    epoch, log = request["epoch"], list(request["log"])
+    if epoch < me["epoch"]:
+        return [False, me]
+    voted = me["voted_for"] if epoch == me["epoch"] else None
+    granted = voted in (None, request["candidate"]) and log >= list(me["log"])
+    voted = request["candidate"] if granted else voted
+    return [granted, {"epoch": epoch, "voted_for": voted, "log": list(me["log"])}]
+
+
+TWO = "has two controllers"
+LACKS = "which counted: a majority had it."
+NO, YES = "it says no, and should say yes.", "it says yes, and should say no."
+
+
+def another(name, *words, **how):
+    def answer(me, request):
+        return votes(me, request, **how)
+
+    answer.__name__ = name
+    wrong(2, *words)(answer)
+
+
+for name, words, how in [
+    ("votes_for_everybody", (TWO, LACKS), {"free": lambda voted, who: True}),
+    ("forgets_its_vote", (TWO,), {"noted": {}}),
+    ("any_log_will_do", (LACKS,), {"long": lambda theirs, mine: True}),
+    ("counts_records_only", (LACKS,), {"long": lambda a, b: a[1] >= b[1]}),
+    ("looks_at_the_epoch_only", (LACKS,), {"long": lambda a, b: a[0] >= b[0]}),
+    (
+        "compares_as_text",
+        (LACKS, NO, YES),
+        {"long": lambda a, b: list(map(str, a)) >= list(map(str, b))},
+    ),
+    ("only_a_longer_log", (NO,), {"long": lambda a, b: a > b}),
+    ("nobody_twice", (NO,), {"free": lambda voted, who: voted is None}),
+    (
+        "candidate_0_is_none",
+        (TWO, YES),
+        {"free": lambda voted, who: not voted or voted == who},
+    ),
+    ("old_epochs_too", (TWO, LACKS, YES), {"old": lambda asked, mine: False}),
+    ("only_new_epochs", (NO,), {"old": lambda asked, mine: asked <= mine}),
+    (
+        "stays_in_its_epoch",
+        (TWO, LACKS, "it notes epoch"),
+        {"enter": {"voted_for": None}},
+    ),
+    (
+        "a_refusal_leaves_no_note",
+        ("it notes epoch 4, and should note 5.",),
+        {"refusal": lambda me, note: me},
+    ),
+]:
+    another(name, *words, **how)
+
+
+@wrong(2, "it returned True, and should return")
+def only_the_answer(me, request):
+    return votes(me, request)[0]
+
+
+@wrong(2, NO)
+def never(me, request):
+    return False, me
+
+
+@wrong(2, "it raised")
+def raises_on_the_first_example(me, request):
+    if me["log"] == (4, 10):
+        raise ValueError(me)
+    return votes(me, request)
+
+
+@wrong(2, NO, "it notes voted_for")
+def keeps_its_old_vote(me, request):
+    return votes(me, request, enter={"epoch": request["epoch"]})

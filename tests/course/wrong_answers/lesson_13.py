@@ -33,9 +33,12 @@ def rewind(batch, orders):
         orders.seek(partition, records[0].offset)
 
 
-@right(1)
+COMMITTED = "and then the program committed."
+
+
+@wrong(1, COMMITTED)
 def asks_until_the_till_answers(orders, receipts, till):
-    """All receipts first: then nothing has to be aborted."""
+    """It tries in place, and the batch doesn't come again."""
     receipts.init_transactions()
     for batch in batches(orders):
         found = []
@@ -51,6 +54,62 @@ def asks_until_the_till_answers(orders, receipts, till):
             receipts.send("receipts", key=key, value=value)
         receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
         receipts.commit_transaction()
+
+
+@right(1)
+def all_receipts_before_the_transaction(orders, receipts, till):
+    """Then nothing has to be aborted: the batch comes again by the seek alone."""
+    receipts.init_transactions()
+    for batch in batches(orders):
+        records = [record for found in batch.values() for record in found]
+        try:
+            values = [till.receipt(record.value) for record in records]
+        except TillBusy:
+            rewind(batch, orders)
+            continue
+        receipts.begin_transaction()
+        for record, value in zip(records, values, strict=True):
+            receipts.send("receipts", key=record.key, value=value)
+        receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+        receipts.commit_transaction()
+
+
+@wrong(1, "finds no receipts of order")
+def leaves_out_what_is_busy_twice(orders, receipts, till):
+    refused = set()
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        at = None
+        try:
+            for records in batch.values():
+                for record in records:
+                    at = record.value
+                    if (at, 2) in refused:
+                        continue
+                    receipts.send(
+                        "receipts", key=record.key, value=till.receipt(record.value)
+                    )
+            receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+            receipts.commit_transaction()
+        except TillBusy:
+            refused.add((at, 2 if (at, 1) in refused else 1))
+            receipts.abort_transaction()
+            rewind(batch, orders)
+
+
+@wrong(1, "ahead of the end of its partition")
+def one_offset_too_many(orders, receipts, till):
+    looped(orders, receipts, till, by=2)
+
+
+@wrong(1, "the program has ended with", "finds no receipts of order")
+def two_customers_only(orders, receipts, till):
+    def send(record):
+        key = {b"alice": "alice", b"bob": "bob"}[record.key]
+        receipts.send("receipts", key=key, value=till.receipt(record.value))
+
+    sending(orders, receipts, till, send)
 
 
 @right(1)
@@ -125,7 +184,7 @@ def keeps_the_batch_and_tries_again(orders, receipts, till):
                 receipts.abort_transaction()
 
 
-@right(1)
+@wrong(1, COMMITTED)
 def commits_what_has_a_receipt_already(orders, receipts, till):
     """A busy till: what comes before it in its partition counts, and the rest comes
     again.
@@ -282,7 +341,7 @@ def without_transactions(orders, receipts, till):
         orders.commit()
 
 
-@wrong(1, "finds no receipts of order")
+@wrong(1, COMMITTED)
 def leaves_out_what_the_till_refuses(orders, receipts, till):
     receipts.init_transactions()
     for batch in batches(orders):
@@ -298,7 +357,7 @@ def leaves_out_what_the_till_refuses(orders, receipts, till):
         receipts.commit_transaction()
 
 
-@wrong(1, "finds 2 receipts of order")
+@wrong(1, COMMITTED)
 def commits_what_is_there_and_rewinds(orders, receipts, till):
     """A busy till: what has a receipt already counts, and comes again."""
     receipts.init_transactions()

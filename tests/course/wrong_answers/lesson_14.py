@@ -98,6 +98,40 @@ def a_helper_remembers_what_was_noted(consumer, database):
         consumer.commit()
 
 
+@wrong(1, "is lost")
+def the_same_account_and_amount_as_the_last(consumer, database):
+    for record in consumer:
+        seen = f"{record.key} {record.value}"
+        with database.transaction():
+            if database.noted(place(record)) != seen:
+                database.add(record.key, record.value)
+                database.note(place(record), seen)
+        consumer.commit()
+
+
+@wrong(1, "alice should have 0 cents, and has 40", "not as it is")
+def without_the_sign(consumer, database):
+    for record in consumer:
+        with database.transaction():
+            noted = database.noted(place(record))
+            if noted is None or record.offset > noted:
+                database.add(record.key, abs(record.value))
+                database.note(place(record), record.offset)
+        consumer.commit()
+
+
+@wrong(1, "alice should have 0 cents, and has 20", "not as it is")
+def leaves_out_what_is_not_above_zero(consumer, database):
+    for record in consumer:
+        with database.transaction():
+            noted = database.noted(place(record))
+            if noted is None or record.offset > noted:
+                if record.value > 0:
+                    database.add(record.key, record.value)
+                database.note(place(record), record.offset)
+        consumer.commit()
+
+
 @wrong(1, "counts twice")
 def at_least_once(consumer, database):
     for record in consumer:

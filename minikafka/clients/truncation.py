@@ -1,0 +1,60 @@
+"""After a change of the leader: does the log still hold what was read (KIP-320)?
+
+An unclean election may put a shorter log in the place of the one that was read, and
+give offsets a second time. So before a consumer fetches from a leader of a later epoch
+than that of its last record, it asks where the record's epoch ends there
+(OffsetForLeaderEpoch). An end before its position means that the log was cut there: it
+goes back to that place. With auto_offset_reset "none" the program hears a
+LogTruncationError instead.
+"""
+
+from typing import TYPE_CHECKING
+
+from minikafka.clients.request_state import Question
+from minikafka.clients.structs import TopicPartition
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message, nested
+
+if TYPE_CHECKING:
+    from minikafka.clients.connection import Client
+
+
+class EndOfEpoch(Question):
+    """Where the records of a leader epoch end at the partition's leader.
+
+    Its value is the offset behind the last of them, or None: the leader has no record
+    of this epoch or an earlier one.
+    """
+
+    def __init__(
+        self, client: "Client", partition: TopicPartition, leader_epoch: int
+    ) -> None:
+        super().__init__(client, client.metadata)
+        self._partition = partition
+        self._leader_epoch = leader_epoch
+
+    def attempt(self) -> None:
+        for node, _ in self.client.leaders([self._partition]):
+            part = {
+                "partition": self._partition.partition,
+                "current_leader_epoch": (
+                    self.client.metadata.partition(*self._partition).leader_epoch
+                ),
+                "leader_epoch": self._leader_epoch,
+            }
+            body = {
+                "replica_id": -1,
+                "topics": nested([(self._partition.topic, part)], "topic"),
+            }
+            self.client.request(
+                node, "OffsetForLeaderEpoch", body, self.state.sent(self._answered)
+            )
+
+    def _answered(self, response: Message) -> None:
+        [topic] = response.topics
+        [part] = topic.partitions
+        error = Error(part.error_code)
+        if error is Error.NONE:
+            self.succeed(part.end_offset if part.leader_epoch >= 0 else None)
+        elif not self.state.refused(error):
+            self.fail(KafkaError(error))
