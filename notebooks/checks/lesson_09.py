@@ -8,12 +8,12 @@ from minikafka.faults import Crash, Cut, Delay, Freeze
 
 EXIT_TICKET = (
     Question(
-        "one of three stands still: how many have a record that acks=all acknowledges"
-        " 40 s later",
+        "one of three stood still for 40 s: how many have a record that acks=all"
+        " acknowledges then",
         right=2,
         why=(
             "2. By then the silent one is out, and the ISR has two members: both have"
-            " it. Before that the acknowledgement would have waited for three."
+            " it. In the first seconds the acknowledgement would have waited for three."
         ),
     ),
     Question(

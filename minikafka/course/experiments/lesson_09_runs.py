@@ -145,6 +145,19 @@ def leader_of(cluster: Cluster) -> int:
     return partition_of(cluster).leader
 
 
+# -- where a picture stops
+
+
+def another_leads(event: Event) -> bool:
+    """Whether this is the first leader after the first one."""
+    return event.kind == "LeaderElected" and event.detail["leader_epoch"] == 1
+
+
+def turning_point(event: Event) -> bool:
+    """Whether the controller gives up a broker that stands still."""
+    return event.kind == "BrokerFenced"
+
+
 # -- answers, computed from the trace
 
 
