@@ -13,8 +13,8 @@ EXIT_TICKET = (
         "kill -9 of one broker, a clean stop of another: whose producers wait longer",
         right=1,
         why=(
-            "1. Who stops cleanly hands over first. After kill -9 the controller waits"
-            " until the broker's session is over."
+            "1. A broker that stops cleanly hands over first. After kill -9 the"
+            " controller waits until the broker's session is over."
         ),
     ),
     Question(
@@ -29,8 +29,8 @@ EXIT_TICKET = (
         "no leader, ISR and ELR empty, LastKnownElr 4",
         right=2,
         why=(
-            "2. Broker 4 led last, and leads again when it is back. An unclean"
-            " election drops what only it had."
+            "2. Broker 4 led last, and leads again when it is back, with what its disk"
+            " kept. An unclean election drops all that only it had."
         ),
     ),
     Question(
@@ -46,8 +46,8 @@ EXIT_TICKET = (
         "why a member that was put out is refused",
         right=2,
         why=(
-            "2. The group is in a later generation. As with a leader epoch: a larger"
-            " number fences the old boss."
+            "2. The coordinator has no member of that id any more: UNKNOWN_MEMBER_ID."
+            " (One that it still knows is refused if its generation is old.)"
         ),
         lesson="05",
     ),

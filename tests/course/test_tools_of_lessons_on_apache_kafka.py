@@ -61,6 +61,21 @@ def test_kip_853_a_static_quorum_has_kraft_version_0_and_refuses_to_remove_a_con
     assert code and "kraft.version feature is 0" in said
 
 
+def test_a_release_version_brings_kraft_version_1_with_it_and_a_named_feature_does_not(
+    tool,
+):
+    _, listed = tool(FEATURES, "version-mapping", "--release-version", "4.3")
+    assert {"metadata.version=30 (4.3)", "kraft.version=1"} <= set(listed.splitlines())
+    tried = "upgrade", "--dry-run"
+    _, said = tool(FEATURES, *tried, "--release-version", "4.3")
+    assert "kraft.version can be upgraded to 1" in said, said
+    _, said = tool(FEATURES, *tried, "--feature", "kraft.version=1")
+    assert "kraft.version can be upgraded to 1" in said, said
+    named = "--feature", "metadata.version=30", "--feature", "transaction.version=2"
+    _, said = tool(FEATURES, *tried, *named)
+    assert "kraft.version" not in said and "metadata.version" in said, said
+
+
 def test_some_settings_of_a_broker_change_without_a_restart_and_others_do_not(tool):
     broker = "--entity-type", "brokers", "--entity-name", "1", "--alter"
     code, said = tool(CONFIGS, *broker, "--add-config", "num.io.threads=9")

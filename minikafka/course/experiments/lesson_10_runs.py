@@ -195,8 +195,9 @@ def what_it_heard(heard: tuple[str, Heard]) -> int:
 def the_last_copy_is_away(
     *, reads: bool = False
 ) -> tuple[Cluster, int, int, ConsumerHandle | None]:
-    """created is on both replicas, paid on the leader alone, and only the follower
-    comes back: (the cluster, the last leader, the follower, who had read both).
+    """created is on both replicas, paid on the leader alone, whose machine loses power,
+    and only the follower comes back: (the cluster, the last leader, the follower, who
+    had read both).
     """
     cluster = brokers_with_orders(seed=7, replication_factor=2, min_insync_replicas=1)
     leader, follower = partition_of(cluster).replicas
@@ -212,7 +213,7 @@ def the_last_copy_is_away(
             TOPIC, client_id="auditor", auto_offset_reset="earliest"
         )
         print("the auditor reads", read_by(auditor))
-    cluster.crash(leader)
+    cluster.crash(leader, power=True)
     cluster.restart(follower)
     cluster.run(seconds=30)
     return cluster, leader, follower, auditor
@@ -236,9 +237,9 @@ def read_by(consumer: ConsumerHandle) -> list[str]:
     return [record.value.decode() for records in polled for record in records]
 
 
-def who_leads(leader: int, follower: int) -> int:
-    """1 the follower, 2 nobody, 3 another one."""
-    return {follower: 1, -1: 2}.get(leader, 3)
+def what_is_read(cluster: Cluster) -> list[str]:
+    """The values that a new consumer of orders gets, from the oldest record on."""
+    return [str(record.value, "utf-8") for record in cluster.records(TOPIC)]
 
 
 def rolling_restart() -> Cluster:
