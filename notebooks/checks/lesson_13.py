@@ -34,8 +34,8 @@ EXIT_TICKET = (
         "a member that was put out wakes up and commits",
         right=3,
         why=(
-            "3. It comes with an old generation, and a larger number fences the old"
-            " boss."
+            "3. The coordinator has no member of that id any more: UNKNOWN_MEMBER_ID."
+            " (One that it still knows is refused if its generation is old.)"
         ),
         lesson="05",
     ),

@@ -138,9 +138,9 @@ def two_of_a_name() -> tuple[str, list[str]]:
     return told, polled(auditor)
 
 
-def the_coordinator_dies() -> tuple[Cluster, ConsumerHandle]:
-    """The payment in one transaction, and a reader of committed records. The
-    coordinator is killed when PrepareCommit is in its log; twenty seconds later.
+def the_coordinator_dies() -> tuple[Cluster, list[str]]:
+    """The payment in one transaction. The coordinator is killed when PrepareCommit is
+    in its log. Twenty seconds later: what a program reads that wants committed records.
     """
     cluster = three_brokers()
     shop = paying(cluster)
@@ -148,7 +148,11 @@ def the_coordinator_dies() -> tuple[Cluster, ConsumerHandle]:
     cluster.start(lambda: shop.commit_transaction())  # goes on while brokers die
     cluster.crash(_until_prepared(cluster))
     cluster.run(seconds=20)
-    return cluster, reader(cluster, "auditor", "read_committed")
+    auditor = reader(cluster, "auditor", "read_committed")
+    read: list[str] = []
+    cluster.start(lambda: read.extend(polled(auditor)))
+    cluster.run(seconds=2)
+    return cluster, read
 
 
 def steps(cluster: Cluster) -> str:
