@@ -74,7 +74,7 @@ EXIT_TICKET = (
     ),
 )
 
-# --- 1: write a piece ---
+# --- 2: write a piece ---
 
 STATE = '{"leader": 1, "leader_epoch": 0, "isr": [1, 2]}'
 FORM = (
@@ -171,7 +171,7 @@ NAMED_ENDS = {
 }
 
 
-def exercise_1():
+def exercise_2():
     """The cluster's state from its metadata log, in four rungs."""
     common = {"smaller": shorter, "describe": as_call, "scenarios": 300}
     return Exercise(
@@ -324,12 +324,12 @@ def differs(what, mine, right, case):
     return None
 
 
-# --- 2: do you grant it? ---
+# --- 1: do you grant it? ---
 
 VOTE = '(True, {"epoch": 5, "voted_for": 2, "log": (4, 10)}), filled in'
 
 
-def exercise_2():
+def exercise_1():
     """Does a voter grant its vote, in two rungs: what must never happen; when it
     must.
     """

@@ -5,7 +5,7 @@ in the solved edition.
 from minikafka import lesson
 
 
-# %% exercise 1
+# %% exercise 2
 def my_image(snapshot, log, high_watermark):
     """The cluster as the records say: all of the snapshot, then what counts of the
     log.
@@ -50,7 +50,7 @@ def my_image(snapshot, log, high_watermark):
 lesson("11").exit_ticket(1, 1, 3, 2, 3)
 
 
-# %% exercise 2
+# %% exercise 1
 def my_vote(me, request):
     """One vote an epoch, and only for a log that is at least as long."""
     if request["epoch"] < me["epoch"]:

@@ -17,12 +17,12 @@ CHECKS = lesson("11")._module
 
 
 def test_the_solution_is_right_on_every_rung():
-    said = verdict("11", 1, solution("11", 1, "my_image"))
+    said = verdict("11", 2, solution("11", 1, "my_image"))
     assert said.right and len(said.lines) == 4, said
 
 
 def test_what_runs_in_the_lesson_until_the_exercise_is_solved_is_right_too():
-    assert verdict("11", 1, image_of).right
+    assert verdict("11", 2, image_of).right
 
 
 def as_image(image):
@@ -85,7 +85,7 @@ def test_a_stub_is_not_an_attempt():
         """..."""
         ...
 
-    assert not verdict("11", 1, stub).attempted
+    assert not verdict("11", 2, stub).attempted
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_stub_is_not_an_attempt():
     ],
 )
 def test_what_is_no_answer_is_met_calmly(answer, words):
-    said = verdict("11", 1, answer)
+    said = verdict("11", 2, answer)
     assert not said.right and words in str(said), said
 
 
@@ -112,5 +112,5 @@ def test_an_answer_that_never_ends_is_stopped():
         while True:
             pass
 
-    said = verdict("11", 1, endless)
+    said = verdict("11", 2, endless)
     assert not said.right and "stopped" in str(said), said

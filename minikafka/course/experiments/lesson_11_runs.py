@@ -206,6 +206,13 @@ def _told(event: Event) -> str:
     return str(event)
 
 
+def who_may_win(cluster: Cluster, since_ms: int) -> int:
+    """After one_lacks_it: 1 broker 2 or 3, 2 broker 2 alone, 3 nobody."""
+    if active_controller(cluster) == 1:
+        return 3
+    return 2 if "no, not for broker 3" in told(cluster, since_ms) else 1
+
+
 # -- what still works
 
 
@@ -233,7 +240,7 @@ def tried(call: Any, *args: Any, **kwargs: Any) -> str:
     return "yes"
 
 
-# -- exercise 1, as Kafka does it
+# -- exercise 2, as Kafka does it
 
 Change = tuple[str, dict[str, Any]]  # type, fields
 Partitions = dict[tuple[str, int], dict[str, Any]]

@@ -44,7 +44,7 @@ class Known:
         }
 
 
-@right(1)
+@right(2)
 def method_by_method(snapshot, log, high_watermark):
     known = Known()
     for name, fields in [
@@ -108,13 +108,13 @@ def folded(
     return image
 
 
-@right(1)
+@right(2)
 def by_name(snapshot, log, high_watermark):
     """Drops a topic's partitions as soon as it is removed, so that names are enough."""
     return folded(snapshot, log, high_watermark)
 
 
-@right(1)
+@right(2)
 def isrs_are_sets(snapshot, log, high_watermark):
     found = folded(snapshot, log, high_watermark)
     for state in found["partitions"].values():
@@ -140,28 +140,28 @@ def with_changes(snapshot, log, high_watermark, keep):
     )
 
 
-@wrong(1, "has leader 0, and your image says")
+@wrong(2, "has leader 0, and your image says")
 def if_the_leader_is_true(snapshot, log, high_watermark):
     return with_changes(
         snapshot, log, high_watermark, lambda name, value: name != "leader" or value
     )
 
 
-@wrong(1, "has isr [], and your image says")
+@wrong(2, "has isr [], and your image says")
 def if_the_isr_is_true(snapshot, log, high_watermark):
     return with_changes(
         snapshot, log, high_watermark, lambda name, value: name != "isr" or value
     )
 
 
-@wrong(1, "it raised")
+@wrong(2, "it raised")
 def raises_on_a_config(snapshot, log, high_watermark):
     if any(name == "ConfigRecord" for _, name, _ in log):
         raise KeyError("ConfigRecord")
     return folded(snapshot, log, high_watermark)
 
 
-@wrong(1, "your image says")
+@wrong(2, "your image says")
 def every_broker_registers_fenced(snapshot, log, high_watermark):
     return folded(
         snapshot,
@@ -175,7 +175,7 @@ def every_broker_registers_fenced(snapshot, log, high_watermark):
     )
 
 
-@wrong(1, "your image says")
+@wrong(2, "your image says")
 def epochs_begin_at_0(snapshot, log, high_watermark):
     return folded(
         snapshot,
@@ -189,12 +189,12 @@ def epochs_begin_at_0(snapshot, log, high_watermark):
     )
 
 
-@wrong(1, "broker 1 is missing in your image.")
+@wrong(2, "broker 1 is missing in your image.")
 def nothing(snapshot, log, high_watermark):
     return {"brokers": {}, "partitions": {}}
 
 
-@wrong(1, "broker 1 is unfenced, and your image says 'fenced'")
+@wrong(2, "broker 1 is unfenced, and your image says 'fenced'")
 def registrations_only(snapshot, log, high_watermark):
     return folded(
         snapshot, log, high_watermark, skip={"BrokerRegistrationChangeRecord"}
@@ -202,7 +202,7 @@ def registrations_only(snapshot, log, high_watermark):
 
 
 @wrong(
-    1,
+    2,
     "broker 1 is fenced, and your image says 'unfenced'",
     "broker 1 is unfenced, and your image says 'fenced'",
 )
@@ -216,7 +216,7 @@ def upside_down(snapshot, log, high_watermark):
     }
 
 
-@wrong(1, "it raised KeyError: 'fenced'")
+@wrong(2, "it raised KeyError: 'fenced'")
 def fenced_is_always_there(snapshot, log, high_watermark):
     for _, name, fields in log:
         if name == "BrokerRegistrationChangeRecord":
@@ -224,12 +224,12 @@ def fenced_is_always_there(snapshot, log, high_watermark):
     return folded(snapshot, log, high_watermark)
 
 
-@wrong(1, "has leader_epoch 0, and your image says 1")
+@wrong(2, "has leader_epoch 0, and your image says 1")
 def every_change_is_an_epoch(snapshot, log, high_watermark):
     return folded(snapshot, log, high_watermark, epoch=lambda state, fields: 1)
 
 
-@wrong(1, "has leader_epoch 1, and your image says 0")
+@wrong(2, "has leader_epoch 1, and your image says 0")
 def only_another_leader_is_an_epoch(snapshot, log, high_watermark):
     def moves(state, fields):
         return fields.get("leader", state["leader"]) != state["leader"]
@@ -237,7 +237,7 @@ def only_another_leader_is_an_epoch(snapshot, log, high_watermark):
     return folded(snapshot, log, high_watermark, epoch=moves)
 
 
-@wrong(1, "has leader_epoch 1, and your image says 0")
+@wrong(2, "has leader_epoch 1, and your image says 0")
 def nobody_has_no_epoch(snapshot, log, high_watermark):
     return folded(
         snapshot,
@@ -248,7 +248,7 @@ def nobody_has_no_epoch(snapshot, log, high_watermark):
 
 
 @wrong(
-    1,
+    2,
     "broker 1 is in your image, and shouldn't be.",
     "is in your image, and shouldn't be.",
 )
@@ -256,13 +256,13 @@ def everything_counts(snapshot, log, high_watermark):
     return folded(snapshot, log, 10**9)
 
 
-@wrong(1, "is in your image, and shouldn't be.", "has leader 1, and your image says 2")
+@wrong(2, "is in your image, and shouldn't be.", "has leader 1, and your image says 2")
 def up_to_and_with_the_high_watermark(snapshot, log, high_watermark):
     return folded(snapshot, log, high_watermark + 1)
 
 
 @wrong(
-    1,
+    2,
     "broker 1 is missing in your image.",
     "is missing in your image.",
     "it raised KeyError",
@@ -272,7 +272,7 @@ def no_snapshot(snapshot, log, high_watermark):
 
 
 @wrong(
-    1,
+    2,
     "partition ('orders', 0) is in your image, and shouldn't be.",
     "is in your image, and shouldn't be.",
 )
@@ -280,12 +280,12 @@ def topics_stay(snapshot, log, high_watermark):
     return folded(snapshot, log, high_watermark, skip={"RemoveTopicRecord"})
 
 
-@wrong(1, "is in your image, and shouldn't be.")
+@wrong(2, "is in your image, and shouldn't be.")
 def brokers_stay(snapshot, log, high_watermark):
     return folded(snapshot, log, high_watermark, skip={"UnregisterBrokerRecord"})
 
 
-@wrong(1, "is missing in your image.")
+@wrong(2, "is missing in your image.")
 def keyed_by_the_id(snapshot, log, high_watermark):
     found = folded(snapshot, log, high_watermark)
     return {
@@ -297,24 +297,24 @@ def keyed_by_the_id(snapshot, log, high_watermark):
     }
 
 
-@wrong(1, "is in your image, and shouldn't be.", "and your image says")
+@wrong(2, "is in your image, and shouldn't be.", "and your image says")
 def the_high_watermark_is_a_count(snapshot, log, high_watermark):
     """Right as long as the log begins at 0."""
     return folded(snapshot, log[:high_watermark], 10**9)
 
 
-@wrong(1, "it returned None, and should return")
+@wrong(2, "it returned None, and should return")
 def forgets_to_return(snapshot, log, high_watermark):
     folded(snapshot, log, high_watermark)
 
 
-@wrong(1, 'and should return {"brokers"')
+@wrong(2, 'and should return {"brokers"')
 def a_pair(snapshot, log, high_watermark):
     found = folded(snapshot, log, high_watermark)
     return found["brokers"], found["partitions"]
 
 
-@wrong(1, "and should have leader, leader_epoch and isr")
+@wrong(2, "and should have leader, leader_epoch and isr")
 def the_record_as_it_is(snapshot, log, high_watermark):
     """Keeps topic_id and partition_id within the partition."""
     found = folded(snapshot, log, high_watermark)
@@ -323,7 +323,7 @@ def the_record_as_it_is(snapshot, log, high_watermark):
     return found
 
 
-@wrong(1, "it changed its argument snapshot", "it changed its argument log")
+@wrong(2, "it changed its argument snapshot", "it changed its argument log")
 def changes_what_it_was_given(snapshot, log, high_watermark):
     found = folded(snapshot, log, high_watermark)
     log.clear()
@@ -349,12 +349,12 @@ def votes(me, request, **how):
     return True, note | how.get("noted", {"voted_for": candidate})
 
 
-@right(2)
+@right(1)
 def step_by_step(me, request):
     return votes(me, request)
 
 
-@right(2)
+@right(1)
 def by_cases_as_a_list(me, request):
     epoch, log = request["epoch"], list(request["log"])
     if epoch < me["epoch"]:
@@ -375,7 +375,7 @@ def another(name, *words, **how):
         return votes(me, request, **how)
 
     answer.__name__ = name
-    wrong(2, *words)(answer)
+    wrong(1, *words)(answer)
 
 
 for name, words, how in [
@@ -412,23 +412,23 @@ for name, words, how in [
     another(name, *words, **how)
 
 
-@wrong(2, "it returned True, and should return")
+@wrong(1, "it returned True, and should return")
 def only_the_answer(me, request):
     return votes(me, request)[0]
 
 
-@wrong(2, NO)
+@wrong(1, NO)
 def never(me, request):
     return False, me
 
 
-@wrong(2, "it raised")
+@wrong(1, "it raised")
 def raises_on_the_first_example(me, request):
     if me["log"] == (4, 10):
         raise ValueError(me)
     return votes(me, request)
 
 
-@wrong(2, NO, "it notes voted_for")
+@wrong(1, NO, "it notes voted_for")
 def keeps_its_old_vote(me, request):
     return votes(me, request, enter={"epoch": request["epoch"]})
