@@ -17,7 +17,7 @@ CHECKS = lesson("11")._module
 
 
 def test_the_solution_is_right_on_every_rung():
-    said = verdict("11", 2, solution("11", 1, "my_image"))
+    said = verdict("11", 2, solution("11", 2, "my_image"))
     assert said.right and len(said.lines) == 4, said
 
 

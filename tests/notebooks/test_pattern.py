@@ -222,7 +222,7 @@ def test_stated_minutes_beside_the_models():
 FENCING = "larger number fences the old boss"
 
 
-@pytest.mark.parametrize("number", ["10", "11", "13", "14"])
+@pytest.mark.parametrize("number", ["05", "10", "11", "13", "14"])
 def test_the_idea_of_fencing_is_named_by_the_same_words(number):
     path = next(NOTEBOOKS.glob(f"{number}_*.ipynb"))
     assert FENCING in path.read_text(encoding="utf-8")
