@@ -94,6 +94,14 @@ def read_all(cluster: Cluster) -> list[tuple[int, str, str | None]]:
     ]
 
 
+def address_of(customer: str, cluster: Cluster) -> str | None:
+    """The last address of a customer that is still in the log; a tombstone isn't
+    one.
+    """
+    found = [address for _, name, address in read_all(cluster) if name == customer]
+    return next((address for address in reversed(found) if address is not None), None)
+
+
 def text(raw: bytes | None) -> str | None:
     return None if raw is None else raw.decode()
 
