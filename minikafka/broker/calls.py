@@ -81,13 +81,23 @@ class HangUp(NamedTuple):
     why: str
 
 
+class Split(NamedTuple):
+    """A request that the active controller must answer, but for a part. rest: what it
+    is asked. whole: makes of its answer the one to the whole request.
+    """
+
+    rest: Answer
+    whole: Callable[[Answer], Answer]
+
+
 class Handler(NamedTuple):
     """How one API is served. versions: the lowest and the highest.
 
     refuse: the answer to a request that failed as a whole, where the API has its own
     form for that. shape: an answer that was waited for, completed. decides: the request
     changes metadata, so the active controller answers it, once what it decided before
-    is committed. of_nodes: it is served to other nodes only.
+    is committed. split: what of that the broker that was asked answers itself. of_nodes:
+    it is served to other nodes only.
     """
 
     api: str
@@ -96,6 +106,7 @@ class Handler(NamedTuple):
     refuse: Callable[[Call, KafkaError], Answer] | None = None
     shape: Callable[[Call, Answer], Answer] | None = None
     decides: bool = False
+    split: Callable[[Broker, Call], Split] | None = None
     of_nodes: bool = False
 
 

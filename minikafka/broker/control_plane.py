@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minikafka.broker.active_controller import METADATA, TIMEOUT_MS
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, Split
 from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now, soonest
 from minikafka.cluster import registration
@@ -212,6 +212,11 @@ class ControlPlane:
                 again=True,
             )
         wait = Wait((), until_ms)
+        split = call.handler.split
+        if split is None:
+            asked = Split(call.body.to_dict(), whole=dict)
+        else:
+            asked = split(self._broker, call)
 
         def passed_back(reply: Message | None, now: Now) -> None:
             if (
@@ -221,14 +226,14 @@ class ControlPlane:
                 wait.again = True
                 self._again.append((now.monotonic_ms + RETRY_BACKOFF_MS, wait))
             else:
-                wait.finish(reply.to_dict())
+                wait.finish(asked.whole(reply.to_dict()))
 
         self._broker.ask(
             quorum.leader_id,
             CONTROL,
             call.api,
             call.version,
-            call.body.to_dict(),
+            asked.rest,
             passed_back,
         )
         return wait
