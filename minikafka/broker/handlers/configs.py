@@ -184,7 +184,8 @@ def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
         value = broker.config.value(
             broker.image, broker.node_id, BROKER_RESOURCE, name, row.name
         )
-        yield row, value
+        if value.synonyms or row.name not in config.THROTTLES:
+            yield row, value
     yield from broker.config.places(broker.node_id, broker.log_dir)
 
 
@@ -227,7 +228,7 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
     - Each resource succeeds or fails as a whole, before anything is written.
     - Of a broker's configs those that stand behind a topic config can change at run
-      time.
+      time, and throttles, which tools set and nothing obeys.
     - A broker is asked for its own, whoever the controller is: the broker that was
       asked looks at that, the controller doesn't.
 
