@@ -22,6 +22,20 @@ UPDATES = (
 )
 
 
+# What kafka-features upgrade --release-version 4.3 --dry-run asks, but for groups of
+# other kinds.
+RELEASE_4_3 = {
+    "feature_updates": [
+        {"feature": "metadata.version", "max_version_level": 30},
+        {"feature": "kraft.version", "max_version_level": 1},
+        {"feature": "transaction.version", "max_version_level": 2},
+        {"feature": "group.version", "max_version_level": 1},
+        {"feature": "eligible.leader.replicas.version", "max_version_level": 1},
+    ],
+    "validate_only": True,
+}
+
+
 def update_features(side):
     """KIP-584, KIP-778. Ends as it began, since the other scenarios share these
     brokers.
@@ -36,6 +50,18 @@ def update_features(side):
                 version,
                 feature_updates=asked,
             )
+    for level in (0, 1, 2, -1):
+        for kind in (1, 2, 3, 9):
+            one = {"feature": "kraft.version", "max_version_level": level}
+            side.ask(
+                f"only validated, kraft.version to {level} {kind}",
+                "UpdateFeatures",
+                1,
+                2,
+                feature_updates=[one | {"upgrade_type": kind}],
+                validate_only=True,
+            )
+    side.ask("only validated, 4.3", "UpdateFeatures", 2, **RELEASE_4_3)
     off = {"feature": "group.version", "max_version_level": 0, "upgrade_type": 2}
     on = {"feature": "group.version", "max_version_level": 1}
     side.ask(
