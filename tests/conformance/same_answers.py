@@ -36,6 +36,7 @@ ITS_OWN = {
 MADE_ID = re.compile(
     "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])"
 )
+TIMES = ("log_append_time_ms", "last_timestamp", "timestamp")
 PARTITION_LIMITS = (
     "current_leader_epoch",
     "partition_max_bytes",
@@ -297,7 +298,7 @@ def plain(value, name, field=""):
         return [timeless(header) for header, _ in batches(value)]
     if field == "batch_index_error_message":
         return re.sub("[0-9]{10,}", "(ms)", value)
-    if field in ("log_append_time_ms", "last_timestamp") and value > 1_750_000_000_000:
+    if field in TIMES and value > 1_750_000_000_000:
         return "now"
     return value
 

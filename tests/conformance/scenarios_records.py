@@ -469,6 +469,9 @@ def list_offsets(side):
     place = {"partition_index": 0, "timestamp": -1}
     for what, topic, places in (
         ("an unknown topic", side.name + ".none", [place]),
+        ("an unknown topic, -3", side.name + ".none", [place | {"timestamp": -3}]),
+        ("an unknown topic, -7", side.name + ".none", [place | {"timestamp": -7}]),
+        ("no partition, -7", side.name, [{"partition_index": 9, "timestamp": -7}]),
         ("a partition twice", side.name, [place, place | {"timestamp": -2}]),
     ):
         side.ask(

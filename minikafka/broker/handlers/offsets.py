@@ -46,9 +46,10 @@ def list_offsets(broker: Broker, request: Call, now: Now) -> Answer:
     """ListOffsets (KIP-79): an offset by time, or one end of the log.
 
     - Timestamp -1 is the latest (the high watermark; read_committed: the last stable
-      offset), -2 the earliest, -3 the record with the largest timestamp (KIP-734), -4
-      to -6 ask about tiered storage, which isn't there; anything from 0 on the first
-      record whose timestamp is that or later; -1 where there is none.
+      offset), -2 the earliest, -3 the record with the largest timestamp (KIP-734), if
+      it lies before the latest; -4 to -6 ask about tiered storage, which isn't there;
+      anything from 0 on the first record whose timestamp is that or later; -1 where
+      there is none.
     - A search by timestamp reads the index, then decompresses one batch up to the
       record. Of what all the searches of a request may look at there is a limit, which
       no ordinary batches reach. Where it is reached the answer is an earlier offset,
@@ -100,6 +101,9 @@ def offset_for(
 ) -> Offset:
     """What is found for one partition, or NOTHING."""
     timestamp, version = partition.timestamp, request.version
+    is_unknown = timestamp < EARLIEST_PENDING_UPLOAD
+    if is_unknown or version < FIRST_VERSION.get(timestamp, 0):
+        raise KafkaError(Error.UNSUPPORTED_VERSION)
     replica = broker.replicas.leader(
         topic, partition.partition_index, partition.current_leader_epoch
     )
@@ -114,9 +118,6 @@ def offset_for(
         if replica.high_watermark_lags:
             raise KafkaError(Error.LEADER_NOT_AVAILABLE)
         return Offset(-1, end, replica.leader_epoch)
-    is_unknown = timestamp < EARLIEST_PENDING_UPLOAD
-    if is_unknown or version < FIRST_VERSION.get(timestamp, 0):
-        raise KafkaError(Error.UNSUPPORTED_VERSION)
     log = replica.log
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
@@ -126,6 +127,8 @@ def offset_for(
         if newest is None:
             return NOTHING
         at_ms, offset = newest
+        if offset >= end:
+            return NOTHING
         return Offset(at_ms, offset, log.epochs.epoch_at(offset))
     if timestamp < 0:
         return NOTHING
