@@ -142,11 +142,6 @@ DELIBERATE = {
             " be deleted"
         ),
     },
-    "a_topic_made_again": {
-        "*, in a session: Fetch v13*": (
-            "an id that is gone is unknown in a session, too"
-        ),
-    },
     "configs_take_effect_at_once": {"*.log_start_offset": REFUSED_WITH_START},
     "create_topics_with_bad_numbers": {
         "*2 replicas: *.error_message": (
