@@ -294,8 +294,11 @@ def plain(value, name, field=""):
     if field in ("producer_id", "session_id") and value > 0:
         return f"a {field}"
     if field == "records" and value is not None:
-        # Apache Kafka may add the beginning of one more batch
-        return [timeless(header) for header, _ in batches(value)]
+        headers = [header for header, _ in batches(value)]
+        cut = len(value) - sum(header.size_bytes for header in headers)
+        # the beginning of one more batch
+        rest = [f"{cut} bytes more"] if cut else []
+        return [*map(timeless, headers), *rest]
     if field == "batch_index_error_message":
         return re.sub("[0-9]{10,}", "(ms)", value)
     if field in TIMES and value > 1_750_000_000_000:

@@ -121,11 +121,6 @@ DELIBERATE = {
     "produce_is_idempotent": {"*.log_start_offset": REFUSED_WITH_START},
     "a_transaction_in_a_partition": {"*.log_start_offset": REFUSED_WITH_START},
     "who_may_end_a_transaction": {"*.log_start_offset": REFUSED_WITH_START},
-    "fetch_shares_the_bytes_between_partitions": {
-        "at most *, second first: *.records": (
-            "the beginning of a batch fills a partition's answer up in Apache Kafka"
-        ),
-    },
     "list_offsets": {
         "at -3 of a record without time: *": (
             "a record without a timestamp does not have the largest one"

@@ -6,7 +6,7 @@ Behaviour:
   watermark (read_committed: the last stable offset; a follower: the log's end).
 - An answer holds at most MaxBytes, PartitionMaxBytes a partition, but the first
   partition that has records always gives one whole batch, so that a consumer never gets
-  stuck on a large one.
+  stuck on a large one. Behind whole ones the last batch may be cut there.
 - With fewer than MinBytes the request is parked until enough arrived or MaxWaitMs is
   over. An error in any partition is answered at once.
 - Nothing to give is zero bytes, never null (librdkafka fails on null).
