@@ -2,6 +2,7 @@
 same_answers.py).
 """
 
+from tests.conformance.raw import keyed_batch
 from tests.conformance.scenarios_configs import describe
 
 UPDATES = (
@@ -177,6 +178,63 @@ def log_dirs(side):
             f"to {what}", "AlterReplicaLogDirs", dirs=[{"path": path, "topics": moved}]
         )
     side.ask("nothing", "AlterReplicaLogDirs", dirs=[])
+
+
+def what_is_forbidden(side):
+    """What an administrator may not do, by a topic's policy, or because it is the
+    cluster's own: a table of calls and topics. (Nothing here changes a shared topic.)
+    """
+    for kind in (0, 1):
+        asked = {"key": "some", "key_type": kind}
+        while side.client.ask("FindCoordinator", 2, **asked).error_code != 0:
+            pass
+    names = {"__consumer_offsets": "__consumer_offsets"}
+    names |= {"__transaction_state": "__transaction_state"}
+    names |= {"__cluster_metadata": "__cluster_metadata", "none": side.name + ".none"}
+    for policy in ("compact", "compact,delete", "delete,compact", "delete"):
+        suffix = "." + policy.replace(",", "-")
+        names[policy] = side.create_topic(suffix, cleanup_policy=policy)
+        records = keyed_batch(b"a", b"b")
+        assert side.client.produce(names[policy], records).error_code == 0
+    for what, name in names.items():
+        for offset in (99, -5, 0, 1, -1):
+            place = {"partition_index": 0, "offset": offset}
+            away = {"partition_index": 77, "offset": offset}
+            side.ask(
+                f"records of {what} before {offset}",
+                "DeleteRecords",
+                topics=[{"name": name, "partitions": [place, away]}],
+                timeout_ms=5000,
+            )
+        may_not(side, what, name)
+
+
+def may_not(side, what, name):
+    """The calls that name a topic, but for DeleteRecords."""
+    places = [{"topic": name, "partitions": [0]}]
+    grown = {"name": name, "count": 90, "assignments": None}
+    new = {"name": name, "num_partitions": 1, "replication_factor": 1}
+    back = {"partition_index": 0, "replicas": None}
+    for api, version, body in (
+        ("CreateTopics", 7, {"topics": [new], "validate_only": True}),
+        ("CreatePartitions", 3, {"topics": [grown], "validate_only": True}),
+        ("ElectLeaders", 2, {"election_type": 0, "topic_partitions": places}),
+        (
+            "AlterPartitionReassignments",
+            1,
+            {"topics": [{"name": name, "partitions": [back]}]},
+        ),
+    ):
+        side.ask(what, api, version, timeout_ms=5000, **body)
+    policy = {"name": "cleanup.policy", "config_operation": 0, "value": "delete"}
+    altered = {"resource_type": 2, "resource_name": name, "configs": [policy]}
+    side.ask(
+        what,
+        "IncrementalAlterConfigs",
+        1,
+        resources=[altered],
+        validate_only=True,
+    )
 
 
 FILTER = {
@@ -377,6 +435,7 @@ SCENARIOS = (
     describe_quorum,
     brokers_that_are_forgotten,
     log_dirs,
+    what_is_forbidden,
     neither_rules_nor_quotas,
     alter_configs,
     group_configs,

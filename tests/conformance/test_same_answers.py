@@ -166,6 +166,10 @@ DELIBERATE = {
             "an unknown kind of election is an error of the whole request"
         ),
     },
+    "what_is_forbidden": {
+        "__cluster_metadata: *.error_message": "other words",
+        "none: *.error_message": "other words",
+    },
     "reassignments": {"no topic: *.error_message": "other words"},
     "neither_rules_nor_quotas": {
         "*quota: *.entries": "no entries beside an error, where Apache Kafka has null"

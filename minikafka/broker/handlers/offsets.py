@@ -172,6 +172,7 @@ def delete_records(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     - The log start offset moves up; readers below it get OFFSET_OUT_OF_RANGE.
     - Whole segments below it are deleted from disk, here at once, by Apache Kafka with
       the next pass of retention.
+    - Not of a topic that is compacted, and where nothing else may be deleted.
     - Offset -1 means the high watermark, beyond which nothing can be deleted.
     - The answer waits until all replicas on live brokers have forgotten them too.
 
@@ -184,8 +185,7 @@ def delete_records(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         return {"partition_index": asked.partition_index, "low_watermark": -1}
 
     def delete(topic: Any, asked: Any) -> Answer:
-        if topic.name in INTERNAL_TOPICS:
-            raise KafkaError(Error.INVALID_TOPIC_EXCEPTION)
+        check_deletable(broker, topic.name, asked.partition_index)
         replica = broker.replicas.leader(topic.name, asked.partition_index)
         return {"low_watermark": replica.delete_records(asked.offset)}
 
@@ -212,6 +212,20 @@ def delete_records(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     if answer is not None:
         return answer
     return Wait(keys, now.monotonic_ms + request.body.timeout_ms, attempt)
+
+
+def check_deletable(broker: Broker, topic: str, number: int) -> None:
+    """Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION; POLICY_VIOLATION
+    where compaction alone deletes.
+    """
+    known = broker.image.topics.get(topic)
+    if known is None or number not in known.partitions:
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic in INTERNAL_TOPICS:
+        raise KafkaError(Error.INVALID_TOPIC_EXCEPTION)
+    policy = broker.controller.topic_value(topic, "cleanup.policy")
+    if policy == "compact":
+        raise KafkaError(Error.POLICY_VIOLATION)
 
 
 class Deletion(NamedTuple):
