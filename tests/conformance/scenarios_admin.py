@@ -132,6 +132,9 @@ def describe_quorum(side):
             quorum.observers,
         )
         side.answers[f"the quorum in version {version}"] = {"told": repr(told)}
+    nodes = side.client.ask("DescribeQuorum", 2, topics=topics).nodes
+    told = [(node.node_id, len(node.listeners)) for node in nodes]
+    side.answers["its nodes"] = {"told": repr(told)}
 
 
 def brokers_that_are_forgotten(side):
