@@ -51,7 +51,7 @@ from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Parked, Wait, Waiting
 from minikafka.storage import checkpoints
 from minikafka.storage.data_folder import identify
-from minikafka.storage.disk import Disk, as_storage_errors
+from minikafka.storage.disk import Disk, Space, as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
@@ -346,6 +346,12 @@ class Broker:
         folder's path.
         """
         return str(self._disk)
+
+    @property
+    def log_dir_space(self) -> Space | None:
+        """Of the volume that it is on. Errors: KAFKA_STORAGE_ERROR."""
+        with as_storage_errors(str(self._disk)):
+            return self._disk.space()
 
     def ask(
         self,

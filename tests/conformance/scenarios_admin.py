@@ -181,6 +181,24 @@ def log_dirs(side):
             f"to {what}", "AlterReplicaLogDirs", dirs=[{"path": path, "topics": moved}]
         )
     side.ask("nothing", "AlterReplicaLogDirs", dirs=[])
+    nowhere = {"path": "/no/such/folder"}
+    empty, one = {"name": topic, "partitions": []}, {"name": topic, "partitions": [1]}
+    here = {"path": folder.log_dir, "topics": [one]}
+    for what, dirs in {
+        "no topics": [nowhere | {"topics": []}],
+        "an empty topic": [nowhere | {"topics": [empty]}],
+        "an empty topic and another": [nowhere | {"topics": [empty, moved[1]]}],
+        "a partition twice": [
+            nowhere | {"topics": [one, one | {"partitions": [1, 1]}]}
+        ],
+        "to two folders": [nowhere | {"topics": [one]}, here],
+        "to two folders, the other way": [here, nowhere | {"topics": [one]}],
+    }.items():
+        side.ask(what, "AlterReplicaLogDirs", dirs=dirs)
+    for version in (4, 5):
+        [folder] = side.client.ask("DescribeLogDirs", version, topics=[]).results
+        told = {"free": 0 < folder.usable_bytes < folder.total_bytes}
+        side.answers[f"the volume in version {version}"] = told
 
 
 def what_is_forbidden(side):
