@@ -60,7 +60,8 @@ class Call:
 
     What a request that begins anew has found out before: joined says of each partition
     of a transaction whether a batch may be appended (transaction_requests.py); unknown
-    has the results of partitions that don't exist (handlers/group_offsets.py).
+    has the results of partitions that don't exist (handlers/group_offsets.py); passed_on is what the
+    active controller is asked (control_plane.py).
     """
 
     connection: Connection
@@ -73,6 +74,7 @@ class Call:
     number: int = 0
     joined: Mapping[TopicPartition, Guard | KafkaError] | None = None
     unknown: dict[str, Answer] | None = None
+    passed_on: "Split | None" = None
 
 
 class HangUp(NamedTuple):

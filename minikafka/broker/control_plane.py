@@ -33,6 +33,21 @@ REGISTRATION_VERSION, HEARTBEAT_VERSION, PRODUCER_IDS_VERSION, CREATE_TOPICS_VER
 )
 
 
+def is_of_no_controller(answer: Answer) -> bool:
+    """Whether it says NOT_CONTROLLER: of the whole request, or of an item, which is
+    then said of each.
+    """
+    if answer.get("error_code") == Error.NOT_CONTROLLER:
+        return True
+    items = [each for each in answer.values() if isinstance(each, list)]
+    return any(
+        is_of_no_controller(item)
+        for each in items
+        for item in each
+        if isinstance(item, dict)
+    )
+
+
 class ControlPlane:
     """broker_epoch: the offset of this node's registration, -1 before. directory_id: of
     its log directory, 16 bytes.
@@ -204,6 +219,12 @@ class ControlPlane:
         client's principal. There are no principals here.)
         """
         quorum, until_ms = self._broker.quorum, now.monotonic_ms + TIMEOUT_MS
+        split = call.handler.split
+        if split is None:
+            asked = Split(call.body.to_dict(), whole=dict)
+        else:
+            asked = split(self._broker, call)
+        call.passed_on = asked
         if quorum.leader_id == NO_LEADER:
             return Wait(
                 [METADATA],
@@ -212,21 +233,14 @@ class ControlPlane:
                 again=True,
             )
         wait = Wait((), until_ms)
-        split = call.handler.split
-        if split is None:
-            asked = Split(call.body.to_dict(), whole=dict)
-        else:
-            asked = split(self._broker, call)
 
         def passed_back(reply: Message | None, now: Now) -> None:
-            if (
-                reply is None
-                or reply.to_dict().get("error_code") == Error.NOT_CONTROLLER
-            ):
+            answer = None if reply is None else reply.to_dict()
+            if answer is None or is_of_no_controller(answer):
                 wait.again = True
                 self._again.append((now.monotonic_ms + RETRY_BACKOFF_MS, wait))
             else:
-                wait.finish(asked.whole(reply.to_dict()))
+                wait.finish(asked.whole(answer))
 
         self._broker.ask(
             quorum.leader_id,
@@ -288,16 +302,17 @@ class ControlPlane:
         self, topics: Sequence[dict[str, Any]], now: Now, answer: Callable[[], Answer]
     ) -> Answer | Wait:
         """Have the active controller create topics that somebody asked for; answer():
-        once it has, or does not say.
+        once it has, or does not say, or is no controller any more.
         """
-        leader = self._broker.quorum.leader_id
+        quorum = self._broker.quorum
+        leader = quorum.leader_id
         if leader == NO_LEADER:
             return answer()
-        wait = Wait(
-            (),
-            now.monotonic_ms + TIMEOUT_MS,
-            lambda _, __, expired: answer() if expired else None,
-        )
+
+        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
+            return answer() if expired or quorum.leader_id != leader else None
+
+        wait = Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, attempt)
         body = {"topics": topics, "timeout_ms": TIMEOUT_MS}
         self._broker.ask(
             leader,
