@@ -37,7 +37,7 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC, Image
 from minikafka.storage import checkpoints
 from minikafka.storage.data_folder import identify
-from minikafka.storage.disk import Disk, as_storage_errors
+from minikafka.storage.disk import Disk, Space, as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.primitives import Encoded
@@ -252,6 +252,12 @@ class Broker:
         folder's path.
         """
         return str(self._disk)
+
+    @property
+    def log_dir_space(self) -> Space | None:
+        """Of the volume that it is on. Errors: KAFKA_STORAGE_ERROR."""
+        with as_storage_errors(str(self._disk)):
+            return self._disk.space()
 
     def ask(
         self,

@@ -7,7 +7,7 @@ What handlers may touch, which is more, is in calls.py.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.lifecycle import Lifecycle
@@ -21,7 +21,7 @@ from minikafka.cluster.metadata import (
 )
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Hears, Replica
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.transaction_states import TopicPartition
 from minikafka.storage.producer_state import Guard
 from minikafka.trace import Trace
@@ -229,3 +229,12 @@ class JoiningRequest(Protocol):
 
     body: Message
     joined: Mapping[TopicPartition, Guard | KafkaError] | None
+
+
+class Split(NamedTuple):
+    """A request that the active controller must answer, but for a part. rest: what it
+    is asked. whole: makes of its answer the one to the whole request.
+    """
+
+    rest: Answer
+    whole: Callable[[Answer], Answer]

@@ -366,6 +366,11 @@ def describe_topic_partitions(side):
             cursor=cursor,
         )
     ask("from one that is not asked", a, c, cursor=(b, 1))
+    for cursor in ((a, 0), (b, 1), (b, 2), (b, -1), (b + "x", 0), (c, 1)):
+        where = f"{cursor[0].removeprefix(side.name)} {cursor[1]}"
+        ask(f"all from {where}", cursor=cursor)
+    for cursor in ((b, 1), (b, -1)):
+        ask(f"one of all from {cursor[1]}", limit=1, cursor=cursor)
     ask("unknown ones around a cursor", a + "a", b, b + "a", c + "a", cursor=(b, 1))
     ask("from an unknown one", a, b + "a", c, cursor=(b + "a", 0))
 

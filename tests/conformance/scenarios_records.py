@@ -469,6 +469,9 @@ def list_offsets(side):
     place = {"partition_index": 0, "timestamp": -1}
     for what, topic, places in (
         ("an unknown topic", side.name + ".none", [place]),
+        ("an unknown topic, -3", side.name + ".none", [place | {"timestamp": -3}]),
+        ("an unknown topic, -7", side.name + ".none", [place | {"timestamp": -7}]),
+        ("no partition, -7", side.name, [{"partition_index": 9, "timestamp": -7}]),
         ("a partition twice", side.name, [place, place | {"timestamp": -2}]),
     ):
         side.ask(
@@ -573,57 +576,36 @@ def a_topic_made_again(side):
     old_id, mine = side.topic_id(topic), side.producer_id()
     for sequence in range(3):
         side.client.produce(topic, numbered(mine, sequence))
-    session = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20}
-    place = {
-        "partitions": [
-            {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
-        ]
-    }
-    named = side.client.ask(
-        "Fetch", 11, **session, session_epoch=0, topics=[{"topic": topic} | place]
-    ).session_id
-    by_id = side.client.ask(
-        "Fetch", 13, **session, session_epoch=0, topics=[{"topic_id": old_id} | place]
-    ).session_id
+    limits = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20}
+    of_one = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+    place = {"partitions": [of_one]}
+    by_name = {"topic": topic} | place
+    by_id = {"topic_id": old_id} | place
+    nobodys = {"topic_id": UNKNOWN_ID} | place
+
+    def begin(version, *topics):
+        asked = {"session_epoch": 0, "topics": topics}
+        return side.client.ask("Fetch", version, **limits, **asked).session_id
+
+    def go_on(what, version, session_id, epoch, *topics):
+        asked = {"session_id": session_id, "session_epoch": epoch, "topics": topics}
+        side.ask(f"{what}, in a session", "Fetch", version, **limits, **asked)
+
+    sessions = {11: begin(11, by_name), 13: begin(13, by_id)}
+    of_two = begin(13, by_id, nobodys)
     deleted = side.client.ask("DeleteTopics", 4, topic_names=[topic], timeout_ms=5000)
     assert deleted.responses[0].error_code == 0
     side.settle()
     side.fetch("deleted", topic_id=old_id, versions=(4, 11, 13))
-    side.ask(
-        "deleted, in a session",
-        "Fetch",
-        11,
-        **session,
-        session_id=named,
-        session_epoch=1,
-    )
-    side.ask(
-        "deleted, in a session",
-        "Fetch",
-        13,
-        **session,
-        session_id=by_id,
-        session_epoch=1,
-    )
+    for version, session_id in sessions.items():
+        go_on("deleted", version, session_id, 1)
     side.create_topic()
     side.fetch("made again", versions=(4, 11, 13))
     side.fetch("made again, by the old id", topic_id=old_id, versions=(13,))
-    side.ask(
-        "made again, in a session",
-        "Fetch",
-        11,
-        **session,
-        session_id=named,
-        session_epoch=2,
-    )
-    side.ask(
-        "made again, in a session",
-        "Fetch",
-        13,
-        **session,
-        session_id=by_id,
-        session_epoch=2,
-    )
+    for version, session_id in sessions.items():
+        go_on("made again", version, session_id, 2)
+    go_on("beside an unknown id", 13, of_two, 1)
+    go_on("asked for again", 13, of_two, 2, by_id)
     side.produce("goes on", numbered(mine, 3), 9)
     side.offsets("what was stored", -1)
 

@@ -108,6 +108,38 @@ def a_transaction_in_a_partition(side):
     look(side, "all ended", 0, 4, 7, 8)
 
 
+def the_largest_timestamp_is_not_committed(side):
+    """KIP-734: what lies behind the last stable offset is not found, and nothing else
+    instead.
+    """
+
+    def look_for(when):
+        for level in (0, 1):
+            what = f"{when}, level {level}"
+            for timestamp in (-3, 1_700_000_000_000, 1_700_000_000_001):
+                side.offsets(
+                    f"{what}, {timestamp}", timestamp, 7, 11, isolation_level=level
+                )
+
+    side.create_topic()
+    send(side, "plain", -1, -1, transactional=False, transactional_id=None)
+    look_for("none")
+    send(side, "one", ONE, 0)
+    look_for("as young, open")
+    younger = batch(
+        b"x",
+        timestamp=1_700_000_000_001,
+        transactional=True,
+        producer_id=TWO,
+        producer_epoch=0,
+        base_sequence=0,
+    )
+    side.client.produce(side.name, younger)
+    look_for("younger, open")
+    end(side, "one commits", ONE, True)
+    look_for("the other open")
+
+
 def who_may_end_a_transaction(side):
     side.create_topic(partitions=2)
     end(side, "of nobody", ONE, True, 1, 2)
@@ -256,6 +288,7 @@ def a_transactional_id_that_nobody_has(side):
 
 SCENARIOS = (
     a_transaction_in_a_partition,
+    the_largest_timestamp_is_not_committed,
     who_may_end_a_transaction,
     offsets_in_a_transaction,
     a_transactional_id_that_nobody_has,
