@@ -29,7 +29,7 @@ def test_the_stub_and_what_fails_are_met_calmly(exercise):
     def stub(*arguments): ...
 
     def nothing(*arguments):
-        return dict().get("nothing")
+        return {}.get("nothing")
 
     def endless(*arguments):
         while True:
@@ -89,6 +89,24 @@ def test_kafka_python_goes_on_after_the_solution_s_answer(capsys):
         "the last order has offset 9\n"
         "requests: ApiVersions Metadata InitProducerId Produce\n"
     )
+
+
+def test_what_kafka_python_says_to_other_answers_is_told(capsys):
+    right = solution("12", 2, "api_versions")
+
+    def without_produce(frame, apis):
+        return right(frame, [api for api in apis if api[0] != 0])
+
+    broker_with(without_produce)
+    assert "the client gives up: [Error 35]" in capsys.readouterr().out
+
+    def raises(frame, apis):
+        raise KeyError(18)
+
+    broker_with(raises)
+    said = capsys.readouterr().out
+    assert "the last order has offset 9" in said
+    assert "api_versions raised KeyError: 18" in said
 
 
 def test_the_layout_of_the_request_has_all_its_bytes_and_fields():

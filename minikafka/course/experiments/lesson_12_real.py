@@ -15,7 +15,7 @@ from minikafka.wire.messages import (
 
 TOPIC = "orders"
 NOWHERE = "nowhere.invalid"  # no name ends so (RFC 6761)
-PATIENCE_MS = 60_000
+PATIENCE_MS, STRETCH_MS = 60_000, 10_000
 HEARTBEAT, API_VERSIONS = "Heartbeat", API["ApiVersions"].key
 
 
@@ -31,7 +31,11 @@ def ten_orders_by_a_proxy() -> list[str]:
 def send_ten(bootstrap: str, wait_ms: int = PATIENCE_MS) -> None:
     from kafka import KafkaProducer
 
-    shop = KafkaProducer(bootstrap_servers=bootstrap, max_block_ms=wait_ms)
+    shop = KafkaProducer(
+        bootstrap_servers=bootstrap,
+        bootstrap_timeout_ms=wait_ms,
+        max_block_ms=wait_ms,
+    )
     for number in range(10):
         last = shop.send(TOPIC, f"order {number}".encode(), partition=0).get(60)
     print("the last order has offset", last.offset)
@@ -125,23 +129,41 @@ def broker_with(
     """kafka-python writes ten orders to a broker whose answers to ApiVersions are this
     function's, and all others its own.
     """
+    from kafka.errors import KafkaError
+
     proxies: list[Proxy] = []
+    failures: list[str] = []
     stay = stay_behind(lambda: proxies[0].port)
 
     def change(request: bytes, answer: bytes) -> bytes:
         if int.from_bytes(request[:2], "big") != API_VERSIONS:
             return stay(request, answer)
-        version = int.from_bytes(request[2:4], "big")
-        _, body = decode_response("ApiVersions", version, answer)
-        served_apis = [
-            (each.api_key, each.min_version, each.max_version) for each in body.api_keys
-        ]
-        return bytes(api_versions(request, served_apis))
+        try:
+            return bytes(api_versions(request, apis_in(request, answer)))
+        except Exception as error:  # whatever the learner's code does
+            failures.append(f"{type(error).__name__}: {error}")
+            return answer
 
     if is_stub(api_versions):
         print("api_versions is still the stub, so the broker gives all answers")
     chosen = stay if is_stub(api_versions) else change
     with Served() as served, Proxy(served.bootstrap, chosen) as proxy:
         proxies.append(proxy)
-        send_ten(proxy.address, wait_ms=15_000)
+        try:
+            send_ten(proxy.address, wait_ms=STRETCH_MS)
+        except KafkaError as error:
+            print("the client gives up:", error)
         print("requests:", *apis(proxy.requests()))
+    if failures:
+        print("api_versions raised", failures[0], "and the broker answered instead")
+
+
+def apis_in(request: bytes, answer: bytes) -> list[tuple[int, int, int]]:
+    """(key, lowest version, highest version) of each API in a broker's answer."""
+    asked = int.from_bytes(request[2:4], "big")
+    # a broker answers what it doesn't know in version 0
+    version = asked if asked <= API["ApiVersions"].max_version else 0
+    _, body = decode_response("ApiVersions", version, answer)
+    return [
+        (each.api_key, each.min_version, each.max_version) for each in body.api_keys
+    ]
