@@ -38,13 +38,13 @@ from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call, HangUp
 from minikafka.broker.handlers.fetch import current_leader, leaders_named
-from minikafka.broker.transaction_requests import Identity
 from minikafka.clock import Now
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.validation import RefusedRecords, check_batch, check_size
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators.transaction_requests import Identity
 from minikafka.storage.log import Appended, Log
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.primitives import Buffer
