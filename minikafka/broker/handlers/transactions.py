@@ -7,10 +7,10 @@ Old versions don't know PRODUCER_FENCED: they hear INVALID_PRODUCER_EPOCH (KIP-5
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call, a_few_times, by_topic, each_judged
-from minikafka.broker.handlers.produce import Promise, replicated
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC
+from minikafka.cluster.promises import Promise, replicated
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.runtime import Decision
