@@ -148,7 +148,7 @@ class Transactions(State):
 
     def needs_producer_id(self, transactional_id: str) -> bool:
         """Whether an InitProducerId or an EndTxn may want a new producer id."""
-        known = self._find(transactional_id)
+        known = self.transactions.get(transactional_id)
         return known is None or known.is_exhausted
 
     def init(
@@ -329,7 +329,7 @@ class Transactions(State):
         """While its markers are written nobody is judged: who asks again is told the
         truth then. Errors: CONCURRENT_TRANSACTIONS.
         """
-        known = self._find(transactional_id)
+        known = self.transactions.get(transactional_id)
         if known is not None and known.status in PREPARED:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
 
@@ -365,7 +365,7 @@ class Transactions(State):
         self, wanted: Transaction, answer: Answer, now: Now, why: Reason
     ) -> Decision:
         wanted = replace(wanted, update_ms=now.wall_ms)
-        was = self._find(wanted.transactional_id)
+        was = self.transactions.get(wanted.transactional_id)
         more_bytes = wanted.size_bytes
         if was is not None:
             more_bytes -= was.size_bytes
