@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.config import Random
-from minikafka.broker.coordinator import GroupCoordinator, TransactionCoordinator
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.fetch_sessions import FetchSessions
@@ -24,9 +23,10 @@ from minikafka.broker.ports import Split as Split
 from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
-from minikafka.broker.transaction_requests import Joins
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait, Waiting
+from minikafka.coordinators.coordinator import GroupCoordinator, TransactionCoordinator
+from minikafka.coordinators.transaction_requests import Joins
 from minikafka.coordinators.transaction_states import TopicPartition
 from minikafka.storage.disk import Space
 from minikafka.storage.producer_state import Guard
@@ -130,9 +130,10 @@ class Call:
     connection.
 
     What a request that begins anew has found out before: joined says of each partition
-    of a transaction whether a batch may be appended (transaction_requests.py); unknown
-    has the results of partitions that don't exist (handlers/group_offsets.py);
-    passed_on is what the active controller is asked (forwarding.py).
+    of a transaction whether a batch may be appended
+    (coordinators/transaction_requests.py); unknown has the results of partitions that
+    don't exist (handlers/group_offsets.py); passed_on is what the active controller is
+    asked (forwarding.py).
     """
 
     connection: Connection

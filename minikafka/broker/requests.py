@@ -35,8 +35,9 @@ from minikafka.broker.calls import (
 )
 from minikafka.broker.effects import Close, Connection, Done, Effect, Reply
 from minikafka.broker.handlers import HANDLERS
-from minikafka.broker.ports import Split, Then
+from minikafka.broker.ports import Split
 from minikafka.clock import Now
+from minikafka.cluster.election import Then
 from minikafka.cluster.waiting import Answer, Wait, Waiting
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
