@@ -50,7 +50,8 @@ def told(voters: str, *lines: str) -> History:
     """A history in words. voters: "1 2 3". lines: "stand 1 -> 2 3", what a voter does,
     and whom it reaches.
     """
-    return History(_numbers(voters), tuple(map(_step, lines)))
+    steps = [_step(line) for line in lines]
+    return History(_numbers(voters), tuple(steps))
 
 
 def _step(line: str) -> Step:
