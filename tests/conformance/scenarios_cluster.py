@@ -108,6 +108,11 @@ def create_topics_with_bad_numbers(side):
     for factor in (0, -2, 2, 100):
         create(side, f"{factor} replicas", 7, replication_factor=factor)
     create(side, "both bad", 7, num_partitions=0, replication_factor=0)
+    create_topics_with_placements(side)
+
+
+def create_topics_with_placements(side):
+    """The client says which brokers get the replicas of each partition."""
     unset = {"num_partitions": -1, "replication_factor": -1}
     for what, placed in {
         "placed": [(0, [1]), (1, [1])],

@@ -322,6 +322,11 @@ def fetch_knows_topics_partitions_and_epochs(side):
             last_fetched_epoch=epoch,
             versions=(12, 13),
         )
+    fetch_of_an_empty_log(side)
+    fetch_of_nothing(side)
+
+
+def fetch_of_an_empty_log(side):
     side.create_topic(".empty")
     side.fetch("an empty log", topic=side.name + ".empty")
     side.fetch(
@@ -331,30 +336,16 @@ def fetch_knows_topics_partitions_and_epochs(side):
         versions=(12, 13),
     )
     side.fetch("an empty log, out of range", 1, topic=side.name + ".empty")
-    side.ask(
-        "nothing",
-        "Fetch",
-        4,
-        11,
-        13,
-        18,
-        max_wait_ms=0,
-        min_bytes=0,
-        max_bytes=1000,
-        topics=[],
-    )
-    side.ask(
-        "nothing, waiting",
-        "Fetch",
-        4,
-        11,
-        13,
-        18,
-        max_wait_ms=20,
-        min_bytes=1,
-        max_bytes=1000,
-        topics=[],
-    )
+
+
+def fetch_of_nothing(side):
+    """No topic is named; with min_bytes the broker waits all the same."""
+    versions = (4, 11, 13, 18)
+    asked = {"max_bytes": 1000, "topics": []}
+    at_once = {"max_wait_ms": 0, "min_bytes": 0}
+    waiting = {"max_wait_ms": 20, "min_bytes": 1}
+    side.ask("nothing", "Fetch", *versions, **at_once, **asked)
+    side.ask("nothing, waiting", "Fetch", *versions, **waiting, **asked)
 
 
 def fetch_keeps_sessions(side):
@@ -368,13 +359,11 @@ def a_fetch_session(side, version):
     for partition in (0, 1):
         side.client.produce(topic, batch(*[b"x"] * 10), partition=partition)
 
+    size = {"partition_max_bytes": 1 << 20}
+
     def ask(what, session_id, epoch, *offsets, forget=(), **body):
         places = [
-            {
-                "partition": number,
-                "fetch_offset": offset,
-                "partition_max_bytes": 1 << 20,
-            }
+            {"partition": number, "fetch_offset": offset, **size}
             for number, offset in enumerate(offsets)
             if offset is not None
         ]
@@ -415,13 +404,8 @@ def a_fetch_session(side, version):
     side.client.produce(topic, batch(b"news"))
     ask("news", mine, 12)
     deleted = [{"name": topic, "partitions": [{"partition_index": 0, "offset": 3}]}]
-    assert (
-        side.client.ask("DeleteRecords", 1, timeout_ms=1000, topics=deleted)
-        .topics[0]
-        .partitions[0]
-        .error_code
-        == 0
-    )
+    answer = side.client.ask("DeleteRecords", 1, timeout_ms=1000, topics=deleted)
+    assert answer.topics[0].partitions[0].error_code == 0
     ask("behind the news", mine, 13, 11)
     ask("ends", mine, -1)
     ask("has ended", mine, 14)
