@@ -283,7 +283,8 @@ def add_pipeline_options(pipeline: argparse.ArgumentParser) -> None:
     add(
         "--bootstrap",
         metavar="HOST:PORT",
-        help="a Kafka to use (default: a small one of its own)",
+        help="a Kafka to use (default: the one that MINIKAFKA_BOOTSTRAP names, else a"
+        " small one of its own)",
     )
     add(
         "--out",

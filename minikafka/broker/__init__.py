@@ -3,9 +3,9 @@
 Begin with broker.py: what a node is made of, and its life. Bytes and the time come in;
 answers and requests to others are left in an outbox, and a shell (minikafka/simulation,
 minikafka/server) carries them. A request (requests.py) goes to its row in handlers/,
-and from there to the replicas (replica_manager.py), to a coordinator (coordinator.py,
-transaction_requests.py) or to the controller (active_controller.py). What happens
-within the node goes through news.py. What a part may touch of others is in ports.py.
+and from there to the replicas (replica_manager.py), to a coordinator (coordinators/)
+or to the controller (active_controller.py). What happens within the node goes through
+news.py. What a part may touch of others is in ports.py.
 
 What a node asks of others goes through peers.py: it fetches as a follower
 (replica_fetcher.py), asks for another ISR as a leader (isr.py), and says that it is

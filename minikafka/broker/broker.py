@@ -17,7 +17,6 @@ from collections.abc import Hashable, Mapping
 
 from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.config import BrokerConfig, Random, random_uuid
-from minikafka.broker.coordinator import GroupCoordinator, TransactionCoordinator
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.due import Due
 from minikafka.broker.effects import Connection, Effect, Notice
@@ -27,17 +26,18 @@ from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import FENCED, READY, RECOVERING, STOPS, Lifecycle
 from minikafka.broker.news import News, new_quorum
 from minikafka.broker.peers import Peers
-from minikafka.broker.ports import Then
 from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.requests import Requests
-from minikafka.broker.transaction_requests import Joins
 from minikafka.clock import Now
+from minikafka.cluster.election import Then
 from minikafka.cluster.metadata import METADATA_TOPIC, Image
+from minikafka.coordinators.coordinator import GroupCoordinator, TransactionCoordinator
+from minikafka.coordinators.transaction_requests import Joins
 from minikafka.storage import checkpoints
 from minikafka.storage.data_folder import identify
-from minikafka.storage.disk import Disk, as_storage_errors
+from minikafka.storage.disk import Disk, Space, as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.primitives import Encoded
@@ -252,6 +252,12 @@ class Broker:
         folder's path.
         """
         return str(self._disk)
+
+    @property
+    def log_dir_space(self) -> Space | None:
+        """Of the volume that it is on. Errors: KAFKA_STORAGE_ERROR."""
+        with as_storage_errors(str(self._disk)):
+            return self._disk.space()
 
     def ask(
         self,

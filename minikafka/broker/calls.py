@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.config import Random
-from minikafka.broker.coordinator import GroupCoordinator, TransactionCoordinator
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.fetch_sessions import FetchSessions
@@ -20,13 +19,16 @@ from minikafka.broker.lifecycle import Lifecycle
 from minikafka.broker.peers import Peers
 from minikafka.broker.ports import CONTROLLER_LISTENER as CONTROLLER_LISTENER
 from minikafka.broker.ports import HearsOfReplicas, Node
+from minikafka.broker.ports import Split as Split
 from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
-from minikafka.broker.transaction_requests import Joins
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait, Waiting
+from minikafka.coordinators.coordinator import GroupCoordinator, TransactionCoordinator
+from minikafka.coordinators.transaction_requests import Joins
 from minikafka.coordinators.transaction_states import TopicPartition
+from minikafka.storage.disk import Space
 from minikafka.storage.producer_state import Guard
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
@@ -117,6 +119,10 @@ class Broker(Node, Protocol):
     def log_dir(self) -> str:
         """Where this node's logs are, in words of its disk."""
 
+    @property
+    def log_dir_space(self) -> Space | None:
+        """Of the volume that it is on."""
+
 
 @dataclass(slots=True, eq=False)
 class Call:
@@ -124,8 +130,10 @@ class Call:
     connection.
 
     What a request that begins anew has found out before: joined says of each partition
-    of a transaction whether a batch may be appended (transaction_requests.py); unknown
-    has the results of partitions that don't exist (handlers/group_offsets.py).
+    of a transaction whether a batch may be appended
+    (coordinators/transaction_requests.py); unknown has the results of partitions that
+    don't exist (handlers/group_offsets.py); passed_on is what the active controller is
+    asked (forwarding.py).
     """
 
     connection: Connection
@@ -138,6 +146,7 @@ class Call:
     number: int = 0
     joined: Mapping[TopicPartition, Guard | KafkaError] | None = None
     unknown: dict[str, Answer] | None = None
+    passed_on: Split | None = None
 
 
 class HangUp(NamedTuple):
@@ -152,7 +161,8 @@ class Handler(NamedTuple):
     refuse: the answer to a request that failed as a whole, where the API has its own
     form for that. shape: an answer that was waited for, completed. decides: the request
     changes metadata, so the active controller answers it, once what it decided before
-    is committed. of_nodes: it is served to other nodes only.
+    is committed. split: what of that the broker that was asked answers itself. of_nodes:
+    it is served to other nodes only.
     """
 
     api: str
@@ -161,6 +171,7 @@ class Handler(NamedTuple):
     refuse: Callable[[Call, KafkaError], Answer] | None = None
     shape: Callable[[Call, Answer], Answer] | None = None
     decides: bool = False
+    split: Callable[[Broker, Call], Split] | None = None
     of_nodes: bool = False
 
 

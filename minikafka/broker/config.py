@@ -201,9 +201,17 @@ TABLES = {
     BROKER_RESOURCE: BROKER_CONFIGS,
     GROUP_RESOURCE: GROUP_CONFIGS,
 }
-RUN_TIME_BROKER_CONFIGS = frozenset(
-    row.synonym for row in TOPIC_CONFIGS.values() if row.synonym
+# Known where they are set, and not before.
+THROTTLES = frozenset(
+    {
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
 )
+RUN_TIME_BROKER_CONFIGS = THROTTLES | {
+    row.synonym for row in TOPIC_CONFIGS.values() if row.synonym
+}
 
 
 class Rule(NamedTuple):
@@ -257,7 +265,7 @@ def _number_of(topic_configs: Mapping[str, str], name: str) -> int:
 
 def check_broker_configs(configs: Mapping[str, str]) -> dict[str, str]:
     """The same for broker configs that may change at run time: those that stand behind
-    a topic config.
+    a topic config, and throttles.
     """
     for name in configs:
         if name in BROKER_CONFIGS and name not in RUN_TIME_BROKER_CONFIGS:

@@ -64,14 +64,17 @@ class DamagedReplicas:
         end: int,
         min_one: bool,
     ) -> list[memoryview]:
-        """What a consumer is answered, or a follower (node): see Log.read. It is looked
-        at if an earlier run wrote it, if the follower asks for it again, who may have
-        found it wrong, or if there is nothing where something must be. Errors: those of
-        Log.read, and NOT_LEADER_OR_FOLLOWER for damage, since another replica will
-        lead.
+        """What a consumer is answered, or a follower (node): see Log.read. The last
+        batch may be cut for a consumer, not for a follower, who would only drop it. It
+        is looked at if an earlier run wrote it, if the follower asks for it again, who
+        may have found it wrong, or if there is nothing where something must be. Errors:
+        those of Log.read, and NOT_LEADER_OR_FOLLOWER for damage, since another replica
+        will lead.
         """
         try:
-            records = replica.log.read(offset, max_bytes, end, min_one)
+            records = replica.log.read(
+                offset, max_bytes, end, min_one, fill_up=node is None
+            )
         except KafkaError as error:
             if error.error not in OF_DAMAGE:
                 raise

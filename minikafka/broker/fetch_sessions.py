@@ -78,7 +78,7 @@ AskedByKey = Mapping[FetchKey, Asked]  # of one request
 @dataclass(slots=True)
 class Session:
     """by_id: its requests name topics by id (KIP-516). asked: in the order in which
-    partitions are served.
+    partitions are served. names: those that topics had when they were asked for by id.
     """
 
     session_id: int
@@ -88,6 +88,7 @@ class Session:
     asked: dict[FetchKey, Asked] = field(default_factory=dict)
     told: dict[FetchKey, Told] = field(default_factory=dict)
     settled: dict[FetchKey, Settled] = field(default_factory=dict)
+    names: dict[bytes, str] = field(default_factory=dict)
 
     def take_in(self, asked: AskedByKey, forgotten: Iterable[FetchKey]) -> None:
         """What an incremental request changes."""

@@ -3,11 +3,11 @@ only the controller may decide, producer ids, and topics that somebody needs.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minikafka.broker.active_controller import TIMEOUT_MS
-from minikafka.broker.ports import CONTROL, Node
+from minikafka.broker.ports import CONTROL, Node, Split
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.waiting import METADATA, Answer, Wait
@@ -16,6 +16,21 @@ from minikafka.wire.schema import Message
 
 RETRY_BACKOFF_MS = 100
 PRODUCER_IDS_VERSION, CREATE_TOPICS_VERSION = 0, 7
+
+
+def is_of_no_controller(answer: Answer) -> bool:
+    """Whether it says NOT_CONTROLLER: of the whole request, or of an item, which is
+    then said of each.
+    """
+    if answer.get("error_code") == Error.NOT_CONTROLLER:
+        return True
+    items = [each for each in answer.values() if isinstance(each, list)]
+    return any(
+        is_of_no_controller(item)
+        for each in items
+        for item in each
+        if isinstance(item, dict)
+    )
 
 
 class Forwarding:
@@ -37,13 +52,12 @@ class Forwarding:
         """Monotonic ms."""
         return self._again[0][0] if self._again else None
 
-    def forward(
-        self, api: str, version: int, body: Mapping[str, object], now: Now
-    ) -> Wait:
+    def forward(self, api: str, version: int, asked: Split, now: Now) -> Wait:
         """A request that the active controller must answer, from a client of a broker
         that is not it: asked there in this broker's name, and answered as it is
-        answered. (Apache Kafka wraps it in an Envelope, KIP-590, for the sake of the
-        client's principal. There are no principals here.)
+        answered, but for a part that this broker answers itself. (Apache Kafka wraps it
+        in an Envelope, KIP-590, for the sake of the client's principal. There are no
+        principals here.)
         """
         quorum, until_ms = self._node.quorum, now.monotonic_ms + TIMEOUT_MS
         if quorum.leader_id == NO_LEADER:
@@ -56,21 +70,19 @@ class Forwarding:
         wait = Wait((), until_ms)
 
         def passed_back(reply: Message | None, now: Now) -> None:
-            if (
-                reply is None
-                or reply.to_dict().get("error_code") == Error.NOT_CONTROLLER
-            ):
+            answer = None if reply is None else reply.to_dict()
+            if answer is None or is_of_no_controller(answer):
                 wait.again = True
                 self._again.append((now.monotonic_ms + RETRY_BACKOFF_MS, wait))
             else:
-                wait.finish(reply.to_dict())
+                wait.finish(asked.whole(answer))
 
         self._node.ask(
             quorum.leader_id,
             CONTROL,
             api,
             version,
-            body,
+            asked.rest,
             passed_back,
         )
         return wait
@@ -129,16 +141,17 @@ class Forwarding:
         self, topics: Sequence[dict[str, Any]], now: Now, answer: Callable[[], Answer]
     ) -> Answer | Wait:
         """Have the active controller create topics that somebody asked for; answer():
-        once it has, or does not say.
+        once it has, or does not say, or is no controller any more.
         """
-        leader = self._node.quorum.leader_id
+        quorum = self._node.quorum
+        leader = quorum.leader_id
         if leader == NO_LEADER:
             return answer()
-        wait = Wait(
-            (),
-            now.monotonic_ms + TIMEOUT_MS,
-            lambda _, __, expired: answer() if expired else None,
-        )
+
+        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
+            return answer() if expired or quorum.leader_id != leader else None
+
+        wait = Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, attempt)
         body = {"topics": topics, "timeout_ms": TIMEOUT_MS}
         self._node.ask(
             leader,

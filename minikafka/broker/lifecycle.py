@@ -31,6 +31,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from minikafka.clock import Now
+from minikafka.cluster.states import table
 
 STARTING, RECOVERING, FENCED, READY, LEAVING, LEFT, STOPPED, FAILED = (
     "starting",
@@ -50,28 +51,6 @@ REGISTERED, LOGS_OPENED, UNFENCED, ASKED_TO_LEAVE, HANDED_OVER = (
     "handed_over",
 )
 STOPS, STORAGE_FAILED = "stopped", "storage_failed"
-
-
-class Transition(NamedTuple):
-    """One row of the table."""
-
-    state: str
-    event: str
-    next_state: str
-    meaning: str
-
-
-def table(text: str) -> dict[tuple[str, str], Transition]:
-    """Rows of `state event next-state meaning`, by state and event. `any`: each state
-    from which something else leads on, too.
-    """
-    rows = [Transition(*line.split(None, 3)) for line in text.strip().splitlines()]
-    states = dict.fromkeys(row.state for row in rows if row.state != "any")
-    found = {}
-    for row in rows:
-        for state in states if row.state == "any" else (row.state,):
-            found[state, row.event] = row._replace(state=state)
-    return found
 
 
 TRANSITIONS = table("""

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import HangUp, Request
-from minikafka.broker.ports import CONTROL, CONTROLLER_LISTENER, Then
+from minikafka.broker.ports import CONTROL, CONTROLLER_LISTENER
 from minikafka.broker.replies import check_reply
 from minikafka.clock import Now, soonest
 from minikafka.cluster import election, quorum
+from minikafka.cluster.election import Then
 from minikafka.cluster.metadata import BrokerChange, Endpoint
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError

@@ -3,11 +3,12 @@
 A part gets the node when it is made, and sees of it what its port says: every part who
 the node is, what it knows of the cluster, and how it asks others (`Node`); some a
 little more. No part knows `Broker`, and none imports a part that knows it in turn.
-What handlers may touch, which is more, is in calls.py.
+What handlers may touch, which is more, is in calls.py; what coordinators may, in
+coordinators/ports.py.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.lifecycle import Lifecycle
@@ -16,22 +17,18 @@ from minikafka.cluster.metadata import (
     BrokerRegistration,
     Image,
     PartitionChange,
-    Topic,
     TopicChange,
 )
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Hears, Replica
-from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.transaction_states import TopicPartition
-from minikafka.storage.producer_state import Guard
+from minikafka.cluster.waiting import Answer
+from minikafka.coordinators.ports import Asks
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
-from minikafka.wire.schema import Message
 
 CONTROLLER_LISTENER = "CONTROLLER"  # where nodes talk to each other
 CONTROL = "control"  # the lane of what is answered at once
 
-Then = Callable[[Message | None, Now], None]  # the reply; None: it failed
 PartitionKey = tuple[str, int]
 
 
@@ -105,37 +102,7 @@ class KnowsDamage(Protocol):
         """As follower."""
 
 
-class GivesProducerIds(Protocol):
-    """Where producer ids come from."""
-
-    def next_producer_id(self, now: Now) -> int | Wait:
-        """One that was never given before, or what to wait for."""
-
-
-class HasTopic(Protocol):
-    """A coordinator, as far as others look for it."""
-
-    @property
-    def topic(self) -> Topic | None:
-        """Where its state lies."""
-
-
 # -- what a part may touch of the node
-
-
-class Asks(Protocol):
-    """Whoever can ask nodes for something."""
-
-    def ask(
-        self,
-        node: int,
-        lane: str,
-        api: str,
-        version: int,
-        body: Mapping[str, object],
-        then: Then,
-    ) -> None:
-        """then(reply or None, now), once. This node may be meant."""
 
 
 class Node(Asks, Protocol):
@@ -208,24 +175,10 @@ class DamagedNode(LeadingNode, RegisteredNode, Protocol):
         """Who hears of it."""
 
 
-class CoordinatingNode(LeadingNode, Protocol):
-    """For coordinators."""
+class Split(NamedTuple):
+    """A request that the active controller must answer, but for a part. rest: what it
+    is asked. whole: makes of its answer the one to the whole request.
+    """
 
-    @property
-    def forwarding(self) -> GivesProducerIds:
-        """Whom it asks for new ones."""
-
-
-class JoiningNode(Node, Protocol):
-    """For what is asked of the coordinators of transactions."""
-
-    @property
-    def transactions(self) -> HasTopic:
-        """Where they are is known from its topic."""
-
-
-class JoiningRequest(Protocol):
-    """A request of a producer whose partitions join its transaction first: a Call."""
-
-    body: Message
-    joined: Mapping[TopicPartition, Guard | KafkaError] | None
+    rest: Answer
+    whole: Callable[[Answer], Answer]

@@ -35,8 +35,9 @@ from minikafka.broker.calls import (
 )
 from minikafka.broker.effects import Close, Connection, Done, Effect, Reply
 from minikafka.broker.handlers import HANDLERS
-from minikafka.broker.ports import Then
+from minikafka.broker.ports import Split
 from minikafka.clock import Now
+from minikafka.cluster.election import Then
 from minikafka.cluster.waiting import Answer, Wait, Waiting
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
@@ -160,13 +161,22 @@ class Requests:
             if handler.decides and not broker.quorum.is_leader:
                 if call.client.listener == CONTROLLER_LISTENER:
                     raise KafkaError(Error.NOT_CONTROLLER)
-                body = call.body.to_dict()
-                return broker.forwarding.forward(call.api, call.version, body, now)
+                call.passed_on = self._split(call)
+                return broker.forwarding.forward(
+                    call.api, call.version, call.passed_on, now
+                )
             if handler.decides and not broker.quorum.is_settled:
                 return broker.active_controller.settled(now)
             return handler.handle(broker, call, now)
         except KafkaError as error:
             return self._refusal(call, error)
+
+    def _split(self, call: Call) -> Split:
+        """What the active controller is asked of a request that it must answer."""
+        split = call.handler.split
+        if split is None:
+            return Split(call.body.to_dict(), whole=dict)
+        return split(self._broker, call)
 
     def _end(self, call: Call, wait: Wait, now: Now) -> None:
         """A wait has ended: its request is answered, or begins anew."""

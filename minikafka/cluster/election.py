@@ -11,15 +11,8 @@ without a new epoch: others who still hear the leader say no, so a voter with a 
 connection unseats nobody. A leader that a majority no longer fetches from resigns by
 itself: somebody else may lead already.
 
-    role          leaves it when its timer is due      or when
-    UNATTACHED    asks whether it would win            it hears who leads
-    FOLLOWER      asks whether it would win            another leads
-    PROSPECTIVE   asks again                           a majority would vote for it: stands
-    CANDIDATE     asks whether it would win            a majority voted for it: leads
-    LEADER        tells its epoch to those who don't fetch; resigns without a majority
-
-Any message with a later epoch ends whatever role was there. A node that is no voter
-only follows.
+What it is at a time, and what ends that, is the table of roles.py. A leader tells its
+epoch to voters that don't fetch. A node that is no voter only follows.
 
 What is believed. Requests come from whoever reaches the port, and epochs have an end:
 so one that a request names is believed only as far as elections lead. A leader's first
@@ -30,17 +23,31 @@ where it is known to listen, is believed up to HIGHEST_EPOCH.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
+from minikafka.cluster.roles import (
+    ALONE,
+    FOLLOWER,
+    GAVE_VOTE,
+    LATER_EPOCH,
+    LEADER,
+    LEADER_HEARD,
+    LEADER_LOST,
+    PROSPECTIVE,
+    RESIGNED,
+    TIMED_OUT,
+    TRANSITIONS,
+    UNATTACHED,
+    WON,
+    WOULD_WIN,
+)
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
-UNATTACHED, FOLLOWER, LEADER = "unattached", "follower", "leader"
-PROSPECTIVE, CANDIDATE = "prospective", "candidate"
 LANE = "quorum"
 VOTE_VERSION, BEGIN_VERSION, END_VERSION = 2, 1, 1
 # 34 years of an election a second; as many again still fit into an int32
@@ -82,7 +89,7 @@ class LogEnd(NamedTuple):
     end_offset: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Vote:
     """What must survive a restart. voted: whom this voter voted for in this epoch, or
     NO_LEADER.
@@ -139,14 +146,14 @@ class Election:
 
     def start(self, vote: Vote, now: Now) -> None:
         """vote: as it was kept. A sole voter leads the next epoch at once."""
-        self.vote = vote
+        self._note(vote)
         if not self._others and self._is_voter:
-            self._stand(now)
+            self._note(Vote(vote.epoch + 1, self._node_id))
+            self._lead(ALONE, now)
         elif vote.leader not in (NO_LEADER, self._node_id):
-            self._become(FOLLOWER, now, self._timeouts.fetch_timeout_ms)
+            self._take(LEADER_HEARD, now, self._timeouts.fetch_timeout_ms)
         else:
-            self.vote.leader = NO_LEADER
-            self._become(UNATTACHED, now, self._patience_ms())
+            self._forget_leader(now)
 
     def tick(self, now: Now) -> None:
         """Do what is due."""
@@ -155,7 +162,8 @@ class Election:
         if self.role == LEADER:
             self._look_after_voters(now)
         elif self._is_voter:
-            self._ask_for_votes(PROSPECTIVE, now)
+            self._note(replace(self.vote, leader=NO_LEADER))
+            self._ask_for_votes(TIMED_OUT, now)
         else:
             self._timer_at = now.monotonic_ms + self._timeouts.fetch_timeout_ms
             self._forget_leader(now)
@@ -206,9 +214,9 @@ class Election:
             self.learn(asked.replica_epoch, NO_LEADER, now)
         granted = self._would_vote(asked)
         if granted and not asked.pre_vote:
-            self.vote.voted = asked.replica_id
+            self._note(replace(self.vote, voted=asked.replica_id))
             self._keep(self.vote)
-            self._become(UNATTACHED, now, self._patience_ms())
+            self._take(GAVE_VOTE, now, self._patience_ms())
         if self._trace:
             candidates_end = [asked.last_offset_epoch, asked.last_offset]
             own_end = list(self._log_end())
@@ -306,16 +314,15 @@ class Election:
             return
         if epoch == known_epoch and not names_first:
             return
-        if epoch > known_epoch:
-            self.vote = Vote(epoch)
-        self.vote.leader = leader
+        voted = self.vote.voted if epoch == known_epoch else NO_LEADER
+        self._note(Vote(epoch, voted, leader))
         self._keep(self.vote)
         if leader == NO_LEADER:
-            self._become(UNATTACHED, now, None)
+            self._take(LATER_EPOCH, now, None)
             return
         if self._trace:
             self._tell("ControllerFollowed", leader=leader)
-        self._become(FOLLOWER, now, self._timeouts.fetch_timeout_ms)
+        self._take(LEADER_HEARD, now, self._timeouts.fetch_timeout_ms)
 
     def fetched(self, now: Now) -> None:
         """The leader of this epoch has answered a fetch."""
@@ -335,11 +342,26 @@ class Election:
 
     # -- roles
 
-    def _become(self, role: str, now: Now, wait_ms: int | None) -> None:
-        """wait_ms: how long to wait in this role; None: no longer than in the last
-        one.
+    def _note(self, vote: Vote) -> None:
+        """What this node knows of the epoch that it is in, or of a later one."""
+        known = self.vote
+        assert vote.epoch >= known.epoch, "epochs never fall"
+        if vote.epoch == known.epoch:
+            assert known.voted in (NO_LEADER, vote.voted), "a voter votes once an epoch"
+            one_leader = known.leader == vote.leader or NO_LEADER in (
+                known.leader,
+                vote.leader,
+            )
+            assert one_leader, "an epoch has one leader"
+        self.vote = vote
+
+    def _take(self, event: str, now: Now, wait_ms: int | None) -> None:
+        """Go where the table leads. wait_ms: how long to wait there; None: no longer
+        than in the last role.
         """
-        self.role = role
+        transition = TRANSITIONS.get((self.role, event))
+        assert transition is not None, f"nothing is {event} for a {self.role} voter"
+        self.role = transition.next_state
         self.has_fetched = False
         if wait_ms is None and self._timer_at is None:
             wait_ms = self._patience_ms()
@@ -358,12 +380,11 @@ class Election:
         shortest_ms = max(timeout_ms, min(doubled_ms, longest_ms))
         return round(shortest_ms * (1 + self._random()))
 
-    def _ask_for_votes(self, role: str, now: Now) -> None:
-        pre_vote = role == PROSPECTIVE
-        if pre_vote:
-            self.vote.leader = NO_LEADER
+    def _ask_for_votes(self, event: str, now: Now) -> None:
         self._votes = {}
-        self._become(role, now, self._patience_ms())
+        self._take(event, now, self._patience_ms())
+        role = self.role
+        pre_vote = role == PROSPECTIVE
         if pre_vote:
             self._tries += 1
         last_epoch, end_offset = self._log_end()
@@ -405,7 +426,7 @@ class Election:
             if self.role == PROSPECTIVE:
                 self._stand(now)
             else:
-                self._lead(now)
+                self._lead(WON, now)
         elif refused > most_refused:
             self._rounds += 1
             doubled_ms = 50 << min(self._rounds, 10)
@@ -414,19 +435,16 @@ class Election:
             self._timer_at = now.monotonic_ms + wait_ms
 
     def _stand(self, now: Now) -> None:
-        self.vote = Vote(self.vote.epoch + 1, self._node_id)
-        if not self._others:
-            self._lead(now)
-            return
+        self._note(Vote(self.vote.epoch + 1, self._node_id))
         self._keep(self.vote)
-        self._ask_for_votes(CANDIDATE, now)
+        self._ask_for_votes(WOULD_WIN, now)
 
-    def _lead(self, now: Now) -> None:
-        self.vote.leader = self._node_id
+    def _lead(self, event: str, now: Now) -> None:
+        self._note(replace(self.vote, leader=self._node_id))
         self._keep(self.vote)
         self._rounds = self._tries = 0
         self._heard_ms = dict.fromkeys(self._others, now.monotonic_ms)
-        self._become(LEADER, now, None)
+        self._take(event, now, None)
         if not self._others:
             self._timer_at = None
             return
@@ -468,12 +486,13 @@ class Election:
 
     def _forget_leader(self, now: Now, wait_ms: int | None = None) -> None:
         """Within this epoch: it has resigned, or is not heard of."""
-        if self._trace and self.role == LEADER:
+        resigns = self.role == LEADER
+        if self._trace and resigns:
             self._tell("ControllerResigned")
-        self.vote.leader = NO_LEADER
+        self._note(replace(self.vote, leader=NO_LEADER))
         if wait_ms is None:
             wait_ms = self._patience_ms()
-        self._become(UNATTACHED, now, wait_ms)
+        self._take(RESIGNED if resigns else LEADER_LOST, now, wait_ms)
 
     # -- words
 

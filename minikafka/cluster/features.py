@@ -11,6 +11,7 @@ METADATA_FEATURE = "metadata.version"
 GROUP_FEATURE = "group.version"
 TRANSACTION_FEATURE = "transaction.version"
 ELR_FEATURE = "eligible.leader.replicas.version"
+KRAFT_FEATURE = "kraft.version"
 
 
 class Levels(NamedTuple):
@@ -30,6 +31,8 @@ FEATURES = {
     TRANSACTION_FEATURE: Levels(0, 2, undecided=2),
     # KIP-966; without it nothing here would lead safely
     ELR_FEATURE: Levels(1, 1, undecided=1),
+    # KIP-853; it is kept by the quorum itself, not in the metadata
+    KRAFT_FEATURE: Levels(0, 1, undecided=0),
 }
 
 

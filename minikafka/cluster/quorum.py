@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from minikafka.clock import Now, soonest
-from minikafka.cluster.election import LEADER, AskNode, Election, LogEnd, Timeouts
+from minikafka.cluster.election import AskNode, Election, LogEnd, Timeouts
 from minikafka.cluster.metadata import (
     METADATA_TOPIC,
     NO_LEADER,
@@ -28,6 +28,7 @@ from minikafka.cluster.metadata import (
 )
 from minikafka.cluster.quorum_state import QuorumState
 from minikafka.cluster.replica import Follower, Hears, Replica
+from minikafka.cluster.roles import LEADER
 from minikafka.cluster.snapshots import (
     Incoming,
     SnapshotConfig,

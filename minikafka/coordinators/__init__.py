@@ -19,6 +19,10 @@ that records say, consumer_member.py one member of it, reconciliation.py a membe
 step, subscriptions.py who reads what, server_assignors.py the target; and
 transaction_states.py a transactional id.
 
+What a node coordinates, and where handlers ask, is in coordinator.py; what nodes ask
+each other for the sake of transactions, in transaction_requests.py; and what both may
+touch of the node, in ports.py.
+
 Only cluster and what is below it may come in here, and nothing of a connection: a
 request comes as a decoded message, and its answer leaves through a `Wait`.
 """

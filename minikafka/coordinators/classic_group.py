@@ -538,6 +538,7 @@ class ClassicGroup(Agreement):
     def _become_empty(self, generation: int, now: Now) -> None:
         self.generation = generation
         self.protocol = None
+        self.assignments = {}
         self.empty_since_ms = now.wall_ms
         self.topics = self.subscribed_topics()
         self._move(Event.NOBODY_JOINED, "no member is left")

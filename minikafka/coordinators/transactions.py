@@ -26,7 +26,7 @@ TransactionMetadata.)
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Deadlines
@@ -70,13 +70,22 @@ def ids(transaction: Transaction) -> Answer:
     }
 
 
+class Earlier(NamedTuple):
+    """The id and the epoch before: by them a request that comes again is known. No
+    record says so, and a new coordinator does without.
+    """
+
+    producer_id: int
+    producer_epoch: int
+
+
 @dataclass(eq=False, repr=False)
 class Transactions(State):
     """The transactional ids of one partition of `__transaction_state`. version():
     transaction.version of the cluster. prepared(transaction, now): its markers are to
     be written. new_producer_id(now): for what time ends; NO_PRODUCER_ID until there is
-    one. has_room(size_bytes): whether so much more may be kept. size_bytes: of all
-    kept.
+    one. has_room(size_bytes): whether so much more may be kept. transactions: as the
+    records say. size_bytes: of all these.
     """
 
     _config: Configs
@@ -87,17 +96,25 @@ class Transactions(State):
     _trace: Trace
     transactions: dict[str, Transaction] = field(default_factory=dict)
     size_bytes: int = 0
+    _earlier: dict[str, Earlier] = field(default_factory=dict)
     _deadlines: Deadlines[str] = field(default_factory=Deadlines)
 
     # -- what the runtime asks
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """One committed record, live or in a replay."""
+        transactional_id = key.transactional_id
+        self._earlier.pop(transactional_id, None)
+        was = self.transactions.get(transactional_id)
+        if was is not None:
+            self.size_bytes -= was.size_bytes
         if value is None:
-            self._keep(key.transactional_id, None)
-            self._deadlines.set(key.transactional_id, None)
-        else:
-            self._keep(key.transactional_id, from_record(key, value))
+            self.transactions.pop(transactional_id, None)
+            self._deadlines.set(transactional_id, None)
+            return
+        transaction = from_record(key, value)
+        self.transactions[transactional_id] = transaction
+        self.size_bytes += transaction.size_bytes
 
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over: what was decided and not done yet goes on."""
@@ -107,7 +124,7 @@ class Transactions(State):
 
     def tick(self, key: str, now: Now) -> Decision:
         """A transaction takes too long, or nobody has used its id for long."""
-        known = self.transactions.get(key)
+        known = self._find(key)
         if known is None or not self._deadlines.is_overdue(key, now.monotonic_ms):
             return Decision()
         if known.status is Status.ONGOING:
@@ -145,7 +162,7 @@ class Transactions(State):
         """InitProducerId. Errors: CONCURRENT_TRANSACTIONS until the last transaction is
         over, PRODUCER_FENCED.
         """
-        known = self.transactions.get(transactional_id)
+        known = self._find(transactional_id)
         if known is None:
             known = Transaction(transactional_id, new_producer_id)
         if known.status in PREPARED:
@@ -223,7 +240,7 @@ class Transactions(State):
         if not has_own_epoch:
             self._known(*producer)
         self._check_is_over(transactional_id)
-        known = self.transactions.get(transactional_id)
+        known = self._find(transactional_id)
         is_again = False
         if has_own_epoch and known is not None:
             is_again = known.is_end_again(producer_id, epoch)
@@ -245,10 +262,9 @@ class Transactions(State):
 
     def complete(self, transaction: Transaction, now: Now) -> Decision:
         """All markers of a prepared transaction are written."""
-        known = self.transactions.get(transaction.transactional_id)
-        if known is None or known != transaction:
+        if self._find(transaction.transactional_id) != transaction:
             return Decision(answer={})
-        return self._step(known.completed(), {}, now, MARKERS_WRITTEN)
+        return self._step(transaction.completed(), {}, now, MARKERS_WRITTEN)
 
     # -- questions of administrators (KIP-664)
 
@@ -297,15 +313,17 @@ class Transactions(State):
 
     # -- inside
 
-    def _keep(self, transactional_id: str, transaction: Transaction | None) -> None:
-        was = self.transactions.get(transactional_id)
-        if was is not None:
-            self.size_bytes -= was.size_bytes
-        if transaction is None:
-            self.transactions.pop(transactional_id, None)
-        else:
-            self.transactions[transactional_id] = transaction
-            self.size_bytes += transaction.size_bytes
+    def _find(self, transactional_id: str) -> Transaction | None:
+        """As the record says, with what this coordinator knows besides."""
+        known = self.transactions.get(transactional_id)
+        earlier = self._earlier.get(transactional_id)
+        if known is None or earlier is None:
+            return known
+        return replace(
+            known,
+            previous_producer_id=earlier.producer_id,
+            last_producer_epoch=earlier.producer_epoch,
+        )
 
     def _check_is_over(self, transactional_id: str) -> None:
         """While its markers are written nobody is judged: who asks again is told the
@@ -328,7 +346,7 @@ class Transactions(State):
         self, transactional_id: str, producer_id: int, epoch: int
     ) -> Transaction:
         """Errors: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED."""
-        known = self.transactions.get(transactional_id)
+        known = self._find(transactional_id)
         if known is None or known.producer_id != producer_id:
             raise KafkaError(Error.INVALID_PRODUCER_ID_MAPPING)
         if known.producer_epoch != epoch:
@@ -355,9 +373,10 @@ class Transactions(State):
             reason = "too many transactional ids, or partitions in transactions"
             raise KafkaError(Error.POLICY_VIOLATION, reason)
 
+        earlier = Earlier(wanted.previous_producer_id, wanted.last_producer_epoch)
+
         def change(now: Now) -> None:
-            # the record lacks what only a coordinator knows
-            self._keep(wanted.transactional_id, wanted)
+            self._earlier[wanted.transactional_id] = earlier
             self._state_changed(was, wanted, why)
             self._go_on(wanted, now)
 

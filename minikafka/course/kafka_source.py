@@ -1,9 +1,10 @@
 """A Kafka source for Spark in Python alone: batches and streams, with kafka-python
 instead of a jar.
 
-    spark.dataSource.register(KafkaSource) source =
-    spark.readStream.format("kafka_python").option("kafka.bootstrap.servers",
-    "HOST:PORT") rows = source.option("subscribe", "orders").load()
+    spark.dataSource.register(KafkaSource)
+    source = spark.readStream.format("kafka_python")
+    source = source.option("kafka.bootstrap.servers", "HOST:PORT")
+    rows = source.option("subscribe", "orders").load()
 
 It stands on Spark's Python data source API (Spark 4.0). Columns, options and the form
 of the offsets are those of Spark's own connector, as far as they go. This file needs

@@ -93,8 +93,8 @@ class SparkMissing(RuntimeError):
 def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> Any:
     """The notebook's SparkSession, the same until it is stopped. Two threads, 1 GB,
     UTC, no UI, no log lines in cells. MINIKAFKA_SPARK_MASTER=spark://HOST:PORT takes
-    two cores of that cluster instead of two threads. own: settings in the place of a
-    lab's.
+    two cores of that cluster instead of two threads, and has Spark's UI. own: settings
+    in the place of a lab's.
 
     Raises SparkMissing, with the exact fix, when Java or PySpark is missing.
     """
@@ -147,7 +147,8 @@ def settings() -> dict[str, str]:
         "spark.driver.extraJavaOptions": SHORT_LIVED,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
+        # a page to look at where there is a cluster to look at, on port 4040
+        "spark.ui.enabled": str(master() != MASTER).lower(),
         "spark.ui.showConsoleProgress": "false",
         # workers elsewhere must reach the driver
         **(here if master() == MASTER else {"spark.cores.max": "2"}),

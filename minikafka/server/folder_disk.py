@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from minikafka.storage.disk import Space
 from minikafka.wire.primitives import Buffer
 
 # the usual limit is 1,024 on Linux and 256 on macOS, and connections need some
@@ -124,6 +125,10 @@ class FolderDisk:
         os.replace(absolute + ".tmp", absolute)
         if sync:
             sync_folder(os.path.dirname(absolute))
+
+    def space(self) -> Space:
+        volume = shutil.disk_usage(self._root)
+        return Space(volume.total, volume.free)
 
     def lock(self, path: str) -> bool:
         file = open(self._absolute(path), "ab")  # noqa: SIM115  (held until the process ends)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
+from minikafka.storage.disk import Space
 from minikafka.wire.primitives import Buffer
 
 SECTOR_BYTES = 512  # that a disk writes at once
@@ -190,6 +191,10 @@ class MemoryDisk:
         if sync:
             file.flush()
         self.rename(f"{path}.tmp", path)
+
+    def space(self) -> Space | None:
+        total = self.capacity_bytes
+        return None if total is None else Space(total, max(total - self.used_bytes, 0))
 
     def lock(self, path: str) -> bool:
         if path in self._locked:

@@ -15,7 +15,7 @@ from minikafka.clients.metadata import Address
 from minikafka.faults import Plan
 from minikafka.simulation.clock import Clock
 from minikafka.trace import Reason, Trace
-from minikafka.wire.messages import BY_KEY
+from minikafka.wire.messages import api_name
 
 
 class Server(Protocol):
@@ -123,7 +123,7 @@ class Network:
 
     def request(self, link: Link, frame: list[Any]) -> None:
         data = bytearray().join(frame)
-        api = BY_KEY[int.from_bytes(data[:2], "big")].name
+        api = api_name(data)
         link.apis.append(api)
 
         def arrive() -> None:

@@ -13,7 +13,7 @@ to the rest of the node.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import Buffer
@@ -42,6 +42,13 @@ class File(Protocol):
         """Give back the handle. A closed file opens itself again when used."""
 
 
+class Space(NamedTuple):
+    """Of a volume. usable_bytes: those that may still be written."""
+
+    total_bytes: int
+    usable_bytes: int
+
+
 class Disk(Protocol):
     """A folder of files. Errors: OSError, FileNotFoundError among them."""
 
@@ -61,6 +68,9 @@ class Disk(Protocol):
         """Replace a file whole: a crash leaves the old content or the new. sync: the
         new one survives a power loss.
         """
+
+    def space(self) -> Space | None:
+        """Of the volume that the folder is on; None: there is no end to it."""
 
     def lock(self, path: str) -> bool:
         """Take a lock for the life of the process (Kafka's `.lock`); False if somebody

@@ -280,12 +280,18 @@ class Log:
     # -- reading
 
     def read(
-        self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool = True
+        self,
+        offset: int,
+        max_bytes: int,
+        up_to_offset: int,
+        min_one: bool = True,
+        fill_up: bool = False,
     ) -> list[memoryview]:
         """Whole batches from the one that holds `offset`, below up_to_offset, of one
         segment; nothing at the end of the log.
 
-        max_bytes: how many; with min_one the first batch is given even if it is larger.
+        max_bytes: how many; with min_one the first batch is given even if it is larger,
+        with fill_up the last one may be cut there.
         Errors: OFFSET_OUT_OF_RANGE.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
@@ -298,7 +304,7 @@ class Log:
             return []
         with as_storage_errors(self.directory):
             for segment in self.segments[self.segment_of(offset) :]:
-                found = segment.read(offset, max_bytes, up_to_offset, min_one)
+                found = segment.read(offset, max_bytes, up_to_offset, min_one, fill_up)
                 if found is not None:
                     return [found] if found else []
         return []

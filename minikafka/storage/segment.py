@@ -48,6 +48,7 @@ _SCAN_BYTES = 8192  # a search reads headers in pieces of two index intervals
 _REMEMBERED_READS = 8
 # of a batch's header: base offset, batch length, last offset delta
 _PLACE = Struct(">qi11xi")
+_BASE_OFFSET = Struct(">q")
 
 
 def with_ends(
@@ -386,10 +387,16 @@ class Segment:
         return self.log.pread(header.size_bytes, position)
 
     def read(
-        self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool
+        self,
+        offset: int,
+        max_bytes: int,
+        up_to_offset: int,
+        min_one: bool,
+        fill_up: bool = False,
     ) -> memoryview | None:
         """Whole batches from the one that holds the offset, of at most max_bytes, or
-        one batch if even the first is larger and min_one is set.
+        one batch if even the first is larger and min_one is set. fill_up: the beginning
+        of one more takes the bytes that are left.
 
         None: this segment has no batch that ends at the offset or later.
         """
@@ -417,11 +424,15 @@ class Segment:
             if not min_one:
                 return memoryview(b"")
             data = self.log.pread(first_bytes, position)
-        return self._whole_batches(data, position, up_to_offset)
+        is_cut = fill_up and len(data) < left
+        return self._batches_below(up_to_offset, data, position, is_cut)
 
-    def _whole_batches(
-        self, data: bytes, position: int, up_to_offset: int
+    def _batches_below(
+        self, up_to_offset: int, data: bytes, position: int, is_cut: bool
     ) -> memoryview:
+        """The batches of what was read at a position. is_cut: with the beginning of the
+        next one, if that is below up_to_offset, too.
+        """
         end = next_offset = 0
         while len(data) - end >= BATCH_OVERHEAD:
             base_offset, length, last_offset_delta = _PLACE.unpack_from(data, end)
@@ -436,6 +447,10 @@ class Segment:
                 oldest = next(iter(self._next_reads))
                 del self._next_reads[oldest]
             self._next_reads[next_offset] = position + end
+        if is_cut and next_offset < up_to_offset:
+            is_named = len(data) - end >= _BASE_OFFSET.size
+            if not is_named or _BASE_OFFSET.unpack_from(data, end)[0] < up_to_offset:
+                return memoryview(data)
         return memoryview(data)[:end]
 
     def find_timestamp(

@@ -177,6 +177,12 @@ def decode_request(frame: Buffer) -> Request:
     return Request(api, version, correlation_id, client_id, body)
 
 
+def api_name(frame: Buffer) -> str:
+    """Which API a request is for, as far as its first two bytes say."""
+    key = int.from_bytes(frame[:2], "big", signed=True)
+    return BY_KEY[key].name if key in BY_KEY else f"API key {key}"
+
+
 def encode_response(
     api: str, version: int, correlation_id: int, body: Body
 ) -> list[Any]:

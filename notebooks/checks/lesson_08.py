@@ -81,7 +81,7 @@ def made(*segments, lag=0, retention=24 * HOUR, now=NOW):
 
 
 def record_of(offset, key, value, hours_ago=9, horizon=None):
-    return Record(offset, NOW - hours_ago * HOUR, key, value, horizon)
+    return Record(offset, NOW - int(hours_ago * HOUR), key, value, horizon)
 
 
 LATEST = {
@@ -108,6 +108,9 @@ LATEST = {
         [("alice", "a"), ("Alice", "b"), ("ali", "c")], [("zoe", "z")]
     ),
     "only the active segment": made([("alice", "a")]),
+    "an empty segment in between": made(
+        [("alice", "a")], [], [("alice", "b")], [("zoe", "z")]
+    ),
 }
 ACTIVE = {
     "the example": (
@@ -160,6 +163,7 @@ TOMBSTONES = {
     "its horizon is over": made(
         [("alice", None, 99, NOW - 1), ("bob", "b")], [("zoe", "z")]
     ),
+    "a horizon of 0 is over, too": made([("alice", None, 99, 0)], [("zoe", "z")]),
     "its horizon is now": made([("alice", None, 99, NOW)], [("zoe", "z")]),
     "its horizon comes in a moment": made(
         [("alice", None, 99, NOW + 1)], [("zoe", "z")]
@@ -381,8 +385,10 @@ def why_kept(record):
 
 
 def why_gone(case, record):
-    horizon_ms = case[NOW_MS] + 1 if record.horizon_ms is None else record.horizon_ms
-    if record.value is None and horizon_ms <= case[NOW_MS]:
+    before = {each.offset: each for segment in case[SEGMENTS] for each in segment}
+    was = before.get(record.offset, record)
+    has_horizon = was.value is None and was.horizon_ms is not None
+    if has_horizon and was.horizon_ms <= case[NOW_MS]:
         return "its horizon is over, or its key comes again"
     return f"{record.key!r} comes again in the segments that are cleaned"
 
@@ -434,6 +440,7 @@ def exercise_2():
                 holds="from a damaged batch on nothing counts",
                 cases={
                     "a length of -1": struct.pack(">qi", 0, -1) + bytes(60),
+                    "a length that goes beyond the end": beyond_the_end(),
                     "a length of 2 GB": struct.pack(">qi", 0, 2**31 - 1) + bytes(60),
                 },
                 scenario=damaged,
@@ -447,6 +454,16 @@ def example(*, whole):
     """One batch of the notebook's example; the other one torn, or not there."""
     first = log_file(Random(1), 1)
     return first if whole else first + log_file(Random(2), 1)[:-1]
+
+
+def beyond_the_end():
+    """A whole batch, and one whose length is ten bytes too large: no checksum covers
+    it, and that of the bytes that are there is right.
+    """
+    first, last = log_file(Random(3), 1), bytearray(log_file(Random(4), 1))
+    length = int.from_bytes(last[8:12], "big")
+    last[8:12] = (length + 10).to_bytes(4, "big")
+    return first + bytes(last)
 
 
 def torn(source):

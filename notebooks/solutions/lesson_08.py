@@ -3,6 +3,7 @@ solved edition.
 """
 
 from minikafka import lesson
+from minikafka.course.experiments.lesson_08_runs import crc32c
 
 
 # %% exercise 1
@@ -38,9 +39,6 @@ def clean(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
 
 
 # %% exercise 2
-from minikafka.course.experiments.lesson_08_runs import crc32c, torn_log  # noqa: E402, F401
-
-
 def whole_bytes(data):
     """How many bytes from the start on are whole batches."""
     at = 0

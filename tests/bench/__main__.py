@@ -202,7 +202,8 @@ def measure_one_size(kept, brokers, names, size, count, new_topic=measures.new_t
         measures.delete_topic(brokers[name].bootstrap, topic)
 
 
-def main():
+def arguments():
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument(
         "--rounds",
@@ -240,7 +241,11 @@ def main():
         type=Path,
         help="a folder with another version of minikafka",
     )
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
     # an installed program starts from bytecode
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if args.against and not (args.against / "minikafka" / "__main__.py").exists():

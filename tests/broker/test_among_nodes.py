@@ -748,80 +748,72 @@ def answers(stranger):
     """For each API whose answers are checked: a request, and an honest answer as
     fields.
     """
-    epoch, leader = (
-        stranger.epoch,
-        {
-            "leader_id": stranger.leader,
-            "leader_epoch": stranger.epoch,
-        },
-    )
-    of_quorum = (
-        {},
-        {
-            "topics": [
-                {
-                    "topic_name": METADATA_TOPIC,
-                    "partitions": [{"partition_index": 0} | leader],
-                }
-            ]
-        },
-    )
-    snapshot = {"end_offset": 5, "epoch": epoch}
-    piece = {"partition": 0, "snapshot_id": snapshot, "position": 10}
-    told = {
-        "index": 0,
-        "snapshot_id": snapshot,
-        "position": 10,
-        "size": 14,
-        "unaligned_records": b"abcd",
+    leader = {"leader_id": stranger.leader, "leader_epoch": stranger.epoch}
+    partition = {"partition_index": 0, **leader}
+    topic = {"topic_name": METADATA_TOPIC, "partitions": [partition]}
+    of_quorum = {}, {"topics": [topic]}
+    return {
+        "Vote": of_quorum,
+        "BeginQuorumEpoch": of_quorum,
+        "EndQuorumEpoch": of_quorum,
+        "FetchSnapshot": of_fetch_snapshot(stranger.epoch),
+        "Fetch": of_fetch(leader),
+        "ListOffsets": of_list_offsets(),
+        "AddPartitionsToTxn": of_add_partitions_to_txn(),
+        "WriteTxnMarkers": of_write_txn_markers(),
+        "AllocateProducerIds": (
+            {},
+            {"producer_id_start": 1000, "producer_id_len": 1000},
+        ),
     }
-    part = {
+
+
+def of_fetch_snapshot(epoch):
+    where = {"snapshot_id": {"end_offset": 5, "epoch": epoch}, "position": 10}
+    asked = {"partition": 0, **where}
+    piece = {"index": 0, **where, "size": 14, "unaligned_records": b"abcd"}
+    return (
+        {"topics": [{"partitions": [asked]}]},
+        {"topics": [{"name": METADATA_TOPIC, "partitions": [piece]}]},
+    )
+
+
+def of_fetch(leader):
+    partition = {
         "partition_index": 0,
         "high_watermark": 5,
         "log_start_offset": 0,
         "records": b"",
         "current_leader": leader,
     }
-    block = {"producer_id_start": 1000, "producer_id_len": 1000}
-    named = {"name": "orders", "partitions": [{"partition_index": 0}]}
-    verdict = {
-        "name": "orders",
-        "results_by_partition": [{"partition_index": 0, "partition_error_code": 0}],
+    return (
+        {"topics": [{"topic_id": TOPIC_ID}]},
+        {"responses": [{"topic_id": TOPIC_ID, "partitions": [partition]}]},
+    )
+
+
+def of_list_offsets():
+    asked = {"name": "orders", "partitions": [{"partition_index": 0}]}
+    said = {"name": "orders", "partitions": [{"partition_index": 0, "offset": 3}]}
+    return {"topics": [asked]}, {"topics": [said]}
+
+
+def of_add_partitions_to_txn():
+    transaction = {
+        "transactional_id": "t",
+        "topics": [{"name": "orders", "partitions": [0]}],
     }
-    join = {"transactional_id": "t", "topics": [{"name": "orders", "partitions": [0]}]}
-    marked = {
-        "producer_id": 7,
-        "topics": [
-            {"name": "orders", "partitions": [{"partition_index": 0, "error_code": 0}]}
-        ],
-    }
-    return {
-        "Vote": of_quorum,
-        "BeginQuorumEpoch": of_quorum,
-        "EndQuorumEpoch": of_quorum,
-        "FetchSnapshot": (
-            {"topics": [{"partitions": [piece]}]},
-            {"topics": [{"name": METADATA_TOPIC, "partitions": [told]}]},
-        ),
-        "Fetch": (
-            {"topics": [{"topic_id": TOPIC_ID}]},
-            {"responses": [{"topic_id": TOPIC_ID, "partitions": [part]}]},
-        ),
-        "ListOffsets": (
-            {"topics": [named]},
-            {"topics": [named | {"partitions": [{"partition_index": 0, "offset": 3}]}]},
-        ),
-        "AddPartitionsToTxn": (
-            {"transactions": [join]},
-            {
-                "results_by_transaction": [
-                    {"transactional_id": "t", "topic_results": [verdict]}
-                ]
-            },
-        ),
-        "WriteTxnMarkers": ({"markers": [{"producer_id": 7}]}, {"markers": [marked]}),
-        "AllocateProducerIds": ({}, block),
-    }
+    partition = {"partition_index": 0, "partition_error_code": 0}
+    topic = {"name": "orders", "results_by_partition": [partition]}
+    result = {"transactional_id": "t", "topic_results": [topic]}
+    return {"transactions": [transaction]}, {"results_by_transaction": [result]}
+
+
+def of_write_txn_markers():
+    partition = {"partition_index": 0, "error_code": 0}
+    topic = {"name": "orders", "partitions": [partition]}
+    marked = {"producer_id": 7, "topics": [topic]}
+    return {"markers": [{"producer_id": 7}]}, {"markers": [marked]}
 
 
 NONSENSE = {

@@ -57,6 +57,12 @@ def with_coordinator(node):
     return node
 
 
+def sync(node, version, member_id, **more):
+    """A member of g asks for its assignment in the first generation."""
+    who = {"group_id": "g", "generation_id": 1, "member_id": member_id}
+    return node.call("SyncGroup", version, **who, **more)
+
+
 def place(partition=0, offset=0):
     return {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1000}
 
@@ -91,14 +97,7 @@ def test_a_pending_member_id_with_an_instance_id_is_refused_as_in_apache_kafka(n
     )
     node.pass_time(3000)
     static = node.answer()
-    node.call(
-        "SyncGroup",
-        3,
-        group_id="g",
-        generation_id=1,
-        member_id=static.member_id,
-        group_instance_id="i1",
-    )
+    sync(node, 3, static.member_id, group_instance_id="i1")
     pending = node.call("JoinGroup", 5, group_id="g", member_id="", **JOINING)
     assert pending.error_code == Error.MEMBER_ID_REQUIRED
     for instance in ("i1", "i2"):
@@ -127,14 +126,7 @@ def test_kip_345_absent_static_members_without_a_rebalance_timeout_keep_nobody_b
     node.pass_time(3000)
     for reply in node.out():
         joined = decode_response("JoinGroup", 5, reply.frame[0])[1]
-        node.call(
-            "SyncGroup",
-            0,
-            group_id="g",
-            generation_id=1,
-            member_id=joined.member_id,
-            assignments=[],
-        )
+        sync(node, 0, joined.member_id, assignments=[])
     node.call(
         "LeaveGroup",
         3,

@@ -543,7 +543,8 @@ def test_a_full_disk_stops_the_node_also_when_the_metadata_log_meets_it(node):
         5,
         topics=[{"name": "new", "num_partitions": 1, "replication_factor": 1}],
     )
-    assert node.closed()
+    [answer] = node.answer().topics
+    assert answer.error_code == Error.KAFKA_STORAGE_ERROR
     assert "disk" in node.broker.stopped or "space" in node.broker.stopped
 
 

@@ -216,7 +216,7 @@ def test_what_a_coordinator_has_decided_is_carried_out_after_its_restart(
     producer = ids(node.init())
     node.write(producer, 0, "a")
     monkeypatch.setattr(
-        "minikafka.broker.transaction_requests.Markers.send", lambda *_: None
+        "minikafka.coordinators.transaction_requests.Markers.send", lambda *_: None
     )
     assert node.end(producer, True) == 0
     assert (node.state(), node.committed()) == ("PrepareCommit", [])

@@ -16,6 +16,10 @@ from minikafka.coordinators.transaction_states import (
 from minikafka.coordinators.transactions import Transactions
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.internal_records import (
+    decode_transaction_record,
+    encode_coordinator_record,
+)
 from tests.broker.test_transaction_coordinator import Coordinator, ids
 
 ONCE = Now(monotonic_ms=0, wall_ms=0)
@@ -77,6 +81,15 @@ def test_an_end_that_comes_again_is_told_the_same_until_the_next_transaction(nod
     assert node.state() == "Ongoing"
 
 
+def after(transactions, decision):
+    """The transaction, once the records of a decision are committed."""
+    for record in decision.records:
+        written = encode_coordinator_record(*record)
+        transactions.apply(*decode_transaction_record(*written))
+    decision.change(ONCE)
+    return transactions._find("pay")
+
+
 def test_an_epoch_that_is_the_last_brings_a_new_producer_id():
     config = {"transactional.id.expiration.ms": 1}
     functions = lambda: V2, lambda *_: None, lambda _: 9, lambda _: True
@@ -92,15 +105,13 @@ def test_an_epoch_that_is_the_last_brings_a_new_producer_id():
         8,
         0,
     ), "which it goes on with"
-    ended.change(ONCE)
-    prepared = transactions.transactions["pay"]
+    prepared = after(transactions, ended)
     assert (
         prepared.producer_id,
         prepared.producer_epoch,
         prepared.next_producer_id,
     ) == (7, LAST_EPOCH + 1, 8)
-    transactions.complete(prepared, ONCE).change(ONCE)
-    done = transactions.transactions["pay"]
+    done = after(transactions, transactions.complete(prepared, ONCE))
     assert (done.producer_id, done.producer_epoch, done.previous_producer_id) == (
         8,
         0,

@@ -14,9 +14,11 @@ TOPICS = ("a", "b", "c")
 def node(monkeypatch):
     monkeypatch.setattr("minikafka.wire.messages.MOST_REQUEST_ITEMS", MOST)
     monkeypatch.setattr(
-        "minikafka.broker.transaction_requests.MOST_TOGETHER", MOST // 2 - 1
+        "minikafka.coordinators.transaction_requests.MOST_TOGETHER", MOST // 2 - 1
     )
-    monkeypatch.setattr("minikafka.broker.transaction_requests.MOST_ITEMS", MOST - 1)
+    monkeypatch.setattr(
+        "minikafka.coordinators.transaction_requests.MOST_ITEMS", MOST - 1
+    )
     node = Coordinator()
     for name in TOPICS:
         node.create_topic(name, 250)
@@ -66,7 +68,7 @@ def test_a_coordinator_that_loads_such_a_decision_carries_it_out(
     producer = open_everywhere(node)
     with monkeypatch.context() as before_it_asks:
         before_it_asks.setattr(
-            "minikafka.broker.transaction_requests.Markers.send", lambda *_: None
+            "minikafka.coordinators.transaction_requests.Markers.send", lambda *_: None
         )
         assert node.end(producer, False) == 0
     assert node.state() == "PrepareAbort"

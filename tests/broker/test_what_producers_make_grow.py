@@ -57,7 +57,9 @@ def init(node, name):
 def test_a_coordinator_keeps_so_many_transactional_ids_and_a_new_one_waits_until_others_expire(
     node, monkeypatch
 ):
-    monkeypatch.setattr("minikafka.broker.coordinator.MOST_TRANSACTIONS_BYTES", 20_000)
+    monkeypatch.setattr(
+        "minikafka.coordinators.coordinator.MOST_TRANSACTIONS_BYTES", 20_000
+    )
     producer = ids(node.init())
     kept = sum(
         init(node, f"id-{number}").error_code == Error.NONE for number in range(100)

@@ -178,3 +178,11 @@ def batch(*values, timestamp=1_700_000_000_000, **options):
             **options,
         )
     )
+
+
+def keyed_batch(*values, timestamp=1_700_000_000_000):
+    """The same with a key each, as a compacted topic wants it."""
+    records = [
+        (timestamp + i, b"key %d" % i, value, []) for i, value in enumerate(values)
+    ]
+    return bytearray(encode_batch(records))

@@ -36,6 +36,7 @@ ITS_OWN = {
 MADE_ID = re.compile(
     "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])"
 )
+TIMES = ("log_append_time_ms", "last_timestamp", "timestamp")
 PARTITION_LIMITS = (
     "current_leader_epoch",
     "partition_max_bytes",
@@ -293,11 +294,14 @@ def plain(value, name, field=""):
     if field in ("producer_id", "session_id") and value > 0:
         return f"a {field}"
     if field == "records" and value is not None:
-        # Apache Kafka may add the beginning of one more batch
-        return [timeless(header) for header, _ in batches(value)]
+        headers = [header for header, _ in batches(value)]
+        cut = len(value) - sum(header.size_bytes for header in headers)
+        # the beginning of one more batch
+        rest = [f"{cut} bytes more"] if cut else []
+        return [*map(timeless, headers), *rest]
     if field == "batch_index_error_message":
         return re.sub("[0-9]{10,}", "(ms)", value)
-    if field in ("log_append_time_ms", "last_timestamp") and value > 1_750_000_000_000:
+    if field in TIMES and value > 1_750_000_000_000:
         return "now"
     return value
 

@@ -2,6 +2,7 @@
 same_answers.py).
 """
 
+from tests.conformance.raw import keyed_batch
 from tests.conformance.scenarios_configs import describe
 
 UPDATES = (
@@ -22,6 +23,20 @@ UPDATES = (
 )
 
 
+# What kafka-features upgrade --release-version 4.3 --dry-run asks, but for groups of
+# other kinds.
+RELEASE_4_3 = {
+    "feature_updates": [
+        {"feature": "metadata.version", "max_version_level": 30},
+        {"feature": "kraft.version", "max_version_level": 1},
+        {"feature": "transaction.version", "max_version_level": 2},
+        {"feature": "group.version", "max_version_level": 1},
+        {"feature": "eligible.leader.replicas.version", "max_version_level": 1},
+    ],
+    "validate_only": True,
+}
+
+
 def update_features(side):
     """KIP-584, KIP-778. Ends as it began, since the other scenarios share these
     brokers.
@@ -36,6 +51,18 @@ def update_features(side):
                 version,
                 feature_updates=asked,
             )
+    for level in (0, 1, 2, -1):
+        for kind in (1, 2, 3, 9):
+            one = {"feature": "kraft.version", "max_version_level": level}
+            side.ask(
+                f"only validated, kraft.version to {level} {kind}",
+                "UpdateFeatures",
+                1,
+                2,
+                feature_updates=[one | {"upgrade_type": kind}],
+                validate_only=True,
+            )
+    side.ask("only validated, 4.3", "UpdateFeatures", 2, **RELEASE_4_3)
     off = {"feature": "group.version", "max_version_level": 0, "upgrade_type": 2}
     on = {"feature": "group.version", "max_version_level": 1}
     side.ask(
@@ -105,6 +132,9 @@ def describe_quorum(side):
             quorum.observers,
         )
         side.answers[f"the quorum in version {version}"] = {"told": repr(told)}
+    nodes = side.client.ask("DescribeQuorum", 2, topics=topics).nodes
+    told = [(node.node_id, len(node.listeners)) for node in nodes]
+    side.answers["its nodes"] = {"told": repr(told)}
 
 
 def brokers_that_are_forgotten(side):
@@ -151,6 +181,81 @@ def log_dirs(side):
             f"to {what}", "AlterReplicaLogDirs", dirs=[{"path": path, "topics": moved}]
         )
     side.ask("nothing", "AlterReplicaLogDirs", dirs=[])
+    nowhere = {"path": "/no/such/folder"}
+    empty, one = {"name": topic, "partitions": []}, {"name": topic, "partitions": [1]}
+    here = {"path": folder.log_dir, "topics": [one]}
+    for what, dirs in {
+        "no topics": [nowhere | {"topics": []}],
+        "an empty topic": [nowhere | {"topics": [empty]}],
+        "an empty topic and another": [nowhere | {"topics": [empty, moved[1]]}],
+        "a partition twice": [
+            nowhere | {"topics": [one, one | {"partitions": [1, 1]}]}
+        ],
+        "to two folders": [nowhere | {"topics": [one]}, here],
+        "to two folders, the other way": [here, nowhere | {"topics": [one]}],
+    }.items():
+        side.ask(what, "AlterReplicaLogDirs", dirs=dirs)
+    for version in (4, 5):
+        [folder] = side.client.ask("DescribeLogDirs", version, topics=[]).results
+        told = {"free": 0 < folder.usable_bytes < folder.total_bytes}
+        side.answers[f"the volume in version {version}"] = told
+
+
+def what_is_forbidden(side):
+    """What an administrator may not do, by a topic's policy, or because it is the
+    cluster's own: a table of calls and topics. (Nothing here changes a shared topic.)
+    """
+    for kind in (0, 1):
+        asked = {"key": "some", "key_type": kind}
+        while side.client.ask("FindCoordinator", 2, **asked).error_code != 0:
+            pass
+    names = {"__consumer_offsets": "__consumer_offsets"}
+    names |= {"__transaction_state": "__transaction_state"}
+    names |= {"__cluster_metadata": "__cluster_metadata", "none": side.name + ".none"}
+    for policy in ("compact", "compact,delete", "delete,compact", "delete"):
+        suffix = "." + policy.replace(",", "-")
+        names[policy] = side.create_topic(suffix, cleanup_policy=policy)
+        records = keyed_batch(b"a", b"b")
+        assert side.client.produce(names[policy], records).error_code == 0
+    for what, name in names.items():
+        for offset in (99, -5, 0, 1, -1):
+            place = {"partition_index": 0, "offset": offset}
+            away = {"partition_index": 77, "offset": offset}
+            side.ask(
+                f"records of {what} before {offset}",
+                "DeleteRecords",
+                topics=[{"name": name, "partitions": [place, away]}],
+                timeout_ms=5000,
+            )
+        may_not(side, what, name)
+
+
+def may_not(side, what, name):
+    """The calls that name a topic, but for DeleteRecords."""
+    places = [{"topic": name, "partitions": [0]}]
+    grown = {"name": name, "count": 90, "assignments": None}
+    new = {"name": name, "num_partitions": 1, "replication_factor": 1}
+    back = {"partition_index": 0, "replicas": None}
+    for api, version, body in (
+        ("CreateTopics", 7, {"topics": [new], "validate_only": True}),
+        ("CreatePartitions", 3, {"topics": [grown], "validate_only": True}),
+        ("ElectLeaders", 2, {"election_type": 0, "topic_partitions": places}),
+        (
+            "AlterPartitionReassignments",
+            1,
+            {"topics": [{"name": name, "partitions": [back]}]},
+        ),
+    ):
+        side.ask(what, api, version, timeout_ms=5000, **body)
+    policy = {"name": "cleanup.policy", "config_operation": 0, "value": "delete"}
+    altered = {"resource_type": 2, "resource_name": name, "configs": [policy]}
+    side.ask(
+        what,
+        "IncrementalAlterConfigs",
+        1,
+        resources=[altered],
+        validate_only=True,
+    )
 
 
 FILTER = {
@@ -351,6 +456,7 @@ SCENARIOS = (
     describe_quorum,
     brokers_that_are_forgotten,
     log_dirs,
+    what_is_forbidden,
     neither_rules_nor_quotas,
     alter_configs,
     group_configs,

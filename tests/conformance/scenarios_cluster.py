@@ -108,6 +108,11 @@ def create_topics_with_bad_numbers(side):
     for factor in (0, -2, 2, 100):
         create(side, f"{factor} replicas", 7, replication_factor=factor)
     create(side, "both bad", 7, num_partitions=0, replication_factor=0)
+    create_topics_with_placements(side)
+
+
+def create_topics_with_placements(side):
+    """The client says which brokers get the replicas of each partition."""
     unset = {"num_partitions": -1, "replication_factor": -1}
     for what, placed in {
         "placed": [(0, [1]), (1, [1])],
@@ -366,6 +371,11 @@ def describe_topic_partitions(side):
             cursor=cursor,
         )
     ask("from one that is not asked", a, c, cursor=(b, 1))
+    for cursor in ((a, 0), (b, 1), (b, 2), (b, -1), (b + "x", 0), (c, 1)):
+        where = f"{cursor[0].removeprefix(side.name)} {cursor[1]}"
+        ask(f"all from {where}", cursor=cursor)
+    for cursor in ((b, 1), (b, -1)):
+        ask(f"one of all from {cursor[1]}", limit=1, cursor=cursor)
     ask("unknown ones around a cursor", a + "a", b, b + "a", c + "a", cursor=(b, 1))
     ask("from an unknown one", a, b + "a", c, cursor=(b + "a", 0))
 

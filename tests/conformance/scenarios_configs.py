@@ -205,6 +205,29 @@ def broker_configs(side):
     describe(side, "this broker, back", "1", *logs, **broker)
 
 
+THROTTLES = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+
+
+def throttles(side):
+    """What kafka-reassign-partitions sets with --throttle, and takes back."""
+    kinds = {"kind": 4, "versions": (1,)}
+    for name in THROTTLES:
+        for value in ("1000", "-1", "x", "0", "9223372036854775807"):
+            for broker in ("1", ""):
+                what = f"{name}={value} of {broker}"
+                alter(side, what, broker, (SET, name, value), **kinds)
+    side.settle()
+    for broker in ("1", ""):
+        describe(side, f"set, of {broker!r}", broker, *THROTTLES, kind=4)
+        for name in THROTTLES:
+            what = f"{name} back, of {broker}"
+            alter(side, what, broker, (DELETE, name, None), **kinds)
+
+
 def configs_take_effect_at_once(side):
     topic = side.create_topic()
     large, small = batch(bytes(2000)), batch(b"a", timestamp=IN_HALF_AN_HOUR)
@@ -259,6 +282,7 @@ SCENARIOS = (
     topic_configs_are_checked,
     incremental_alter_configs,
     broker_configs,
+    throttles,
     configs_take_effect_at_once,
     describe_configs,
 )

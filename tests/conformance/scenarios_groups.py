@@ -354,111 +354,79 @@ def requests_of_nobody(side):
     side.ask("none", "DeleteGroups", 0, 2, groups_names=[])
 
 
+INSTANCE = {"group_instance_id": "one"}
+
+
 def static_members(side):
     """KIP-345: who comes back under its instance id takes over its former self's
     place.
     """
     side.create_topic()
     find(side)
-    handed = side.ask(
-        "a static member", "JoinGroup", 5, **joining(side, group_instance_id="one")
-    )
+    joins = joining(side, **INSTANCE)
+    handed = side.ask("a static member", "JoinGroup", 5, **joins)
     old = handed.member_id, handed.generation_id
-    instance = {"group_instance_id": "one"}
-    side.ask(
-        "syncs", "SyncGroup", 3, **syncing(side, old, [(old[0], b"all")], **instance)
-    )
+    all_of_it = [(old[0], b"all")]
+    side.ask("syncs", "SyncGroup", 3, **syncing(side, old, all_of_it, **INSTANCE))
     look(side, "it is in", 3, 4, 6)
     for version in (5, 9):
-        back = side.ask(
-            "it comes back", "JoinGroup", version, **joining(side, **instance)
-        )
+        back = side.ask("it comes back", "JoinGroup", version, **joins)
         new = back.member_id, back.generation_id
         side.ask(
             f"it asks for its share {version}",
             "SyncGroup",
             5,
-            **syncing(side, new, **NAMES, **instance),
+            **syncing(side, new, **NAMES, **INSTANCE),
         )
         look(side, f"nothing has changed {version}", 6)
-        side.ask(
-            f"its former self beats {version}",
-            "Heartbeat",
-            3,
-            4,
-            **of(side, old),
-            **instance,
-        )
-        side.ask(
-            f"its former self syncs {version}",
-            "SyncGroup",
-            3,
-            4,
-            **syncing(side, old, **instance),
-        )
-        side.ask(
-            f"its former self joins {version}",
-            "JoinGroup",
-            5,
-            9,
-            **joining(side, old[0], **instance),
-        )
-        side.ask(
-            f"its former self leaves {version}",
-            "LeaveGroup",
-            3,
-            5,
-            group_id=side.name,
-            **one(old[0], "one"),
-        )
-        side.ask(
-            f"its former self commits {version}",
-            "OffsetCommit",
-            7,
-            9,
-            **of_commit_of(side, old, **instance),
-        )
-        side.ask(f"without its instance id {version}", "Heartbeat", 3, **of(side, old))
-        side.ask(
-            f"with another instance id {version}",
-            "Heartbeat",
-            3,
-            **of(side, new),
-            group_instance_id="two",
-        )
-        side.ask(f"it beats {version}", "Heartbeat", 3, **of(side, new), **instance)
-        side.ask(
-            f"it beats without its instance id {version}",
-            "Heartbeat",
-            2,
-            3,
-            **of(side, new),
-        )
+        its_former_self(side, old, version)
+        with_and_without_its_instance_id(side, old, new, version)
         old = new
-    side.ask(
-        "somebody with its id",
-        "JoinGroup",
-        5,
-        **joining(side, old[0], group_instance_id="two"),
-    )
+    other = joining(side, old[0], group_instance_id="two")
+    side.ask("somebody with its id", "JoinGroup", 5, **other)
+    a_static_member_changes_and_goes(side)
+
+
+def its_former_self(side, old, version):
+    """What it asks after its instance has come back."""
+
+    def ask(does, api, *versions, **body):
+        side.ask(f"its former self {does} {version}", api, *versions, **body)
+
+    leaving = {"group_id": side.name, **one(old[0], "one")}
+    ask("beats", "Heartbeat", 3, 4, **of(side, old), **INSTANCE)
+    ask("syncs", "SyncGroup", 3, 4, **syncing(side, old, **INSTANCE))
+    ask("joins", "JoinGroup", 5, 9, **joining(side, old[0], **INSTANCE))
+    ask("leaves", "LeaveGroup", 3, 5, **leaving)
+    ask("commits", "OffsetCommit", 7, 9, **of_commit_of(side, old, **INSTANCE))
+
+
+def with_and_without_its_instance_id(side, old, new, version):
+    def beat(what, member, *versions, **instance):
+        what = f"{what} {version}"
+        side.ask(what, "Heartbeat", *versions, **of(side, member), **instance)
+
+    beat("without its instance id", old, 3)
+    beat("with another instance id", new, 3, group_instance_id="two")
+    beat("it beats", new, 3, **INSTANCE)
+    beat("it beats without its instance id", new, 2, 3)
+
+
+def a_static_member_changes_and_goes(side):
     changed = [{"name": "range", "metadata": b"other"}]
     back = side.ask(
         "it comes back with another subscription",
         "JoinGroup",
         9,
-        **joining(side, protocols=changed, **instance),
+        **joining(side, protocols=changed, **INSTANCE),
     )
     look(side, "a rebalance", 6)
     new = back.member_id, back.generation_id
-    side.ask(
-        "new shares",
-        "SyncGroup",
-        5,
-        **syncing(side, new, [(new[0], b"all again")], **NAMES, **instance),
-    )
-    side.ask(
-        "an admin takes it out", "LeaveGroup", 5, group_id=side.name, **one("", "one")
-    )
+    all_of_it = [(new[0], b"all again")]
+    shares = syncing(side, new, all_of_it, **NAMES, **INSTANCE)
+    side.ask("new shares", "SyncGroup", 5, **shares)
+    leaving = {"group_id": side.name, **one("", "one")}
+    side.ask("an admin takes it out", "LeaveGroup", 5, **leaving)
     look(side, "nobody is left", 6)
 
 

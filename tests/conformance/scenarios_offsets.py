@@ -55,6 +55,29 @@ def offsets_without_a_group(side):
     for version in range(1, 8):
         side.ask("fetch", "OffsetFetch", version, **fetching(side, 0, 1, 2))
     look(side, "all")
+    commit_what_may_not_be(side)
+    for what, who in {
+        "no group": {"group_id": ""},
+        "a generation": {"generation_id_or_member_epoch": 1},
+        "a member": {"member_id": "who"},
+        "both": {"member_id": "who", "generation_id_or_member_epoch": 0},
+    }.items():
+        side.ask(
+            f"commit: {what}", "OffsetCommit", 2, 9, **committing(side, (0, 1)) | who
+        )
+        side.ask(
+            f"commit of a new group: {what}",
+            "OffsetCommit",
+            2,
+            9,
+            **committing(side, (0, 1), group="-2") | who,
+        )
+    look(side, "in the end")
+    look(side, "of the other group in the end", "-2")
+
+
+def commit_what_may_not_be(side):
+    """Partitions, offsets, notes and topics that are none, or at the edge."""
     for what, places in {
         "an unknown partition": [(9, 1)],
         "a negative partition": [(-1, 1)],
@@ -83,24 +106,6 @@ def offsets_without_a_group(side):
         topics=[unknown, topic],
     )
     side.ask("no topics", "OffsetCommit", 2, 9, group_id=side.name, topics=[])
-    for what, who in {
-        "no group": {"group_id": ""},
-        "a generation": {"generation_id_or_member_epoch": 1},
-        "a member": {"member_id": "who"},
-        "both": {"member_id": "who", "generation_id_or_member_epoch": 0},
-    }.items():
-        side.ask(
-            f"commit: {what}", "OffsetCommit", 2, 9, **committing(side, (0, 1)) | who
-        )
-        side.ask(
-            f"commit of a new group: {what}",
-            "OffsetCommit",
-            2,
-            9,
-            **committing(side, (0, 1), group="-2") | who,
-        )
-    look(side, "in the end")
-    look(side, "of the other group in the end", "-2")
 
 
 def offset_fetch(side):

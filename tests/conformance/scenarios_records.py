@@ -322,6 +322,11 @@ def fetch_knows_topics_partitions_and_epochs(side):
             last_fetched_epoch=epoch,
             versions=(12, 13),
         )
+    fetch_of_an_empty_log(side)
+    fetch_of_nothing(side)
+
+
+def fetch_of_an_empty_log(side):
     side.create_topic(".empty")
     side.fetch("an empty log", topic=side.name + ".empty")
     side.fetch(
@@ -331,30 +336,16 @@ def fetch_knows_topics_partitions_and_epochs(side):
         versions=(12, 13),
     )
     side.fetch("an empty log, out of range", 1, topic=side.name + ".empty")
-    side.ask(
-        "nothing",
-        "Fetch",
-        4,
-        11,
-        13,
-        18,
-        max_wait_ms=0,
-        min_bytes=0,
-        max_bytes=1000,
-        topics=[],
-    )
-    side.ask(
-        "nothing, waiting",
-        "Fetch",
-        4,
-        11,
-        13,
-        18,
-        max_wait_ms=20,
-        min_bytes=1,
-        max_bytes=1000,
-        topics=[],
-    )
+
+
+def fetch_of_nothing(side):
+    """No topic is named; with min_bytes the broker waits all the same."""
+    versions = (4, 11, 13, 18)
+    asked = {"max_bytes": 1000, "topics": []}
+    at_once = {"max_wait_ms": 0, "min_bytes": 0}
+    waiting = {"max_wait_ms": 20, "min_bytes": 1}
+    side.ask("nothing", "Fetch", *versions, **at_once, **asked)
+    side.ask("nothing, waiting", "Fetch", *versions, **waiting, **asked)
 
 
 def fetch_keeps_sessions(side):
@@ -368,13 +359,11 @@ def a_fetch_session(side, version):
     for partition in (0, 1):
         side.client.produce(topic, batch(*[b"x"] * 10), partition=partition)
 
+    size = {"partition_max_bytes": 1 << 20}
+
     def ask(what, session_id, epoch, *offsets, forget=(), **body):
         places = [
-            {
-                "partition": number,
-                "fetch_offset": offset,
-                "partition_max_bytes": 1 << 20,
-            }
+            {"partition": number, "fetch_offset": offset, **size}
             for number, offset in enumerate(offsets)
             if offset is not None
         ]
@@ -415,13 +404,8 @@ def a_fetch_session(side, version):
     side.client.produce(topic, batch(b"news"))
     ask("news", mine, 12)
     deleted = [{"name": topic, "partitions": [{"partition_index": 0, "offset": 3}]}]
-    assert (
-        side.client.ask("DeleteRecords", 1, timeout_ms=1000, topics=deleted)
-        .topics[0]
-        .partitions[0]
-        .error_code
-        == 0
-    )
+    answer = side.client.ask("DeleteRecords", 1, timeout_ms=1000, topics=deleted)
+    assert answer.topics[0].partitions[0].error_code == 0
     ask("behind the news", mine, 13, 11)
     ask("ends", mine, -1)
     ask("has ended", mine, 14)
@@ -469,6 +453,9 @@ def list_offsets(side):
     place = {"partition_index": 0, "timestamp": -1}
     for what, topic, places in (
         ("an unknown topic", side.name + ".none", [place]),
+        ("an unknown topic, -3", side.name + ".none", [place | {"timestamp": -3}]),
+        ("an unknown topic, -7", side.name + ".none", [place | {"timestamp": -7}]),
+        ("no partition, -7", side.name, [{"partition_index": 9, "timestamp": -7}]),
         ("a partition twice", side.name, [place, place | {"timestamp": -2}]),
     ):
         side.ask(
@@ -573,57 +560,36 @@ def a_topic_made_again(side):
     old_id, mine = side.topic_id(topic), side.producer_id()
     for sequence in range(3):
         side.client.produce(topic, numbered(mine, sequence))
-    session = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20}
-    place = {
-        "partitions": [
-            {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
-        ]
-    }
-    named = side.client.ask(
-        "Fetch", 11, **session, session_epoch=0, topics=[{"topic": topic} | place]
-    ).session_id
-    by_id = side.client.ask(
-        "Fetch", 13, **session, session_epoch=0, topics=[{"topic_id": old_id} | place]
-    ).session_id
+    limits = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20}
+    of_one = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+    place = {"partitions": [of_one]}
+    by_name = {"topic": topic} | place
+    by_id = {"topic_id": old_id} | place
+    nobodys = {"topic_id": UNKNOWN_ID} | place
+
+    def begin(version, *topics):
+        asked = {"session_epoch": 0, "topics": topics}
+        return side.client.ask("Fetch", version, **limits, **asked).session_id
+
+    def go_on(what, version, session_id, epoch, *topics):
+        asked = {"session_id": session_id, "session_epoch": epoch, "topics": topics}
+        side.ask(f"{what}, in a session", "Fetch", version, **limits, **asked)
+
+    sessions = {11: begin(11, by_name), 13: begin(13, by_id)}
+    of_two = begin(13, by_id, nobodys)
     deleted = side.client.ask("DeleteTopics", 4, topic_names=[topic], timeout_ms=5000)
     assert deleted.responses[0].error_code == 0
     side.settle()
     side.fetch("deleted", topic_id=old_id, versions=(4, 11, 13))
-    side.ask(
-        "deleted, in a session",
-        "Fetch",
-        11,
-        **session,
-        session_id=named,
-        session_epoch=1,
-    )
-    side.ask(
-        "deleted, in a session",
-        "Fetch",
-        13,
-        **session,
-        session_id=by_id,
-        session_epoch=1,
-    )
+    for version, session_id in sessions.items():
+        go_on("deleted", version, session_id, 1)
     side.create_topic()
     side.fetch("made again", versions=(4, 11, 13))
     side.fetch("made again, by the old id", topic_id=old_id, versions=(13,))
-    side.ask(
-        "made again, in a session",
-        "Fetch",
-        11,
-        **session,
-        session_id=named,
-        session_epoch=2,
-    )
-    side.ask(
-        "made again, in a session",
-        "Fetch",
-        13,
-        **session,
-        session_id=by_id,
-        session_epoch=2,
-    )
+    for version, session_id in sessions.items():
+        go_on("made again", version, session_id, 2)
+    go_on("beside an unknown id", 13, of_two, 1)
+    go_on("asked for again", 13, of_two, 2, by_id)
     side.produce("goes on", numbered(mine, 3), 9)
     side.offsets("what was stored", -1)
 

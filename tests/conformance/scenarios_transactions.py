@@ -4,6 +4,8 @@ same_answers.py).
 No coordinator knows of these transactions: nobody asks it (BY_HAND).
 """
 
+from functools import partial
+
 from minikafka.coordinators.groups import partition_for
 from minikafka.wire.errors import Error
 from tests.conformance.raw import batch
@@ -108,6 +110,38 @@ def a_transaction_in_a_partition(side):
     look(side, "all ended", 0, 4, 7, 8)
 
 
+def the_largest_timestamp_is_not_committed(side):
+    """KIP-734: what lies behind the last stable offset is not found, and nothing else
+    instead.
+    """
+
+    def look_for(when):
+        for level in (0, 1):
+            what = f"{when}, level {level}"
+            for timestamp in (-3, 1_700_000_000_000, 1_700_000_000_001):
+                side.offsets(
+                    f"{what}, {timestamp}", timestamp, 7, 11, isolation_level=level
+                )
+
+    side.create_topic()
+    send(side, "plain", -1, -1, transactional=False, transactional_id=None)
+    look_for("none")
+    send(side, "one", ONE, 0)
+    look_for("as young, open")
+    younger = batch(
+        b"x",
+        timestamp=1_700_000_000_001,
+        transactional=True,
+        producer_id=TWO,
+        producer_epoch=0,
+        base_sequence=0,
+    )
+    side.client.produce(side.name, younger)
+    look_for("younger, open")
+    end(side, "one commits", ONE, True)
+    look_for("the other open")
+
+
 def who_may_end_a_transaction(side):
     side.create_topic(partitions=2)
     end(side, "of nobody", ONE, True, 1, 2)
@@ -148,50 +182,62 @@ def pending(side, what, producer, *places, versions=(0, 5), epoch=0, **more):
     )
 
 
+def see_offsets(side, what):
+    for stable in (False, True):
+        side.ask(
+            f"{what}, stable {stable}",
+            "OffsetFetch",
+            7,
+            **fetching(side, 0, 1, 2),
+            require_stable=stable,
+        )
+        groups = [{"group_id": side.name, "topics": None}]
+        side.ask(
+            f"{what}, stable {stable}, all",
+            "OffsetFetch",
+            8,
+            groups=groups,
+            require_stable=stable,
+        )
+
+
 def offsets_in_a_transaction(side):
     side.create_topic(partitions=3)
     find(side)
-
-    def see(what):
-        for stable in (False, True):
-            side.ask(
-                f"{what}, stable {stable}",
-                "OffsetFetch",
-                7,
-                **fetching(side, 0, 1, 2),
-                require_stable=stable,
-            )
-            groups = [{"group_id": side.name, "topics": None}]
-            side.ask(
-                f"{what}, stable {stable}, all",
-                "OffsetFetch",
-                8,
-                groups=groups,
-                require_stable=stable,
-            )
-
-    of = {"topic": "__consumer_offsets", "partitions": (partition_for(side.name, 5),)}
+    see = partial(see_offsets, side)
+    markers = {
+        "topic": "__consumer_offsets",
+        "partitions": (partition_for(side.name, 5),),
+    }
     side.ask("plain", "OffsetCommit", 5, **committing(side, (0, 5), (1, 5)))
     pending(side, "pending", ONE, (0, 9), (2, 9, "note"))
     see("pending")
-    end(side, "aborted", ONE, False, **of)
+    end(side, "aborted", ONE, False, **markers)
     see("aborted")
     pending(side, "pending again", ONE, (0, 10), (2, 10))
     side.ask("meanwhile", "OffsetCommit", 5, **committing(side, (0, 7)))
     pending(side, "of another producer", TWO, (2, 11))
-    end(side, "the other commits", TWO, True, **of)
+    end(side, "the other commits", TWO, True, **markers)
     see("the other committed")
-    end(side, "committed", ONE, True, 1, 2, **of)
+    end(side, "committed", ONE, True, 1, 2, **markers)
     see("committed")
     pending(side, "a newer epoch", ONE, (0, 12), epoch=2)
     pending(side, "an older epoch", ONE, (0, 13), epoch=1)
-    end(side, "by an older epoch", ONE, True, epoch=1, **of)
-    end(side, "by a newer epoch", ONE, True, epoch=3, **of)
-    end(side, "by an older coordinator", ONE, True, epoch=3, coordinator_epoch=-1, **of)
+    end(side, "by an older epoch", ONE, True, epoch=1, **markers)
+    end(side, "by a newer epoch", ONE, True, epoch=3, **markers)
+    end(
+        side,
+        "by an older coordinator",
+        ONE,
+        True,
+        epoch=3,
+        coordinator_epoch=-1,
+        **markers,
+    )
     see("at last")
     pending(side, "unknown partition", ONE, (9, 1), epoch=3)
     pending(side, "long note", ONE, (0, 1, "x" * 4097), (1, 2), epoch=3)
-    end(side, "without the note", ONE, True, epoch=3, **of)
+    end(side, "without the note", ONE, True, epoch=3, **markers)
     for what, who in {
         "a generation": {"generation_id": 1},
         "a member": {"member_id": "who"},
@@ -199,7 +245,7 @@ def offsets_in_a_transaction(side):
         "no group": {"group_id": ""},
     }.items():
         pending(side, what, ONE, (0, 1), epoch=3, versions=(3, 4), **who)
-        end(side, f"after {what}", ONE, True, epoch=3, **of)
+        end(side, f"after {what}", ONE, True, epoch=3, **markers)
     pending(side, "to be deleted", ONE, (0, 20), epoch=3)
     topics = [
         {
@@ -209,7 +255,7 @@ def offsets_in_a_transaction(side):
     ]
     side.ask("delete", "OffsetDelete", group_id=side.name, topics=topics)
     see("deleted")
-    end(side, "after the deletion", ONE, True, epoch=3, **of)
+    end(side, "after the deletion", ONE, True, epoch=3, **markers)
     see("after all")
 
 
@@ -230,11 +276,11 @@ def a_transactional_id_that_nobody_has(side):
         },
     )
     for what, topics in {"joins": [here], "joins nowhere": [here, nowhere]}.items():
-        of = {
+        asked = {
             f"v3_and_below_{name}": value
             for name, value in (nobody | {"topics": topics}).items()
         }
-        side.ask(what, "AddPartitionsToTxn", 0, 3, **of)
+        side.ask(what, "AddPartitionsToTxn", 0, 3, **asked)
     side.ask(
         "verified",
         "AddPartitionsToTxn",
@@ -256,6 +302,7 @@ def a_transactional_id_that_nobody_has(side):
 
 SCENARIOS = (
     a_transaction_in_a_partition,
+    the_largest_timestamp_is_not_committed,
     who_may_end_a_transaction,
     offsets_in_a_transaction,
     a_transactional_id_that_nobody_has,

@@ -103,94 +103,13 @@ def of_transactions(topic):
 
 
 def of_topics(api, version, topic, topic_id):
-    by_id = {"topic_id": topic_id}
-    partition = {"partition_index": 0}
     bodies = {
-        "Produce": {
-            "acks": -1,
-            "timeout_ms": 1000,
-            "topic_data": [
-                (by_id if version >= 13 else {"name": topic})
-                | {"partition_data": [{"index": 0, "records": batch(b"x")}]}
-            ],
-        },
-        "Fetch": {
-            "max_wait_ms": 0,
-            "min_bytes": 0,
-            "max_bytes": 1 << 20,
-            "topics": [
-                (by_id if version >= 13 else {"topic": topic})
-                | {
-                    "partitions": [
-                        {
-                            "partition": 0,
-                            "fetch_offset": 0,
-                            "partition_max_bytes": 1 << 20,
-                        }
-                    ]
-                }
-            ],
-        },
-        "ListOffsets": {
-            "replica_id": -1,
-            "topics": [{"name": topic, "partitions": [partition | {"timestamp": -1}]}],
-        },
+        **of_records(version, topic, topic_id),
+        **of_the_topics_themselves(version, topic),
+        **of_configs(topic),
         "Metadata": {"topics": [{"name": topic}]},
         "ApiVersions": {"client_software_name": "raw", "client_software_version": "1"},
-        "CreateTopics": {
-            "topics": [
-                {
-                    "name": f"{topic}-made-{version}",
-                    "num_partitions": 2,
-                    "replication_factor": 1,
-                }
-            ],
-            "timeout_ms": 10_000,
-        },
-        "DeleteTopics": (
-            (
-                {"topics": [{"name": f"{topic}-doomed"}]}
-                if version >= 6
-                else {"topic_names": [f"{topic}-doomed"]}
-            )
-            | {"timeout_ms": 10_000}
-        ),
-        "DeleteRecords": {
-            "topics": [{"name": topic, "partitions": [partition | {"offset": 0}]}],
-            "timeout_ms": 1000,
-        },
         "InitProducerId": {"transactional_id": None, "transaction_timeout_ms": 1000},
-        "OffsetForLeaderEpoch": {
-            "topics": [
-                {"topic": topic, "partitions": [{"partition": 0, "leader_epoch": 0}]}
-            ]
-        },
-        "DescribeConfigs": {
-            "resources": [
-                {
-                    "resource_type": 2,
-                    "resource_name": topic,
-                    "configuration_keys": ["retention.ms"],
-                }
-            ],
-            "include_synonyms": True,
-        },
-        "CreatePartitions": {
-            "topics": [{"name": topic, "count": 2, "assignments": None}],
-            "timeout_ms": 10_000,
-        },
-        "IncrementalAlterConfigs": {
-            "resources": [
-                {
-                    "resource_type": 2,
-                    "resource_name": topic,
-                    "configs": [{"name": "retention.ms", "value": "5000"}],
-                }
-            ]
-        },
-        "AlterConfigs": {
-            "resources": [{"resource_type": 2, "resource_name": topic, "configs": []}]
-        },
         "AddPartitionsToTxn": of_a_transaction(
             version, [{"name": topic, "partitions": [0]}]
         ),
@@ -198,6 +117,73 @@ def of_topics(api, version, topic, topic_id):
         "DescribeTopicPartitions": {"topics": [{"name": topic}]},
     }
     return bodies[api]
+
+
+def of_records(version, topic, topic_id):
+    """Requests for the records of a partition, and for offsets of them."""
+    by_id = {"topic_id": topic_id}
+    of_produce = by_id if version >= 13 else {"name": topic}
+    of_fetch = by_id if version >= 13 else {"topic": topic}
+    written = {"index": 0, "records": batch(b"x")}
+    read = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+    latest = {"partition_index": 0, "timestamp": -1}
+    deleted = {"partition_index": 0, "offset": 0}
+    epoch = {"partition": 0, "leader_epoch": 0}
+    return {
+        "Produce": {
+            "acks": -1,
+            "timeout_ms": 1000,
+            "topic_data": [{**of_produce, "partition_data": [written]}],
+        },
+        "Fetch": {
+            "max_wait_ms": 0,
+            "min_bytes": 0,
+            "max_bytes": 1 << 20,
+            "topics": [{**of_fetch, "partitions": [read]}],
+        },
+        "ListOffsets": {
+            "replica_id": -1,
+            "topics": [{"name": topic, "partitions": [latest]}],
+        },
+        "DeleteRecords": {
+            "topics": [{"name": topic, "partitions": [deleted]}],
+            "timeout_ms": 1000,
+        },
+        "OffsetForLeaderEpoch": {"topics": [{"topic": topic, "partitions": [epoch]}]},
+    }
+
+
+def of_the_topics_themselves(version, topic):
+    """Requests that make and remove topics and partitions."""
+    made = f"{topic}-made-{version}"
+    doomed = f"{topic}-doomed"
+    by_name = {"topics": [{"name": doomed}]}
+    names_only = {"topic_names": [doomed]}
+    deleted = by_name if version >= 6 else names_only
+    return {
+        "CreateTopics": {
+            "topics": [{"name": made, "num_partitions": 2, "replication_factor": 1}],
+            "timeout_ms": 10_000,
+        },
+        "DeleteTopics": {**deleted, "timeout_ms": 10_000},
+        "CreatePartitions": {
+            "topics": [{"name": topic, "count": 2, "assignments": None}],
+            "timeout_ms": 10_000,
+        },
+    }
+
+
+def of_configs(topic):
+    resource = {"resource_type": 2, "resource_name": topic}
+    changed = [{"name": "retention.ms", "value": "5000"}]
+    return {
+        "DescribeConfigs": {
+            "resources": [{**resource, "configuration_keys": ["retention.ms"]}],
+            "include_synonyms": True,
+        },
+        "IncrementalAlterConfigs": {"resources": [{**resource, "configs": changed}]},
+        "AlterConfigs": {"resources": [{**resource, "configs": []}]},
+    }
 
 
 def of_a_transaction(version, topics):

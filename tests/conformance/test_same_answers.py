@@ -121,11 +121,6 @@ DELIBERATE = {
     "produce_is_idempotent": {"*.log_start_offset": REFUSED_WITH_START},
     "a_transaction_in_a_partition": {"*.log_start_offset": REFUSED_WITH_START},
     "who_may_end_a_transaction": {"*.log_start_offset": REFUSED_WITH_START},
-    "fetch_shares_the_bytes_between_partitions": {
-        "at most *, second first: *.records": (
-            "the beginning of a batch fills a partition's answer up in Apache Kafka"
-        ),
-    },
     "list_offsets": {
         "at -3 of a record without time: *": (
             "a record without a timestamp does not have the largest one"
@@ -140,11 +135,6 @@ DELIBERATE = {
         "deleted, at 0: *": (
             "Apache Kafka looks in one segment only, though all that is left there may"
             " be deleted"
-        ),
-    },
-    "a_topic_made_again": {
-        "*, in a session: Fetch v13*": (
-            "an id that is gone is unknown in a session, too"
         ),
     },
     "configs_take_effect_at_once": {"*.log_start_offset": REFUSED_WITH_START},
@@ -175,6 +165,10 @@ DELIBERATE = {
         "*, kind 7: ElectLeaders v[12].*": (
             "an unknown kind of election is an error of the whole request"
         ),
+    },
+    "what_is_forbidden": {
+        "__cluster_metadata: *.error_message": "other words",
+        "none: *.error_message": "other words",
     },
     "reassignments": {"no topic: *.error_message": "other words"},
     "neither_rules_nor_quotas": {

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -275,3 +276,21 @@ def test_the_two_sides_of_a_transfer_have_two_accounts_and_one_may_be_late():
     assert all(len(accounts) == 2 for accounts in sides.values())
     apart = [max(times.values()) - min(times.values()) for times in sides.values()]
     assert 5 <= sum(ms > 10_000 for ms in apart) <= 60
+
+
+def test_the_data_sheet_names_only_lessons_that_use_the_data_set():
+    """In a notebook, or in what its experiments and checks import."""
+    sheet = (ROOT / "datasets" / "README.md").read_text(encoding="utf-8")
+    sections = re.split(r"^## (\w+)$", sheet, flags=re.MULTILINE)[1:]
+    named = set()
+    for name, section in zip(sections[::2], sections[1::2], strict=True):
+        for lessons in re.findall(r"\((\d\d\b[^)]*)\)", section):
+            named |= {(name, number) for number in re.findall(r"\d\d", lessons)}
+    assert len(named) >= 7
+    for name, number in named:
+        [notebook] = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
+        experiments = ROOT / "minikafka" / "course" / "experiments"
+        checks = ROOT / "notebooks" / "checks" / f"lesson_{number}.py"
+        places = [notebook, checks, *experiments.glob(f"lesson_{number}_*.py")]
+        code = "".join(path.read_text(encoding="utf-8") for path in places)
+        assert f'dataset("{name}")' in code.replace("\\", ""), (name, number)

@@ -138,7 +138,9 @@ def test_who_waits_for_a_healthy_service_waits_for_one_with_a_health_check():
 def test_one_version_of_apache_kafka_everywhere():
     assert {broker.version for broker in compose.brokers({})} == {tasks.KAFKA_VERSION}
     images = [
-        service["image"] for service in SERVICES.values() if "build" not in service
+        service["image"]
+        for service in SERVICES.values()
+        if service.get("pull_policy") != "never"
     ]
     assert all(re.search(r":v?\d+\.\d+\.\d+$", image) for image in images), (
         "each with a tag of its own"
@@ -181,6 +183,56 @@ def test_only_this_machine_reaches_the_cluster_unless_told_otherwise():
         port for service in SERVICES.values() for port in service.get("ports", [])
     ]
     assert published and all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_kafka_bind_opens_the_brokers_and_nothing_else():
+    services = compose.document({"KAFKA_BIND": "0.0.0.0"})["services"]
+    open_to_all = {
+        name
+        for name, service in services.items()
+        if any(port.startswith("0.0.0.0:") for port in service.get("ports", []))
+    }
+    assert open_to_all == {"kafka-1", "kafka-2", "kafka-3"}
+
+
+def test_no_two_services_want_the_same_port_of_this_machine():
+    published = [
+        port.split(":")[1]
+        for service in SERVICES.values()
+        for port in service.get("ports", [])
+    ]
+    assert len(set(published)) == len(published)
+
+
+def test_one_service_builds_the_image_and_nobody_looks_for_it_in_a_registry():
+    """Several that export one tag at the same time get in each other's way."""
+    ours = {
+        name: service
+        for name, service in SERVICES.items()
+        if service["image"] == "minikafka-classroom"
+    }
+    assert len(ours) == 4
+    assert [name for name, service in ours.items() if "build" in service] == [
+        "spark-master"
+    ]
+    assert all(service["pull_policy"] == "never" for service in ours.values())
+
+
+def test_nothing_starts_by_itself_after_the_machine_does_and_nothing_takes_all_its_memory():
+    """Docker: on-failure does not restart a container when the daemon restarts."""
+    for name, service in SERVICES.items():
+        assert service["restart"] == "on-failure", name
+        assert re.fullmatch(r"[1-4]g", service["mem_limit"]), name
+
+
+def test_a_look_at_the_health_of_a_service_starts_no_jvm():
+    looks = [
+        service["healthcheck"]["test"]
+        for service in SERVICES.values()
+        if "healthcheck" in service
+    ]
+    assert len(looks) == 4
+    assert all(words[:3] == ["CMD", "bash", "-c"] for words in looks), looks
 
 
 def test_every_volume_is_declared():
@@ -235,6 +287,42 @@ def test_what_the_image_copies_is_there_and_not_ignored():
     copied = {word for line in copies for word in line.split()}
     assert "*" in ignored and copied == let_through
     assert all((ROOT / name).exists() for name in copied)
+
+
+PRETENDED = """#!{shell}
+echo "{whose} {name} $*" >> "$LOG"
+case "$*" in *tasks.py*setup*) {ln} -s "$ENVIRONMENT"/* "$MADE" ;; esac
+"""
+
+
+def test_every_python_of_the_image_after_its_environment_is_there_is_that_of_the_environment(
+    tmp_path,
+):
+    """A shell remembers where it has found a command. Here each RUN is a shell of its
+    own, as it is in the image, and the programs only say whose they are.
+    """
+    shell = shutil.which("dash") or "/bin/sh"
+    first, made, later, log = (tmp_path / name for name in ("A", "B", "later", "log"))
+    for folder in (first, made, later):
+        folder.mkdir()
+    made_by = {"shell": shell, "ln": shutil.which("ln")}
+    for folder, whose in ((first, "system"), (later, "environment")):
+        for name in ("python", "pip"):
+            program = folder / name
+            program.write_text(PRETENDED.format(whose=whose, name=name, **made_by))
+            program.chmod(0o755)
+    for name in ("cp", "rm"):  # the jars and caches are not here
+        (first / name).symlink_to(shutil.which("true"))
+    places = {"LOG": str(log), "ENVIRONMENT": str(later), "MADE": str(made)}
+    path = {"PATH": f"{made}:{first}", "HOME": str(tmp_path)}
+    runs = re.findall(r"^RUN ((?:.*\\\n)*.*)", DOCKERFILE, re.MULTILINE)
+    own = [lines for lines in runs if "apt-get" not in lines]
+    for lines in own:
+        subprocess.run([shell, "-c", lines], env={**places, **path}, check=True)
+    said = log.read_text().splitlines()
+    assert said[0] == "system python tasks.py setup"
+    assert len(said) >= 4
+    assert all(line.startswith("environment ") for line in said[1:]), said
 
 
 def test_the_image_has_a_java_and_a_python_that_fit():

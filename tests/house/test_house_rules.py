@@ -44,7 +44,7 @@ MOST_DENSE = {
     "simulation": (6, 10),
     "server": (6, 9),
     "theatre": (7.4, 12),
-    "course": (6, 10.6),
+    "course": (6, 10.25),
 }
 MOST_IN_A_CIRCLE = 3  # files that import each other
 # still to be opened: what serves a log knows its type

@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from minikafka.broker.damage import DamagedReplicas
-from minikafka.broker.handlers import produce
 from minikafka.cluster import leadership, metadata
 from minikafka.cluster.election import Election
+from minikafka.cluster.promises import Promise
 from minikafka.cluster.replica import Replica
 from minikafka.storage import log
 from minikafka.storage.log import Log
@@ -114,7 +114,7 @@ def records_are_acknowledged_below_min_insync_replicas(patch):
 
 
 def records_are_acknowledged_when_the_leader_has_them(patch):
-    patch.setattr(produce.Promise, "end_if_decided", lambda self: True)
+    patch.setattr(Promise, "end_if_decided", lambda self: True)
 
 
 def a_follower_checks_nothing(patch):

@@ -39,10 +39,11 @@ def most(request, monkeypatch):
         "minikafka.broker.replica_fetcher.MOST_NAMED", request.param // 2
     )
     monkeypatch.setattr(
-        "minikafka.broker.transaction_requests.MOST_TOGETHER", request.param // 2 - 1
+        "minikafka.coordinators.transaction_requests.MOST_TOGETHER",
+        request.param // 2 - 1,
     )
     monkeypatch.setattr(
-        "minikafka.broker.transaction_requests.MOST_ITEMS", request.param
+        "minikafka.coordinators.transaction_requests.MOST_ITEMS", request.param
     )
     yield request.param
     assert asked >= {"WriteTxnMarkers", "AddPartitionsToTxn", "AlterPartition", "Fetch"}

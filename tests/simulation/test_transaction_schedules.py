@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from minikafka.broker.transaction_requests import Markers
 from minikafka.coordinators import transactions
 from minikafka.coordinators.groups import Groups
+from minikafka.coordinators.transaction_requests import Markers
 from minikafka.coordinators.transactions import (
     PREPARED,
     Status,

@@ -150,14 +150,10 @@ def failover(rounds: int, seed: int, apache: bool, java: bool = True) -> str:
     pauses = []
     with running(apache) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-        finish(
-            admin.create_topics(
-                [
-                    NewTopic(name, 1, 3, config=each | REPLICATED)
-                    for name, each in TOPICS.items()
-                ]
-            )
-        )
+        topics = []
+        for name, config in TOPICS.items():
+            topics.append(NewTopic(name, 1, 3, config=config | REPLICATED))
+        finish(admin.create_topics(topics))
         writers, readers = clients(cluster.bootstrap, java)
         for thread in (*writers, *readers):
             thread.start()
@@ -170,12 +166,7 @@ def failover(rounds: int, seed: int, apache: bool, java: bool = True) -> str:
             cluster.kill(dice.randint(1, 3))
             wait_for(writers, dice.randint(200, 3000))
             pauses.append(max(writer.longest_pause_s for writer in writers))
-            for group, offset in before.items():
-                if (now := committed(cluster.bootstrap, group)) < offset:
-                    raise Wrong(
-                        f"round {number + 1}: a commit of {group} went back from"
-                        f" {offset} to {now}"
-                    )
+            no_commit_went_back(cluster.bootstrap, before, number + 1)
             print(
                 f"round {number + 1} of {rounds}: {pauses[-1]:.1f} s without an"
                 " acknowledgement",
@@ -193,10 +184,8 @@ def failover(rounds: int, seed: int, apache: bool, java: bool = True) -> str:
         stuck = [reader.group for reader in readers if not reader.commits]
         if stuck:
             raise Wrong(f"nothing was ever committed by {stuck}")
-    records, commits = (
-        sum(len(writer.acknowledged) for writer in writers),
-        sum(reader.commits for reader in readers),
-    )
+    records = sum(len(writer.acknowledged) for writer in writers)
+    commits = sum(reader.commits for reader in readers)
     pauses.sort()
     name = "Apache Kafka" if apache else "minikafka"
     return (
@@ -205,6 +194,15 @@ def failover(rounds: int, seed: int, apache: bool, java: bool = True) -> str:
         f" twice, no commit back; longest pause {pauses[-1]:.1f} s, median"
         f" {pauses[len(pauses) // 2]:.1f} s"
     )
+
+
+def no_commit_went_back(bootstrap: str, before: dict[str, int], round: int) -> None:
+    for group, offset in before.items():
+        now = committed(bootstrap, group)
+        if now < offset:
+            raise Wrong(
+                f"round {round}: a commit of {group} went back from {offset} to {now}"
+            )
 
 
 def main() -> int:

@@ -153,3 +153,10 @@ def test_the_connector_stands_in_one_place_and_the_environment_replaces_it(monke
     assert spark.settings()["spark.jars.packages"] == "org.example:connector_2.13:5.0.0"
     monkeypatch.setenv(spark.VARIABLE, "")
     assert "spark.jars.packages" not in spark.settings()
+
+
+def test_sparks_pages_are_there_where_there_is_a_cluster_to_look_at(monkeypatch):
+    monkeypatch.delenv("MINIKAFKA_SPARK_MASTER", raising=False)
+    assert spark.settings()["spark.ui.enabled"] == "false"
+    monkeypatch.setenv("MINIKAFKA_SPARK_MASTER", "spark://spark-master:7077")
+    assert spark.settings()["spark.ui.enabled"] == "true"

@@ -2,7 +2,9 @@
 and what it says on failure.
 """
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,9 +18,11 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaConnectionError
 
 from minikafka.__main__ import parser
+from minikafka.course.connect import NobodyAnswers
 from minikafka.course.data import dataset
 from minikafka.course.pipeline import command as pipeline
 from minikafka.course.pipeline.command import Arrived, compared
+from minikafka.course.pipeline.job import Job, in_cities, keep, totals
 from minikafka.course.pipeline.truth import NO_ACCOUNT, Truth, truth
 from minikafka.server.embedded import Served
 from tests.kafka import ApacheKafka, free_ports
@@ -149,6 +153,137 @@ def test_a_folder_that_has_files_is_left_alone(tmp_path):
     done = typed("--out", str(tmp_path))
     assert done.returncode == 2 and "is not empty. Name a new folder" in done.stderr
     assert (tmp_path / "mine").read_text() == "keep"
+
+
+def a_job(folder, query):
+    """With a checkpoint as Spark leaves one: its id is in a file."""
+    checkpoint = folder / query
+    checkpoint.mkdir()
+    (checkpoint / "metadata").write_text(json.dumps({"id": query}))
+    checkpoints = {"orders": str(checkpoint), "customers": str(checkpoint)}
+    tables = str(folder / "tables")
+    return Job("H", topics={}, checkpoints=checkpoints, tables=tables, per_batch=1)
+
+
+class Rows:
+    """A DataFrame's way to write Parquet files, and no more. dies: between two
+    files.
+    """
+
+    def __init__(self, *files, dies=False):
+        self.files, self.dies, self.write = files, dies, self
+        self.modes = []
+
+    def mode(self, mode):
+        self.modes.append(mode)
+        return self
+
+    def parquet(self, path):
+        shutil.rmtree(path, ignore_errors=True)
+        Path(path).mkdir(parents=True)
+        for name in self.files:
+            Path(path, name).touch()
+            if self.dies:
+                raise InterruptedError
+
+
+def seen_in(table):
+    """What Spark and pyarrow see: they pass over names that begin with a point."""
+    found = (path.relative_to(table) for path in table.rglob("part-*"))
+    return sorted(str(path) for path in found if not str(path).startswith("."))
+
+
+def test_a_reader_sees_a_batch_whole_or_not_at_all_and_one_that_comes_again_changes_nothing(
+    tmp_path,
+):
+    table = a_job(tmp_path, "one").written_by("orders", "orders")
+    with pytest.raises(InterruptedError):
+        keep(Rows("part-0", "part-1", dies=True), table, 7)
+    assert seen_in(table) == []
+    keep(Rows("part-2", "part-3"), table, 7)
+    assert seen_in(table) == ["batch=7/part-2", "batch=7/part-3"]
+    again = Rows("part-4")
+    keep(again, table, 7)
+    assert seen_in(table) == ["batch=7/part-2", "batch=7/part-3"] and not again.modes
+
+
+def test_a_new_checkpoint_takes_the_place_of_no_other_rows(tmp_path):
+    for query in ("one", "two"):
+        keep(Rows("part-0"), a_job(tmp_path, query).written_by("orders", "orders"), 0)
+    assert seen_in(tmp_path / "tables" / "orders") == [
+        "checkpoint=one/batch=0/part-0",
+        "checkpoint=two/batch=0/part-0",
+    ]
+
+
+@pytest.mark.spark
+def test_totals_grow_by_each_batch_without_a_look_at_the_orders_before_it(
+    spark, tmp_path
+):
+    """There is no table of orders here, so nobody can have read one."""
+    job = a_job(tmp_path, "one")
+    known = spark.createDataFrame(
+        [
+            ("hana", "Cork", "gold", 1, 10),
+            ("hana", "Faro", "gold", 2, 20),
+            ("hana", None, None, 3, 30),
+        ],
+        "customer_id string, city string, tier string, lsn long, event_time_ms long",
+    )
+
+    def batch(number, *orders):
+        columns = (
+            "event_id string, customer_id string, hour string, cents long,"
+            " event_time_ms long"
+        )
+        placed = in_cities(spark.createDataFrame(list(orders), columns), known)
+        rows = totals(job, placed, number).collect()
+        return {
+            (row.hour, row.city): (row.orders, row.cents, row.changed) for row in rows
+        }
+
+    first = [
+        ("o-1", "hana", "08", 100, 9),
+        ("o-2", "hana", "08", 200, 10),
+        ("o-3", "nils", "08", 400, 20),
+    ]
+    assert batch(0, *first) == {
+        ("08", NO_ACCOUNT): (2, 500, True),
+        ("08", "Cork"): (1, 200, True),
+    }
+    second = [("o-4", "hana", "08", 1, 19), ("o-5", "hana", "09", 2, 29)]
+    grown = {
+        ("08", NO_ACCOUNT): (2, 500, False),
+        ("08", "Cork"): (2, 201, True),
+        ("09", "Faro"): (1, 2, True),
+    }
+    assert batch(1, *second) == grown
+    assert batch(1, *second) == grown  # it comes again
+    assert batch(2, ("o-6", "hana", "09", 7, 30))[("09", NO_ACCOUNT)] == (1, 7, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "used"), [((), "one:1,two:2"), (("--bootstrap", "three:3"), "three:3")]
+)
+def test_it_uses_the_kafka_that_is_typed_else_the_one_that_the_environment_names(
+    words, used, monkeypatch, capsys
+):
+    """In the classroom's container the variable names the three brokers."""
+    asked = []
+
+    def nobody(count, seed, bootstrap, out):
+        asked.append(bootstrap)
+        raise NobodyAnswers
+
+    monkeypatch.setenv("MINIKAFKA_BOOTSTRAP", "one:1,two:2")
+    monkeypatch.setattr(pipeline, "require_java", lambda: 17)
+    monkeypatch.setattr(pipeline, "require_pyspark", lambda: None)
+    monkeypatch.setattr(pipeline, "run", nobody)
+    assert pipeline.main(parser().parse_args(["pipeline", *words])) == 1
+    said = capsys.readouterr().err
+    assert asked == [used] and f"nobody answers at {used}" in said
+    other = "leave --bootstrap away" if words else "unset MINIKAFKA_BOOTSTRAP"
+    assert other in said
 
 
 @pytest.mark.spark

@@ -2,7 +2,6 @@
 check's stand-in beside Spark.
 """
 
-import itertools
 import random
 import sys
 
@@ -207,6 +206,24 @@ def test_a_time_to_live_is_refused_with_event_time(on_minikafka, spark, kafka, l
         run(frame, lab.checkpoint("refused"), "update")
 
 
+def two_days(checks):
+    """Micro-batches of (user, ms): two of the check's random days, one after the other;
+    the clock goes on an hour every three micro-batches.
+    """
+    source = random.Random(7)
+    days = [*checks.a_day(source, late=45), *checks.a_day(source, late=45)]
+    batches = []
+    for number, rows in enumerate(days):
+        hours = number // 3
+        batches.append(
+            [
+                (user, DAY_BEGINS + checks.in_ms(minute + 60 * hours))
+                for user, minute in rows
+            ]
+        )
+    return batches
+
+
 def test_the_stand_in_of_the_check_tells_sessions_as_spark_does(
     on_minikafka, spark, kafka, lab
 ):
@@ -216,24 +233,13 @@ def test_the_stand_in_of_the_check_tells_sessions_as_spark_does(
     from minikafka.course.judging import micro_batches
     from minikafka.course.lessons import lesson
 
-    checks, source = lesson("20")._module, random.Random(7)
-    day = list(itertools.chain(*(checks.a_day(source, late=45) for _ in range(2))))
-    shifted = [
-        [(user, minute + 60 * (n // 3)) for user, minute in rows]
-        for n, rows in enumerate(day)
-    ]
-    batches = [
-        [(user, DAY_BEGINS + checks.in_ms(minute)) for user, minute in rows]
-        for rows in shifted
-    ]
+    batches = two_days(lesson("20")._module)
     sessions = solved("20", 1, "Sessions")
     frames, store = micro_batches.run(sessions, batches, delay_ms=10 * 60_000)
 
-    topic, checkpoint, found = (
-        lab.topic("user_events", partitions=1),
-        lab.checkpoint("sessions"),
-        [],
-    )
+    topic = lab.topic("user_events", partitions=1)
+    checkpoint = lab.checkpoint("sessions")
+    found = []
     grouped = clicks(spark, kafka, topic, "10 minutes").groupBy("user_id")
     columns = "user_id string, start_ms long, end_ms long, events long"
     frame = grouped.transformWithStateInPandas(

@@ -100,6 +100,27 @@ def test_a_fetch_gets_whole_batches_up_to_its_limit():
         assert len(data) == expected * size
 
 
+def test_a_consumers_fetch_is_filled_up_with_the_beginning_of_one_more_batch():
+    log = open_log()
+    for value in "abcd":
+        append(log, value)
+    size = BATCH_OVERHEAD + 11
+    for limit, up_to_offset, expected_bytes in (
+        (0, 4, size),
+        (size, 4, size),
+        (size + 1, 4, size + 1),
+        (2 * size - 1, 4, 2 * size - 1),
+        (2 * size + 9, 4, 2 * size + 9),
+        (2 * size + 1, 2, 2 * size),
+        (2 * size + 9, 2, 2 * size),
+        (1 << 20, 4, 4 * size),
+    ):
+        (data,) = log.read(0, limit, up_to_offset, fill_up=True)
+        assert len(data) == expected_bytes
+        (whole,) = log.read(0, limit, up_to_offset)
+        assert data[: len(whole)] == whole
+
+
 def test_kip_74_a_first_batch_larger_than_the_limit_is_given_only_if_one_must_be():
     log = open_log()
     append(log, "a" * 1000)

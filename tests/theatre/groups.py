@@ -96,6 +96,15 @@ class GroupStory(Story):
         self.broker("GroupStateChanged", cause, was=self.state, state=state, why=why)
         self.state = state
 
+    def change(self, name, was, state, why, reason=None):
+        """A member goes from one of its states to another."""
+        states = {"was": was, "state": state, "why": why, "reason": reason}
+        self.member(name, "MemberStateChanged", member=self.id(name), **states)
+
+    def refuse(self, name, cause, api, error):
+        member = self.id(name)
+        self.broker("MemberRefused", cause, member=member, api=api, error=error)
+
     def join(self, name, why="JoinGroup"):
         """A new member asks twice (KIP-394); the rebalance begins."""
         if self.speaks and f"{name}" not in self.nodes:
@@ -109,13 +118,7 @@ class GroupStory(Story):
             why="subscribed",
         )
         cause = self.ask(name, "JoinGroup")
-        self.broker(
-            "MemberRefused",
-            cause,
-            member=self.id(name),
-            api="JoinGroup",
-            error="MEMBER_ID_REQUIRED",
-        )
+        self.refuse(name, cause, "JoinGroup", "MEMBER_ID_REQUIRED")
         self.now += 2
         self.answer(name, "JoinGroup")
         cause = self.ask(name, "JoinGroup")
@@ -170,13 +173,7 @@ class GroupStory(Story):
     def heartbeat(self, name):
         """The answer says that a rebalance is on."""
         cause = self.ask(name, "Heartbeat")
-        self.broker(
-            "MemberRefused",
-            cause,
-            member=self.id(name),
-            api="Heartbeat",
-            error="REBALANCE_IN_PROGRESS",
-        )
+        self.refuse(name, cause, "Heartbeat", "REBALANCE_IN_PROGRESS")
         self.now += 2
         self.answer(name, "Heartbeat")
         if not self.cooperative:
@@ -184,14 +181,7 @@ class GroupStory(Story):
         self.rejoin(name)
 
     def rejoin(self, name):
-        self.member(
-            name,
-            "MemberStateChanged",
-            member=self.id(name),
-            was="stable",
-            state="preparing_rebalance",
-            why="",
-        )
+        self.change(name, "stable", "preparing_rebalance", "")
         self.ask(name, "JoinGroup")
 
     def revoke(self, name, parts):
@@ -226,12 +216,12 @@ class GroupStory(Story):
         }
         for name in self.members:
             self.answer(name, "JoinGroup")
-            state = {
-                "was": "preparing_rebalance",
-                "state": "completing_rebalance",
-                "why": "JoinGroup was answered",
-            }
-            self.member(name, "MemberStateChanged", member=self.id(name), **state)
+            self.change(
+                name,
+                "preparing_rebalance",
+                "completing_rebalance",
+                "JoinGroup was answered",
+            )
             if name == leader:
                 self.member(
                     name,
@@ -256,31 +246,32 @@ class GroupStory(Story):
         again = []
         for name in self.members:
             self.answer(name, "SyncGroup")
-            mine, had = assignment[self.id(name)], self.owned[name]
-            lost = [part for part in had if part not in mine]
-            if lost and self.cooperative:
-                self.revoke(name, lost)
+            if self.take(name, assignment[self.id(name)]):
                 again.append(name)
-            self.owned[name] = list(mine)
-            new = [part for part in mine if part not in had]
-            self.member(
-                name,
-                "PartitionsAssigned",
-                member=self.id(name),
-                generation=self.generation,
-                partitions=new,
-                owned=list(mine),
-            )
-            self.member(
-                name,
-                "MemberStateChanged",
-                member=self.id(name),
-                was="completing_rebalance",
-                state="stable",
-                why="SyncGroup was answered",
-            )
             self.now += 1
         return again
+
+    def take(self, name, mine):
+        """A member hears its assignment. Whether it must join again: it had to give
+        something up.
+        """
+        had = self.owned[name]
+        lost = [part for part in had if part not in mine]
+        joins_again = bool(lost) and self.cooperative
+        if joins_again:
+            self.revoke(name, lost)
+        self.owned[name] = list(mine)
+        new = [part for part in mine if part not in had]
+        self.member(
+            name,
+            "PartitionsAssigned",
+            member=self.id(name),
+            generation=self.generation,
+            partitions=new,
+            owned=list(mine),
+        )
+        self.change(name, "completing_rebalance", "stable", "SyncGroup was answered")
+        return joins_again
 
     def rebalance(self, wanted, late=()):
         """Members hear of it with their next heartbeats, join again, and are assigned
@@ -489,22 +480,8 @@ def consumer(seen_by="all"):
     story.flow(2000)
     story.tell(a, "NodeThawed")
     cause = story.ask(a, "ConsumerGroupHeartbeat")
-    story.broker(
-        "MemberRefused",
-        cause,
-        member=story.id(a),
-        api="ConsumerGroupHeartbeat",
-        error="UNKNOWN_MEMBER_ID",
-    )
-    story.member(
-        a,
-        "MemberStateChanged",
-        member=story.id(a),
-        was="stable",
-        state="fenced",
-        why="UNKNOWN_MEMBER_ID",
-        reason="put_out",
-    )
+    story.refuse(a, cause, "ConsumerGroupHeartbeat", "UNKNOWN_MEMBER_ID")
+    story.change(a, "stable", "fenced", "UNKNOWN_MEMBER_ID", reason="put_out")
     story.member(
         a,
         "PartitionsLost",

@@ -72,6 +72,31 @@ class Story:
             "broker 1", "HighWatermarkAdvanced", cause, **where, high_watermark=last + 1
         )
 
+    def reset(self, reader, offset, cause=None):
+        """A reader of orders-0 finds its place."""
+        self.tell(
+            reader,
+            "PositionReset",
+            cause,
+            topic="orders",
+            partition=0,
+            offset=offset,
+            why="auto.offset.reset=earliest",
+        )
+
+    def refuse(self, reader, offset):
+        """orders-0 doesn't have this offset any more."""
+        cause = self.request(reader, "Fetch")
+        return self.tell(
+            "broker 1",
+            "FetchRefused",
+            cause,
+            topic="orders",
+            partition=0,
+            offset=offset,
+            error="OFFSET_OUT_OF_RANGE",
+        )
+
     def poll(self, reader, partition, first, up_to, topic="orders"):
         records = [[offset, None, None] for offset in range(first, up_to)]
         self.tell(
@@ -131,24 +156,10 @@ def retention():
             )
         story.append(0, offset, (key, f"order {offset}"))
         if offset == 2:
-            story.tell(
-                "late reader",
-                "PositionReset",
-                topic="orders",
-                partition=0,
-                offset=0,
-                why="auto.offset.reset=earliest",
-            )
+            story.reset("late reader", 0)
             story.poll("late reader", 0, 0, 2)
         if offset == 6:
-            story.tell(
-                "billing",
-                "PositionReset",
-                topic="orders",
-                partition=0,
-                offset=0,
-                why="auto.offset.reset=earliest",
-            )
+            story.reset("billing", 0)
         if offset > 6 and offset % 3 == 0:
             story.poll("billing", 0, offset - 9, offset - 6)
         if offset > 12:
@@ -173,26 +184,9 @@ def retention():
         why="retention.ms=20000",
     )
     story.at(31_000)
-    cause = story.request("late reader", "Fetch")
-    refused = story.tell(
-        "broker 1",
-        "FetchRefused",
-        cause,
-        topic="orders",
-        partition=0,
-        offset=2,
-        error="OFFSET_OUT_OF_RANGE",
-    )
+    refused = story.refuse("late reader", offset=2)
     story.at(31_005)
-    story.tell(
-        "late reader",
-        "PositionReset",
-        refused,
-        topic="orders",
-        partition=0,
-        offset=5,
-        why="auto.offset.reset=earliest",
-    )
+    story.reset("late reader", 5, refused)
     story.at(31_400)
     story.poll("late reader", 0, 5, 17)
     return story.events

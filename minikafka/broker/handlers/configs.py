@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from minikafka.broker import config
-from minikafka.broker.calls import MOST_TIMES, Broker, Call, each_judged
+from minikafka.broker.calls import (
+    CONTROLLER_LISTENER,
+    MOST_TIMES,
+    Broker,
+    Call,
+    Split,
+    each_judged,
+)
 from minikafka.broker.config import TABLES, Config, Level, Source, Type, Value
 from minikafka.clock import Now
 from minikafka.cluster import controller
@@ -177,7 +184,8 @@ def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
         value = broker.config.value(
             broker.image, broker.node_id, BROKER_RESOURCE, name, row.name
         )
-        yield row, value
+        if value.synonyms or row.name not in config.THROTTLES:
+            yield row, value
     yield from broker.config.places(broker.node_id, broker.log_dir)
 
 
@@ -220,20 +228,24 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
     - Each resource succeeds or fails as a whole, before anything is written.
     - Of a broker's configs those that stand behind a topic config can change at run
-      time.
+      time, and throttles, which tools set and nothing obeys.
+    - A broker is asked for its own, whoever the controller is: the broker that was
+      asked looks at that, the controller doesn't.
 
     Versions: 0 and 1, the same fields (of AlterConfigs 0 to 2); the last is flexible.
     """
     body = request.body
     times_named = Counter(map(identity, body.resources))
     is_incremental = request.api == "IncrementalAlterConfigs"
+    is_forwarded = request.client.listener == CONTROLLER_LISTENER
     records: list[MetadataRecord] = []
     altered: list[Answer] = []
 
     def verdict(resource: Any) -> Answer:
         kind, name = identity(resource)
-        if times_named[kind, name] > 1:
-            raise KafkaError(Error.INVALID_REQUEST, TWICE)
+        check_named_once(resource, times_named)
+        if not is_forwarded:
+            check_own(broker, resource)
         new = changes(broker, resource, is_incremental)
         records.extend(config_records(kind, name, new))
         altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
@@ -245,6 +257,47 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return broker.active_controller.change(
         records, now, answer, "ConfigsAltered", altered
     )
+
+
+def split(broker: Broker, request: Call) -> Split:
+    """What of it is passed on to the controller: all but the configs of other
+    brokers.
+    """
+    resources = request.body.resources
+    times_named = Counter(map(identity, resources))
+
+    def own(resource: Any) -> Answer:
+        check_named_once(resource, times_named)
+        check_own(broker, resource)
+        return {"error_message": None}
+
+    judged_here = each_judged(resources, named, own, say_why=True)
+    passed_on = []
+    for resource, judged in zip(resources, judged_here, strict=True):
+        if judged["error_code"] == Error.NONE:
+            passed_on.append(resource.to_dict())
+
+    def whole(answer: Answer) -> Answer:
+        decided = iter(answer["responses"])
+        responses = []
+        for judged in judged_here:
+            is_refused = judged["error_code"] != Error.NONE
+            responses.append(judged if is_refused else next(decided))
+        return answer | {"responses": responses}
+
+    return Split(request.body.to_dict() | {"resources": passed_on}, whole)
+
+
+def check_named_once(resource: Any, times_named: Counter[tuple[int, str]]) -> None:
+    if times_named[identity(resource)] > 1:
+        raise KafkaError(Error.INVALID_REQUEST, TWICE)
+
+
+def check_own(broker: Broker, resource: Any) -> None:
+    """A broker changes its own configs, those of all brokers, and no other's."""
+    kind, name = identity(resource)
+    if kind == BROKER_RESOURCE and name:
+        check_own_id(broker, name, "Node")
 
 
 def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str | None]:
@@ -281,8 +334,6 @@ def check_alterable(broker: Broker, kind: int, name: str) -> None:
             raise KafkaError(Error.INVALID_REQUEST, why)
     elif kind != BROKER_RESOURCE:
         raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
-    elif name:
-        check_own_id(broker, name, "Node")
 
 
 def check_topic(broker: Broker, name: str) -> None:

@@ -6,7 +6,7 @@ import re
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.clock import Now
-from minikafka.cluster.features import FEATURES, METADATA_FEATURE, level
+from minikafka.cluster.features import FEATURES, KRAFT_FEATURE, METADATA_FEATURE, level
 from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
@@ -81,6 +81,8 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
     - group.version 0 turns the consumer protocol off.
     - metadata.version stays: all records are written at its newest level.
+    - kraft.version 1 can be validated, not carried out: who votes is said at the start,
+      and nobody joins later.
 
     Versions: 0 to 2.
 
@@ -96,14 +98,17 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             kind = SAFE_DOWNGRADE if asked.allow_downgrade else UPGRADE
         try:
             check(broker, name, wanted, kind)
+            if not request.body.validate_only:
+                check_voters(name, wanted)
         except KafkaError as error:
             why = (
                 "The update failed for all features since the following feature had an"
                 f" error: {error.message}"
             )
             raise KafkaError(error.error, why) from None
-        fields = {"name": name, "feature_level": wanted}
-        records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
+        if name != KRAFT_FEATURE:
+            fields = {"name": name, "feature_level": wanted}
+            records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
         results.append({"feature": name, "error_message": None})
     answer = {"error_code": Error.NONE, "error_message": None, "results": results}
     if request.body.validate_only:
@@ -127,6 +132,12 @@ def check(broker: Broker, name: str, wanted: int, kind: int) -> None:
             why = "Unsafe metadata downgrade is not supported in this version."
         what = f"Unsupported metadata.version downgrade from {current} to {wanted}."
         raise KafkaError(Error.INVALID_UPDATE_VERSION, f"{what} {why}")
+
+
+def check_voters(name: str, wanted: int) -> None:
+    if name == KRAFT_FEATURE and wanted > 0:
+        what = f"Invalid update version {wanted} for feature {name}."
+        raise KafkaError(Error.INVALID_UPDATE_VERSION, f"{what} The voters are static.")
 
 
 def what_is_wrong(broker: Broker, name: str, wanted: int, kind: int) -> str | None:

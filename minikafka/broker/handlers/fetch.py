@@ -6,7 +6,7 @@ Behaviour:
   watermark (read_committed: the last stable offset; a follower: the log's end).
 - An answer holds at most MaxBytes, PartitionMaxBytes a partition, but the first
   partition that has records always gives one whole batch, so that a consumer never gets
-  stuck on a large one.
+  stuck on a large one. Behind whole ones the last batch may be cut there.
 - With fewer than MinBytes the request is parked until enough arrived or MaxWaitMs is
   over. An error in any partition is answered at once.
 - Nothing to give is zero bytes, never null (librdkafka fails on null).
@@ -82,7 +82,21 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         )
     except KafkaError as error:
         return {"error_code": error.error, "responses": []}
+    if opened.session is not None and request.version >= TOPIC_IDS:
+        remember_names(broker, opened.session, request)
     return Fetching(broker, request, follower, *opened).begin(now)
+
+
+def remember_names(broker: Broker, session: Session, request: Call) -> None:
+    """What topics are called whose ids this request brings into its session."""
+    for topic in request.body.topics:
+        name = topic_name(broker, topic.topic_id)
+        if name:
+            session.names[topic.topic_id] = name
+    if len(session.names) > len(session.asked):
+        # what the client has forgotten since
+        for topic_id in session.names.keys() - {topic for topic, _ in session.asked}:
+            del session.names[topic_id]
 
 
 def asked_partitions(request: Call) -> dict[FetchKey, Asked]:
@@ -186,7 +200,7 @@ class Fetching:
         """
         broker = self.broker
         if isinstance(one.topic, bytes) and not topic:
-            raise KafkaError(Error.UNKNOWN_TOPIC_ID)
+            raise self.no_such_id(one.topic, one.partition)
         if topic == METADATA_TOPIC and self.follower != CONSUMER:
             if one.partition != 0:
                 raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
@@ -203,6 +217,19 @@ class Fetching:
             # it may know of a reassignment that this leader doesn't
             raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
         return replica
+
+    def no_such_id(self, topic_id: bytes, number: int) -> KafkaError:
+        """Why there is nothing to read under an id that no topic has. In a session it
+        stands for the name it had.
+        """
+        names = {} if self.session is None else self.session.names
+        if topic_id not in names:
+            return KafkaError(Error.UNKNOWN_TOPIC_ID)
+        try:
+            self.broker.replicas.leader(names[topic_id], number, or_follower=True)
+        except KafkaError as error:
+            return error.with_traceback(None)
+        return KafkaError(Error.INCONSISTENT_TOPIC_ID)
 
     def keys(self, rows: list[Row]) -> list[tuple[Any, ...]]:
         """What may change the answer."""

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call, a_few_times
-from minikafka.broker.transaction_requests import Identity
 from minikafka.clock import Now
 from minikafka.cluster.metadata import OFFSETS_TOPIC
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.offsets import NOTHING
 from minikafka.coordinators.runtime import AS_A_COORDINATOR_SAYS, Decision
+from minikafka.coordinators.transaction_requests import Identity
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 

@@ -256,12 +256,13 @@ def describe_topic_partitions(
     Version: 0.
     """
     body, cursor = request.body, request.body.cursor
-    names = sorted({topic.name for topic in body.topics} or broker.image.topics)
+    asked = sorted({topic.name for topic in body.topics})
+    names = asked or sorted(broker.image.topics)
     first_partition = 0
     if cursor is not None:
-        is_astray = bool(body.topics) and cursor.topic_name not in names
+        is_astray = bool(asked) and cursor.topic_name not in asked
         if cursor.partition_index < 0 or is_astray:
-            return {"topics": [refused_page(name) for name in names]}
+            return {"topics": [refused_page(name) for name in asked]}
         names = [name for name in names if name >= cursor.topic_name]
         if names and names[0] == cursor.topic_name:
             first_partition = cursor.partition_index

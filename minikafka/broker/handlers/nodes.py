@@ -328,8 +328,14 @@ def progress(node: int, known: Follower, now: Now) -> Answer:
 
 
 def voters_addresses(broker: Broker) -> list[Answer]:
+    """Where the voters listen to nodes; a node alone listens to clients only."""
     voters = broker.quorum.replica.partition.replicas
     nodes = []
+    if not broker.config.peers:
+        listeners = []
+        for name, (host, port) in broker.config.advertised.items():
+            listeners.append({"name": name, "host": host, "port": port})
+        nodes.append({"node_id": broker.node_id, "listeners": listeners})
     for node, (host, port) in broker.config.peers.items():
         if node in voters:
             listener = {"name": CONTROLLER_LISTENER, "host": host, "port": port}

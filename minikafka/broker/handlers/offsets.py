@@ -46,9 +46,10 @@ def list_offsets(broker: Broker, request: Call, now: Now) -> Answer:
     """ListOffsets (KIP-79): an offset by time, or one end of the log.
 
     - Timestamp -1 is the latest (the high watermark; read_committed: the last stable
-      offset), -2 the earliest, -3 the record with the largest timestamp (KIP-734), -4
-      to -6 ask about tiered storage, which isn't there; anything from 0 on the first
-      record whose timestamp is that or later; -1 where there is none.
+      offset), -2 the earliest, -3 the record with the largest timestamp (KIP-734), if
+      it lies before the latest; -4 to -6 ask about tiered storage, which isn't there;
+      anything from 0 on the first record whose timestamp is that or later; -1 where
+      there is none.
     - A search by timestamp reads the index, then decompresses one batch up to the
       record. Of what all the searches of a request may look at there is a limit, which
       no ordinary batches reach. Where it is reached the answer is an earlier offset,
@@ -100,6 +101,9 @@ def offset_for(
 ) -> Offset:
     """What is found for one partition, or NOTHING."""
     timestamp, version = partition.timestamp, request.version
+    is_unknown = timestamp < EARLIEST_PENDING_UPLOAD
+    if is_unknown or version < FIRST_VERSION.get(timestamp, 0):
+        raise KafkaError(Error.UNSUPPORTED_VERSION)
     replica = broker.replicas.leader(
         topic, partition.partition_index, partition.current_leader_epoch
     )
@@ -114,9 +118,6 @@ def offset_for(
         if replica.high_watermark_lags:
             raise KafkaError(Error.LEADER_NOT_AVAILABLE)
         return Offset(-1, end, replica.leader_epoch)
-    is_unknown = timestamp < EARLIEST_PENDING_UPLOAD
-    if is_unknown or version < FIRST_VERSION.get(timestamp, 0):
-        raise KafkaError(Error.UNSUPPORTED_VERSION)
     log = replica.log
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
@@ -126,6 +127,8 @@ def offset_for(
         if newest is None:
             return NOTHING
         at_ms, offset = newest
+        if offset >= end:
+            return NOTHING
         return Offset(at_ms, offset, log.epochs.epoch_at(offset))
     if timestamp < 0:
         return NOTHING
@@ -169,6 +172,7 @@ def delete_records(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     - The log start offset moves up; readers below it get OFFSET_OUT_OF_RANGE.
     - Whole segments below it are deleted from disk, here at once, by Apache Kafka with
       the next pass of retention.
+    - Not of a topic that is compacted, and where nothing else may be deleted.
     - Offset -1 means the high watermark, beyond which nothing can be deleted.
     - The answer waits until all replicas on live brokers have forgotten them too.
 
@@ -181,8 +185,7 @@ def delete_records(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         return {"partition_index": asked.partition_index, "low_watermark": -1}
 
     def delete(topic: Any, asked: Any) -> Answer:
-        if topic.name in INTERNAL_TOPICS:
-            raise KafkaError(Error.INVALID_TOPIC_EXCEPTION)
+        check_deletable(broker, topic.name, asked.partition_index)
         replica = broker.replicas.leader(topic.name, asked.partition_index)
         return {"low_watermark": replica.delete_records(asked.offset)}
 
@@ -209,6 +212,20 @@ def delete_records(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     if answer is not None:
         return answer
     return Wait(keys, now.monotonic_ms + request.body.timeout_ms, attempt)
+
+
+def check_deletable(broker: Broker, topic: str, number: int) -> None:
+    """Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION; POLICY_VIOLATION
+    where compaction alone deletes.
+    """
+    known = broker.image.topics.get(topic)
+    if known is None or number not in known.partitions:
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic in INTERNAL_TOPICS:
+        raise KafkaError(Error.INVALID_TOPIC_EXCEPTION)
+    policy = broker.active_controller.topic_value(topic, "cleanup.policy")
+    if policy == "compact":
+        raise KafkaError(Error.POLICY_VIOLATION)
 
 
 class Deletion(NamedTuple):

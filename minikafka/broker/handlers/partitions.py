@@ -16,6 +16,8 @@ from minikafka.wire.schema import Message, nested
 
 ELECTIONS = {0: leadership.PREFERRED, 1: leadership.UNCLEAN}  # ElectionType
 
+VOLUMES = 4  # the first version of DescribeLogDirs with the size of the volume
+
 Place = tuple[str, int]  # topic, partition
 Row = tuple[str, Answer]  # topic, one partition's
 
@@ -159,7 +161,7 @@ def describe_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
 
     Versions: 1 to 5.
 
-    - 4 brings the size of the volume (-1 here: not known).
+    - 4 brings the size of the volume, and what is free (-1 in memory without end).
     - 5 brings cordoned directories (there are none).
     """
     replicas = broker.replicas.replicas
@@ -181,6 +183,10 @@ def describe_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
         "log_dir": broker.log_dir,
         "topics": nested(rows),
     }
+    if request.version >= VOLUMES:
+        space = broker.log_dir_space
+        if space is not None:
+            result |= space._asdict()
     return {"results": [result]}
 
 
@@ -188,20 +194,19 @@ def alter_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
     """AlterReplicaLogDirs (KIP-113): another folder for a replica.
 
     - There is one folder here: LOG_DIR_NOT_FOUND for any other.
+    - Of several folders for one partition the last one counts.
 
     Versions: 1 and 2, the same fields.
     """
-    partitions: dict[str, list[Answer]] = {}
+    folders: dict[Place, str] = {}
     for folder in request.body.dirs:
-        for topic in folder.topics:
-            rows = partitions.setdefault(topic.name, [])
-            for number in topic.partitions:
-                error = moved(broker, folder.path, topic.name, number)
-                rows.append({"partition_index": number, "error_code": error})
-    results = []
-    for name, rows in partitions.items():
-        results.append({"topic_name": name, "partitions": rows})
-    return {"results": results}
+        for place in places_in(folder.topics, "name", "partitions"):
+            folders[place] = folder.path
+    rows = []
+    for (topic, number), path in folders.items():
+        error = moved(broker, path, topic, number)
+        rows.append((topic, {"partition_index": number, "error_code": error}))
+    return {"results": nested(rows, "topic_name")}
 
 
 def moved(broker: Broker, folder: str, topic: str, number: int) -> Error:

@@ -32,19 +32,19 @@ Versions: 3 to 13.
 - 13 names topics by id (KIP-516).
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call, HangUp
 from minikafka.broker.handlers.fetch import current_leader, leaders_named
-from minikafka.broker.transaction_requests import Identity
 from minikafka.clock import Now
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import INTERNAL_TOPICS
+from minikafka.cluster.promises import Promise, replicated
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.validation import RefusedRecords, check_batch, check_size
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators.transaction_requests import Identity
 from minikafka.storage.log import Appended, Log
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.primitives import Buffer
@@ -159,63 +159,6 @@ def whole_answer(broker: Broker, request: Call, topics: list[Answer]) -> Answer:
     if astray:
         whole["node_endpoints"] = leaders_named(broker, request, astray)
     return whole
-
-
-class Promise(NamedTuple):
-    """acks=all: the records of one partition's answer, up to this offset, are to be on
-    all in-sync replicas first.
-    """
-
-    replica: Replica
-    leader_epoch: int
-    next_offset: int
-    answer: Answer
-    refuse: Callable[[KafkaError], Answer]  # the fields of the answer if that fails
-
-    def end_if_decided(self) -> bool:
-        """Look whether the records are committed, or can't be by this leader any more:
-        what went wrong is written into the answer. False: it goes on waiting.
-        """
-        if self.replica.leader_epoch != self.leader_epoch or not self.replica.is_leader:
-            self.break_(Error.NOT_LEADER_OR_FOLLOWER)
-        elif self.replica.high_watermark < self.next_offset:
-            return False
-        elif not self.replica.enough_in_sync:
-            self.break_(Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-        return True
-
-    def break_(self, error: Error) -> None:
-        self.answer.update(self.refuse(KafkaError(error)))
-
-
-def replicated(
-    pending: list[Promise],
-    deadline_ms: int,
-    tell: Callable[[Replica, int, Answer], None],
-    answer: Callable[[], Answer],
-) -> Wait:
-    """The answer waits until the high watermarks have passed what was appended; at the
-    deadline the others hear REQUEST_TIMED_OUT, though their records may still be
-    committed. tell: hears of each promise's end.
-    """
-
-    def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
-        still = []
-        for promise in pending:
-            if not promise.end_if_decided():
-                if not expired:
-                    still.append(promise)
-                    continue
-                promise.break_(Error.REQUEST_TIMED_OUT)
-            tell(promise.replica, promise.next_offset - 1, promise.answer)
-        pending[:] = still
-        return None if pending else answer()
-
-    keys = []
-    for promise in pending:
-        log = promise.replica.log
-        keys.append(("high_watermark", log.topic, log.partition))
-    return Wait(keys, deadline_ms, attempt)
 
 
 class Placed(NamedTuple):

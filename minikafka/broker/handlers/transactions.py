@@ -7,14 +7,14 @@ Old versions don't know PRODUCER_FENCED: they hear INVALID_PRODUCER_EPOCH (KIP-5
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call, a_few_times, by_topic, each_judged
-from minikafka.broker.handlers.produce import Promise, replicated
-from minikafka.broker.transaction_requests import Identity
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC
+from minikafka.cluster.promises import Promise, replicated
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.runtime import Decision
+from minikafka.coordinators.transaction_requests import Identity
 from minikafka.coordinators.transaction_states import (
     NO_PRODUCER_ID,
     V2,

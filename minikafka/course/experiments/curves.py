@@ -17,13 +17,16 @@ MARKERS = ("circle", "square", "diamond", "x")
 
 @dataclass(frozen=True, repr=False)
 class Curve:
-    """lines: name -> y values, one for each x. x_title, y_title: with their units."""
+    """lines: name -> y values, one for each x. x_title, y_title: with their units. log:
+    both axes have the same distance from 1 to 10 as from 10 to 100.
+    """
 
     title: str
     x_title: str
     xs: Sequence[float]
     y_title: str
     lines: Mapping[str, Sequence[float]]
+    log: bool = False
 
     def __repr__(self) -> str:
         columns = [[self.x_title, *(f"{x:g}" for x in self.xs)]]
@@ -64,6 +67,9 @@ class Curve:
         )
         figure.update_xaxes(title=self.x_title)
         figure.update_yaxes(title=self.y_title)
+        if self.log:
+            figure.update_xaxes(type="log", dtick=1)
+            figure.update_yaxes(type="log", dtick=1)
         return figure
 
     def _repr_mimebundle_(

@@ -20,7 +20,7 @@ from minikafka.coordinators.classic_state import (
     TRANSITIONS,
     Transition,
 )
-from minikafka.theatre.drawing import WIDE, Drawing
+from minikafka.theatre.drawing import WIDE, Drawing, Look
 from minikafka.theatre.svg import svg
 from minikafka.theatre.text import escape
 from minikafka.trace import Event
@@ -33,7 +33,7 @@ WORDS = {
     DEAD: "forgotten",
 }
 
-_BOX, _TALL = 184, 52  # of a state's box
+_BOX, _TALL = 184, 52  # how wide and tall a state's box is
 _TOP = 74  # of the row of boxes
 _LINE = 15  # from one event's name to the next
 _PLACES = {
@@ -63,22 +63,17 @@ class GroupStates:
 
     def __repr__(self) -> str:
         rows = list(TRANSITIONS.values())
-        state_width = max(len(row.state) for row in rows)
-        event_width = max(len(row.event) for row in rows)
-        next_width = max(len(row.next_state) for row in rows)
+        states = _padded([row.state for row in rows])
+        events = _padded([row.event for row in rows])
+        next_states = _padded([row.next_state for row in rows])
         lines = []
-        for row in rows:
-            line = "  ".join(
-                (
-                    row.state.ljust(state_width),
-                    row.event.ljust(event_width),
-                    row.next_state.ljust(next_width),
-                    row.meaning,
-                )
-            )
+        for place, row in enumerate(rows):
+            way = f"{states[place]}  {events[place]}  {next_states[place]}"
+            line = f"{way}  {row.meaning}"
             if self.taken is not None:
-                times = f"{self.times(row)} x" if self.times(row) else ""
-                line = f"{times:>4}  {line}"
+                times = self.times(row)
+                count = f"{times} x" if times else ""
+                line = f"{count:>4}  {line}"
             lines.append(line.rstrip())
         return "\n".join(lines)
 
@@ -94,10 +89,9 @@ class GroupStates:
         if self.taken:
             said += " Strong arrows: this run went there, so often."
             time = f"{self.taken.total()} changes"
-        ways = [
-            f"From {row.state} by {row.event} to {row.next_state}"
-            for row in TRANSITIONS.values()
-        ]
+        ways = []
+        for row in TRANSITIONS.values():
+            ways.append(f"From {row.state} by {row.event} to {row.next_state}")
         return svg(
             body,
             title="What a classic group goes through",
@@ -110,16 +104,15 @@ class GroupStates:
 
     def _state(self, body: Drawing, state: str) -> None:
         x, y = _PLACES[state]
-        key = f"state/{state}"
+        box = body.part(f"state/{state}", x, y)
         fill = "good" if state == STABLE else "cell"
-        line, width = ("actor1", 2) if self._was_in(state) else ("rule", 1)
-        body.rect(key, x, y, _BOX, _TALL, fill, line, r=6, width=width)
-        middle = x + _BOX / 2
-        words = WORDS[state]
-        body.text(f"{key}/name", middle, y + 22, state, bold=True, anchor="middle")
-        body.text(
-            f"{key}/words", middle, y + 41, words, "quiet", size=12, anchor="middle"
-        )
+        line, width = "rule", 1
+        if self._was_in(state):
+            line, width = "actor1", 2
+        box.rect("box", 0, 0, _BOX, _TALL, fill, line, r=6, width=width)
+        middle = _BOX / 2
+        box.text("name", middle, 22, state, bold=True, anchor="middle")
+        box.note("words", middle, 41, WORDS[state], "middle", size=12)
 
     def _was_in(self, state: str) -> bool:
         """Did the run go into this state, or out of it?"""
@@ -138,13 +131,16 @@ class GroupStates:
             look = {"line": "actor1", "width": 2}
         name = f"way/{state}/{target}"
         if x == to_x:
-            body.arrow(name, x + 30, y + _TALL, x + 30, to_y, **look)
-            self._events(body, name, rows, x + 40, to_y - 12, "start")
+            down = x + 30
+            body.arrow(name, down, y + _TALL, down, to_y, **look)
+            self._events(body, name, rows, down + 10, to_y - 12, "start")
         elif to_x > x:
+            right = x + _BOX
             middle = y + _TALL / 2
-            body.arrow(name, x + _BOX, middle, to_x, middle, **look)
-            between = (x + _BOX + to_x) / 2
-            first_line = y - 8 - _LINE * (len(rows) - 1)
+            body.arrow(name, right, middle, to_x, middle, **look)
+            between = (right + to_x) / 2
+            more_lines = len(rows) - 1
+            first_line = y - 8 - _LINE * more_lines
             self._events(body, name, rows, between, first_line, "middle")
         else:
             self._way_back(body, name, rows, x, to_x, look)
@@ -170,7 +166,8 @@ class GroupStates:
         body.line(f"{name}/down", start, bottom, start, depth, **look)
         body.line(f"{name}/along", start, depth, end, depth, **look)
         body.arrow(f"{name}/up", end, depth, end, bottom, **look)
-        self._events(body, name, rows, (start + end) / 2, depth + 17, "middle")
+        middle = (start + end) / 2
+        self._events(body, name, rows, middle, depth + 17, "middle")
 
     def _events(
         self,
@@ -182,38 +179,34 @@ class GroupStates:
         anchor: str,
     ) -> None:
         for row in rows:
-            words, ink = row.event.replace("_", " "), "quiet"
+            words = row.event.replace("_", " ")
+            ink = "quiet"
             times = self.times(row)
             if times:
-                words, ink = f"{words} ×{times}", "actor1"
-            body.text(
-                f"{name}/{row.event}",
-                x,
-                y,
-                words,
-                ink,
-                size=12,
-                bold=times > 0,
-                anchor=anchor,
-                tip=row.meaning,
-                halo="paper",
-            )
+                words += f" ×{times}"
+                ink = "actor1"
+            key = f"{name}/{row.event}"
+            look: Look = {"size": 12, "anchor": anchor, "bold": times > 0}
+            body.text(key, x, y, words, ink, **look, tip=row.meaning, halo="paper")
             y += _LINE
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
     ) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}
-        if os.environ.get("MINIKAFKA_PICTURES") != "text":
-            drawn = self.svg()
-            style = "body{margin:0}svg{max-width:100%;height:auto}"
-            inside = f"<style>{style}</style>{drawn}"
-            bundle["text/html"] = (
-                "<iframe title='The states of a classic group'"
-                " style='width:100%;height:480px;border:0'"
-                f" srcdoc='{escape(inside)}'></iframe>"
-            )
+        pictures = os.environ.get("MINIKAFKA_PICTURES")
+        if pictures != "text":
+            bundle["text/html"] = self._page()
         return bundle
+
+    def _page(self) -> str:
+        style = "body{margin:0}svg{max-width:100%;height:auto}"
+        inside = f"<style>{style}</style>{self.svg()}"
+        return (
+            "<iframe title='The states of a classic group'"
+            " style='width:100%;height:480px;border:0'"
+            f" srcdoc='{escape(inside)}'></iframe>"
+        )
 
 
 def group_states(trace: Iterable[Event] | None = None) -> GroupStates:
@@ -223,7 +216,8 @@ def group_states(trace: Iterable[Event] | None = None) -> GroupStates:
     taken: Counter[Way] = Counter()
     for event in trace:
         if event.kind == "GroupStateChanged":
-            taken[event.detail["was"], event.detail["reason"]] += 1
+            state, reason = event.detail["was"], event.detail["reason"]
+            taken[state, reason] += 1
     return GroupStates(taken)
 
 
@@ -231,5 +225,12 @@ def _ways() -> dict[Way, list[Transition]]:
     """(state, next state) -> what leads from one to the other."""
     ways: dict[Way, list[Transition]] = {}
     for row in TRANSITIONS.values():
-        ways.setdefault((row.state, row.next_state), []).append(row)
+        way = row.state, row.next_state
+        ways.setdefault(way, []).append(row)
     return ways
+
+
+def _padded(words: Sequence[str]) -> list[str]:
+    """As wide as the widest of them."""
+    width = max(map(len, words))
+    return [word.ljust(width) for word in words]

@@ -11,7 +11,9 @@ SEGMENTS = (
     ("bob", "alice", "carol"),
 )
 
-_LEFT, _TOP, _PITCH, _CELL, _GAP = 16, 44, 58, 46, 14
+_LEFT, _TOP = 16, 44  # of the first record
+_PITCH, _GAP = 58, 14  # from record to record, and between segments
+_WIDTH, _HEIGHT = 50, 46  # of a record
 
 
 def who_moves() -> str:
@@ -19,15 +21,16 @@ def who_moves() -> str:
     when, is the lesson's to say.
     """
     body = Drawing(WIDE)
-    offset = 0
-    for number, segment in enumerate(SEGMENTS):
-        left = _LEFT + offset * _PITCH + number * _GAP
-        is_active = number == len(SEGMENTS) - 1
+    offset, x = 0, _LEFT
+    for customers in SEGMENTS:
+        is_active = customers == SEGMENTS[-1]
         name = "active segment" if is_active else f"segment {offset}"
-        body.text(f"segment/{number}", left, _TOP - 14, name, bold=True, size=12)
-        for place, customer in enumerate(segment):
-            _draw_record(body, offset, customer, left + place * _PITCH)
+        body.text(name, x, _TOP - 14, name, bold=True, size=12)
+        for customer in customers:
+            _draw_record(body, offset, customer, x)
             offset += 1
+            x += _PITCH
+        x += _GAP
     said = "Of each customer the last record stays. Which of the others go, and when?"
     return svg(
         body,
@@ -41,6 +44,7 @@ def who_moves() -> str:
 
 
 def _draw_record(body: Drawing, offset: int, customer: str, x: float) -> None:
-    body.rect(str(offset), x, _TOP, _PITCH - 8, _CELL, "cell", "rule", r=4)
-    body.text(f"{offset}/offset", x + 7, _TOP + 18, str(offset), mono=True, size=12)
-    body.text(f"{offset}/key", x + 7, _TOP + 36, customer, size=12)
+    record = body.part(str(offset), x, _TOP)
+    record.rect("box", 0, 0, _WIDTH, _HEIGHT, "cell", "rule", r=4)
+    record.text("offset", 7, 18, str(offset), mono=True, size=12)
+    record.text("key", 7, 36, customer, size=12)

@@ -3,10 +3,9 @@ it, and what was lost.
 """
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from minikafka.cluster.metadata import NO_LEADER, Partition
+from minikafka.cluster.metadata import NO_LEADER, Image, Partition
 from minikafka.faults import Crash, Cut, Fault, Freeze
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.producer_handle import ProducerHandle
@@ -14,7 +13,13 @@ from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
 
 TOPIC = "orders"
-BEGINS_MS, EVERY_MS, ORDERS, AFTER_S = 5000, 10, 5, 40  # of the story of exercise 2
+TOPIC_CONFIGS = 2  # Kafka's number of this type of resource
+
+# the story of exercise 2
+BEGINS_MS = 5000
+EVERY_MS = 10  # from order to order
+ORDERS = 5
+AFTER_S = 40
 CRASHES_AT_MS = (5015, 5030)
 
 
@@ -22,9 +27,8 @@ def three_brokers(
     seed: int = 1, min_insync_replicas: int = 2, faults: Sequence[Fault] = ()
 ) -> Cluster:
     """Three brokers, and orders with a replica on each."""
-    return _with_orders(
-        Cluster(brokers=3, seed=seed, faults=faults), min_insync_replicas
-    )
+    cluster = Cluster(brokers=3, seed=seed, faults=faults)
+    return _with_orders(cluster, min_insync_replicas)
 
 
 def five_brokers() -> Cluster:
@@ -35,11 +39,8 @@ def five_brokers() -> Cluster:
 
 
 def _with_orders(cluster: Cluster, min_insync_replicas: int) -> Cluster:
-    cluster.create_topic(
-        TOPIC,
-        replication_factor=3,
-        configs={"min.insync.replicas": min_insync_replicas},
-    )
+    configs = {"min.insync.replicas": min_insync_replicas}
+    cluster.create_topic(TOPIC, replication_factor=3, configs=configs)
     cluster.run(seconds=1)
     return cluster
 
@@ -55,40 +56,49 @@ def partition_of(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> Parti
 
 def described(cluster: Cluster, topic: str = TOPIC) -> str:
     """What `kafka-topics.sh --describe` prints of a topic. Tabs are spaces here."""
-    image = next(
-        each for each in cluster._brokers.values() if each.state == "up"
-    ).broker.image
-    found, configs = image.topics[topic], image.configs.get((2, topic), {})
-    head = {
+    image = _an_image(cluster)
+    found = image.topics[topic]
+    topic_id = urlsafe_b64encode(found.topic_id).rstrip(b"=").decode()
+    configs = image.configs.get((TOPIC_CONFIGS, topic), {})
+    in_words = [f"{name}={value}" for name, value in sorted(configs.items())]
+    columns = {
         "Topic": topic,
-        "TopicId": urlsafe_b64encode(found.topic_id).rstrip(b"=").decode(),
+        "TopicId": topic_id,
         "PartitionCount": len(found.partitions),
         "ReplicationFactor": len(found.partitions[0].replicas),
-        "Configs": ",".join(
-            f"{name}={value}" for name, value in sorted(configs.items())
-        ),
+        "Configs": ",".join(in_words),
     }
-    rows = [
-        line(topic, number, partition)
-        for number, partition in sorted(found.partitions.items())
-    ]
-    return "\n".join(
-        ["\t".join(f"{name}: {value}" for name, value in head.items()), *rows]
-    ).expandtabs(2)
+    lines = [_columns(columns)]
+    for number, partition in sorted(found.partitions.items()):
+        lines.append(line(topic, number, partition))
+    return "\n".join(lines).expandtabs(2)
+
+
+def _an_image(cluster: Cluster) -> Image:
+    """The metadata as a broker has it that is up."""
+    for process in cluster._brokers.values():
+        if process.state == "up":
+            return process.broker.image
+    raise AssertionError("no broker is up")
 
 
 def line(topic: str, number: int, partition: Partition) -> str:
     """A partition's line: the columns of org.apache.kafka.tools.TopicCommand."""
+    leader = "none" if partition.leader == NO_LEADER else partition.leader
     columns = {
         "Topic": topic,
         "Partition": number,
-        "Leader": "none" if partition.leader == NO_LEADER else partition.leader,
+        "Leader": leader,
         "Replicas": _listed(partition.replicas),
         "Isr": _listed(partition.isr),
         "Elr": _listed(partition.eligible_leader_replicas),
         "LastKnownElr": _listed(partition.last_known_elr),
     }
-    return "\t" + "\t".join(f"{name}: {value}" for name, value in columns.items())
+    return "\t" + _columns(columns)
+
+
+def _columns(columns: Mapping[str, object]) -> str:
+    return "\t".join(f"{name}: {value}" for name, value in columns.items())
 
 
 def _listed(brokers: Iterable[int]) -> str:
@@ -99,20 +109,21 @@ def copies(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> str:
     """One line a replica: where its log ends, and the high watermark as its broker
     knows it.
     """
-    partition, lines = partition_of(cluster, topic, number), []
+    partition = partition_of(cluster, topic, number)
+    lines = []
     for broker in partition.replicas:
         process = cluster._brokers[broker]
         role = "leader" if broker == partition.leader else "follower"
         replica = process.broker.replicas.find(topic, number)
         if process.state == "down" or replica is None:
-            lines.append(f"broker {broker}  {role:8}  {process.state}")
+            state = process.state
         else:
-            offsets = (
-                f"log end offset {replica.log.log_end_offset}, high watermark"
-                f" {replica.high_watermark}"
-            )
-            frozen = " (frozen)" if process.state == "frozen" else ""
-            lines.append(f"broker {broker}  {role:8}  {offsets}{frozen}")
+            log_end_offset = replica.log.log_end_offset
+            state = f"log end offset {log_end_offset}"
+            state += f", high watermark {replica.high_watermark}"
+            if process.state == "frozen":
+                state += " (frozen)"
+        lines.append(f"broker {broker}  {role:8}  {state}")
     return "\n".join(lines)
 
 
@@ -168,7 +179,9 @@ def how_it_ended(trace: Iterable[Event]) -> int:
     events = list(trace)
     if any(event.kind == "SendFailed" for event in events):
         return 3
-    return 1 if waited_s(events) < 1 else 2
+    if waited_s(events) < 1:
+        return 1
+    return 2
 
 
 def who_has_it(trace: Iterable[Event]) -> int:
@@ -178,23 +191,25 @@ def who_has_it(trace: Iterable[Event]) -> int:
         if event.kind == "LogTruncated":
             holders.discard(event.node)
         elif event.kind in ("RecordsAppended", "RecordsReplicated"):
-            values = [record[2] for record in event.detail["records"]]
-            holders |= {event.node} if "paid" in values else set()
-    return {0: 3, 1: 2}.get(len(holders), 1)
+            values = [value for _, _, value, *_ in event.detail["records"]]
+            if "paid" in values:
+                holders.add(event.node)
+    if not holders:
+        return 3
+    return 2 if len(holders) == 1 else 1
 
 
 def waited_s(trace: Iterable[Event]) -> float:
     """From the last batch that was sent for the first time to its acknowledgement, in
     virtual seconds.
     """
-    events = list(trace)
-    sent_ms = [
-        event.at
-        for event in events
-        if event.kind == "BatchSent" and event.detail["attempt"] == 1
-    ][-1]
-    heard_ms = [event.at for event in events if event.kind == "RecordsAcknowledged"][-1]
-    return (heard_ms - sent_ms) / 1000
+    sent_ms, heard_ms = [], []
+    for event in trace:
+        if event.kind == "BatchSent" and event.detail["attempt"] == 1:
+            sent_ms.append(event.at)
+        elif event.kind == "RecordsAcknowledged":
+            heard_ms.append(event.at)
+    return (heard_ms[-1] - sent_ms[-1]) / 1000
 
 
 # -- exercise 2
@@ -212,7 +227,8 @@ def five_orders(
     cluster = three_brokers(seed, min_insync_replicas, faults)
     shop = cluster.producer(client_id="shop", acks=acks)
     # a fault may have held up the topic
-    cluster.run_ms(max(0, BEGINS_MS - cluster.now_ms))
+    left_ms = BEGINS_MS - cluster.now_ms
+    cluster.run_ms(max(0, left_ms))
     send(cluster, shop)
     cluster.run(seconds=AFTER_S)
     return cluster
@@ -227,12 +243,11 @@ def send(cluster: Cluster, shop: ProducerHandle) -> None:
 
 def acknowledged(cluster: Cluster) -> list[str]:
     """The orders of which the shop has heard that they are done."""
-    done = [
-        future
-        for future in cluster.futures
-        if future.is_done and future.exception is None
-    ]
-    return [f"order {cluster.futures.index(future)}" for future in done]
+    done = []
+    for number, future in enumerate(cluster.futures):
+        if future.is_done and future.exception is None:
+            done.append(f"order {number}")
+    return done
 
 
 def lost(cluster: Cluster) -> list[str] | None:
@@ -241,7 +256,9 @@ def lost(cluster: Cluster) -> list[str] | None:
     """
     try:
         leader = partition_of(cluster).leader
-        if leader == NO_LEADER or cluster._brokers[leader].state != "up":
+        if leader == NO_LEADER:
+            return None
+        if cluster._brokers[leader].state != "up":
             return None
         there = read(cluster)
     except KafkaError:
@@ -258,19 +275,21 @@ def plans() -> list[list[Fault]]:
     for follower in (2, 3):
         before.append([Freeze(follower, at_ms=5005, for_ms=3000)])
         before.append([Cut(1, follower, at_ms=5005, for_ms=3000)])
-    crashes = [
-        Crash(1, at_ms=at_ms, restart_after_ms=20_000, power=power)
-        for at_ms, power in product(CRASHES_AT_MS, (False, True))
-    ]
-    return sorted(
-        ([*first, crash] for first, crash in product(before, crashes)), key=len
-    )
+    crashes = []
+    for at_ms in CRASHES_AT_MS:
+        for power in (False, True):
+            crashes.append(Crash(1, at_ms, restart_after_ms=20_000, power=power))
+    found: list[list[Fault]] = []
+    for first in before:
+        found += [[*first, crash] for crash in crashes]
+    return sorted(found, key=len)
 
 
 def search(acks: int | str, min_insync_replicas: int = 2) -> list[list[Fault]]:
     """The plans that lose an acknowledged order, the shortest first."""
-    return [
-        plan
-        for plan in plans()
-        if lost(five_orders(plan, acks, min_insync_replicas=min_insync_replicas))
-    ]
+    found = []
+    for plan in plans():
+        cluster = five_orders(plan, acks, min_insync_replicas=min_insync_replicas)
+        if lost(cluster):
+            found.append(plan)
+    return found

@@ -2,17 +2,34 @@
 and two records at one offset.
 """
 
+from typing import NamedTuple
+
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 
-# broker -> what stands beside its name, and (leader epoch, value) of its records; the
-# first is cut off
-LOGS = {
-    2: ("cut off; led in epoch 0", [(0, "created"), (0, "lonely order")]),
-    1: ("leads in epoch 1", [(0, "created"), (1, "paid")]),
-    3: ("follows broker 1", [(0, "created"), (1, "paid")]),
+
+class Record(NamedTuple):
+    """leader_epoch: of the leader that has written it."""
+
+    leader_epoch: int
+    value: str
+
+
+CREATED = Record(0, "created")
+LONELY = Record(0, "lonely order")
+PAID = Record(1, "paid")
+
+# what each broker has, and what stands beside its name; the first is cut off
+LOGS = {2: (CREATED, LONELY), 1: (CREATED, PAID), 3: (CREATED, PAID)}
+ROLES = {
+    2: "cut off; led in epoch 0",
+    1: "leads in epoch 1",
+    3: "follows broker 1",
 }
-_TOP, _ROW, _NAME, _CELL, _GAP = 16, 68, 280, 210, 12
+
+_TOP, _ROW = 16, 68  # of the first broker; from broker to broker
+_NAMES, _PITCH = 280, 222  # room for names; from record to record
+_WIDTH, _HEIGHT = 210, 52  # of a record
 
 
 def two_leaders() -> str:
@@ -20,22 +37,15 @@ def two_leaders() -> str:
     say.
     """
     body = Drawing(WIDE)
-    for place, (broker, (role, log)) in enumerate(LOGS.items()):
-        y = _TOP + place * _ROW
-        body.text(f"name/{broker}", 0, y + 22, f"broker {broker}", "ink", bold=True)
-        body.text(f"role/{broker}", 0, y + 42, role, "quiet", size=12)
-        for offset, (epoch, value) in enumerate(log):
-            _record(
-                body,
-                f"record/{broker}/{offset}",
-                _NAME + offset * (_CELL + _GAP),
-                y,
-                epoch,
-                value,
-            )
+    for place, broker in enumerate(LOGS):
+        _replica(body, broker, _TOP + place * _ROW)
     said = (
         "The network is back. Two records have offset 1. Which one stays, and how does"
         " a replica know?"
+    )
+    alt = (
+        f"{said} Broker 2, which led in epoch 0, has created and lonely order."
+        " Brokers 1 and 3 have created, and paid of epoch 1."
     )
     return svg(
         body,
@@ -44,25 +54,23 @@ def two_leaders() -> str:
         sentence=said,
         corner="epoch 1",
         time="a moment after",
-        alt=(
-            f"{said} Broker 2, which led in epoch 0, has created and lonely order."
-            " Brokers 1 and 3 have created, and paid of epoch 1."
-        ),
+        alt=alt,
     )
 
 
-def _record(
-    body: Drawing, key: str, x: float, y: float, epoch: int, value: str
-) -> None:
-    body.rect(
-        key,
-        x,
-        y,
-        _CELL,
-        52,
-        "cell" if epoch == 0 else "wash",
-        "ink" if epoch else "rule",
-        r=4,
-    )
-    body.text(f"{key}/value", x + 12, y + 23, value, "ink", mono=True, size=12)
-    body.text(f"{key}/epoch", x + 12, y + 42, f"epoch {epoch}", "quiet", size=12)
+def _replica(body: Drawing, broker: int, y: float) -> None:
+    """A broker's name, what became of it, and its log."""
+    names = body.part(f"broker/{broker}", 0, y)
+    names.text("name", 0, 22, f"broker {broker}", bold=True)
+    names.note("role", 0, 42, ROLES[broker], size=12)
+    for offset, record in enumerate(LOGS[broker]):
+        key = f"record/{broker}/{offset}"
+        _record(body.part(key, _NAMES + offset * _PITCH, y), record)
+
+
+def _record(cell: Drawing, record: Record) -> None:
+    epoch = record.leader_epoch
+    fill, line = ("wash", "ink") if epoch else ("cell", "rule")
+    cell.rect("box", 0, 0, _WIDTH, _HEIGHT, fill, line, r=4)
+    cell.text("value", 12, 23, record.value, mono=True, size=12)
+    cell.note("epoch", 12, 42, f"epoch {epoch}", size=12)

@@ -59,22 +59,24 @@ def partition_of(cluster: Cluster, number: int = 0) -> Partition:
 
 def leaders(cluster: Cluster) -> dict[int, int]:
     """Partition of orders -> the broker that leads it, -1 for nobody."""
-    return {
-        number: partition_of(cluster, number).leader
-        for number in range(cluster.partition_count(TOPIC))
-    }
+    found = {}
+    for number in range(cluster.partition_count(TOPIC)):
+        found[number] = partition_of(cluster, number).leader
+    return found
 
 
 def all_in_sync(cluster: Cluster) -> bool:
     """Whether all brokers are up and ready, and every replica of every partition is in
     the ISR.
     """
-    if not all(
-        each.state == "up" and each.broker.ready for each in cluster._brokers.values()
-    ):
-        return False
-    found = [partition_of(cluster, number) for number in leaders(cluster)]
-    return all(set(each.isr) == set(each.replicas) for each in found)
+    for process in cluster._brokers.values():
+        if process.state != "up" or not process.broker.ready:
+            return False
+    for number in leaders(cluster):
+        partition = partition_of(cluster, number)
+        if set(partition.isr) != set(partition.replicas):
+            return False
+    return True
 
 
 def has_stopped(cluster: Cluster, broker: int) -> bool:
@@ -87,36 +89,41 @@ def logs(cluster: Cluster) -> str:
     value of each record.
     """
     lines = []
-    for broker, process in cluster._brokers.items():
-        if broker in partition_of(cluster).replicas and process.state != "down":
-            shown = "  ".join(
-                f"{value} (epoch {epoch})" for epoch, value in log_of(cluster, broker)
-            )
-            lines.append(f"broker {broker}: {shown}")
+    replicas = partition_of(cluster).replicas
+    for broker in cluster._brokers:
+        if broker not in replicas or has_stopped(cluster, broker):
+            continue
+        log = log_of(cluster, broker)
+        records = [f"{value} (epoch {epoch})" for epoch, value in log]
+        shown = "  ".join(records)
+        lines.append(f"broker {broker}: {shown}")
     return "\n".join(lines)
 
 
 def log_of(cluster: Cluster, broker: int) -> Log:
-    """The records of one replica of orders-0, also those that don't count yet."""
+    """The records of one replica of orders-0, also those that are not committed yet."""
     replica = cluster._brokers[broker].broker.replicas.find(TOPIC, 0)
     assert replica is not None, f"broker {broker} has no replica of {TOPIC}-0"
     log = replica.log
-    data = bytearray().join(log.read(log.log_start_offset, 1 << 20, log.log_end_offset))
-    return [
-        (header.partition_leader_epoch, bytes(record.value or b"").decode())
-        for header, batch in batches(data)
-        for record in decode_batch(batch)
-    ]
+    pieces = log.read(log.log_start_offset, 1 << 20, log.log_end_offset)
+    data = bytearray().join(pieces)
+    found = []
+    for header, batch in batches(data):
+        for record in decode_batch(batch):
+            value = bytes(record.value or b"").decode()
+            found.append((header.partition_leader_epoch, value))
+    return found
 
 
 def told(cluster: Cluster, since_ms: int) -> str:
     """The steps of a failover, as the trace has them."""
-    steps = [
-        event for event in cluster.trace if event.at >= since_ms and event.kind in TOLD
-    ]
-    return "\n".join(
-        str(event) for event in steps if event.detail.get("topic", TOPIC) == TOPIC
-    )
+    lines = []
+    for event in cluster.trace:
+        topic = event.detail.get("topic", TOPIC)
+        is_a_step = event.kind in TOLD and topic == TOPIC
+        if is_a_step and event.at >= since_ms:
+            lines.append(str(event))
+    return "\n".join(lines)
 
 
 # -- a failover, timed
@@ -129,7 +136,8 @@ def failover(ending: str = "kill -9", seed: int = 1) -> tuple[Cluster, int]:
     cluster = brokers_with_orders(seed)
     shop = cluster.producer(client_id="shop")
     shop.send(TOPIC, key="alice", value="order 0").get()
-    began_ms, leader = cluster.now_ms, partition_of(cluster).leader
+    began_ms = cluster.now_ms
+    leader = partition_of(cluster).leader
     if ending == "clean stop":
         cluster.stop(leader)
     else:
@@ -165,8 +173,9 @@ class Heard:
         """What it has heard by now."""
         if not self._sent.is_done:
             return "nothing"
-        failed = self._sent.exception
-        return "an error" if failed else f"done, offset {self._sent.value.offset}"
+        if self._sent.exception:
+            return "an error"
+        return f"done, offset {self._sent.value.offset}"
 
     def __str__(self) -> str:
         return f"lonely hears: {self.said}"
@@ -269,21 +278,22 @@ Rule = Callable[[Log, int, EndOf], int]
 
 def end_of(log: Log) -> EndOf:
     """How a leader with this log answers: (the largest of its epochs up to the one
-    asked for, the offset behind that epoch's last record); (-1, 0) if it has none. As
+    asked for, the offset after that epoch's last record); (-1, 0) if it has none. As
     OffsetForLeaderEpoch, but for logs that begin at 0.
     """
 
     def answer(epoch: int) -> tuple[int, int]:
-        known = [
-            (each, offset + 1) for offset, (each, _) in enumerate(log) if each <= epoch
-        ]
-        return known[-1] if known else (-1, 0)
+        found = -1, 0
+        for offset, (each, _) in enumerate(log):
+            if each <= epoch:
+                found = each, offset + 1
+        return found
 
     return answer
 
 
 def to_the_high_watermark(log: Log, high_watermark: int, end_of: EndOf) -> int:
-    """The rule before Kafka 0.11: keep what you know to count."""
+    """The rule before Kafka 0.11: keep what you know to be committed."""
     return min(len(log), high_watermark)
 
 
@@ -291,16 +301,17 @@ def kept_by_epochs(log: Log, end_of: EndOf) -> int:
     """Kafka's rule since KIP-279."""
     keep = len(log)
     while keep:
-        asked = log[keep - 1][0]
+        asked, _ = log[keep - 1]
         epoch, end = end_of(asked)
-        keep = min(end, sum(each <= epoch for each, _ in log[:keep]))
+        own_end = sum(each <= epoch for each, _ in log[:keep])
+        keep = min(end, own_end)
         if epoch == asked:
             break
     return keep
 
 
 def two_restarts(rule: Rule) -> dict[str, list[str]]:
-    """A leads, and B has copied all: created and paid count. B knows that only of
+    """A leads, and B has copied all: created and paid are committed. B knows that only of
     created: it hears of the high watermark with its next fetch. B restarts. Before B
     has fetched again A dies, B leads and writes shipped. A comes back. Returns both
     logs.
@@ -311,11 +322,16 @@ def two_restarts(rule: Rule) -> dict[str, list[str]]:
     b.append((1, "shipped"))
     a = a[: rule(a, 2, end_of(b))]
     a += b[len(a) :]
-    return {name: [value for _, value in log] for name, log in (("A", a), ("B", b))}
+    return {"A": _values(a), "B": _values(b)}
+
+
+def _values(log: Log) -> list[str]:
+    return [value for _, value in log]
 
 
 def what_they_hold(found: dict[str, list[str]], options: Sequence[str]) -> int:
     """The number of the option that says what A and B hold."""
-    a, b = (", ".join(found[name]) for name in "AB")
+    a = ", ".join(found["A"])
+    b = ", ".join(found["B"])
     said = f"both {a}" if a == b else f"A {a}; B {b}"
     return options.index(said) + 1

@@ -2,20 +2,36 @@
 one that died had the say.
 """
 
+from typing import NamedTuple
+
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 
+
+class Broker(NamedTuple):
+    """role: what stands beside its name. end: how much of the log it has."""
+
+    number: int
+    role: str
+    end: int
+
+
 LOG = ("topic orders", "broker 4 leads", "topic payments")
-# broker -> what stands beside its name, and how much of the log it has
-BROKERS = {
-    1: ("the controller", 3),
-    2: ("voter", 3),
-    3: ("voter", 2),
-    4: ("leads orders", 2),
-    5: ("follows orders", 2),
-}
+# the last record is not committed, as far as anybody knows
+COMMITTED = 2
+BROKERS = (
+    Broker(1, "the controller", 3),
+    Broker(2, "voter", 3),
+    Broker(3, "voter", 2),
+    Broker(4, "leads orders", 2),
+    Broker(5, "follows orders", 2),
+)
 DEAD = 1
-_TOP, _ROW, _NAME, _PITCH, _CELL = 14, 44, 250, 168, 32
+
+_TOP, _ROW = 14, 44  # of the first broker; from broker to broker
+_NAMES, _ROLES = 0, 76  # where they begin
+_RECORDS, _PITCH = 250, 168  # where they begin; from record to record
+_WIDTH, _HEIGHT = 158, 32  # of a record
 
 
 def the_controller_is_dead() -> str:
@@ -23,44 +39,18 @@ def the_controller_is_dead() -> str:
     the lesson's to say.
     """
     body = Drawing(WIDE)
-    for place, (broker, (role, end)) in enumerate(BROKERS.items()):
-        y = _TOP + place * _ROW
-        body.text(
-            f"name/{broker}",
-            0,
-            y + 20,
-            f"broker {broker}",
-            "quiet" if broker == DEAD else "ink",
-            bold=True,
-        )
-        said = f"{role}; dead" if broker == DEAD else role
-        body.text(
-            f"role/{broker}",
-            76,
-            y + 20,
-            said,
-            "trouble" if broker == DEAD else "quiet",
-            size=12,
-        )
-        for offset, words in enumerate(LOG[:end]):
-            x = _NAME + offset * _PITCH
-            # the last one doesn't count yet, as far as anybody knows
-            fill = "cell" if offset < 2 else "paper"
-            body.rect(
-                f"record/{broker}/{offset}", x, y, _PITCH - 10, _CELL, fill, "rule", r=4
-            )
-            body.text(
-                f"record/{broker}/{offset}/words",
-                x + 12,
-                y + 21,
-                words,
-                "ink",
-                mono=True,
-                size=12,
-            )
+    for place, broker in enumerate(BROKERS):
+        row = body.part(str(broker.number), 0, _TOP + place * _ROW)
+        _names(row, broker)
+        for offset in range(broker.end):
+            _record(row, offset)
     said = (
         "The controller decided something, and died. Who decides next, what counts, and"
         " what goes on meanwhile?"
+    )
+    alt = (
+        f"{said} Brokers 1 and 2 have three records of the metadata log, brokers 3,"
+        " 4 and 5 have two."
     )
     return svg(
         body,
@@ -69,8 +59,25 @@ def the_controller_is_dead() -> str:
         sentence=said,
         corner="majority 2",
         time="a moment after",
-        alt=(
-            f"{said} Brokers 1 and 2 have three records of the metadata log, brokers 3,"
-            " 4 and 5 have two."
-        ),
+        alt=alt,
     )
+
+
+def _names(row: Drawing, broker: Broker) -> None:
+    name = f"broker {broker.number}"
+    if broker.number == DEAD:
+        role = f"{broker.role}; dead"
+        name_ink, role_ink = "quiet", "trouble"
+    else:
+        role = broker.role
+        name_ink, role_ink = "ink", "quiet"
+    row.text("name", _NAMES, 20, name, name_ink, bold=True)
+    row.text("role", _ROLES, 20, role, role_ink, size=12)
+
+
+def _record(row: Drawing, offset: int) -> None:
+    key = f"record/{offset}"
+    x = _RECORDS + offset * _PITCH
+    fill = "cell" if offset < COMMITTED else "paper"
+    row.rect(key, x, 0, _WIDTH, _HEIGHT, fill, "rule", r=4)
+    row.text(f"{key}/words", x + 12, 21, LOG[offset], mono=True, size=12)

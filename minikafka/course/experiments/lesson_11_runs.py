@@ -2,7 +2,7 @@
 in words, who has it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from minikafka.clients.errors import KafkaTimeoutError
@@ -49,9 +49,8 @@ def five_brokers() -> Cluster:
     on 4, which leads, and 5.
     """
     cluster = Cluster(brokers=5, seed=SEED)
-    cluster.create_topic(
-        TOPIC, replication_factor=2, configs={"min.insync.replicas": 1}
-    )
+    configs = {"min.insync.replicas": 1}
+    cluster.create_topic(TOPIC, replication_factor=2, configs=configs)
     cluster.run(seconds=1)
     return cluster
 
@@ -105,11 +104,10 @@ def twenty_seconds_of_work() -> tuple[Cluster, int, int]:
     for number in range(100):
         shop.send(TOPIC, value=f"order {number}")
     consumer = cluster.consumer(TOPIC, auto_offset_reset="earliest")
-    read = sum(
-        len(records)
-        for _ in range(5)
-        for records in consumer.poll(timeout_ms=1000).values()
-    )
+    read = 0
+    for _ in range(5):
+        polled = consumer.poll(timeout_ms=1000)
+        read += sum(map(len, polled.values()))
     cluster.run(seconds=20)
     return cluster, since_ms, read
 
@@ -119,16 +117,11 @@ def twenty_seconds_of_work() -> tuple[Cluster, int, int]:
 
 def metadata_log(cluster: Cluster, since_ms: int = 0) -> list[Record]:
     """What active controllers have appended since then."""
-    appended = [
-        event
-        for event in cluster.trace
-        if event.kind == "MetadataAppended" and event.at >= since_ms
-    ]
-    return [
-        (offset, name, fields)
-        for event in appended
-        for offset, name, fields in event.detail["records"]
-    ]
+    log: list[Record] = []
+    for event in cluster.trace:
+        if event.kind == "MetadataAppended" and event.at >= since_ms:
+            log += map(tuple, event.detail["records"])
+    return log
 
 
 def in_words(records: Iterable[Record]) -> str:
@@ -137,16 +130,18 @@ def in_words(records: Iterable[Record]) -> str:
     """
     lines = []
     for offset, name, fields in records:
-        said = ", ".join(
-            f"{key} {value}" for key, value in fields.items() if key in SHOWN
-        )
-        lines.append(f"{offset:3}  {name:31} {said}".rstrip())
+        shown = [f"{key} {fields[key]}" for key in fields if key in SHOWN]
+        said = ", ".join(shown)
+        line = f"{offset:3}  {name:31} {said}"
+        lines.append(line.rstrip())
     return "\n".join(lines)
 
 
 def active_controller(cluster: Cluster) -> int:
     """The broker that was elected last."""
-    return int(elections(cluster)[-1].node.split()[1])
+    last = elections(cluster)[-1]
+    _, number = last.node.split()
+    return int(number)
 
 
 def elections(cluster: Cluster) -> Sequence[Event]:
@@ -158,52 +153,54 @@ def replication(cluster: Cluster) -> str:
     """The first columns of `kafka-metadata-quorum.sh describe --replication`, of the
     nodes that are up.
     """
-    up = {
-        node: process.broker.quorum
-        for node, process in cluster._brokers.items()
-        if process.state == "up"
-    }
-    end = max(quorum.end_offset for quorum in up.values())
-    lines = ["NodeId  LogEndOffset  Lag  Status"]
-    for node, quorum in sorted(up.items(), key=lambda each: not each[1].is_leader):
-        status = (
-            "Leader"
-            if quorum.is_leader
-            else "Follower"
-            if node in VOTERS
-            else "Observer"
-        )
-        lines.append(
-            f"{node:<7} {quorum.end_offset:<13} {end - quorum.end_offset:<4} {status}"
-        )
-    return "\n".join(lines)
+    leaders, others = [], []
+    up = [each.broker for each in cluster._brokers.values() if each.state == "up"]
+    end = max(broker.quorum.end_offset for broker in up)
+    for broker in up:
+        offset = broker.quorum.end_offset
+        lag = end - offset
+        columns = f"{broker.node_id:<7} {offset:<13} {lag:<4}"
+        if broker.quorum.is_leader:
+            leaders.append(f"{columns} Leader")
+        elif broker.node_id in VOTERS:
+            others.append(f"{columns} Follower")
+        else:
+            others.append(f"{columns} Observer")
+    return "\n".join(["NodeId  LogEndOffset  Lag  Status", *leaders, *others])
 
 
 def told(cluster: Cluster, since_ms: int) -> str:
     """The steps of an election and what it decided, as the trace has them. PreVote and
     Vote are told apart.
     """
-    return "\n".join(
-        _told(event)
-        for event in cluster.trace
-        if event.at >= since_ms and event.kind in ELECTION
-    )
+    lines = []
+    for event in cluster.trace:
+        if event.at >= since_ms and event.kind in ELECTION:
+            lines.append(_told(event))
+    return "\n".join(lines)
 
 
 def _told(event: Event) -> str:
-    at, d = f"{event.at / 1000:.3f} s  {event.node}", event.detail
     if event.kind == "VotesRequested":
-        return f"{at}: " + (
-            "would you vote for me?"
-            if d["pre_vote"]
-            else f"stands for epoch {d['epoch']}"
-        )
-    if event.kind == "VoteAnswered":
-        asked = "would vote" if d["pre_vote"] else "votes"
-        return (
-            f"{at}: {asked if d['granted'] else 'no, not'} for broker {d['candidate']}"
-        )
-    return str(event)
+        said = _request_told(event.detail)
+    elif event.kind == "VoteAnswered":
+        said = _answer_told(event.detail)
+    else:
+        return str(event)
+    return f"{event.at / 1000:.3f} s  {event.node}: {said}"
+
+
+def _request_told(detail: Mapping[str, Any]) -> str:
+    if detail["pre_vote"]:
+        return "would you vote for me?"
+    return f"stands for epoch {detail['epoch']}"
+
+
+def _answer_told(detail: Mapping[str, Any]) -> str:
+    votes = "would vote" if detail["pre_vote"] else "votes"
+    if not detail["granted"]:
+        votes = "no, not"
+    return f"{votes} for broker {detail['candidate']}"
 
 
 def who_may_win(cluster: Cluster, since_ms: int) -> int:
@@ -236,7 +233,8 @@ def tried(call: Any, *args: Any, **kwargs: Any) -> str:
     try:
         call(*args, **kwargs)
     except (KafkaError, KafkaTimeoutError) as error:
-        return f"no: {str(error).partition(':')[0]}"
+        name, _, _ = str(error).partition(":")
+        return f"no: {name}"
     return "yes"
 
 
@@ -244,12 +242,13 @@ def tried(call: Any, *args: Any, **kwargs: Any) -> str:
 
 Change = tuple[str, dict[str, Any]]  # type, fields
 Partitions = dict[tuple[str, int], dict[str, Any]]
+STATE = ("leader", "leader_epoch", "isr")
 
 
 def image_of(
     snapshot: Sequence[Change], log: Sequence[Record], high_watermark: int
 ) -> dict[str, dict[Any, Any]]:
-    """The cluster as a snapshot, and the committed records behind it, say."""
+    """The cluster as a snapshot, and the committed records after it, say."""
     brokers: dict[int, str] = {}
     names: dict[str, str] = {}
     partitions: Partitions = {}
@@ -258,37 +257,40 @@ def image_of(
     ]
     for name, fields in [*snapshot, *committed]:
         if name == "RegisterBrokerRecord":
-            brokers[fields["broker_id"]] = "fenced" if fields["fenced"] else "unfenced"
-        elif name == "BrokerRegistrationChangeRecord" and fields.get("fenced"):
-            brokers[fields["broker_id"]] = (
-                "fenced" if fields["fenced"] == 1 else "unfenced"
-            )
+            is_fenced = fields["fenced"]
+            brokers[fields["broker_id"]] = "fenced" if is_fenced else "unfenced"
+        elif name == "BrokerRegistrationChangeRecord":
+            _take_in_fencing(brokers, fields)
         elif name == "UnregisterBrokerRecord":
             del brokers[fields["broker_id"]]
         elif name == "TopicRecord":
             names[fields["topic_id"]] = fields["name"]
         elif name == "RemoveTopicRecord":
             del names[fields["topic_id"]]
-        elif name in ("PartitionRecord", "PartitionChangeRecord"):
-            _take_in(partitions, name, fields)
-    there = {
-        (names[topic], number): each
-        for (topic, number), each in partitions.items()
-        if topic in names
-    }
+        elif name == "PartitionRecord":
+            place = fields["topic_id"], fields["partition_id"]
+            partitions[place] = {key: fields[key] for key in STATE}
+        elif name == "PartitionChangeRecord":
+            _take_in_change(partitions, fields)
+    there = {}
+    for (topic_id, number), state in partitions.items():
+        if topic_id in names:
+            there[names[topic_id], number] = state
     return {"brokers": brokers, "partitions": there}
 
 
-def _take_in(partitions: Partitions, name: str, fields: dict[str, Any]) -> None:
-    """A partition is new, or something changed in it: who is named as leader leads in
-    the next epoch.
-    """
-    place = fields["topic_id"], fields["partition_id"]
-    if name == "PartitionRecord":
-        partitions[place] = {
-            key: fields[key] for key in ("leader", "leader_epoch", "isr")
-        }
-    else:
-        changed = {key: fields[key] for key in ("leader", "isr") if key in fields}
-        epoch = partitions[place]["leader_epoch"] + ("leader" in fields)
-        partitions[place] |= changed | {"leader_epoch": epoch}
+def _take_in_fencing(brokers: dict[int, str], fields: dict[str, Any]) -> None:
+    """1 fences a broker, -1 unfences it; 0 or nothing is about something else."""
+    change = fields.get("fenced")
+    if change:
+        brokers[fields["broker_id"]] = "fenced" if change == 1 else "unfenced"
+
+
+def _take_in_change(partitions: Partitions, fields: dict[str, Any]) -> None:
+    """Who is named as leader leads in the next epoch."""
+    state = partitions[fields["topic_id"], fields["partition_id"]]
+    if "leader" in fields:
+        state["leader"] = fields["leader"]
+        state["leader_epoch"] += 1
+    if "isr" in fields:
+        state["isr"] = fields["isr"]

@@ -6,11 +6,11 @@ those it can reach). A voter that can't be reached is dead or cut off; it keeps 
 has noted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-Log = tuple[int, int]  # (epoch of the last record, offset behind it)
+Log = tuple[int, int]  # (epoch of the last record, offset after it)
 State = dict[str, Any]  # "epoch", "voted_for", "log"
 Vote = Callable[[State, State], tuple[bool, State]]
 
@@ -44,7 +44,10 @@ class Voter:
 
     @property
     def log(self) -> Log:
-        return (self.records[-1][0] if self.records else 0), len(self.records)
+        if not self.records:
+            return 0, 0
+        last_epoch, _ = self.records[-1]
+        return last_epoch, len(self.records)
 
     @property
     def state(self) -> State:
@@ -58,7 +61,7 @@ class Election:
     vote: Vote
     voters: dict[int, Voter]
     leaders: dict[int, int] = field(default_factory=dict)  # epoch -> who won it
-    counted: list[tuple[int, int]] = field(default_factory=list)
+    committed: list[tuple[int, int]] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     wrong: str | None = None
     written: int = 0
@@ -69,17 +72,20 @@ class Election:
 
     def stand(self, candidate: int, reached: Sequence[int]) -> None:
         me = self.voters[candidate]
-        me.epoch, me.voted_for = me.epoch + 1, candidate
+        me.epoch += 1
+        me.voted_for = candidate
         epoch, votes = me.epoch, {candidate}
         for other in reached:
             asked = {"epoch": epoch, "candidate": candidate, "log": me.log}
-            granted, noted = self.vote(self.voters[other].state, asked)
-            self.voters[other].epoch = noted["epoch"]
-            self.voters[other].voted_for = noted["voted_for"]
+            voter = self.voters[other]
+            granted, noted = self.vote(voter.state, asked)
+            voter.epoch = noted["epoch"]
+            voter.voted_for = noted["voted_for"]
             if granted:
                 votes.add(other)
-        listed = ", ".join(map(str, sorted(votes)))
-        self.told.append(f"{candidate} stands for epoch {epoch}; votes of {listed}")
+        self.told.append(
+            f"{candidate} stands for epoch {epoch}; votes of {_listed(votes)}"
+        )
         if len(votes) >= self.majority:
             self._wins(candidate, epoch)
 
@@ -87,15 +93,16 @@ class Election:
         other = self.leaders.setdefault(epoch, winner)
         if other != winner:
             self.wrong = f"epoch {epoch} has two controllers, {other} and {winner}."
-        lacking = [each for each in self.counted if each not in self._of(winner)]
-        if lacking:
-            self.wrong = self.wrong or (
-                f"{winner} is the controller of epoch {epoch}, and lacks record"
-                f" {lacking[0][1]}, which counted: a majority had it."
-            )
-
-    def _of(self, voter: int) -> list[tuple[int, int]]:
-        return self.voters[voter].records
+        if self.wrong:
+            return
+        for record in self.committed:
+            if record not in self.voters[winner].records:
+                _, number = record
+                self.wrong = (
+                    f"{winner} is the controller of epoch {epoch}, and lacks record"
+                    f" {number}, which counted: a majority had it."
+                )
+                return
 
     def write(self, leader: int, reached: Sequence[int]) -> None:
         """Who leads its epoch appends a record; who knows no larger epoch copies."""
@@ -107,15 +114,22 @@ class Election:
         have = [leader]
         for other in reached:
             follower = self.voters[other]
-            if follower.epoch <= me.epoch:
-                if follower.epoch < me.epoch:
-                    follower.epoch, follower.voted_for = me.epoch, None
-                follower.records = list(me.records)
-                have.append(other)
-        listed = ", ".join(map(str, sorted(have)))
-        self.told.append(f"{leader} writes record {self.written}; {listed} have it")
+            if follower.epoch > me.epoch:
+                continue
+            if follower.epoch < me.epoch:
+                follower.epoch = me.epoch
+                follower.voted_for = None
+            follower.records = list(me.records)
+            have.append(other)
+        self.told.append(
+            f"{leader} writes record {self.written}; {_listed(have)} have it"
+        )
         if len(have) >= self.majority:
-            self.counted = list(me.records)
+            self.committed = list(me.records)
+
+
+def _listed(voters: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(voters)))
 
 
 def held(vote: Vote, history: History) -> Election:

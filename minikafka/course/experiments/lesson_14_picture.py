@@ -6,7 +6,12 @@ from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 
 INSIDE = ("topic receipts", "offset of orders")
-_TOP, _ROW, _LEFT, _WIDTH, _CELL = 20, 52, 330, 210, 34
+OUTSIDE = "database: + 20 cents"
+
+_TOP, _ROW = 20, 52  # of the first write; from write to write
+_LEFT = 330  # where writes begin
+_WIDTH, _HEIGHT = 210, 34  # of a write
+_APART = 8  # how much lower the write outside is
 
 
 def one_place_outside() -> str:
@@ -14,39 +19,48 @@ def one_place_outside() -> str:
     the lesson's to say.
     """
     body = Drawing(WIDE)
-    body.rect(
-        "kafka", _LEFT - 20, _TOP - 10, _WIDTH + 150, 2 * _ROW + 4, "paper", "rule", r=8
+    _transaction(body)
+    _program(body)
+    y = _TOP
+    for words in INSIDE:
+        _write(body, words, y)
+        y += _ROW
+    _write(body, OUTSIDE, y + _APART)
+    said = (
+        "The program may be killed between any two steps. What stands where when it"
+        " has started again?"
     )
-    body.text(
-        "kafka/name", _LEFT + _WIDTH + 14, _TOP + 50, "transaction", "quiet", size=12
+    alt = (
+        "The program billing reads an order and writes three times: two writes are"
+        " in a transaction, one is not."
     )
-    body.text("program", 0, _TOP + _ROW + 20, "billing", "ink", bold=True)
-    body.text(
-        "program/work",
-        0,
-        _TOP + _ROW + 40,
-        "reads an order, writes three times",
-        "quiet",
-        size=12,
-    )
-    for place, words in enumerate((*INSIDE, "database: + 20 cents")):
-        y = _TOP + place * _ROW + (8 if place == len(INSIDE) else 0)
-        body.rect(f"write/{place}", _LEFT, y, _WIDTH, _CELL, "cell", "rule", r=4)
-        body.text(
-            f"write/{place}/words", _LEFT + 12, y + 22, words, "ink", mono=True, size=12
-        )
     return svg(
         body,
         title="one order, three writes",
         scenario="two of them in Kafka",
-        sentence=(
-            "The program may be killed between any two steps. What stands where when it"
-            " has started again?"
-        ),
+        sentence=said,
         corner="killed when?",
         time="any moment",
-        alt=(
-            "The program billing reads an order and writes three times: two writes are"
-            " in a transaction, one is not."
-        ),
+        alt=alt,
     )
+
+
+def _transaction(body: Drawing) -> None:
+    """The box around the writes that are in it."""
+    box = body.part("transaction", _LEFT, _TOP)
+    width, height = _WIDTH + 150, len(INSIDE) * _ROW + 4
+    box.rect("box", -20, -10, width, height, "paper", "rule", r=8)
+    box.note("name", _WIDTH + 14, 50, "transaction", size=12)
+
+
+def _program(body: Drawing) -> None:
+    program = body.part("program", 0, _TOP + _ROW)
+    work = "reads an order, writes three times"
+    program.text("name", 0, 20, "billing", bold=True)
+    program.note("work", 0, 40, work, size=12)
+
+
+def _write(body: Drawing, words: str, y: float) -> None:
+    write = body.part(f"write/{words}", _LEFT, y)
+    write.rect("box", 0, 0, _WIDTH, _HEIGHT, "cell", "rule", r=4)
+    write.text("words", 12, 22, words, mono=True, size=12)

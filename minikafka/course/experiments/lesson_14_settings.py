@@ -1,8 +1,8 @@
 """What lesson 14's stretch runs: a shop with your settings sends payments to three
 brokers, on one kind of day.
 
-    found = a_day({"linger_ms": 5}, {"min.insync.replicas": 1}, "leader cut off",
-    seed=1) found.lost, found.waited_ms(99)
+    found = a_day({"linger_ms": 5}, {"min.insync.replicas": 1}, "leader cut off")
+    found.lost, found.waited_ms(99)
 
 The day's kind says what goes wrong; its seed says when, and how far the brokers are
 away.
@@ -11,7 +11,7 @@ away.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from math import ceil
 from random import Random
@@ -56,22 +56,48 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "calm": Kind("nothing goes wrong", 5, 2, 1),
+    "calm": Kind(
+        says="nothing goes wrong",
+        every_ms=5,
+        for_s=2,
+        after_s=1,
+    ),
     "messages lost": Kind(
-        "a request of the shop is lost, and later an answer", 10, 2, 3
+        says="a request of the shop is lost, and later an answer",
+        every_ms=10,
+        for_s=2,
+        after_s=3,
     ),
     "leader cut off": Kind(
-        "the leader is cut off from the two others, and not from the shop", 200, 12, 40
+        says="the leader is cut off from the two others, and not from the shop",
+        every_ms=200,
+        for_s=12,
+        after_s=40,
     ),
-    "leader frozen": Kind("the leader stands still", 200, 10, 40),
-    "leader killed": Kind("the leader dies by kill -9, and stays away", 200, 10, 40),
+    "leader frozen": Kind(
+        says="the leader stands still",
+        every_ms=200,
+        for_s=10,
+        after_s=40,
+    ),
+    "leader killed": Kind(
+        says="the leader dies by kill -9, and stays away",
+        every_ms=200,
+        for_s=10,
+        after_s=40,
+    ),
     "maintenance": Kind(
-        "a broker is dead, another is stopped cleanly, the third one loses power",
-        200,
-        22,
-        40,
+        says="a broker is dead, another is stopped cleanly, the third one loses power",
+        every_ms=200,
+        for_s=22,
+        after_s=40,
     ),
-    "no way out": Kind("the shop reaches no broker for a long time", 500, 6, 75),
+    "no way out": Kind(
+        says="the shop reaches no broker for a long time",
+        every_ms=500,
+        for_s=6,
+        after_s=75,
+    ),
 }
 
 
@@ -92,49 +118,62 @@ class Day:
     @property
     def lost(self) -> list[str]:
         """Payments that were acknowledged, and that the log doesn't hold."""
-        return [each for each in self.acknowledged if each not in (self.there or ())]
+        there = self.there or ()
+        return [payment for payment in self.acknowledged if payment not in there]
 
     @property
     def twice(self) -> list[str]:
-        return [each for each, times in Counter(self.there or ()).items() if times > 1]
+        times = Counter(self.there or ())
+        return [payment for payment in times if times[payment] > 1]
 
     @property
     def overtaken(self) -> str | None:
-        """The first payment that stands behind a later one."""
-        numbers = [int(each.split()[1]) for each in self.there or ()]
-        return next((f"payment {b}" for a, b in pairwise(numbers) if b < a), None)
+        """The first payment that stands after a later one."""
+        numbers = [int(payment.split()[1]) for payment in self.there or ()]
+        for before, number in pairwise(numbers):
+            if number < before:
+                return f"payment {number}"
+        return None
 
     def waited_ms(self, percent: float) -> int | None:
         """So many percent of the payments had word after at most so many ms; None if
         they never had.
         """
-        known = sorted(each for each in self.waits if each is not None)
+        known = sorted(wait for wait in self.waits if wait is not None)
         needed = ceil(len(self.waits) * percent / 100)
-        return known[needed - 1] if needed <= len(known) else None
+        if needed > len(known):
+            return None
+        return known[needed - 1]
 
     @property
     def steps(self) -> list[str]:
         """What became of brokers, leaders and the ISR."""
-        return [
-            str(event)
-            for event in self.trace
-            if event.kind in TOLD and event.detail.get("topic", TOPIC) == TOPIC
-        ]
+        return [str(event) for event in self.trace if _is_told(event)]
 
     def __str__(self) -> str:
-        ninety_nine, longest = (self.waited_ms(percent) for percent in (99, 100))
+        acknowledged, failed = len(self.acknowledged), len(self.failed)
+        lost, twice = len(self.lost), len(self.twice)
+        ninety_nine = _ms(self.waited_ms(99))
+        longest = _ms(self.waited_ms(100))
         return (
-            f"{self.told}\n{len(self.acknowledged)} acknowledged, {len(self.failed)}"
-            f" failed; of the acknowledged ones {len(self.lost)} lost;"
-            f" {len(self.twice)} twice\n99% had word after {_ms(ninety_nine)}, all"
-            f" after {_ms(longest)}; {self.requests_per_s:.0f} requests a second"
+            f"{self.told}\n{acknowledged} acknowledged, {failed} failed; of the"
+            f" acknowledged ones {lost} lost; {twice} twice\n99% had word after"
+            f" {ninety_nine}, all after {longest}; {self.requests_per_s:.0f} requests"
+            " a second"
         )
 
     __repr__ = __str__
 
 
+def _is_told(event: Event) -> bool:
+    topic = event.detail.get("topic", TOPIC)
+    return event.kind in TOLD and topic == TOPIC
+
+
 def _ms(found: int | None) -> str:
-    return "more time than the day had" if found is None else f"{found} ms"
+    if found is None:
+        return "more time than the day had"
+    return f"{found} ms"
 
 
 def a_day(
@@ -143,9 +182,9 @@ def a_day(
     """A day of this kind. producer, topic: the settings that are not to be Kafka's
     defaults.
     """
-    return _a_day(
-        tuple(sorted(producer.items())), tuple(sorted(topic.items())), kind, seed
-    )
+    producer_settings = tuple(sorted(producer.items()))
+    topic_settings = tuple(sorted(topic.items()))
+    return _a_day(producer_settings, topic_settings, kind, seed)
 
 
 def none_possible(producer: Settings, topic: Settings) -> str | None:
@@ -174,101 +213,130 @@ def _a_day(producer: Any, topic: Any, kind: str, seed: int) -> Day:
         shop = cluster.producer(client_id="shop", **dict(producer))
         cluster.run(seconds=1)
         shop.partitions_for(TOPIC)
-        began_ms, at_ms = cluster.now_ms, source.randint(1000, 1500)
-        waits, futures = _sells(
-            cluster, shop, KINDS[kind], list(_goes_wrong(cluster, shop, kind, at_ms))
-        )
-        failed = tuple(each for each, future in futures.items() if future.failed())
-        acknowledged = tuple(
-            each for each, future in futures.items() if future.succeeded()
-        )
-        sent = sum(
-            event.kind == "BatchSent" and event.at >= began_ms
-            for event in cluster.trace
-        )
-        requests_per_s = sent / KINDS[kind].for_s
-        told = f"{kind}, seed {seed}: {KINDS[kind].says}"
-        there = _there(cluster)
+        began_ms = cluster.now_ms
+        plan = _goes_wrong(cluster, shop, kind, at_ms=source.randint(1000, 1500))
+        payments = _sells(cluster, shop, KINDS[kind], dict(plan))
+        requests = 0
+        for event in cluster.trace:
+            if event.kind == "BatchSent" and event.at >= began_ms:
+                requests += 1
         return Day(
-            tuple(waits.values()),
-            failed,
-            acknowledged,
-            there,
-            requests_per_s,
-            told,
-            tuple(cluster.trace),
+            waits=tuple(payment.waited_ms for payment in payments),
+            failed=tuple(payment.name for payment in payments if payment.failed),
+            acknowledged=tuple(payment.name for payment in payments if payment.done),
+            there=_there(cluster),
+            requests_per_s=requests / KINDS[kind].for_s,
+            told=f"{kind}, seed {seed}: {KINDS[kind].says}",
+            trace=tuple(cluster.trace),
         )
 
 
 def _lost_messages(source: Random) -> list[Lose]:
     """A request to the leader, whoever that is, and an answer."""
-    request, answer = source.randint(4, 8), source.randint(12, 20)
-    return [
-        Lose("shop", broker, "Produce", nth=nth, answer=nth == answer)
-        for broker in (1, 2, 3)
-        for nth in (request, answer)
-    ]
+    request = source.randint(4, 8)
+    answer = source.randint(12, 20)
+    lost = []
+    for broker in (1, 2, 3):
+        lost.append(Lose("shop", broker, "Produce", nth=request))
+        lost.append(Lose("shop", broker, "Produce", nth=answer, answer=True))
+    return lost
 
 
 def _goes_wrong(
     cluster: Cluster, shop: ProducerHandle, kind: str, at_ms: int
 ) -> Iterator[Step]:
-    leader = partition_of(cluster).leader
-    one, other = (
-        broker for broker in partition_of(cluster).replicas if broker != leader
-    )
+    partition = partition_of(cluster)
+    leader = partition.leader
+    one, other = [broker for broker in partition.replicas if broker != leader]
+
+    def cut_off_the_leader() -> None:
+        cluster.cut(leader, one)
+        cluster.cut(leader, other)
+
+    def cut_off_the_shop() -> None:
+        for broker in (leader, one, other):
+            cluster.cut(shop, broker)
+
+    def restart_two() -> None:
+        cluster.restart(leader)
+        cluster.restart(one)
+
     if kind == "leader cut off":
-        yield at_ms, lambda: [cluster.cut(leader, each) for each in (one, other)]
+        yield at_ms, cut_off_the_leader
         yield at_ms + 20_000, cluster.heal
     elif kind == "leader frozen":
-        yield at_ms, lambda: cluster.freeze(leader, seconds=25)
+        yield at_ms, partial(cluster.freeze, leader, seconds=25)
     elif kind == "leader killed":
-        yield at_ms, lambda: cluster.crash(leader)
+        yield at_ms, partial(cluster.crash, leader)
     elif kind == "maintenance":
-        yield at_ms, lambda: cluster.crash(one)
-        yield at_ms + 14_000, lambda: cluster.stop(other)
-        yield at_ms + 20_000, lambda: cluster.crash(leader, power=True)
-        yield at_ms + 24_000, lambda: [cluster.restart(each) for each in (leader, one)]
-        yield at_ms + 38_000, lambda: cluster.restart(other)
+        yield at_ms, partial(cluster.crash, one)
+        yield at_ms + 14_000, partial(cluster.stop, other)
+        yield at_ms + 20_000, partial(cluster.crash, leader, power=True)
+        yield at_ms + 24_000, restart_two
+        yield at_ms + 38_000, partial(cluster.restart, other)
     elif kind == "no way out":
-        yield at_ms, lambda: [cluster.cut(shop, each) for each in (leader, one, other)]
+        yield at_ms, cut_off_the_shop
         yield at_ms + 70_000, cluster.heal
 
 
+@dataclass
+class _Payment:
+    """waited_ms: from send() to the word on it; None while there is none."""
+
+    name: str
+    sent_ms: int
+    future: Any
+    waited_ms: int | None = None
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.future.failed())
+
+    @property
+    def done(self) -> bool:
+        return bool(self.future.succeeded())
+
+
 def _sells(
-    cluster: Cluster, shop: ProducerHandle, kind: Kind, steps: list[Step]
-) -> tuple[dict[str, int | None], dict[str, Any]]:
-    """payment -> how long until there was word on it, and payment -> its future."""
+    cluster: Cluster,
+    shop: ProducerHandle,
+    kind: Kind,
+    plan: dict[int, Callable[[], Any]],
+) -> list[_Payment]:
+    """A payment every so often, and what goes wrong meanwhile. plan: ms after the first
+    payment -> what happens then.
+    """
     began_ms = cluster.now_ms
-    waits: dict[str, int | None] = {}
-    futures = {}
+    payments: list[_Payment] = []
 
-    def heard(payment: str, sent_ms: int, _: Any) -> None:
-        waits[payment] = cluster.now_ms - sent_ms
+    def send() -> None:
+        name = f"payment {len(payments)}"
+        sent_ms = cluster.now_ms
+        future = shop.send(TOPIC, key="till", value=name)
+        payment = _Payment(name, sent_ms, future)
+        payments.append(payment)
 
-    sends = {
-        number * kind.every_ms: f"payment {number}"
-        for number in range(kind.for_s * 1000 // kind.every_ms)
-    }
-    does = dict(steps)
-    for at_ms in sorted({*sends, *does, (kind.for_s + kind.after_s) * 1000}):
-        cluster.run_ms(max(0, began_ms + at_ms - cluster.now_ms))
-        if at_ms in does:
-            does[at_ms]()
+        def heard(_: Any) -> None:
+            payment.waited_ms = cluster.now_ms - sent_ms
+
+        future.add_callback(heard)
+        future.add_errback(heard)
+
+    sends = range(0, kind.for_s * 1000, kind.every_ms)
+    end_ms = (kind.for_s + kind.after_s) * 1000
+    for at_ms in sorted({*sends, *plan, end_ms}):
+        left_ms = began_ms + at_ms - cluster.now_ms
+        cluster.run_ms(max(0, left_ms))
+        if at_ms in plan:
+            plan[at_ms]()
         if at_ms in sends:
-            payment, sent_ms = sends[at_ms], cluster.now_ms
-            waits[payment] = None
-            future = futures[payment] = shop.send(TOPIC, key="till", value=payment)
-            future.add_callback(heard, payment, sent_ms)
-            future.add_errback(heard, payment, sent_ms)
-    return waits, futures
+            send()
+    return payments
 
 
 def _there(cluster: Cluster) -> tuple[str, ...] | None:
-    """The leader's log, also what doesn't count yet; None if nobody leads."""
+    """The leader's log, also what is not committed yet; None if nobody leads."""
     leader = partition_of(cluster).leader
-    return (
-        None
-        if leader == NO_LEADER
-        else tuple(value for _, value in log_of(cluster, leader))
-    )
+    if leader == NO_LEADER:
+        return None
+    return tuple(value for _, value in log_of(cluster, leader))

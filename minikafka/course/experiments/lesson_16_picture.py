@@ -10,8 +10,10 @@ STOPPED = 3
 # partition -> the broker that leads it while all are there
 PREFERRED = {0: 1, 1: 2, 2: 3}
 
-_BOX, _GAP, _TOP = 280, 40, 16
-_ROW, _CELL = 44, 32
+_TOP = 16
+_BOX, _TALL, _GAP = 280, 188, 40  # a broker's box, and from box to box
+_ROW, _CELL = 44, 32  # from copy to copy, and how tall one is
+_INDENT = 16  # of what is in a box
 
 
 def three_brokers() -> str:
@@ -24,6 +26,7 @@ def three_brokers() -> str:
     said = (
         "Broker 3 has stopped. What can still be read and written, and who can say so?"
     )
+    there = "Brokers 1 and 2 are there, and hold copies of all three partitions."
     return svg(
         body,
         title="orders: three partitions, three copies of each",
@@ -31,41 +34,36 @@ def three_brokers() -> str:
         sentence=said,
         corner="min.insync.replicas 2",
         time="broker 3 stopped",
-        alt=(
-            f"{said} Brokers 1 and 2 are there, and hold copies of all three"
-            " partitions."
-        ),
+        alt=f"{said} {there}",
     )
 
 
-def _broker(body: Drawing, broker: int, x: float) -> None:
-    key = f"broker/{broker}"
-    left, right = x + 16, x + _BOX - 16
-    line = _TOP + 28
-    name = f"broker {broker}"
-    if broker == STOPPED:
-        body.rect(key, x, _TOP, _BOX, 188, "paper", "gone", r=8, dash="6 5")
-        body.text(f"{key}/name", left, line, name, "gone", bold=True)
-        body.text(f"{key}/state", right, line, "stopped", "gone", anchor="end")
+def _broker(body: Drawing, number: int, x: float) -> None:
+    broker = body.part(f"broker/{number}", x, _TOP)
+    name = f"broker {number}"
+    if number == STOPPED:
+        broker.rect("box", 0, 0, _BOX, _TALL, "paper", "gone", r=8, dash="6 5")
+        broker.text("name", _INDENT, 28, name, "gone", bold=True)
+        broker.text("state", _BOX - _INDENT, 28, "stopped", "gone", anchor="end")
     else:
-        body.rect(key, x, _TOP, _BOX, 188, "wash", "rule", r=8)
-        body.text(f"{key}/name", left, line, name, "ink", bold=True)
-    for partition in PREFERRED:
-        _copy(body, broker, partition, left, _TOP + 46 + partition * _ROW)
+        broker.rect("box", 0, 0, _BOX, _TALL, "wash", "rule", r=8)
+        broker.text("name", _INDENT, 28, name, bold=True)
+    for partition, leader in PREFERRED.items():
+        y = _TOP + 46 + partition * _ROW
+        copy = body.part(f"copy/{number}/{partition}", x + _INDENT, y)
+        _copy(copy, number, partition, leads=number == leader)
 
 
-def _copy(body: Drawing, broker: int, partition: int, x: float, y: float) -> None:
-    key = f"broker/{broker}/{partition}"
-    leads = PREFERRED[partition] == broker
+def _copy(copy: Drawing, broker: int, partition: int, leads: bool) -> None:
+    """One copy of a partition, and what it is, or was before its broker stopped."""
+    fill, line, ink, role = "cell", "rule", "ink", "leader"
+    if leads:
+        line = "ink"
     if broker == STOPPED:
         fill, line, ink, role = "paper", "gone", "gone", "led"
-    else:
-        fill, line, ink, role = "cell", "rule", "ink", "leader"
-        if leads:
-            line = "ink"
-    body.rect(key, x, y, _BOX - 32, _CELL, fill, line, r=4)
-    name = f"orders-{partition}"
-    body.text(f"{key}/name", x + 12, y + 21, name, ink, mono=True, size=12)
-    said, role_ink = (role, ink) if leads else ("copy", "quiet")
-    right = x + _BOX - 44
-    body.text(f"{key}/role", right, y + 21, said, role_ink, size=12, anchor="end")
+    width = _BOX - 2 * _INDENT
+    copy.rect("box", 0, 0, width, _CELL, fill, line, r=4)
+    copy.text("name", 12, 21, f"orders-{partition}", ink, mono=True, size=12)
+    if not leads:
+        role, ink = "copy", "quiet"
+    copy.text("role", width - 12, 21, role, ink, size=12, anchor="end")

@@ -15,9 +15,11 @@ import io
 import shlex
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from minikafka.course.data import replayer
 
 if TYPE_CHECKING:
     from minikafka.course.connect import Connection
@@ -99,6 +101,28 @@ class Terminal:
         if there:
             admin.delete_topics(there)
         admin.close()
+
+
+def through_kafka(kafka: "Connection", events: Sequence[Any]) -> list[Any]:
+    """Sends events of a data set to a new topic with three partitions, and returns its
+    records as a consumer reads them. The topic keeps them: their dates are of 2001.
+    """
+    terminal = Terminal(kafka)
+    topic = terminal.name("customers")
+    shown = "python -m kafka.admin -b H topics create -t customers --num-partitions 3"
+    terminal.run(shown, quiet=True)
+    kept = "configs alter -r topic -n customers -c retention.ms=-1"
+    terminal.run(f"python -m kafka.admin -b H {kept}", quiet=True)
+    producer = kafka.producer()
+    replayer().send(producer, events, topic, partitions=3)
+    producer.close()
+    consumer = kafka.consumer(
+        topic, auto_offset_reset="earliest", consumer_timeout_ms=120_000
+    )
+    records = [next(consumer) for _ in events]
+    consumer.close()
+    terminal.close()
+    return records
 
 
 @contextlib.contextmanager

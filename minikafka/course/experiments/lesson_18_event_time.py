@@ -185,8 +185,10 @@ def run(
             rows.append({"batch": batch, **columns})
 
     folder = checkpoint or lab.checkpoint("run")
-    sink = result.writeStream.outputMode(mode).foreachBatch(keep)
-    sink = sink.trigger(availableNow=True).option("checkpointLocation", folder)
+    sink = result.writeStream.outputMode(mode)
+    sink = sink.foreachBatch(keep)
+    sink = sink.trigger(availableNow=True)
+    sink = sink.option("checkpointLocation", folder)
     query = sink.start()
     query.awaitTermination()
     return query, rows
@@ -194,8 +196,12 @@ def run(
 
 def reports(query: Any) -> list[dict[str, Any]]:
     """The progress reports of a query's micro-batches, as plain data."""
-    said = [json.loads(report.json) for report in query.recentProgress]
-    return [report for report in said if report["stateOperators"]]
+    found = []
+    for progress in query.recentProgress:
+        report = json.loads(progress.json)
+        if report["stateOperators"]:
+            found.append(report)
+    return found
 
 
 def dropped(query: Any) -> int:
@@ -221,8 +227,10 @@ def _query(lab: Lab, topic: str, delay: int, size: int) -> Any:
 
     reader = SparkSession.active().readStream.format("kafka")
     reader = reader.option("kafka.bootstrap.servers", lab.bootstrap)
-    reader = reader.option("subscribe", topic).option("startingOffsets", "earliest")
-    rows = reader.option("maxOffsetsPerTrigger", PER_BATCH).load()
+    reader = reader.option("subscribe", topic)
+    reader = reader.option("startingOffsets", "earliest")
+    reader = reader.option("maxOffsetsPerTrigger", PER_BATCH)
+    rows = reader.load()
     value = F.col("value").cast("string")
     placed_ms = F.get_json_object(value, "$.event_time_ms").cast("long")
     placed = rows.select(F.timestamp_millis(placed_ms).alias("event_time"))
@@ -294,7 +302,7 @@ def later(
     """The same orders, but this one comes a micro-batch later; from the last one it
     goes back to where it was first.
     """
-    order = next(order for order in orders if order[0] == name)
+    [order] = [order for order in orders if order[0] == name]
     others = [each for each in orders if each != order]
     place = orders.index(order) + PER_BATCH
     if place >= len(orders):
@@ -316,6 +324,7 @@ class _Teller:
     def __init__(self, seen: Seen) -> None:
         self.seen = seen
         self.events: list[Event] = []
+        self.number = 0  # of the micro-batch that is told
         self.at = OPENS_MS
         # micro-batch -> the event that moved its watermark
         self.moved: dict[int, tuple[str, int]] = {}
@@ -328,66 +337,56 @@ class _Teller:
         self, kind: str, cause: tuple[str, int] | None = None, **detail: Any
     ) -> tuple[str, int]:
         identity = "Spark", len(self.events) + 1
-        self.events.append(Event(identity, self.at, "Spark", kind, cause, detail))
+        told = {"batch": self.number, **detail}
+        event = Event(identity, self.at, "Spark", kind, cause, told)
+        self.events.append(event)
         return identity
 
     def batch(self, batch: Batch) -> None:
-        number = batch.number
+        number = self.number = batch.number
+        seen, moved = self.seen, self.moved.get(number)
+        settings = {"mode": seen.mode, "delay": seen.delay, "size": seen.size}
         if batch.orders:
             latest = max(self.came[name] for name, _ in batch.orders)
             self.at = OPENS_MS + latest * MINUTE_MS
         begun = self.tell(
             "MicroBatchBegan",
-            self.moved.get(number),
-            batch=number,
+            moved,
             watermark=batch.watermark,
             orders=[list(order) for order in batch.orders],
-            closed=self.seen.watermark_before(number),
-            **self._settings(),
+            closed=seen.watermark_before(number),
+            **settings,
         )
-        lost = self.seen.lost(number)
+        lost = seen.lost(number)
         for order in batch.orders:
-            self._row(number, order, begun, is_lost=order in lost)
+            if order in lost:
+                self._dropped(order)
+            else:
+                self._counted(order, begun)
         for window, count in batch.written.items():
-            self.tell(
-                "WindowWritten",
-                self.moved.get(number),
-                batch=number,
-                window=window,
-                count=count,
-                **self._settings(),
-            )
+            self.tell("WindowWritten", moved, window=window, count=count, **settings)
         self._forget(batch)
         assert len(self.counts) == batch.state, (
             f"micro-batch {number}: {self.counts} against {batch.state} in state"
         )
-        self._watermark(number)
+        self._watermark()
 
-    def _settings(self) -> dict[str, Any]:
-        seen = self.seen
-        return {"mode": seen.mode, "delay": seen.delay, "size": seen.size}
-
-    def _row(
-        self, number: int, order: Order, begun: tuple[str, int], is_lost: bool
-    ) -> None:
-        """One order of a micro-batch: dropped, or counted in its window."""
+    def _place(self, order: Order) -> dict[str, Any]:
         name, minute = order
         window = self.seen.window(minute)
-        where: dict[str, Any] = {
-            "batch": number,
-            "order": name,
-            "minute": minute,
-            "window": window,
-        }
-        if is_lost:
-            closed = self.seen.watermark_before(number)
-            self.tell(
-                "RowDropped", self.moved.get(number - 1), **where, watermark=closed
-            )
-            return
+        return {"order": name, "minute": minute, "window": window}
+
+    def _dropped(self, order: Order) -> None:
+        closed = self.seen.watermark_before(self.number)
+        cause = self.moved.get(self.number - 1)
+        self.tell("RowDropped", cause, **self._place(order), watermark=closed)
+
+    def _counted(self, order: Order, begun: tuple[str, int]) -> None:
+        place = self._place(order)
+        window = place["window"]
         count = self.counts.get(window, 0) + 1
         self.counts[window] = count
-        self.tell("RowCounted", begun, **where, count=count)
+        self.tell("RowCounted", begun, **place, count=count)
 
     def _forget(self, batch: Batch) -> None:
         """The windows that are over leave the state; complete keeps them all."""
@@ -398,22 +397,20 @@ class _Teller:
                 continue
             del self.counts[window]
             cause = self.moved.get(batch.number)
-            self.tell("WindowForgotten", cause, batch=batch.number, window=window)
+            self.tell("WindowForgotten", cause, window=window)
 
-    def _watermark(self, number: int) -> None:
+    def _watermark(self) -> None:
         """What the next micro-batch works with, if that is another watermark."""
-        if number + 1 == len(self.seen.batches):
+        batches, delay = self.seen.batches, self.seen.delay
+        following = self.number + 1
+        if following == len(batches):
             return
-        to = self.seen.batches[number + 1].watermark
-        if to is None or to == self.seen.batches[number].watermark:
+        before = batches[self.number].watermark
+        to = batches[following].watermark
+        if to is None or to == before:
             return
-        self.moved[number + 1] = self.tell(
-            "WatermarkMoved",
-            batch=number,
-            latest=to + self.seen.delay,
-            to=to,
-            delay=self.seen.delay,
-        )
+        told = self.tell("WatermarkMoved", latest=to + delay, to=to, delay=delay)
+        self.moved[following] = told
 
 
 Rerun = Callable[[Sequence[Order], str, int], Sequence[Event]]

@@ -11,37 +11,28 @@ WATERMARK_DELAY = 10  # minutes
 NOW = 90
 
 _LEFT, _RIGHT = 96, WIDE - 110  # of the axis of time
-_TOP, _LANE = 40, 62
+_TOP, _LANE = 40, 62  # of the first lane; from lane to lane
+_BOTTOM = _TOP + len(CLICKS) * _LANE
 
 
 def who_notices_the_silence() -> str:
     """SVG: one visitor goes on, the other stopped clicking long ago."""
     body = Drawing(WIDE)
-    for number, (user, minutes) in enumerate(CLICKS.items()):
-        _lane(body, number, user, minutes)
-    bottom = _TOP + len(CLICKS) * _LANE
+    y = _TOP
+    for user, minutes in CLICKS.items():
+        _lane(body.part(user, 0, y), user, minutes)
+        y += _LANE
     for minute in range(0, NOW + 1, 30):
-        x, key = _x(minute), f"tick/{minute}"
-        time = _clock(minute)
-        body.line(key, x, bottom, x, bottom + 6, "quiet")
-        body.text(
-            f"{key}/word", x, bottom + 22, time, "quiet", size=12, anchor="middle"
-        )
-    latest = max(max(minutes) for minutes in CLICKS.values())
-    at = _x(latest - WATERMARK_DELAY)
-    body.line("watermark", at, _TOP - 24, at, bottom, "actor2", width=3)
-    body.text(
-        "watermark/word",
-        at - 8,
-        _TOP - 14,
-        "watermark",
-        size=12,
-        bold=True,
-        anchor="end",
-    )
+        _tick(body, minute)
+    latest = max(map(max, CLICKS.values()))
+    _watermark(body, latest - WATERMARK_DELAY)
     said = (
         "wanda's last click is more than an hour old. Is her visit over, and who"
         " notices?"
+    )
+    alt = (
+        f"{said} bruno goes on clicking; the watermark is ten minutes behind his"
+        " last click."
     )
     return svg(
         body,
@@ -50,35 +41,41 @@ def who_notices_the_silence() -> str:
         sentence=said,
         corner="",
         time=_clock(latest),
-        alt=(
-            f"{said} bruno goes on clicking; the watermark is ten minutes behind his"
-            " last click."
-        ),
+        alt=alt,
     )
 
 
-def _lane(body: Drawing, number: int, user: str, minutes: tuple[int, ...]) -> None:
-    y = _TOP + number * _LANE + 18
-    body.text(f"{user}/name", 0, y + 5, user, bold=True)
-    body.line(f"{user}/line", _LEFT, y, _RIGHT, y, "rule")
+def _lane(lane: Drawing, user: str, minutes: tuple[int, ...]) -> None:
+    """A visitor's clicks, and a question mark where one has been silent for long."""
+    lane.text("name", 0, 23, user, bold=True)
+    lane.level("line", _LEFT, _RIGHT, 18, "rule")
     for minute in minutes:
-        body.circle(f"{user}/{minute}", _x(minute), y, 8, "actor1")
-    if max(minutes) < NOW / 2:
-        body.text(
-            f"{user}/question",
-            _x(NOW * 0.55),
-            y - 12,
-            "?",
-            "quiet",
-            size=20,
-            bold=True,
-            anchor="middle",
-        )
+        lane.circle(str(minute), _x(minute), 18, 8, "actor1")
+    is_silent = max(minutes) < NOW / 2
+    if is_silent:
+        x = _x(NOW * 0.55)
+        lane.text("question", x, 6, "?", "quiet", size=20, bold=True, anchor="middle")
+
+
+def _tick(body: Drawing, minute: int) -> None:
+    """A time of the day on the axis."""
+    tick = body.part(f"tick/{minute}", _x(minute), _BOTTOM)
+    tick.upright("mark", 0, 0, 6, "quiet")
+    tick.note("word", 0, 22, _clock(minute), "middle", size=12)
+
+
+def _watermark(body: Drawing, minute: int) -> None:
+    name = "watermark"
+    x = _x(minute)
+    body.upright(name, x, _TOP - 24, _BOTTOM, "actor2", width=3)
+    body.text(f"{name}/word", x - 8, _TOP - 14, name, size=12, bold=True, anchor="end")
 
 
 def _x(minute: float) -> float:
-    return _LEFT + (_RIGHT - _LEFT) * minute / NOW
+    room = _RIGHT - _LEFT
+    return _LEFT + room * minute / NOW
 
 
 def _clock(minute: int) -> str:
-    return f"{10 + minute // 60}:{minute % 60:02}"
+    hours, minutes = divmod(minute, 60)
+    return f"{10 + hours}:{minutes:02}"

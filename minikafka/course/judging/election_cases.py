@@ -3,87 +3,141 @@
 from collections.abc import Iterator
 from random import Random
 
-from minikafka.course.experiments.lesson_11_votes import History, State
+from minikafka.course.experiments.lesson_11_votes import History, Log, State
 
-ME: State = {"epoch": 4, "voted_for": None, "log": (4, 10)}
+Voters = tuple[int, ...]
+Step = tuple[str, int, Voters]  # what a voter does, who it is, whom it reaches
 
 
-def asks(epoch: int, candidate: int, log: tuple[int, int]) -> State:
+def voter(epoch: int, log: Log, voted_for: int | None = None) -> State:
+    """What a voter knows when it is asked."""
+    return {"epoch": epoch, "voted_for": voted_for, "log": log}
+
+
+def asks(epoch: int, candidate: int, log: Log) -> State:
     """A candidate asks for a vote."""
     return {"epoch": epoch, "candidate": candidate, "log": log}
 
 
+# logs: the epoch of the last record, and the offset after it
+TEN = (4, 10)
+ELEVEN = (4, 11)
+NINE = (4, 9)
+NONE = (0, 0)
+
+ME = voter(4, TEN)
+HAS_VOTED_FOR_0 = voter(4, TEN, voted_for=0)
+HAS_VOTED_FOR_2 = voter(4, TEN, voted_for=2)
+HAS_VOTED_FOR_3 = voter(4, TEN, voted_for=3)
+
 VOTES = {
-    "the first example": (ME, asks(5, 2, (4, 10))),
+    "the first example": (ME, asks(5, 2, TEN)),
     "the second example": (ME, asks(5, 2, (3, 12))),
     "an epoch that is over": (ME, asks(3, 2, (4, 12))),
-    "the same epoch, and no vote yet": (ME, asks(4, 2, (4, 10))),
-    "it has voted for another": (ME | {"voted_for": 3}, asks(4, 2, (4, 11))),
-    "it has voted for candidate 0": (ME | {"voted_for": 0}, asks(4, 2, (4, 11))),
-    "the same candidate asks again": (ME | {"voted_for": 2}, asks(4, 2, (4, 10))),
-    "a new epoch after a vote": (ME | {"voted_for": 3}, asks(5, 2, (4, 10))),
+    "the same epoch, and no vote yet": (ME, asks(4, 2, TEN)),
+    "it has voted for another": (HAS_VOTED_FOR_3, asks(4, 2, ELEVEN)),
+    "it has voted for candidate 0": (HAS_VOTED_FOR_0, asks(4, 2, ELEVEN)),
+    "the same candidate asks again": (HAS_VOTED_FOR_2, asks(4, 2, TEN)),
+    "a new epoch after a vote": (HAS_VOTED_FOR_3, asks(5, 2, TEN)),
     "fewer records, but later ones": (ME, asks(5, 2, (5, 3))),
-    "one record less": (ME, asks(5, 2, (4, 9))),
-    "ten records and nine": (ME | {"log": (4, 9)}, asks(7, 12, (4, 10))),
-    "nobody has a record": (
-        {"epoch": 0, "voted_for": None, "log": (0, 0)},
-        asks(1, 0, (0, 0)),
-    ),
+    "one record less": (ME, asks(5, 2, NINE)),
+    "ten records and nine": (voter(4, NINE), asks(7, 12, TEN)),
+    "nobody has a record": (voter(0, NONE), asks(1, 0, NONE)),
 }
+
+
+def told(voters: str, *lines: str) -> History:
+    """A history in words. voters: "1 2 3". lines: "stand 1 -> 2 3", what a voter does,
+    and whom it reaches.
+    """
+    steps = [_step(line) for line in lines]
+    return History(_numbers(voters), tuple(steps))
+
+
+def _step(line: str) -> Step:
+    who, reached = line.split("->")
+    what, number = who.split()
+    return what, int(number), _numbers(reached)
+
+
+def _numbers(words: str) -> Voters:
+    return tuple(map(int, words.split()))
+
+
 HISTORIES = {
-    "two stand for one epoch": History(
-        (1, 2, 3), (("stand", 1, (3,)), ("stand", 2, (3,)))
+    "two stand for one epoch": told(
+        "1 2 3",
+        "stand 1 -> 3",
+        "stand 2 -> 3",
     ),
-    "an old controller lacks what counted": History(
-        (1, 2, 3),
-        (("stand", 1, (2, 3)), ("write", 1, (2,)), ("stand", 3, (2,))),
+    "an old controller lacks what counted": told(
+        "1 2 3",
+        "stand 1 -> 2 3",
+        "write 1 -> 2",
+        "stand 3 -> 2",
     ),
-    "more records, and older ones": History(
-        (1, 2, 3),
-        (
-            ("stand", 1, (2, 3)),
-            *[("write", 1, ())] * 3,
-            ("stand", 2, (3,)),
-            ("write", 2, (3,)),
-            ("stand", 1, (3,)),
-            ("stand", 1, (3,)),
-        ),
+    "more records, and older ones": told(
+        "1 2 3",
+        "stand 1 -> 2 3",
+        "write 1 ->",
+        "write 1 ->",
+        "write 1 ->",
+        "stand 2 -> 3",
+        "write 2 -> 3",
+        "stand 1 -> 3",
+        "stand 1 -> 3",
     ),
-    "one who was refused stands again": History(
-        (0, 1, 2),
-        (
-            ("stand", 0, (1, 2)),
-            ("write", 0, (1,)),
-            ("stand", 2, (1,)),
-            ("stand", 2, (1,)),
-        ),
+    "one who was refused stands again": told(
+        "0 1 2",
+        "stand 0 -> 1 2",
+        "write 0 -> 1",
+        "stand 2 -> 1",
+        "stand 2 -> 1",
     ),
 }
 
 
 def a_history(source: Random) -> History:
     """Three or five voters that stand and write; who is reached is chance."""
-    voters = tuple(source.sample(range(12), source.choice((3, 3, 5))))
-    steps: list[tuple[str, int, tuple[int, ...]]] = []
+    count = source.choice((3, 3, 5))
+    voters = tuple(source.sample(range(12), count))
+    steps = []
     for _ in range(source.randint(3, 14)):
-        voter = source.choice(voters)
-        others = [each for each in voters if each != voter]
-        reached = source.sample(others, source.randint(0, len(others)))
-        steps.append((source.choice(("stand", "write")), voter, tuple(reached)))
+        steps.append(_a_step(source, voters))
     return History(voters, tuple(steps))
 
 
+def _a_step(source: Random, voters: Voters) -> Step:
+    actor = source.choice(voters)
+    others = [each for each in voters if each != actor]
+    count = source.randint(0, len(others))
+    reached = tuple(source.sample(others, count))
+    what = source.choice(("stand", "write"))
+    return what, actor, reached
+
+
 def a_request(source: Random) -> tuple[State, State]:
+    """What a voter knows, and what it is asked."""
     epoch = source.randint(0, 12)
-    log = source.randint(0, epoch), source.randint(0, 12)
-    asked = max(0, epoch + source.choice((-1, 0, 0, 1, 1, 5)))
-    theirs = source.randint(0, asked), source.randint(0, 12)
+    log = _a_log(source, epoch)
+    later = source.choice((-1, 0, 0, 1, 1, 5))
+    asked_epoch = max(0, epoch + later)
+    theirs = _a_log(source, asked_epoch)
     candidate = source.choice((0, 1, 2, 12))
-    note = source.choice((None, 0, 1, 2, 12))
-    state = {"epoch": epoch, "voted_for": note, "log": log}
-    return state, asks(asked, candidate, source.choice((theirs, log)))
+    voted_for = source.choice((None, 0, 1, 2, 12))
+    asked = asks(asked_epoch, candidate, source.choice((theirs, log)))
+    return voter(epoch, log, voted_for), asked
+
+
+def _a_log(source: Random, epoch: int) -> Log:
+    """A log whose last record is of this epoch at most."""
+    last_epoch = source.randint(0, epoch)
+    end_offset = source.randint(0, 12)
+    return last_epoch, end_offset
 
 
 def fewer_steps(history: History) -> Iterator[History]:
+    """The history without one of its steps, whichever it is."""
     for at in range(len(history.steps)):
-        yield history._replace(steps=history.steps[:at] + history.steps[at + 1 :])
+        before, after = history.steps[:at], history.steps[at + 1 :]
+        yield history._replace(steps=before + after)

@@ -15,6 +15,7 @@ from minikafka import Cluster
 from minikafka.coordinators.assignors import Member, Partition
 from minikafka.course.judging.checks import WrongKind, short
 from minikafka.course.judging.guard import plain
+from minikafka.course.judging.source_offsets import without
 
 LEAVES = "old"  # the member that has what none of the others had
 # whoever has records polls every 1.2 s
@@ -40,12 +41,15 @@ def group(**owned: Sequence[int]) -> dict[str, Member]:
 def member(
     topics: Iterable[str], had: Sequence[Partition], generation: int = LATEST
 ) -> Member:
-    return Member(tuple(topics), tuple(had), generation if had else -1)
+    if not had:
+        generation = -1
+    return Member(tuple(topics), tuple(had), generation)
 
 
 def stale(members: dict[str, Member], name: str) -> dict[str, Member]:
     """The same, and this member has missed the latest rebalance."""
-    return {**members, name: members[name]._replace(generation=LATEST - 1)}
+    member = members[name]._replace(generation=LATEST - 1)
+    return {**members, name: member}
 
 
 def owner_of(members: Mapping[str, Member]) -> dict[Partition, str]:
@@ -83,7 +87,8 @@ def a_group(source: random.Random) -> Case:
     people = NAMES[:count]
     if source.random() < 0.3:
         people = source.sample(MORE_NAMES, count)
-    busy = people[: source.randint(0, len(people))]  # the others are new
+    how_many_are_busy = source.randint(0, len(people))
+    busy = people[:how_many_are_busy]  # the others are new
     held: dict[str, list[Partition]] = {name: [] for name in people}
     for partition in every_partition(partitions):
         if busy and source.random() < 0.8:
@@ -116,7 +121,9 @@ def renamed(members: Iterable[str]) -> dict[str, str]:
     """
     new = dict(zip(members, NAMES, strict=False))
     are_taken = all(name == first for name, first in new.items())
-    return {} if are_taken else new
+    if are_taken:
+        return {}
+    return new
 
 
 def smaller_group(case: Case) -> Iterator[Case]:
@@ -129,8 +136,7 @@ def smaller_group(case: Case) -> Iterator[Case]:
         yield {new[name]: member for name, member in members.items()}, partitions
     if len(members) > 1:
         for name in members:
-            others = {other: members[other] for other in members if other != name}
-            yield others, partitions
+            yield without(members, name), partitions
     for topic, less in itertools.product(partitions, (1, 2)):
         left = partitions[topic] - less
         fewer = {**partitions, topic: left}
@@ -139,16 +145,15 @@ def smaller_group(case: Case) -> Iterator[Case]:
         if left < 0 or not fewer:
             continue
         gone = {(topic, number) for number in range(left, partitions[topic])}
-        yield (
-            {
-                name: _without(each, gone)._replace(topics=tuple(fewer))
-                for name, each in members.items()
-            },
-            fewer,
-        )
+        with_fewer = {}
+        for name, each in members.items():
+            member = _without(each, gone)
+            with_fewer[name] = member._replace(topics=tuple(fewer))
+        yield with_fewer, fewer
     for name, each in members.items():
         for partition in each.owned:
-            yield {**members, name: _without(each, {partition})}, partitions
+            member = _without(each, {partition})
+            yield {**members, name: member}, partitions
 
 
 def _without(member: Member, gone: Container[Partition]) -> Member:
@@ -173,10 +178,10 @@ def salted(value: Any, salt: int) -> Any:
         name = Salted(value)
         name.salt = salt
         return name
-    if isinstance(value, Member):
-        return Member(*(salted(each, salt) for each in value))
     if isinstance(value, tuple):
-        return tuple(salted(each, salt) for each in value)
+        parts = [salted(each, salt) for each in value]
+        is_member = isinstance(value, Member)
+        return Member(*parts) if is_member else tuple(parts)
     if isinstance(value, dict):
         return {salted(key, salt): salted(each, salt) for key, each in value.items()}
     return value
@@ -195,7 +200,8 @@ def fewest_moves(members: Mapping[str, Member], partitions: Mapping[str, int]) -
         is_there = number < partitions[topic]
         has[name] += is_there
     over = [count - fair for count in has.values() if count > fair]
-    return sum(over) - min(extra, len(over))
+    may_keep_one_more = min(extra, len(over))
+    return sum(over) - may_keep_one_more
 
 
 def assignment_given(
@@ -229,14 +235,15 @@ def assignment_given(
 
 
 def _partitions_given(name: str, given: Any) -> list[Partition]:
-    is_list = isinstance(given, list | set)
-    if not is_list or not all(map(_is_pair, given)):
+    are_pairs = isinstance(given, list | set) and all(map(_is_pair, given))
+    if not are_pairs:
         raise WrongKind(
             f"it gave {name} {short(given)}. A share is a list of pairs (topic,"
             " partition)."
         )
     for topic, number in given:
-        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+        is_whole = isinstance(number, numbers.Integral)
+        if isinstance(number, bool) or not is_whole:
             raise WrongKind(
                 f"it gave ({topic!r}, {number!r}) to {name}. A partition is a whole"
                 " number."
@@ -262,7 +269,8 @@ def unsteady(
         found = assign(*arguments)
         words = {}
         for name in sorted(found):
-            words[str(name)] = [(str(topic), number) for topic, number in found[name]]
+            mine = [(str(topic), number) for topic, number in found[name]]
+            words[str(name)] = mine
         return assigned(words)
 
     first = in_words(given)
@@ -276,8 +284,9 @@ def unsteady(
         if found != first:
             return f"{line}\nfirst {first}\nthen  {found}"
     for salt in range(1, 9):
+        arguments = [salted(value, salt) for value in given]
         try:
-            found = in_words([salted(value, salt) for value in given])
+            found = in_words(arguments)
         except Exception:  # it looks for a name of its own; that is for others to judge
             return None
         if found != first:
@@ -295,7 +304,8 @@ def _members_turned(given: Sequence[Any]) -> list[Any]:
     """
     turned = list(given)
     for place, value in enumerate(given):
-        if any(isinstance(each, Member) for each in value.values()):
+        are_members = any(isinstance(each, Member) for each in value.values())
+        if are_members:
             turned[place] = dict(reversed(value.items()))
     return turned
 
@@ -307,14 +317,17 @@ def listed(partitions: Iterable[Partition]) -> str:
 
 def had(members: Mapping[str, Member]) -> str:
     """ "A had orders-0, B is new, C had orders-0 in an earlier generation"."""
-    latest = max((member.generation for member in members.values()), default=-1)
+    generations = [member.generation for member in members.values()]
+    latest = max(generations, default=-1)
     words = []
     for name, member in members.items():
         if not member.owned:
             words.append(f"{name} is new")
             continue
-        earlier = " in an earlier generation" if member.generation < latest else ""
-        words.append(f"{name} had {listed(member.owned)}{earlier}")
+        said = f"{name} had {listed(member.owned)}"
+        if member.generation < latest:
+            said += " in an earlier generation"
+        words.append(said)
     return ", ".join(words)
 
 

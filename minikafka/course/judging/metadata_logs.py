@@ -4,16 +4,25 @@ decision fits what was decided before.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.course.experiments.lesson_11_runs import image_of
 
 Change = tuple[str, dict[str, Any]]  # type, fields
 Record = tuple[int, str, dict[str, Any]]  # offset, type, fields
-Case = tuple[list[Change], list[Record], int]  # snapshot, log, high watermark
 Image = dict[str, dict[Any, Any]]
 NextChange = Callable[[Random, Image, list[Change]], list[Change]]
 
+
+class Case(NamedTuple):
+    """What the answer is given. log: from where the snapshot ends."""
+
+    snapshot: list[Change]
+    log: list[Record]
+    high_watermark: int
+
+
+TOPIC_IDS = "QYBZADXCWEVFUGTHSIRJPKOLNM"
 NAMES = ("orders", "orders-2", "Orders", "payments.eu")
 BROKERS = (0, 1, 2, 12)
 OTHERS: tuple[Change, ...] = (
@@ -27,7 +36,7 @@ OTHERS: tuple[Change, ...] = (
 
 def numbered(*changes: Change) -> list[Record]:
     """With offsets from 0 on."""
-    return [(offset, *change) for offset, change in enumerate(changes)]
+    return [(offset, kind, fields) for offset, (kind, fields) in enumerate(changes)]
 
 
 def registered(broker: int, fenced: bool = True) -> Change:
@@ -45,6 +54,17 @@ def topic(topic_id: str, name: str) -> Change:
     return "TopicRecord", {"topic_id": topic_id, "name": name}
 
 
+def in_controlled_shutdown(broker: int) -> Change:
+    """A broker wants to stop, and gives its partitions away first."""
+    fields = {"broker_id": broker, "in_controlled_shutdown": 1}
+    return "BrokerRegistrationChangeRecord", fields
+
+
+def unregistered(broker: int) -> Change:
+    """A broker goes for good."""
+    return "UnregisterBrokerRecord", {"broker_id": broker}
+
+
 def partition(topic_id: str, number: int, isr: Sequence[int], epoch: int = 0) -> Change:
     """Its first leader is the first of the ISR."""
     fields = {
@@ -59,11 +79,8 @@ def partition(topic_id: str, number: int, isr: Sequence[int], epoch: int = 0) ->
 
 def change(topic_id: str, number: int, **fields: Any) -> Change:
     """What has changed in a partition."""
-    return "PartitionChangeRecord", {
-        "topic_id": topic_id,
-        "partition_id": number,
-        **fields,
-    }
+    where = {"topic_id": topic_id, "partition_id": number}
+    return "PartitionChangeRecord", {**where, **fields}
 
 
 def removed(topic_id: str) -> Change:
@@ -76,9 +93,11 @@ def case_of(
     snapshot: Iterable[Change] = (),
     high_watermark: int | None = None,
 ) -> Case:
-    """A log of these changes, all of which count unless told otherwise."""
+    """A log of these changes, all of them committed unless told otherwise."""
     log = numbered(*changes)
-    return list(snapshot), log, len(log) if high_watermark is None else high_watermark
+    if high_watermark is None:
+        high_watermark = len(log)
+    return Case(list(snapshot), log, high_watermark)
 
 
 # -- random logs: each decision fits what was decided before
@@ -87,23 +106,23 @@ def case_of(
 def a_log(
     next_change: NextChange, tail: bool = False, cut: bool = False
 ) -> Callable[[Random], Case]:
-    """Makes a scenario: up to 25 changes; the last ones may not count yet, the first
-    ones may be in a snapshot.
+    """Makes a scenario: up to 25 changes; the last ones may not be committed yet, the
+    first ones may be in a snapshot.
     """
 
     def scenario(source: Random) -> Case:
         changes: list[Change] = []
         for _ in range(source.randint(0, 25)):
             changes += next_change(source, image(changes), changes)
-        high_watermark = (
-            source.randint(0, len(changes))
-            if tail and source.random() < 0.7
-            else len(changes)
-        )
-        begin = (
-            source.randint(0, high_watermark) if cut and source.random() < 0.7 else 0
-        )
-        return snapshot_of(changes[:begin]), numbered(*changes)[begin:], high_watermark
+        high_watermark = len(changes)
+        if tail and source.random() < 0.7:
+            high_watermark = source.randint(0, len(changes))
+        begin = 0
+        if cut and source.random() < 0.7:
+            begin = source.randint(0, high_watermark)
+        snapshot = snapshot_of(changes[:begin])
+        log = numbered(*changes)[begin:]
+        return Case(snapshot, log, high_watermark)
 
     return scenario
 
@@ -116,21 +135,15 @@ def image(changes: list[Change]) -> dict[str, dict[Any, Any]]:
 def brokers_only(source: Random, now: Image, changes: list[Change]) -> list[Change]:
     """A broker comes, goes or does nothing."""
     broker = source.choice(BROKERS)
-    if broker not in now["brokers"] or source.random() < 0.15:
-        return [registered(broker, fenced=source.random() < 0.8)]
+    is_known = broker in now["brokers"]
+    if not is_known or source.random() < 0.15:
+        fenced = source.random() < 0.8
+        return [registered(broker, fenced)]
     if source.random() < 0.2:
-        return [
-            source.choice(
-                [
-                    *OTHERS,
-                    (
-                        "BrokerRegistrationChangeRecord",
-                        {"broker_id": broker, "in_controlled_shutdown": 1},
-                    ),
-                ]
-            )
-        ]
-    return [fencing(broker, source.choice([-1, 1]))]
+        without_effect = [*OTHERS, in_controlled_shutdown(broker)]
+        return [source.choice(without_effect)]
+    fenced_or_unfenced = source.choice([-1, 1])
+    return [fencing(broker, fenced_or_unfenced)]
 
 
 def no_removal(source: Random, now: Image, changes: list[Change]) -> list[Change]:
@@ -140,77 +153,71 @@ def no_removal(source: Random, now: Image, changes: list[Change]) -> list[Change
     if not now["partitions"] or source.random() < 0.2:
         return a_topic(source, now, changes)
     name, number = source.choice(sorted(now["partitions"]))
-    chosen = {
-        "isr": source.sample(BROKERS, source.randint(0, 3)),
-        "leader": source.choice([-1, *BROKERS]),
-    }
-    kept = source.choice([("isr",), ("leader",), ("isr", "leader")])
-    return [change(ids(changes)[name], number, **{key: chosen[key] for key in kept})]
+    topic_id = ids(changes)[name]
+    isr = source.sample(BROKERS, source.randint(0, 3))
+    leader = source.choice([-1, *BROKERS])
+    new: dict[str, Any] = source.choice(
+        [{"isr": isr}, {"leader": leader}, {"isr": isr, "leader": leader}]
+    )
+    return [change(topic_id, number, **new)]
 
 
 def a_topic(source: Random, now: Image, changes: list[Change]) -> list[Change]:
     """A topic that isn't there is made."""
-    missing = [name for name in NAMES if name not in ids(changes)]
+    known = ids(changes)
+    missing = [name for name in NAMES if name not in known]
     if not missing:
         return [("NoOpRecord", {})]
-    topic_id = "QYBZADXCWEVFUGTHSIRJPKOLNM"[
-        sum(name == "TopicRecord" for name, _ in changes)
-    ]
-    replicas = [
-        source.sample(BROKERS, source.randint(1, 3))
-        for _ in range(source.choice((1, 2, 2, 12)))
-    ]
+    made_before = sum(kind == "TopicRecord" for kind, _ in changes)
+    topic_id = TOPIC_IDS[made_before]
+    isrs = []
+    for _ in range(source.choice((1, 2, 2, 12))):
+        how_many = source.randint(1, 3)
+        isrs.append(source.sample(BROKERS, how_many))
     epoch = source.choice((0, 0, 3))
-    return [
-        topic(topic_id, source.choice(missing)),
-        *(partition(topic_id, n, isr, epoch) for n, isr in enumerate(replicas)),
-    ]
+    made = [topic(topic_id, source.choice(missing))]
+    for number, isr in enumerate(isrs):
+        made.append(partition(topic_id, number, isr, epoch))
+    return made
 
 
 def all_kinds(source: Random, now: Image, changes: list[Change]) -> list[Change]:
     """Topics and brokers are removed, too."""
     if source.random() > 0.25:
         return no_removal(source, now, changes)
-    if ids(changes) and source.random() < 0.6:
-        return [removed(source.choice(sorted(ids(changes).values())))]
-    known = sorted(now["brokers"])
-    return (
-        [("UnregisterBrokerRecord", {"broker_id": source.choice(known)})]
-        if known
-        else [registered(1)]
-    )
+    topics = ids(changes)
+    if topics and source.random() < 0.6:
+        topic_ids = sorted(topics.values())
+        return [removed(source.choice(topic_ids))]
+    brokers = sorted(now["brokers"])
+    if not brokers:
+        return [registered(1)]
+    return [unregistered(source.choice(brokers))]
 
 
 def ids(changes: list[Change]) -> dict[str, str]:
     """Topic -> its id, as these changes leave it."""
-    found: dict[str, str] = {}
-    for name, fields in changes:
-        if name == "TopicRecord":
-            found[fields["name"]] = fields["topic_id"]
-        elif name == "RemoveTopicRecord":
-            found = {
-                each: topic_id
-                for each, topic_id in found.items()
-                if topic_id != fields["topic_id"]
-            }
-    return found
+    names: dict[str, str] = {}
+    for kind, fields in changes:
+        if kind == "TopicRecord":
+            names[fields["topic_id"]] = fields["name"]
+        elif kind == "RemoveTopicRecord":
+            del names[fields["topic_id"]]
+    return {name: topic_id for topic_id, name in names.items()}
 
 
 def snapshot_of(changes: list[Change]) -> list[Change]:
     """What these changes come to, as records: as short as can be."""
-    now, known = image(changes), ids(changes)
-    found = [
-        registered(broker, fenced=state == "fenced")
-        for broker, state in now["brokers"].items()
-    ]
-    found += [topic(topic_id, name) for name, topic_id in known.items()]
+    now = image(changes)
+    topics = ids(changes)
+    found = []
+    for broker, state in now["brokers"].items():
+        found.append(registered(broker, fenced=state == "fenced"))
+    for name, topic_id in topics.items():
+        found.append(topic(topic_id, name))
     for (name, number), state in now["partitions"].items():
-        found.append(
-            (
-                "PartitionRecord",
-                {"topic_id": known[name], "partition_id": number, **state},
-            )
-        )
+        where = {"topic_id": topics[name], "partition_id": number}
+        found.append(("PartitionRecord", {**where, **state}))
     return found
 
 
@@ -218,12 +225,14 @@ def shorter(case: Case) -> Iterator[Case]:
     """Without its last record; without one that only changes what others made."""
     snapshot, log, high_watermark = case
     if log:
-        yield snapshot, log[:-1], min(high_watermark, log[-1][0])
+        last_offset, _, _ = log[-1]
+        yield Case(snapshot, log[:-1], min(high_watermark, last_offset))
     for place, (offset, kind, _) in enumerate(log):
-        if kind.endswith("ChangeRecord") or kind == "NoOpRecord":
-            rest = [(each - 1, name, fields) for each, name, fields in log[place + 1 :]]
-            yield (
-                snapshot,
-                [*log[:place], *rest],
-                high_watermark - (offset < high_watermark),
-            )
+        only_changes = kind.endswith("ChangeRecord") or kind == "NoOpRecord"
+        if not only_changes:
+            continue
+        rest = log[:place]
+        for later, name, fields in log[place + 1 :]:
+            rest.append((later - 1, name, fields))
+        is_committed = offset < high_watermark
+        yield Case(snapshot, rest, high_watermark - is_committed)

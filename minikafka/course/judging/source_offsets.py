@@ -4,10 +4,21 @@ reads: where it starts, where it ends, and the first that the topics still have.
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 Offsets = dict[str, dict[str, int]]
-Case = tuple[Offsets, Offsets, Offsets]  # start, end, first
+
+
+class Case(NamedTuple):
+    """start, end: of the micro-batch. first: where what the topics have begins."""
+
+    start: Offsets
+    end: Offsets
+    first: Offsets
+
+
+Range = tuple[str, int, int, int]  # topic, partition, from, up to and without
+
 
 TOPICS = ("orders", "payments", "orders-old", "Orders", "0")
 
@@ -17,31 +28,39 @@ def some_offsets(source: random.Random, new: int = 0, trouble: bool = False) -> 
     start: Offsets = {}
     end: Offsets = {}
     first: Offsets = {}
-    for topic in source.sample(TOPICS, source.randint(1, 2)):
-        start[topic], end[topic], first[topic] = {}, {}, {}
-        partitions = source.choice((1, 2, 3, 4, 12))
-        for number in map(str, range(partitions + source.randint(0, new))):
+    how_many = source.randint(1, 2)
+    for topic in source.sample(TOPICS, how_many):
+        starts = start[topic] = {}
+        ends = end[topic] = {}
+        firsts = first[topic] = {}
+        known = source.choice((1, 2, 3, 4, 12))
+        there = known + source.randint(0, new)
+        for partition in range(there):
+            number = str(partition)
             oldest = source.choice((0, source.randrange(50)))
             begin = oldest + source.choice((0, source.randrange(50)))
             more = source.choice((0, 1, source.randrange(90)))
-            first[topic][number] = oldest
-            end[topic][number] = begin + more
-            if int(number) < partitions:
-                start[topic][number] = begin
+            firsts[number] = oldest
+            ends[number] = begin + more
+            if partition < known:
+                starts[number] = begin
     if trouble and source.random() < 0.5:
         topic = source.choice(sorted(start))
-        number = source.choice(sorted(start[topic]))
-        was = start[topic][number]
-        start[topic][number] = source.choice((0, max(was - 60, 0), was + 100))
-    return start, end, first
+        starts = start[topic]
+        number = source.choice(sorted(starts))
+        was = starts[number]
+        earlier, later = max(was - 60, 0), was + 100
+        starts[number] = source.choice((0, earlier, later))
+    return Case(start, end, first)
 
 
-def fewer_partitions(case: Case) -> Iterator[tuple[Offsets, ...]]:
+def fewer_partitions(case: Case) -> Iterator[Case]:
+    """The case without one of its topics, and without one of its partitions."""
     _, end, _ = case
-    for topic in end:
-        yield tuple(without(each, topic) for each in case)
-        for number in end[topic]:
-            yield tuple(without_partition(each, topic, number) for each in case)
+    for topic, numbers in end.items():
+        yield Case(*[without(each, topic) for each in case])
+        for number in numbers:
+            yield Case(*[without_partition(each, topic, number) for each in case])
 
 
 def without_partition(offsets: Offsets, topic: str, number: str) -> Offsets:
@@ -59,18 +78,18 @@ def as_offsets(case: Case) -> str:
     return f"start {start}, end {end}, first {first}"
 
 
-def the_plan(
-    start: Offsets, end: Offsets, first: Offsets
-) -> list[tuple[str, int, int, int]] | None:
+def the_plan(start: Offsets, end: Offsets, first: Offsets) -> list[Range] | None:
     """The ranges, sorted; or None where records are gone."""
-    for topic, numbers in start.items():
-        if numbers.keys() - end.get(topic, {}).keys():
+    for topic, starts in start.items():
+        ends = end.get(topic, {})
+        if starts.keys() - ends.keys():
             return None
     ranges = []
-    for topic, numbers in end.items():
-        for number, stop in numbers.items():
+    for topic, ends in end.items():
+        starts = start.get(topic, {})
+        for number, stop in ends.items():
             oldest = first[topic][number]
-            begin = start.get(topic, {}).get(number, oldest)
+            begin = starts.get(number, oldest)
             if not oldest <= begin <= stop:
                 return None
             if begin < stop:

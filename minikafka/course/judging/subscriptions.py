@@ -1,9 +1,10 @@
 """Groups whose members read topics of their own, as data, for checks of assignors."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from minikafka.coordinators.assignors import Member
+from minikafka.course.judging.source_offsets import without
 
 # members, and the numbers of partitions of topics
 Case = tuple[dict[str, Member], dict[str, int]]
@@ -17,9 +18,17 @@ def group(readers: Mapping[str, str], **partitions: int) -> Case:
     return members, partitions
 
 
-NAMES = "ABCDEFGHIJKL"
+NAMES: Sequence[str] = "ABCDEFGHIJKL"
 # as ids are: one that is another's beginning, capitals, digits, no ASCII
-IDS = ("billing-1", "billing-10", "billing-2", "Billing-1", "billing", "łucja-1", "9")
+IDS: Sequence[str] = (
+    "billing-1",
+    "billing-10",
+    "billing-2",
+    "Billing-1",
+    "billing",
+    "łucja-1",
+    "9",
+)
 TOPICS = ("orders", "payments", "orders-old")
 
 
@@ -27,11 +36,10 @@ def a_group(source: random.Random) -> Case:
     """Up to five members, now and then twelve, up to three topics; most groups read the
     same topics, some don't.
     """
+    pool, most = NAMES, len(NAMES)
     if source.random() < 0.9:
-        pool = source.choice((list(NAMES), list(IDS)))
-        names = source.sample(pool, source.randint(1, 5))
-    else:
-        names = source.sample(list(NAMES), source.randint(1, len(NAMES)))
+        pool, most = source.choice((NAMES, IDS)), 5
+    names = source.sample(pool, source.randint(1, most))
     how_many = source.choice((1, 1, 1, 2, 2, 3))
     topics = source.sample(TOPICS, how_many)
     partitions = {topic: source.choice((1, 2, 3, 5, 7, 12)) for topic in topics}
@@ -40,7 +48,9 @@ def a_group(source: random.Random) -> Case:
     for name in names:
         mine = topics
         if not alike:
-            mine = [topic for topic in topics if source.random() < 0.7] or topics[:1]
+            mine = [topic for topic in topics if source.random() < 0.7]
+        if not mine:
+            mine = topics[:1]
         members[name] = Member(tuple(mine))
     return members, wanted(members, partitions)
 
@@ -58,7 +68,7 @@ def smaller(case: Case) -> Iterator[Case]:
     members, partitions = case
     if len(members) > 1:
         for name in members:
-            rest = {other: members[other] for other in members if other != name}
+            rest = without(members, name)
             yield rest, wanted(rest, partitions)
     for topic in partitions:
         rest = {}
@@ -66,10 +76,10 @@ def smaller(case: Case) -> Iterator[Case]:
             others = [each for each in member.topics if each != topic]
             rest[name] = Member(tuple(others))
         if all(member.topics for member in rest.values()):
-            left = {other: partitions[other] for other in partitions if other != topic}
-            yield rest, left
+            yield rest, without(partitions, topic)
     for topic, count in partitions.items():
         for fewer in range(1, count):
             yield members, {**partitions, topic: fewer}
-    if list(members) != list(NAMES[: len(members)]):
+    simpler = list(NAMES[: len(members)])
+    if list(members) != simpler:
         yield dict(zip(NAMES, members.values(), strict=False)), partitions

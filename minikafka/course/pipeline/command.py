@@ -23,7 +23,7 @@ from typing import IO, Any, NamedTuple
 
 from kafka.errors import KafkaError
 
-from minikafka.course.connect import Connection, NobodyAnswers
+from minikafka.course.connect import VARIABLE, Connection, NobodyAnswers, named
 from minikafka.course.data import dataset
 from minikafka.course.pipeline.job import HOLD, Job
 from minikafka.course.pipeline.truth import Truth, truth
@@ -34,7 +34,7 @@ KILLED_IN = 1  # the micro-batch of the orders: the second of the morning's two
 SHOWN = 3  # differences of each kind
 
 _NOBODY = """minikafka: nobody answers at {bootstrap}.
-  Start that Kafka, or leave --bootstrap away: the pipeline then starts a small one of its own."""
+  Start that Kafka, or {else_}: the pipeline then starts a small one of its own."""
 _NO_KILL = (
     "minikafka: the pipeline kills Spark with kill -9, which Windows doesn't have. Run"
     " it in WSL2."
@@ -75,7 +75,8 @@ class Arrived(NamedTuple):
 
 def main(args: argparse.Namespace) -> int:
     """`minikafka pipeline [--count N] [--seed N] [--bootstrap HOST:PORT] [--out DIR]`:
-    0 when the result is equal.
+    0 when the result is equal. Without --bootstrap it uses the Kafka that
+    MINIKAFKA_BOOTSTRAP names.
     """
     if not hasattr(os, "killpg"):
         print(_NO_KILL, file=sys.stderr)
@@ -84,13 +85,15 @@ def main(args: argparse.Namespace) -> int:
     if out is not None and not _is_free(out):
         print(_NOT_EMPTY.format(folder=args.out), file=sys.stderr)
         return 2
-    address = args.bootstrap or "its own address"
+    bootstrap = args.bootstrap or named() or None
+    address = bootstrap or "its own address"
     try:
         require_pyspark()
         require_java()
-        return run(args.count, args.seed, args.bootstrap, out)
+        return run(args.count, args.seed, bootstrap, out)
     except NobodyAnswers:
-        print(_NOBODY.format(bootstrap=args.bootstrap), file=sys.stderr)
+        else_ = "leave --bootstrap away" if args.bootstrap else f"unset {VARIABLE}"
+        print(_NOBODY.format(bootstrap=bootstrap, else_=else_), file=sys.stderr)
     except SparkMissing as error:
         print(error, file=sys.stderr)
     except JobFailed as error:

@@ -2,9 +2,11 @@
 Parquet, and revenue to a topic.
 
 It may be killed at any moment and started again. What makes that harmless stands at
-each sink: a batch's folder is overwritten, a total is computed from the folders and
-sent with its key, and a record that is set aside says where it came from. It runs as a
-process of its own, because a process is what gets killed.
+each sink: a batch's folder is there whole or not at all, a total is the one of the
+batch before and this batch's, and is sent with its key, and a record that is set aside
+says where it came from. No record is read by a later batch, so twice as many orders
+take twice as long. It runs as a process of its own, because a process is what gets
+killed.
 """
 
 import json
@@ -15,6 +17,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from minikafka.course.pipeline.truth import NO_ACCOUNT
@@ -33,12 +36,10 @@ CHANGE = (
     "before struct<customer_id: string>, after struct<customer_id: string, city:"
     " string, tier: string>, lsn long, event_time_ms long"
 )
-ORDERS_TABLE = (
-    "event_id string, customer_id string, cents long, event_time_ms long, hour string"
-)
 CUSTOMERS_TABLE = (
     "customer_id string, city string, tier string, lsn long, event_time_ms long"
 )
+TOTALS_TABLE = "hour string, city string, orders long, cents long, changed boolean"
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,16 @@ class Job:
     def command(self) -> list[str]:
         return [sys.executable, "-m", __name__, json.dumps(asdict(self))]
 
-    def table(self, name: str) -> str:
-        return os.path.join(self.tables, name)
+    def table(self, name: str) -> Path:
+        return Path(self.tables, name)
+
+    def written_by(self, role: str, table: str) -> Path:
+        """Where the query with this checkpoint keeps its rows of a table. A new
+        checkpoint counts its micro-batches from 0 again: by its id in the path they
+        can't take the place of other rows.
+        """
+        metadata = Path(self.checkpoints[role], "metadata").read_text(encoding="utf-8")
+        return self.table(table) / f"checkpoint={json.loads(metadata)['id']}"
 
 
 def run(job: Job, spark: Any) -> None:
@@ -68,9 +77,11 @@ def run(job: Job, spark: Any) -> None:
     """
     changes = changes_of(source(job, spark, "customers"))
     _to_the_end(job, "customers", changes, partial(keep_changes, job))
+    known = spark.read.schema(CUSTOMERS_TABLE)
+    known = known.parquet(str(job.written_by("customers", "customers"))).persist()
     limited = source(job, spark, "orders", maxOffsetsPerTrigger=str(job.per_batch))
     orders = once_each(orders_of(limited))
-    _to_the_end(job, "orders", orders, partial(write_orders, job))
+    _to_the_end(job, "orders", orders, partial(write_orders, job, known))
 
 
 def source(job: Job, spark: Any, role: str, **options: str) -> Any:
@@ -137,16 +148,31 @@ def once_each(orders: Any) -> Any:
     return watched.dropDuplicatesWithinWatermark(["event_id"])
 
 
+def keep(rows: Any, table: Path, batch_id: int) -> Path:
+    """Writes the batch's folder, which is there whole or not at all: it is written
+    under a name that readers pass over, and gets its own in one step. A folder that is
+    there stays, for a batch that comes again has the same rows.
+    """
+    folder = table / f"batch={batch_id}"
+    if not folder.exists():
+        begun = table / f".batch={batch_id}"
+        rows.write.mode("overwrite").parquet(str(begun))
+        begun.rename(folder)
+    return folder
+
+
 def keep_changes(job: Job, frame: Any, batch_id: int) -> None:
-    """Overwrites the batch's folder: done again it is the same."""
+    """Done again it is the same."""
     frame.persist()
-    frame.write.mode("overwrite").parquet(f"{job.table('customers')}/batch={batch_id}")
+    keep(frame, job.written_by("customers", "customers"), batch_id)
     _say(f"customers, batch {batch_id}: {frame.count()} changes to Parquet")
     frame.unpersist()
 
 
-def write_orders(job: Job, frame: Any, batch_id: int) -> None:
-    """Three sinks, each of which can stand being written again."""
+def write_orders(job: Job, known: Any, frame: Any, batch_id: int) -> None:
+    """Three sinks, each of which can stand being written again. known: the changes of
+    the customers.
+    """
     from pyspark.sql import functions as F
 
     frame.persist()  # else each sink would read the topic again
@@ -155,16 +181,13 @@ def write_orders(job: Job, frame: Any, batch_id: int) -> None:
     good = frame.where("readable").select(
         "event_id", "customer_id", "cents", "event_time_ms", hour
     )
-    good.write.mode("overwrite").parquet(f"{job.table('orders')}/batch={batch_id}")
+    keep(good, job.written_by("orders", "orders"), batch_id)
+    key = F.concat_ws(" ", "hour", "city")
+    value = F.to_json(F.struct("hour", "city", "orders", "cents"))
+    changed = totals(job, in_cities(good, known), batch_id).where("changed")
+    _to_topic(job, changed.select(key.alias("key"), value.alias("value")), "revenue")
     by_hour = good.groupBy("hour").count().collect()
-    orders_in = {row.hour: row["count"] for row in by_hour}
-    if orders_in:
-        key = F.concat_ws(" ", "hour", "city")
-        value = F.to_json(F.struct("hour", "city", "orders", "cents"))
-        totals = revenue(job, frame.sparkSession, list(orders_in))
-        told = totals.select(key.alias("key"), value.alias("value"))
-        _to_topic(job, told, "revenue")
-    count, hours = sum(orders_in.values()), counted(len(orders_in), "hour")
+    count, hours = sum(row["count"] for row in by_hour), counted(len(by_hour), "hour")
     _say(f"orders, batch {batch_id}: {count} orders to Parquet, {hours}")
     frame.unpersist()
     if batch_id == job.hold_in:
@@ -184,24 +207,41 @@ def set_aside(job: Job, rows: Any) -> None:
     _to_topic(job, told, "unreadable", includeHeaders="true")
 
 
-def revenue(job: Job, spark: Any, hours: list[str]) -> Any:
-    """(hour, city, orders, cents) of these hours, from all orders that are in Parquet:
-    a late one corrects its hour.
+def in_cities(orders: Any, changes: Any) -> Any:
+    """The orders, each with the city in which its customer lived when it was placed.
+
+    Both go by once, in the order of time. A join would pair each order with each
+    earlier change of its customer.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    address = F.struct("lsn", "city").alias("address")
+    moves = changes.select("customer_id", "event_time_ms", address)
+    both = orders.unionByName(moves, allowMissingColumns=True)
+    by_time = Window.partitionBy("customer_id").orderBy("event_time_ms")
+    until_then = by_time.rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    lived = F.max("address").over(until_then)  # the largest lsn is the latest
+    city = F.coalesce(lived["city"], F.lit(NO_ACCOUNT)).alias("city")
+    return both.select("event_id", "hour", "cents", city).where("event_id is not null")
+
+
+def totals(job: Job, orders: Any, batch_id: int) -> Any:
+    """(hour, city, orders, cents, changed) of all orders so far: what the batch before
+    has kept, and this batch's orders, which change some of it.
     """
     from pyspark.sql import functions as F
 
-    orders = spark.read.schema(ORDERS_TABLE).parquet(job.table("orders"))
-    orders = orders.where(F.col("hour").isin(hours))
-    changes = spark.read.schema(CUSTOMERS_TABLE).parquet(job.table("customers"))
-    is_hers = F.col("c.customer_id") == F.col("o.customer_id")
-    is_before = F.col("c.event_time_ms") <= F.col("o.event_time_ms")
-    joined = orders.alias("o").join(changes.alias("c"), is_hers & is_before, "left")
-    lived = F.coalesce(F.max_by("city", "lsn"), F.lit(NO_ACCOUNT))
-    placed = joined.groupBy("event_id", "hour", "cents").agg(lived.alias("city"))
-    count, total = F.count("*"), F.sum("cents")
-    return placed.groupBy("hour", "city").agg(
-        count.alias("orders"), total.alias("cents")
-    )
+    sums = (F.count("*").alias("orders"), F.sum("cents").alias("cents"))
+    found = orders.groupBy("hour", "city").agg(*sums).withColumn("changed", F.lit(True))
+    table = job.written_by("orders", "totals")
+    reader = orders.sparkSession.read.schema(TOTALS_TABLE)
+    if batch_id > 0:
+        before = reader.parquet(str(table / f"batch={batch_id - 1}"))
+        found = found.unionByName(before.withColumn("changed", F.lit(False)))
+    added = (F.sum(name).alias(name) for name in ("orders", "cents"))
+    found = found.groupBy("hour", "city").agg(*added, F.max("changed").alias("changed"))
+    return reader.parquet(str(keep(found, table, batch_id)))
 
 
 def _to_topic(job: Job, rows: Any, role: str, **options: str) -> None:

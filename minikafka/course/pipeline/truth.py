@@ -6,6 +6,7 @@ the city in which its customer lived at that time.
 """
 
 import json
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -102,16 +103,20 @@ def _lsn(address: Address) -> int:
     return address.lsn
 
 
+def _since(address: Address) -> int:
+    """Grows with the lsn: the log is written as things happen."""
+    return address.since_ms
+
+
 def revenue(
     orders: Iterable[Order], lived: dict[str, list[Address]]
 ) -> dict[tuple[str, str], tuple[int, int]]:
     """(hour, city) -> (orders, cents)."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for order in orders:
-        city = None
-        for address in lived.get(order.customer_id, ()):
-            if address.since_ms <= order.placed_ms:
-                city = address.city
+        moves = lived.get(order.customer_id, [])
+        before = bisect_right(moves, order.placed_ms, key=_since)
+        city = moves[before - 1].city if before else None
         key = hour_of(order.placed_ms), city or NO_ACCOUNT
         count, cents = found.get(key, (0, 0))
         found[key] = count + 1, cents + order.cents

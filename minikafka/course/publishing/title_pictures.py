@@ -19,6 +19,7 @@ from minikafka.course.experiments.lesson_08_picture import who_moves
 from minikafka.course.experiments.lesson_09_picture import three_copies
 from minikafka.course.experiments.lesson_10_picture import two_leaders
 from minikafka.course.experiments.lesson_11_picture import the_controller_is_dead
+from minikafka.course.experiments.lesson_12_picture import one_of_these_is_flipped
 from minikafka.course.experiments.lesson_13_picture import nobody_knows_how_it_ends
 from minikafka.course.experiments.lesson_14_picture import one_place_outside
 from minikafka.course.experiments.lesson_16_picture import three_brokers
@@ -306,6 +307,7 @@ HOOKS = {
     "09": three_copies,
     "10": two_leaders,
     "11": the_controller_is_dead,
+    "12": one_of_these_is_flipped,
     "13": nobody_knows_how_it_ends,
     "14": one_place_outside,
     "16": three_brokers,

@@ -232,6 +232,40 @@ def an_empty_value_is_a_tombstone(
     return [record for record in old if last.get(record.key) is record] + rest
 
 
+@wrong(1, "its horizon is over")
+def a_horizon_of_0_is_none(
+    segments, now_ms, min_compaction_lag_ms, delete_retention_ms
+):
+    old, rest = parted(segments, now_ms, min_compaction_lag_ms)
+    last = {record.key: record for record in old}
+    kept = []
+    for record in old:
+        if last[record.key] is not record:
+            continue
+        if record.value is None:
+            if not record.horizon_ms:
+                record = record._replace(horizon_ms=now_ms + delete_retention_ms)
+            elif record.horizon_ms <= now_ms:
+                continue
+        kept.append(record)
+    return kept + rest
+
+
+@wrong(1, "is still there")
+def an_empty_segment_ends_it(
+    segments, now_ms, min_compaction_lag_ms, delete_retention_ms
+):
+    closed = segments[:-1]
+    empty = next((at for at, each in enumerate(closed) if not each), len(closed))
+    kept = as_a_generator(
+        [*segments[:empty], list(chain(*segments[empty:]))],
+        now_ms,
+        min_compaction_lag_ms,
+        delete_retention_ms,
+    )
+    return list(kept)
+
+
 @wrong(1, "without segments")
 def still_segments(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     return segments
@@ -350,6 +384,20 @@ def twelve_bytes_are_always_there(data):
         (checksum,) = struct.unpack(">I", data[at + 17 : at + 21])
         end = at + 12 + length
         if length < 9 or end > len(data) or crc32c(data[at + 21 : end]) != checksum:
+            break
+        at = end
+    return at
+
+
+@wrong(2, "it returned")
+def whatever_there_is_of_it(data):
+    """The checksum alone decides."""
+    at = 0
+    while at + 21 <= len(data):
+        length = int.from_bytes(data[at + 8 : at + 12], "big", signed=True)
+        end = at + 12 + length
+        stored = int.from_bytes(data[at + 17 : at + 21], "big")
+        if length < 9 or crc32c(data[at + 21 : end]) != stored:
             break
         at = end
     return at

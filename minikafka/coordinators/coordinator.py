@@ -11,8 +11,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from minikafka.broker.ports import CoordinatingNode
-from minikafka.broker.transaction_requests import Markers, Pending
 from minikafka.clock import Now, soonest
 from minikafka.cluster import features
 from minikafka.cluster.metadata import (
@@ -25,7 +23,9 @@ from minikafka.cluster.metadata import (
 )
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.groups import Groups, partition_for
+from minikafka.coordinators.ports import CoordinatingNode
 from minikafka.coordinators.runtime import Decision, RecordCodec, Runtime, State
+from minikafka.coordinators.transaction_requests import Markers, Pending
 from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, Transaction
 from minikafka.coordinators.transactions import Transactions
 from minikafka.storage.producer_state import Appended, Marker

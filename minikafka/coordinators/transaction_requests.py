@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from minikafka.broker.ports import Asks, JoiningNode, JoiningRequest, Node
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.groups import partition_for
+from minikafka.coordinators.ports import Asks, JoiningNode, JoiningRequest, KnowingNode
 from minikafka.coordinators.transaction_states import (
     Status,
     TopicPartition,
@@ -401,7 +401,9 @@ class Told(NamedTuple):
 class Markers:
     """complete(pending, now): all are written. The answer is `completed`."""
 
-    def __init__(self, broker: Node, complete: Callable[[Pending, Now], None]) -> None:
+    def __init__(
+        self, broker: KnowingNode, complete: Callable[[Pending, Now], None]
+    ) -> None:
         self._broker = broker
         self._complete = complete
         self._pending: dict[str, Pending] = {}

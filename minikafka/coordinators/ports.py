@@ -1,0 +1,109 @@
+"""What coordinators, and those who ask them, may touch of the node that they are on.
+
+A node has more (broker/ports.py says what its other parts see); here is what comes from
+below: who it is, what it knows of the cluster, its replicas, and how it asks others.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from minikafka.clock import Now
+from minikafka.cluster.election import Then
+from minikafka.cluster.metadata import Image, Topic
+from minikafka.cluster.replica import Replica
+from minikafka.cluster.waiting import Wait
+from minikafka.coordinators.runtime import Configs
+from minikafka.coordinators.transaction_states import TopicPartition
+from minikafka.storage.producer_state import Guard
+from minikafka.trace import Trace
+from minikafka.wire.errors import KafkaError
+from minikafka.wire.schema import Message
+
+
+class Asks(Protocol):
+    """Whoever can ask nodes for something."""
+
+    def ask(
+        self,
+        node: int,
+        lane: str,
+        api: str,
+        version: int,
+        body: Mapping[str, object],
+        then: Then,
+    ) -> None:
+        """then(reply or None, now), once. This node may be meant."""
+
+
+class LeadsPartitions(Protocol):
+    """The replicas of this node."""
+
+    def leader(self, topic: str, number: int) -> Replica:
+        """The replica that leads. Errors: NOT_LEADER_OR_FOLLOWER,
+        UNKNOWN_TOPIC_OR_PARTITION.
+        """
+
+
+class GivesProducerIds(Protocol):
+    """Where producer ids come from."""
+
+    def next_producer_id(self, now: Now) -> int | Wait:
+        """One that was never given before, or what to wait for."""
+
+
+class HasTopic(Protocol):
+    """A coordinator, as far as others look for it."""
+
+    @property
+    def topic(self) -> Topic | None:
+        """Where its state lies."""
+
+
+class KnowingNode(Asks, Protocol):
+    """For those who ask others about what is in the metadata image."""
+
+    image: Image
+
+    @property
+    def config(self) -> Configs:
+        """Of this node."""
+
+
+class CoordinatingNode(KnowingNode, Protocol):
+    """For coordinators."""
+
+    node_id: int
+    trace: Trace
+    now: Now
+
+    @property
+    def replicas(self) -> LeadsPartitions:
+        """All of them."""
+
+    @property
+    def forwarding(self) -> GivesProducerIds:
+        """Whom it asks for new producer ids."""
+
+    def notice(self, line: str, error: Exception | None = None) -> None:
+        """Something went wrong that ends one thing and not the node."""
+
+    def storage_failed(self, error: KafkaError) -> None:
+        """The node stops."""
+
+    def random_uuid(self) -> bytes:
+        """16 bytes, from the node's random source."""
+
+
+class JoiningNode(KnowingNode, Protocol):
+    """For what is asked of the coordinators of transactions."""
+
+    @property
+    def transactions(self) -> HasTopic:
+        """Where they are is known from its topic."""
+
+
+class JoiningRequest(Protocol):
+    """A request of a producer whose partitions join its transaction first."""
+
+    body: Message
+    joined: Mapping[TopicPartition, Guard | KafkaError] | None

@@ -1,0 +1,60 @@
+"""The same requests to each of three brokers, of minikafka and of Apache Kafka: whoever
+is asked, the answers are the same (test_same_answers.py says how they are compared).
+"""
+
+import pytest
+
+from minikafka.course.clusters.jvm_cluster import JvmCluster
+from minikafka.server.embedded import Served
+from tests.clients.brokers import STEADY, fresh_name, overrides
+from tests.conformance.conftest import without_java
+from tests.conformance.same_answers import differences, unexpected
+from tests.conformance.scenarios_three import BROKERS, SCENARIOS, OneOfThree
+from tests.conformance.test_same_answers import CONFIGS
+from tests.kafka import an_address
+
+pytestmark = [pytest.mark.java, without_java]
+
+# As docker/compose.yaml has them.
+LIKE_THEIRS = {
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    **STEADY,
+}
+
+DELIBERATE = {
+    "broker_configs": {
+        "*of all: AlterConfigs*": (
+            "a new Apache Kafka cluster sets min.insync.replicas for all brokers, and"
+            " keeps it (KIP-966)"
+        ),
+    },
+    "what_the_controller_decides": {
+        "*elections of kind *.error_message": "other words",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def both():
+    options = ("--brokers", "3", *overrides(LIKE_THEIRS))
+    with Served(options=options) as ours, JvmCluster(an_address()) as theirs:
+        yield ours.bootstrap, theirs.bootstrap
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.__name__)
+def test_each_of_three_brokers_answers_as_apache_kafka_does(both, scenario):
+    found = {}
+    for broker in BROKERS:
+        name = fresh_name(f"{scenario.__name__}-{broker}")
+        with (
+            OneOfThree(both[0], name, broker) as ours,
+            OneOfThree(both[1], name, broker) as theirs,
+        ):
+            for side in (ours, theirs):
+                scenario(side)
+        differing = differences(ours.answers, theirs.answers)
+        found |= {f"broker {broker}, {path}": each for path, each in differing.items()}
+    left, stale = unexpected(found, DELIBERATE.get(scenario.__name__, {}), CONFIGS)
+    assert not left
+    assert not stale, "these no longer differ: take them out of DELIBERATE"
