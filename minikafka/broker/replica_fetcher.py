@@ -12,7 +12,8 @@ and nothing else: it is asked for again after a while, of whoever leads then.
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from minikafka.broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH
 from minikafka.broker.ports import FollowingNode
@@ -30,8 +31,15 @@ MOST_NAMED = MOST_REQUEST_ITEMS // 2
 EARLIEST = -2
 
 Key = tuple[bytes, int]  # topic id, partition
-# fetch offset, leader epoch, last epoch, log start offset
-Position = tuple[int, int, int, int]
+
+
+class Position(NamedTuple):
+    """Where a follower is in one partition, as it tells the leader."""
+
+    fetch_offset: int
+    current_leader_epoch: int
+    last_fetched_epoch: int
+    log_start_offset: int
 
 
 @dataclass(slots=True)
@@ -63,6 +71,56 @@ class Leader:
             for key in keys:
                 if key in self.followed:
                     self.followed[key] = self.followed.pop(key)
+
+    def end_rest(self, now: Now) -> None:
+        """Those whose time has come are asked for again."""
+        for key, until_ms in list(self.resting.items()):
+            if until_ms <= now.monotonic_ms:
+                del self.resting[key]
+
+    def forget(self) -> list[Key]:
+        """What the session is to leave out: nobody follows it, or it rests."""
+        gone = []
+        for key in self.told:
+            if key not in self.followed or key in self.resting:
+                gone.append(key)
+        gone = gone[:MOST_NAMED]
+        for key in gone:
+            del self.told[key]
+        return gone
+
+    def take_news(self, most: int) -> dict[Key, Position]:
+        """Where partitions are of which the session knows nothing, or something old; so
+        many at most.
+        """
+        untold = []
+        for key in self.followed:
+            if self.told.get(key) is None and key not in self.resting:
+                untold.append(key)
+        news = {key: row(self.followed[key]) for key in untold[:most]}
+        self.told.update(news)
+        self.is_whole = len(news) == len(untold)
+        return news
+
+    def knows(self, key: Key) -> Replica | None:
+        """The replica of which the session tells, if it is still followed in the leader
+        epoch that the session knows.
+        """
+        replica, told = self.followed.get(key), self.told.get(key)
+        if replica is None or told is None:
+            return None
+        is_same = replica.leader_epoch == told.current_leader_epoch
+        return replica if is_same else None
+
+    def answered_in(self, session_id: int, news: Collection[Key]) -> None:
+        """The session that the leader keeps, 0 for none."""
+        if not session_id:
+            self.forget_session()
+            self.let_others_come_first(news)
+            return
+        self.session_id = session_id
+        is_last = self.session_epoch == LAST_EPOCH
+        self.session_epoch = 1 if is_last else self.session_epoch + 1
 
     def look(self, key: Key) -> None:
         """This replica, which is followed, may have moved."""
@@ -127,71 +185,17 @@ class ReplicaFetcher:
     # -- asking
 
     def _ask(self, node: int, leader: Leader, now: Now) -> None:
-        for key in [
-            key
-            for key, until_ms in leader.resting.items()
-            if until_ms <= now.monotonic_ms
-        ]:
-            del leader.resting[key]
+        assert not leader.is_asked, "one fetch at a time goes to a leader"
+        leader.end_rest(now)
         if len(leader.resting) == len(leader.followed):
             leader.ask_at = min(leader.resting.values(), default=None)
             return
-        forgotten = [
-            key
-            for key in leader.told
-            if key not in leader.followed or key in leader.resting
-        ][:MOST_NAMED]
-        for key in forgotten:
-            del leader.told[key]
-        untold = [
-            key
-            for key in leader.followed
-            if leader.told.get(key) is None and key not in leader.resting
-        ]
-        news = {
-            key: row(leader.followed[key])
-            for key in untold[: MOST_NAMED - len(forgotten)]
-        }
-        leader.told.update(news)
-        leader.is_whole = len(news) == len(untold)
-        assert not leader.is_asked, "one fetch at a time goes to a leader"
+        forgotten = leader.forget()
+        news = leader.take_news(MOST_NAMED - len(forgotten))
         leader.is_asked = True
-
-        def fetched(reply: Message | None, now: Now) -> None:
-            leader.is_asked = False
-            leader.ask_at = now.monotonic_ms
-            if reply is None or reply.error_code:
-                leader.forget_session()
-                if reply is None:
-                    leader.ask_at += self._node.config["replica.fetch.backoff.ms"]
-                return
-            for topic in reply.responses:
-                for answer in topic.partitions:
-                    key = (topic.topic_id, answer.partition_index)
-                    replica, told = leader.followed.get(key), leader.told.get(key)
-                    if (
-                        replica is not None
-                        and told is not None
-                        and replica.leader_epoch == told[1]
-                    ):
-                        self._take(node, leader, key, replica, answer, now)
-            if reply.session_id:
-                leader.session_id = reply.session_id
-                leader.session_epoch = (
-                    leader.session_epoch + 1 if leader.session_epoch < LAST_EPOCH else 1
-                )
-            else:
-                leader.forget_session()
-                leader.let_others_come_first(news)
-
-        self._node.ask(
-            node,
-            LANE,
-            "Fetch",
-            FETCH_VERSION,
-            self._body(leader, news, forgotten),
-            fetched,
-        )
+        body = self._body(leader, news, forgotten)
+        fetched = partial(self._fetched, node, leader, news)
+        self._node.ask(node, LANE, "Fetch", FETCH_VERSION, body, fetched)
 
     def _body(
         self, leader: Leader, news: dict[Key, Position], forgotten: list[Key]
@@ -199,18 +203,8 @@ class ReplicaFetcher:
         config = self._node.config
         per_partition = {"partition_max_bytes": config["replica.fetch.max.bytes"]}
         rows = (
-            (
-                topic_id,
-                {
-                    "partition": number,
-                    "fetch_offset": offset,
-                    "current_leader_epoch": epoch,
-                    "last_fetched_epoch": last_epoch,
-                    "log_start_offset": start,
-                    **per_partition,
-                },
-            )
-            for (topic_id, number), (offset, epoch, last_epoch, start) in news.items()
+            (topic_id, {"partition": number, **position._asdict(), **per_partition})
+            for (topic_id, number), position in news.items()
         )
         return {
             "replica_state": {
@@ -229,6 +223,31 @@ class ReplicaFetcher:
         }
 
     # -- being answered
+
+    def _fetched(
+        self,
+        node: int,
+        leader: Leader,
+        news: Collection[Key],
+        reply: Message | None,
+        now: Now,
+    ) -> None:
+        leader.is_asked = False
+        leader.ask_at = now.monotonic_ms
+        if reply is None:
+            leader.forget_session()
+            leader.ask_at += self._node.config["replica.fetch.backoff.ms"]
+            return
+        if reply.error_code:
+            leader.forget_session()
+            return
+        for topic in reply.responses:
+            for answer in topic.partitions:
+                key = (topic.topic_id, answer.partition_index)
+                replica = leader.knows(key)
+                if replica is not None:
+                    self._take(node, leader, key, replica, answer, now)
+        leader.answered_in(reply.session_id, news)
 
     def _take(
         self,
@@ -311,9 +330,9 @@ def key_of(replica: Replica) -> Key:
 def row(replica: Replica) -> Position:
     """What a follower tells of one partition."""
     log = replica.log
-    return (
-        log.log_end_offset,
-        replica.leader_epoch,
-        log.epochs.latest,
-        log.log_start_offset,
+    return Position(
+        fetch_offset=log.log_end_offset,
+        current_leader_epoch=replica.leader_epoch,
+        last_fetched_epoch=log.epochs.latest,
+        log_start_offset=log.log_start_offset,
     )
