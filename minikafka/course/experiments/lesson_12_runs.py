@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from minikafka.course.data import dataset
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.network import Link
+from minikafka.wire import compression
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import (
     API,
@@ -266,6 +267,11 @@ def kept_percent(codec: str, records_a_batch: int) -> float:
     """What is left of the bytes of such batches without compression."""
     plain = stored_bytes("none", records_a_batch)
     return 100 * stored_bytes(codec, records_a_batch) / plain
+
+
+def codecs() -> list[str]:
+    """Those to compare. zstd needs a package that a browser's tab doesn't have."""
+    return ["none", "gzip", "zstd"] if compression.cramjam else ["none", "gzip"]
 
 
 def milliseconds(codec: str, records_a_batch: int) -> float:

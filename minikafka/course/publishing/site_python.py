@@ -98,7 +98,12 @@ def wheel(path: Path) -> None:
 def shipped() -> Iterator[Path]:
     """Our files that Python in the browser reads."""
     of_package = ("py", "csv", "js", "css", "html", "svg", "txt")
-    for folder, kinds in (("minikafka", of_package), ("notebooks", ("py", "toml"))):
+    folders = {
+        "minikafka": of_package,
+        "notebooks": ("py", "toml"),
+        "datasets": ("py",),
+    }
+    for folder, kinds in folders.items():
         yield from sorted(
             path for kind in kinds for path in (ROOT / folder).rglob(f"*.{kind}")
         )
