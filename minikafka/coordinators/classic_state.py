@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
 
+from minikafka.cluster.states import table
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
@@ -46,25 +46,6 @@ class Event(StrEnum):
     REBALANCE_TIMEOUT = "rebalance_timeout"
     SYNC_TIMEOUT = "sync_timeout"
     DELETED = "deleted"
-
-
-class Transition(NamedTuple):
-    """One row of the table."""
-
-    state: str
-    event: Event
-    next_state: str
-    meaning: str
-
-
-def table(text: str) -> dict[tuple[str, Event], Transition]:
-    """Rows of `state event next-state meaning`, by state and event."""
-    rows = {}
-    for line in text.strip().splitlines():
-        state, name, next_state, meaning = line.split(None, 3)
-        event = Event(name)
-        rows[state, event] = Transition(state, event, next_state, meaning)
-    return rows
 
 
 TRANSITIONS = table("""

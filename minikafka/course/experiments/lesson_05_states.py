@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from minikafka.cluster.states import Transition
 from minikafka.coordinators.classic_state import (
     COMPLETING,
     DEAD,
@@ -18,7 +19,6 @@ from minikafka.coordinators.classic_state import (
     PREPARING,
     STABLE,
     TRANSITIONS,
-    Transition,
 )
 from minikafka.theatre.drawing import WIDE, Drawing, Look
 from minikafka.theatre.svg import svg
