@@ -237,7 +237,8 @@ class Run:
 
     def look(self) -> None:
         """The logs, the group, and the trace."""
-        now = self.cluster.committed_offsets(GROUP)
+        is_there = GROUP in self.cluster.groups()
+        now = self.cluster.committed_offsets(GROUP) if is_there else {}
         if not self.committed:
             self.problems.append(f"{GROUP} has never committed")
         for partition, offset in self.committed.items():

@@ -74,7 +74,7 @@ def one_is_enough(*case):
     return 1
 
 
-@wrong(1, "members_needed is still the stub.")
+@wrong(1, "it returned None, and 1 member does it.")
 def never_enough(*case):
     return None
 
