@@ -286,10 +286,11 @@ TABLES: dict[int, Table] = {
     GROUP_RESOURCE: GROUP_CONFIGS,
 }
 # Described where they are set, and not before.
-THROTTLES = frozenset(
+SHOWN_WHERE_SET = frozenset(
     {
         "follower.replication.throttled.rate",
         "leader.replication.throttled.rate",
+        "log.initial.task.delay.ms",
         "replica.alter.log.dirs.io.max.bytes.per.second",
     }
 )

@@ -59,7 +59,6 @@ NO_EMPTY_ID = (
     " offsets there (KIP-289)"
 )
 OF_A_NODE = "each has its own"
-GIVEN = "the tests start the two with different ones"
 ABSENT = "Apache Kafka tells what one may do with a topic that is not there"
 
 # In any scenario, because they are about one config.
@@ -67,11 +66,7 @@ CONFIGS = {
     "*.configs.log.dirs.*": OF_A_NODE,
     "*.configs.listeners.*": "those of the clients; with one node there are no others",
     "*.configs.advertised.listeners.*": OF_A_NODE,
-    "*.configs.controller.quorum.voters.*": (
-        "a node alone has no address among nodes"
-    ),
-    "*.configs.log.initial.task.delay.ms.*": GIVEN,
-    "*.configs.log.retention.check.interval.ms.*": GIVEN,
+    "*.configs.controller.quorum.voters.*": ("a node alone has no address among nodes"),
 }
 
 DELIBERATE = {
@@ -180,7 +175,7 @@ LIKE_OURS = {
 
 @pytest.fixture(scope="module")
 def both():
-    with minikafka(AT_ONCE | BY_HAND) as ours, ApacheKafka(LIKE_OURS) as apache:
+    with minikafka(AT_ONCE | LIKE_OURS) as ours, ApacheKafka(LIKE_OURS) as apache:
         yield ours, apache.bootstrap
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from minikafka.broker.calls import MOST_TIMES, Broker, Call, each_judged
 from minikafka.broker.config import Level, Source, Value
 from minikafka.broker.config_table import (
+    SHOWN_WHERE_SET,
     TABLES,
-    THROTTLES,
     Config,
     is_internal,
     is_read_only,
@@ -69,7 +69,7 @@ def identity(resource: Any) -> tuple[int, str]:
 def configs(broker: Broker, resource: Any, request: Call) -> Encoded:
     """The configs of a resource that are asked for, as the answer shows them."""
     kind, name = check_resource(broker, resource)
-    keys = resource.configuration_keys
+    keys = resource.configuration_keys or None  # none named: all
     rows: dict[str, Encoded] = {}
     if kind == BROKER_LOGGER_RESOURCE:
         for key, level in broker.loggers.levels.items():
@@ -189,7 +189,8 @@ def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
         value = broker.config.value(
             broker.image, broker.node_id, BROKER_RESOURCE, name, row.name
         )
-        is_shown = value.synonyms or row.name not in THROTTLES
+        is_set = value.source != Source.DEFAULT
+        is_shown = is_set or row.name not in SHOWN_WHERE_SET
         if is_shown and not is_internal(row.name):
             yield row, places.get(row.name, value)
 
