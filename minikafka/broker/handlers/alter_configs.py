@@ -269,7 +269,8 @@ def change(
         why = f"Unknown operation {operation} for {asked.name}"
         raise KafkaError(Error.INVALID_REQUEST, why)
     if row is None or row.type is not Type.LIST:
-        why = f"Can't {OPERATIONS[operation]} to key {asked.name} because its type is not LIST."
+        what = f"Can't {OPERATIONS[operation]} to key {asked.name}"
+        why = f"{what} because its type is not LIST."
         raise KafkaError(Error.INVALID_CONFIG, why)
     if current is None:
         current = row.default
