@@ -15,7 +15,7 @@ from tests.conformance.java_admin import JavaAdmin
 from tests.conformance.same_answers import differences, unexpected
 from tests.conformance.test_all_configs import DIFFERENCES
 from tests.conformance.test_same_answers_of_three import LIKE_THEIRS
-from tests.kafka import ApacheKafka, an_address
+from tests.kafka import ApacheKafka, an_address, java_tool
 
 pytestmark = [pytest.mark.java, without_java]
 
@@ -28,6 +28,7 @@ OF_THREE = {
     "transaction.state.log.replication.factor": "3",
 }
 CONFIG_COMMAND = "kafka.admin.ConfigCommand"
+FEATURE_COMMAND = "org.apache.kafka.tools.FeatureCommand"  # it ends its JVM
 
 
 @pytest.fixture(scope="module")
@@ -175,8 +176,8 @@ def test_kip_1022_a_release_brings_all_features_and_kraft_version_stays(java, on
             ("again", "upgrade", "--feature", "kraft.version=1"),
         ):
             options = ("--bootstrap-server", bootstrap)
-            said = java.run("org.apache.kafka.tools.FeatureCommand", *options, *args)
-            found[what] = said.splitlines()
+            done = java_tool(FEATURE_COMMAND, *options, *args)
+            found[what] = [str(done.returncode), *done.stdout.splitlines()]
         with JavaAdmin(java, bootstrap) as admin:
             found["levels"] = admin.describe_features()
             found["back"] = admin.update_features(
