@@ -13,7 +13,6 @@ understood when it is asked for itself.
 import csv
 import math
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from enum import IntEnum
 from functools import cache
 from itertools import chain
@@ -139,6 +138,8 @@ def _show_float(value: float) -> str:
     """As Java writes it: with an exponent where it is large or small."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return str(value)
+    from decimal import Decimal  # seldom, and it takes a while to load
+
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int), "a config is a finite number"
     first, *rest = map(str, digits)
