@@ -511,8 +511,9 @@ class Runtime:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms; 0 (at once) while something is being loaded."""
-        is_loading = any(shard.can_load for shard in self._loading.values())
-        return 0 if is_loading else self._deadlines.next()
+        if self._loading and any(shard.can_load for shard in self._loading.values()):
+            return 0
+        return self._deadlines.next()
 
     def close(self) -> None:
         """The node stops."""

@@ -123,7 +123,9 @@ class Gathering(Generic[Part]):
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return min((at_ms for at_ms, _ in self._later), default=None)
+        if not self._later:
+            return None
+        return min(at_ms for at_ms, _ in self._later)
 
     def _ask(self, node: int) -> None:
         if node in self._asked or not self._queues.get(node):
