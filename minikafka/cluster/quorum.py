@@ -111,8 +111,7 @@ class Quorum:
     """The metadata log and who leads it.
 
     ask: sends a request to another node. hears: of the log's offsets, as of any
-    replica's. applied_offset: after the last record that was handed on. observers: the
-    nodes that are no voters, and follow this leader.
+    replica's. applied_offset: after the last record that was handed on.
     """
 
     election: Election  # from start() on, as are the others
@@ -135,7 +134,6 @@ class Quorum:
         self.node_id = node_id
         self.cluster_id = ""
         self.applied_offset = 0
-        self.observers: dict[int, Follower] = {}
         self._config = config
         self._voters = config.voters
         self._listener = listener
@@ -348,6 +346,11 @@ class Quorum:
             if len(self.observers) > MOST_OBSERVERS:
                 self._forget_an_observer()
 
+    @property
+    def observers(self) -> dict[int, Follower]:
+        """The nodes that are no voters, and follow this leader."""
+        return self.replica.observers
+
     def _forget_an_observer(self) -> None:
         def fetched_ms(node: int) -> int:
             return self.observers[node].fetched_ms
@@ -525,7 +528,6 @@ class Quorum:
     def _follow_election(self, now: Now) -> None:
         partition = self.replica.partition
         vote = self.election.vote
-        self.observers.clear()
         # another leader's snapshot of that name may be other bytes
         self._incoming = None
         self.replica.follow_image(
