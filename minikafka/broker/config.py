@@ -9,7 +9,7 @@ set at run time for all brokers, given at start, default.
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -28,6 +28,8 @@ from minikafka.cluster.quorum import QuorumConfig
 from minikafka.cluster.snapshots import SnapshotConfig
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
+
+MOST_IN_FORCE = 10_000  # of what follows from configs, and is kept
 
 SHORT_MAX, INT_MAX, LONG_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
@@ -293,6 +295,13 @@ class BrokerConfig:
     peers: dict[int, Endpoint] = field(default_factory=dict)
     voters: tuple[int, ...] = ()
     cluster_id: str | None = None
+    _in_force: dict[Hashable, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    # as of which it is
+    _brokers_configured: object = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         self.properties = checked(self.properties, BROKER_CONFIGS, "broker config name")
@@ -328,12 +337,22 @@ class BrokerConfig:
         own = None
         if kind != BROKER_RESOURCE:
             own = image.config(kind, resource).get(name)
+        in_force = self.in_force(image)
         key = "value", broker_id, kind, name, own
-        found: Value | None = image.in_force.get(key)
+        found: Value | None = in_force.get(key)
         if found is None:
-            found = self._value(image, broker_id, kind, name, own)
-            image.in_force[key] = found
+            found = in_force[key] = self._value(image, broker_id, kind, name, own)
         return found
+
+    def in_force(self, image: Image) -> dict[Hashable, Any]:
+        """What was found to follow from a resource's own configs and the brokers', to
+        be found once. It begins anew when the brokers' have changed.
+        """
+        is_current = self._brokers_configured is image.brokers_configured
+        if not is_current or len(self._in_force) > MOST_IN_FORCE:
+            self._brokers_configured = image.brokers_configured
+            self._in_force.clear()
+        return self._in_force
 
     def _value(
         self, image: Image, broker_id: int, kind: int, name: str, own: str | None

@@ -382,10 +382,11 @@ class ReplicaManager:
 
     def _log_config(self, topic: str) -> LogConfig:
         """The same for all topics that set the same."""
+        in_force = self._config.in_force(self._image)
         key = "log", *self._image.config(TOPIC_RESOURCE, topic).items()
-        found: LogConfig | None = self._image.in_force.get(key)
+        found: LogConfig | None = in_force.get(key)
         if found is None:
-            found = self._image.in_force[key] = self._new_log_config(topic)
+            found = in_force[key] = self._new_log_config(topic)
         return found
 
     def _new_log_config(self, topic: str) -> LogConfig:

@@ -29,7 +29,6 @@ from minikafka.coordinators.transaction_requests import Markers, Pending
 from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, Transaction
 from minikafka.coordinators.transactions import Transactions
 from minikafka.storage.producer_state import Appended, Marker
-from minikafka.trace import Cause
 from minikafka.wire import internal_records
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import MAX_STRING_BYTES
@@ -57,7 +56,7 @@ class Coordinator(Runtime):
         codec: RecordCodec,
         write_timeout_ms: int,
     ) -> None:
-        super().__init__(new_state, codec, write_timeout_ms, node.notice)
+        super().__init__(new_state, codec, write_timeout_ms, node.notice, node.trace)
         self._node = node
 
     @property
@@ -106,10 +105,7 @@ class Coordinator(Runtime):
         try:
             partition = self.partition(key)
             state = self.shard(partition).state
-            because = partial(self._because, self._node.trace.cause)
-            self.submit(
-                partition, key, lambda now: because(ask(state, wait, now)), wait, now
-            )
+            self.submit(partition, key, partial(ask, state, wait), wait, now)
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 self._node.storage_failed(error)
@@ -136,22 +132,6 @@ class Coordinator(Runtime):
     def more_configs(self) -> dict[str, str]:
         """What else the topic is made with."""
         raise NotImplementedError
-
-    def _because(self, cause: Cause | None, decision: Decision) -> Decision:
-        """Whenever a decision changes something, the trace tells the request that it
-        was for.
-        """
-        trace, change = self._node.trace, decision.change
-        if not trace or change is None:
-            return decision
-
-        def caused(now: Now) -> Decision | None:
-            trace.cause, outer = cause, trace.cause
-            follow_up = change(now)
-            trace.cause = outer
-            return None if follow_up is None else self._because(cause, follow_up)
-
-        return decision._replace(change=caused)
 
     def _lead_or_not(self, number: int, partition: Partition) -> None:
         if partition.leader == self._node.node_id:

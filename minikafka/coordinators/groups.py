@@ -13,15 +13,22 @@ stands in classic_group.py and consumer_group.py; what its offsets are, in offse
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Deadlines, Wait
+from minikafka.coordinators.classic_changes import ClassicChange
 from minikafka.coordinators.classic_group import ClassicGroup, Leaving
 from minikafka.coordinators.classic_state import CONSUMER
 from minikafka.coordinators.consumer_group import ConsumerGroup, Draft
+from minikafka.coordinators.group_changes import (
+    Drafted,
+    GroupDeleted,
+    GroupMade,
+    OffsetsCommitted,
+    OffsetsLookedAt,
+)
 from minikafka.coordinators.offsets import (
     NOTHING,
     Committed,
@@ -30,7 +37,12 @@ from minikafka.coordinators.offsets import (
     forgotten,
     offset_commit,
 )
-from minikafka.coordinators.runtime import Configs, CoordinatorRecord, Decision
+from minikafka.coordinators.runtime import (
+    Change,
+    Configs,
+    CoordinatorRecord,
+    Decision,
+)
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
@@ -83,8 +95,7 @@ class Groups:
         if not isinstance(group, ClassicGroup):
             group = self._new_classic(group_id)
             self.groups[group_id] = group
-        if not self._live:  # live, its decision changes it
-            group.restore(value)
+        group.apply(value)
 
     def _apply_consumer(self, name: str, key: Message, value: Message | None) -> None:
         group_id = key.group_id
@@ -154,10 +165,48 @@ class Groups:
         if due_ms is not None and due_ms <= now.monotonic_ms:
             if isinstance(group, ClassicGroup):
                 return group.tick()
-            return self._decided(key, group.tick(now))
+            return self._decided(group.tick(now))
         if self._looks.is_overdue(key, now.monotonic_ms):
             return self._expired(key, group, now)
         return Decision()
+
+    def carry_out(self, key: str, change: Change, now: Now) -> Decision | None:
+        """What a decision leads to besides its records. There may be more to write."""
+        group = self.groups.get(key)
+        match change:
+            case ClassicChange():
+                assert isinstance(group, ClassicGroup)
+                return group.carry_out(change, now)
+            case GroupMade():
+                self._look_later_if_new(key, now)
+                return self._join_it(change, now)
+            case Drafted(draft):
+                self._look_later_if_new(key, now)
+                if isinstance(group, ConsumerGroup):
+                    group.committed(draft, now)
+            case OffsetsCommitted(member_id, kind, events):
+                self._look_later_if_new(key, now)
+                if isinstance(group, ClassicGroup):
+                    group.heard(member_id, now)
+                for detail in events:
+                    self._trace.emit(kind, **detail)
+            case OffsetsLookedAt(expired, is_deleted):
+                if expired and self._trace:
+                    detail = {"group": key, "partitions": expired}
+                    self._trace.emit("OffsetsExpired", **detail)
+                if is_deleted:
+                    self._tell_deleted(key)
+                else:
+                    self._look_later(key, now)
+            case GroupDeleted():
+                self._tell_deleted(key)
+        return None
+
+    def give_up(self, key: str, failed: Change, error: KafkaError, now: Now) -> None:
+        """Only classic groups tell those who wait."""
+        group = self.groups[key]
+        assert isinstance(group, ClassicGroup) and isinstance(failed, ClassicChange)
+        group.give_up(failed, error, now)
 
     def next_deadline(self, key: str) -> int | None:
         group = self.groups.get(key)
@@ -190,15 +239,14 @@ class Groups:
         if request.member_id != "":
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         empty = self._new_classic(request.group_id).empty_record(0, now)
-
-        def join_it(now: Now) -> Decision | None:
-            self._look_later_if_new(request.group_id, now)
-            if wait.is_done:  # it took too long to make the group
-                return None
-            return self.join(wait, request, client, version, now)
-
         former = group.tombstones() if group else []
-        return Decision([*former, empty], change=join_it)
+        made = GroupMade(wait=wait, request=request, client=client, version=version)
+        return Decision([*former, empty], change=made)
+
+    def _join_it(self, made: GroupMade, now: Now) -> Decision | None:
+        if made.wait.is_done:  # it took too long to make the group
+            return None
+        return self.join(made.wait, made.request, made.client, made.version, now)
 
     def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
         return self._classic(request.group_id).sync(wait, request, now)
@@ -228,8 +276,7 @@ class Groups:
         """ConsumerGroupHeartbeat; one with epoch 0 makes the group."""
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            draft = group.heartbeat(request, *client, now)
-            return self._decided(request.group_id, draft)
+            return self._decided(group.heartbeat(request, *client, now))
         if request.member_epoch != 0:
             why = f"Group {request.group_id} is not a consumer group."
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
@@ -242,18 +289,12 @@ class Groups:
         new = self._new_consumer(request.group_id)
         draft = new.heartbeat(request, *client, now)
         former = group.tombstones() if group else []
-        return self._decided(request.group_id, draft, former)
+        return self._decided(draft, former)
 
     def _decided(
-        self, group_id: str, draft: Draft, before: Sequence[CoordinatorRecord] = ()
+        self, draft: Draft, before: Sequence[CoordinatorRecord] = ()
     ) -> Decision:
-        def change(now: Now) -> None:
-            self._look_later_if_new(group_id, now)
-            group = self.groups.get(group_id)
-            if isinstance(group, ConsumerGroup):
-                group.committed(draft, now)
-
-        return Decision([*before, *draft.records], draft.answer, change)
+        return Decision([*before, *draft.records], draft.answer, Drafted(draft))
 
     # -- offsets
 
@@ -296,15 +337,11 @@ class Groups:
                     if producer:
                         event["producer_id"], _ = producer
                     events.append(event)
-        kind = "OffsetPending" if producer else "OffsetCommitted"
-
-        def change(now: Now) -> None:
-            self._look_later_if_new(request.group_id, now)
-            if isinstance(group, ClassicGroup):
-                group.heard(request.member_id, now)
-            for detail in events:
-                self._trace.emit(kind, **detail)
-
+        change = OffsetsCommitted(
+            member_id=request.member_id,
+            kind="OffsetPending" if producer else "OffsetCommitted",
+            events=events,
+        )
         answer = {"topics": nested(results)}
         return Decision(records, answer, change, producer=producer)
 
@@ -389,7 +426,7 @@ class Groups:
             records.append(forgotten(group_id, topic, number))
         records += group.tombstones()
         answer = {"error_code": Error.NONE}
-        return Decision(records, answer, partial(self._deleted, group_id))
+        return Decision(records, answer, GroupDeleted())
 
     def forget_topic(self, group_id: str, topic: str) -> Decision:
         """The topic is gone: so are the offsets that a group committed for it."""
@@ -449,15 +486,8 @@ class Groups:
         if goes:
             records += group.tombstones()
 
-        def change(now: Now) -> None:
-            if names and self._trace:
-                self._trace.emit("OffsetsExpired", group=group_id, partitions=names)
-            if goes:
-                self._deleted(group_id, now)
-            else:
-                self._look_later(group_id, now)
-
-        return Decision(records, answer={}, change=change)
+        looked = OffsetsLookedAt(expired=names, is_deleted=goes)
+        return Decision(records, answer={}, change=looked)
 
     def _is_old(
         self, group: Group, topic: str, committed: Committed, wall_ms: int
@@ -472,7 +502,7 @@ class Groups:
         retention_ms = self._config["offsets.retention.minutes"] * 60_000
         return since_ms + retention_ms <= wall_ms
 
-    def _deleted(self, group_id: str, _: Now) -> None:
+    def _tell_deleted(self, group_id: str) -> None:
         if self._trace:
             self._trace.emit("GroupDeleted", group=group_id)
 
