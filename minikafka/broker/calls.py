@@ -9,13 +9,14 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.config import Random
+from minikafka.broker.config import InForce, Random
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.forwarding import Forwarding
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import Lifecycle
+from minikafka.broker.loggers import Loggers
 from minikafka.broker.peers import Peers
 from minikafka.broker.ports import CONTROLLER_LISTENER as CONTROLLER_LISTENER
 from minikafka.broker.ports import HearsOfReplicas, Node
@@ -93,6 +94,8 @@ class Broker(Node, Protocol):
     random: Random
     outbox: list[Effect]
     life: Lifecycle
+    loggers: Loggers
+    in_force: InForce
     descriptions: dict[Hashable, Encoded]
     fetch_sessions: FetchSessions
     active_controller: ActiveController

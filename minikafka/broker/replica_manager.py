@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig, unusable_configs
+from minikafka.broker.config import BrokerConfig, InForce
+from minikafka.broker.config_rules import unusable_configs
 from minikafka.broker.ports import HearsOfReplicas, PartitionKey
 from minikafka.clock import Now
 from minikafka.cluster import telling
@@ -41,10 +42,11 @@ ASKED_FOR_AT_ONCE = 200  # logs between two ticks, of those that are asked for
 # a log, looking whose it is.
 LOG_COST, FILE_COST, OPEN_COST, LOOK_COST = 1 << 20, 1 << 16, 1 << 14, 1 << 13
 
+OF_THE_BROKER = "producer_id_expiration_ms"
 LOG_CONFIGS = {
-    name.replace(".", "_"): name
-    for name in TOPIC_CONFIGS
-    if name.replace(".", "_") in LogConfig.__dataclass_fields__
+    field: field.replace("_", ".")
+    for field in LogConfig.__dataclass_fields__
+    if field != OF_THE_BROKER
 }
 
 Work = Generator[int, None, None]  # yields what it costs, in bytes to read
@@ -56,6 +58,7 @@ class ReplicaManager:
 
     _node_id: int
     _config: BrokerConfig
+    _in_force: InForce
     _disk: Disk
     _image: Image
     _trace: Trace
@@ -153,7 +156,7 @@ class ReplicaManager:
                 max(1, self._config["log.flush.offset.checkpoint.interval.ms"]),
             ),
             (self._write_high_watermarks, HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS),
-            (self._compact, max(1, self._config["log.cleaner.backoff.ms"])),
+            (self._compact, self._compaction_period_ms()),
         ):
             self._periods_ms[work] = period_ms
             self._arm(work, now.monotonic_ms)
@@ -319,7 +322,12 @@ class ReplicaManager:
             replica.min_insync_replicas = self._topic_value(
                 key[0], "min.insync.replicas"
             )
+        self._cleaner.buffer_bytes = self._in_force["log.cleaner.dedupe.buffer.size"]
+        self._periods_ms[self._compact] = self._compaction_period_ms()
         self._arm(self._compact, self._now_ms)
+
+    def _compaction_period_ms(self) -> int:
+        return max(1, int(self._in_force["log.cleaner.backoff.ms"]))
 
     def _remove(self, keys: Iterable[PartitionKey]) -> None:
         """These partitions are deleted, or move to other nodes."""
@@ -398,7 +406,7 @@ class ReplicaManager:
             values["segment_bytes"] = segment_bytes
         return LogConfig(
             **values,
-            producer_id_expiration_ms=self._config["producer.id.expiration.ms"],
+            producer_id_expiration_ms=self._in_force["producer.id.expiration.ms"],
         )
 
     # -- background

@@ -33,7 +33,7 @@ from minikafka.broker.calls import (
     member_refusal,
     refusal,
 )
-from minikafka.broker.effects import Close, Connection, Done, Effect, Reply
+from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.ports import Split
 from minikafka.clock import Now
@@ -157,6 +157,8 @@ class Requests:
 
     def _handle(self, call: Call, now: Now) -> Answer | Wait | HangUp | None:
         broker, handler = self._broker, call.handler
+        if broker.loggers.names_requests:
+            self._name(call)
         try:
             if handler.decides and not broker.quorum.is_leader:
                 if call.client.listener == CONTROLLER_LISTENER:
@@ -170,6 +172,12 @@ class Requests:
             return handler.handle(broker, call, now)
         except KafkaError as error:
             return self._refusal(call, error)
+
+    def _name(self, call: Call) -> None:
+        """What kafka.request.logger tells of a request."""
+        who = "this node" if isinstance(call.connection, Itself) else call.connection
+        what = f"{call.api} {call.version}, correlation id {call.correlation_id}"
+        self._broker.outbox.append(Notice(f"{who} asks {what}"))
 
     def _split(self, call: Call) -> Split:
         """What the active controller is asked of a request that it must answer."""

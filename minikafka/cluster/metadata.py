@@ -26,7 +26,9 @@ TRANSACTIONS_TOPIC = "__transaction_state"
 # records, and asking for one makes it as its coordinator wants it, or not at all
 # (org.apache.kafka.common.internals.Topic).
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state")
-BROKER_RESOURCE, TOPIC_RESOURCE, GROUP_RESOURCE = 4, 2, 32  # ConfigResource.Type
+# ConfigResource.Type
+TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE = 2, 4, 8
+CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 16, 32
 NO_LEADER = -1
 UNCHANGED_LEADER = -2  # PartitionChangeRecord: the leader field was left out
 

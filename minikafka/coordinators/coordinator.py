@@ -155,7 +155,7 @@ class GroupCoordinator(Coordinator):
         def groups_of(partition: int) -> Groups:
             return Groups(
                 partition,
-                node.config,
+                node.in_force,
                 node.image,
                 self._new_member_id,
                 node.trace,

@@ -275,7 +275,7 @@ class Joins:
         transaction; the request begins anew then. call.joined says how it went: a guard
         or an error for each of them. None: there is nothing to ask.
         """
-        verifies = self._broker.config["transaction.partition.verification.enable"]
+        verifies = self._broker.in_force["transaction.partition.verification.enable"]
         if call.joined is not None or not verifies:
             return None
         guards = {}

@@ -59,37 +59,14 @@ NO_EMPTY_ID = (
     " offsets there (KIP-289)"
 )
 OF_A_NODE = "each has its own"
-AT_START = "it is read once, at start"
 ABSENT = "Apache Kafka tells what one may do with a topic that is not there"
 
 # In any scenario, because they are about one config.
 CONFIGS = {
-    "*.configs.min.insync.replicas.config_source": (
-        "a new Apache Kafka cluster sets it for all brokers (KIP-966)"
-    ),
-    "*.configs.min.insync.replicas.synonyms": (
-        "a new Apache Kafka cluster sets it for all brokers (KIP-966)"
-    ),
-    "*.configs*retention.ms.synonyms*": (
-        "log.retention.hours, the default behind log.retention.ms, does not exist"
-    ),
-    "*.configs*log.retention.ms.value": (
-        "log.retention.hours, the default behind log.retention.ms, does not exist"
-    ),
-    "*.configs.segment.ms.synonyms": (
-        "log.roll.hours, the default behind log.roll.ms, does not exist"
-    ),
-    "*.configs.log.roll.ms.*": (
-        "log.roll.hours, the default behind log.roll.ms, does not exist"
-    ),
     "*.configs.log.dirs.*": OF_A_NODE,
     "*.configs.listeners.*": "those of the clients; with one node there are no others",
     "*.configs.advertised.listeners.*": OF_A_NODE,
-    "*.configs.producer.id.expiration.ms.read_only": AT_START,
-    "*.configs.log.cleaner.backoff.ms.read_only": AT_START,
-    "*.configs.log.cleaner.dedupe.buffer.size.read_only": AT_START,
-    "*.configs.max.connections.read_only": AT_START,
-    "*.configs.group.consumer.assignment.interval.ms.read_only": AT_START,
+    "*.configs.controller.quorum.voters.*": ("a node alone has no address among nodes"),
 }
 
 DELIBERATE = {
@@ -152,13 +129,7 @@ DELIBERATE = {
         ),
     },
     "broker_configs": {
-        "*no.such.config=5: *": "a name that is not honoured is refused, never ignored",
-        "*transaction.partition.verification.enable.read_only": (
-            "it is said at the start"
-        ),
-        "*log.dirs=/tmp: *.error_message": (
-            "an unknown name here; in Apache Kafka one that can't change"
-        ),
+        "*no.such.config=5: *": "a name that nobody knows is refused, never ignored",
     },
     "elections": {
         "no*, kind *.error_message": "other words",
@@ -204,7 +175,7 @@ LIKE_OURS = {
 
 @pytest.fixture(scope="module")
 def both():
-    with minikafka(AT_ONCE | BY_HAND) as ours, ApacheKafka(LIKE_OURS) as apache:
+    with minikafka(AT_ONCE | LIKE_OURS) as ours, ApacheKafka(LIKE_OURS) as apache:
         yield ours, apache.bootstrap
 
 

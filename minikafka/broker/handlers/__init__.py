@@ -8,6 +8,7 @@ top-level error code, unless the row has a function `refuse`.
 
 from minikafka.broker.calls import Handler
 from minikafka.broker.handlers import (
+    alter_configs,
     configs,
     features,
     fetch,
@@ -78,10 +79,10 @@ _TABLE = (
     Handler(
         "AlterConfigs",
         (0, 2),
-        configs.alter,
+        alter_configs.alter,
         refusals.altered_resources,
         decides=True,
-        split=configs.split,
+        split=alter_configs.split,
     ),
     Handler("AlterReplicaLogDirs", (1, 2), partitions.alter_log_dirs),
     Handler("DescribeLogDirs", (1, 5), partitions.describe_log_dirs),
@@ -103,10 +104,10 @@ _TABLE = (
     Handler(
         "IncrementalAlterConfigs",
         (0, 1),
-        configs.alter,
+        alter_configs.alter,
         refusals.altered_resources,
         decides=True,
-        split=configs.split,
+        split=alter_configs.split,
     ),
     Handler(
         "AlterPartitionReassignments",
