@@ -145,7 +145,7 @@ class Call:
     handler: "Handler"
     number: int = 0
     joined: Mapping[TopicPartition, Guard | KafkaError] | None = None
-    unknown: dict[str, Answer] | None = None
+    unknown: dict[Hashable, Answer] | None = None
     passed_on: Split | None = None
 
 

@@ -186,6 +186,13 @@ DELIBERATE = {
     "requests_of_nobody": {"no group*": NO_EMPTY_ID},
     "offsets_without_a_group": {"commit*no group: *": NO_EMPTY_ID},
     "offset_fetch": {"no group: *": NO_EMPTY_ID},
+    "offsets_by_topic_id": {
+        "of no group: *": NO_EMPTY_ID,
+        "one twice *: OffsetCommit v10.topics": (
+            "a topic that is named twice has one result, as it has by name"
+        ),
+        "no partitions of none *": "where nothing is asked, nothing is answered",
+    },
 }
 
 
