@@ -31,6 +31,7 @@ from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.requests import Requests
+from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
 from minikafka.cluster.election import Then
 from minikafka.cluster.metadata import METADATA_TOPIC, Image
@@ -96,6 +97,7 @@ class Broker:
         self.fetcher = ReplicaFetcher(self)
         self.isr = IsrChanges(self)
         self.damage = DamagedReplicas(self)
+        self.throttling = Throttling(self)
         # of groups and transactions
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self)

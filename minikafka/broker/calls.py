@@ -24,6 +24,7 @@ from minikafka.broker.ports import Split as Split
 from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait, Waiting
 from minikafka.coordinators.coordinator import GroupCoordinator, TransactionCoordinator
@@ -54,7 +55,8 @@ OF_MEMBERS = (
 class Client:
     """One connection as the broker sees it. lets_in: its next request may come before
     the last one is answered. asked, answered: how many requests. early: what became of
-    one whose turn to be answered hasn't come, by its number.
+    one whose turn to be answered hasn't come, by its number. muted_until_ms: monotonic,
+    before which none of its requests is served.
     """
 
     listener: str
@@ -63,6 +65,7 @@ class Client:
     lets_in: bool = False
     asked: int = 0
     answered: int = 0
+    muted_until_ms: int = 0
     early: dict[int, Effect] = field(default_factory=dict)
 
 
@@ -106,6 +109,7 @@ class Broker(Node, Protocol):
     fetcher: ReplicaFetcher
     isr: IsrChanges
     damage: DamagedReplicas
+    throttling: Throttling
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     joins: Joins
@@ -130,7 +134,7 @@ class Broker(Node, Protocol):
 @dataclass(slots=True, eq=False)
 class Call:
     """A request on its way through a handler. number: 1 for the first one of its
-    connection.
+    connection. size_bytes: of its frame.
 
     What a request that begins anew has found out before: joined says of each partition
     of a transaction whether a batch may be appended
@@ -147,9 +151,24 @@ class Call:
     body: Message
     handler: "Handler"
     number: int = 0
+    size_bytes: int = 0
     joined: Mapping[TopicPartition, Guard | KafkaError] | None = None
-    unknown: dict[str, Answer] | None = None
+    unknown: dict[Hashable, Answer] | None = None
     passed_on: Split | None = None
+
+
+def throttle(broker: Broker, call: Call, quota: str, size_bytes: int) -> int:
+    """A client wrote or read these bytes: for how many ms it is throttled, which its
+    answer says. Nodes have no quota.
+    """
+    client = call.client
+    if client.listener == CONTROLLER_LISTENER:
+        return 0
+    now = broker.now
+    throttle_ms = broker.throttling.count(client.client_id, quota, size_bytes, now)
+    muted_until_ms = now.monotonic_ms + throttle_ms
+    client.muted_until_ms = max(client.muted_until_ms, muted_until_ms)
+    return throttle_ms
 
 
 class HangUp(NamedTuple):

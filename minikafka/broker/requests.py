@@ -121,6 +121,7 @@ class Requests:
             request.body,
             handler,
             client.asked,
+            len(frame),
         )
         self._on_behalf(call, self._serve, call, now)
 
@@ -142,7 +143,7 @@ class Requests:
     # -- serving
 
     def _serve(self, call: Call, now: Now) -> None:
-        answer = self._handle(call, now)
+        answer = self._unmuted(call, now) or self._handle(call, now)
         if not isinstance(answer, Wait):
             self._answer(call, answer)
             return
@@ -154,6 +155,23 @@ class Requests:
         else:
             self.waiting.park(answer, call.connection, call)
             call.client.lets_in = answer.lets_in
+
+    @staticmethod
+    def _unmuted(call: Call, now: Now) -> Wait | None:
+        """A throttled client is not heard for a while (KIP-219): its request begins
+        then.
+        """
+        client = call.client
+        if client.muted_until_ms <= now.monotonic_ms:
+            return None
+
+        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
+            if not expired:
+                return None
+            client.muted_until_ms = 0
+            return {}
+
+        return Wait((), client.muted_until_ms, attempt, again=True)
 
     def _handle(self, call: Call, now: Now) -> Answer | Wait | HangUp | None:
         broker, handler = self._broker, call.handler

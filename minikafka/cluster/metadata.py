@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from minikafka.cluster.users import Users
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import decode_record, encode_record
 from minikafka.wire.records import NewRecord, Record
@@ -236,6 +237,7 @@ class Image:
         self.next_producer_id = 0
         # another one whenever the configs of a broker, or of all, have changed
         self.brokers_configured = object()
+        self.users = Users()
 
     @staticmethod
     def of(records: Iterable[MetadataRecord]) -> "Image":
@@ -286,6 +288,9 @@ class Image:
             ]
         for (kind, resource), configs in self.configs.items():
             found += config_records(kind, resource, configs)
+        found += [
+            MetadataRecord(name, 0, fields) for name, fields in self.users.records()
+        ]
         ids = {
             "broker_id": -1,
             "broker_epoch": -1,
@@ -309,7 +314,8 @@ class Image:
         for (kind, resource), configs in self.configs.items():
             unset = configs.keys() - later.config(kind, resource).keys()
             found += config_records(kind, resource, dict.fromkeys(sorted(unset)))
-        return found
+        users = self.users.gone(later.users)
+        return found + [MetadataRecord(name, 0, fields) for name, fields in users]
 
     def topic(self, name: str) -> Topic:
         """The topic, or UNKNOWN_TOPIC_OR_PARTITION."""
@@ -504,6 +510,18 @@ def _producer_ids(image: Image, fields: dict[str, Any]) -> None:
     image.next_producer_id = next_producer_id
 
 
+def _quota(image: Image, fields: dict[str, Any]) -> None:
+    image.users.set_quota(fields)
+
+
+def _credential(image: Image, fields: dict[str, Any]) -> None:
+    image.users.set_credential(fields)
+
+
+def _remove_credential(image: Image, fields: dict[str, Any]) -> None:
+    image.users.remove_credential(fields)
+
+
 # A record type that is missing here changes nothing that this project uses (NoOpRecord,
 # for one).
 APPLY: dict[str, Callable[[Image, dict[str, Any]], Change | None]] = {
@@ -517,4 +535,7 @@ APPLY: dict[str, Callable[[Image, dict[str, Any]], Change | None]] = {
     "ConfigRecord": _config,
     "FeatureLevelRecord": _feature,
     "ProducerIdsRecord": _producer_ids,
+    "ClientQuotaRecord": _quota,
+    "UserScramCredentialRecord": _credential,
+    "RemoveUserScramCredentialRecord": _remove_credential,
 }

@@ -367,17 +367,13 @@ class Groups:
         group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             group.check_fetch(member_id, member_epoch)
-        by_topic: dict[str, list[dict[str, Any]]] = {}
         if request.topics is None:
-            for topic, number in self.offsets.committed(group_id):
-                by_topic.setdefault(topic, []).append(found(topic, number))
-        else:
-            for asked in request.topics:
-                numbers = asked.partition_indexes
-                by_topic[asked.name] = [found(asked.name, each) for each in numbers]
+            places = self.offsets.committed(group_id)
+            return {"topics": nested((place[0], found(*place)) for place in places)}
         topics = []
-        for topic, partitions in by_topic.items():
-            topics.append({"name": topic, "partitions": partitions})
+        for asked in request.topics:
+            partitions = [found(asked.name, each) for each in asked.partition_indexes]
+            topics.append({"name": asked.name, "partitions": partitions})
         return {"topics": topics}
 
     def delete_offsets(self, request: Message) -> Decision:

@@ -19,10 +19,12 @@ from minikafka.broker.handlers import (
     offsets,
     partitions,
     produce,
+    quotas,
     refusals,
     security,
     topics,
     transactions,
+    users,
 )
 from minikafka.wire.messages import API
 
@@ -33,12 +35,12 @@ _TABLE = (
     Handler("Metadata", (0, 13), metadata.handle),
     Handler(
         "OffsetCommit",
-        (2, 9),
+        (2, 10),
         group_offsets.commit,
         group_offsets.refuse_commit,
         group_offsets.shape_commit,
     ),
-    Handler("OffsetFetch", (1, 9), group_offsets.fetch),
+    Handler("OffsetFetch", (1, 10), group_offsets.fetch),
     Handler("FindCoordinator", (0, 6), metadata.find_coordinator),
     Handler("JoinGroup", (0, 9), groups.join, groups.refuse_join, groups.shape_join),
     Handler("Heartbeat", (0, 4), groups.heartbeat, groups.refuse_heartbeat),
@@ -46,6 +48,7 @@ _TABLE = (
     Handler("SyncGroup", (0, 5), groups.sync),
     Handler("DescribeGroups", (0, 6), groups.describe_classic),
     Handler("ListGroups", (0, 5), groups.list_groups),
+    Handler("SaslHandshake", (0, 1), users.handshake),
     Handler("ApiVersions", (0, 4), features.api_versions),
     Handler("CreateTopics", (2, 7), topics.create, refusals.new_topics, decides=True),
     Handler(
@@ -86,6 +89,7 @@ _TABLE = (
     ),
     Handler("AlterReplicaLogDirs", (1, 2), partitions.alter_log_dirs),
     Handler("DescribeLogDirs", (1, 5), partitions.describe_log_dirs),
+    Handler("SaslAuthenticate", (0, 2), users.authenticate),
     Handler(
         "CreatePartitions",
         (0, 3),
@@ -93,6 +97,10 @@ _TABLE = (
         refusals.grown_topics,
         decides=True,
     ),
+    Handler("CreateDelegationToken", (1, 3), users.create_token),
+    Handler("RenewDelegationToken", (1, 2), users.change_token),
+    Handler("ExpireDelegationToken", (1, 2), users.change_token),
+    Handler("DescribeDelegationToken", (1, 3), users.describe_tokens),
     Handler("DeleteGroups", (0, 2), groups.delete),
     Handler(
         "ElectLeaders",
@@ -125,8 +133,16 @@ _TABLE = (
         group_offsets.shape_delete,
     ),
     Handler("FetchSnapshot", (1, 1), nodes.fetch_snapshot, of_nodes=True),
-    Handler("DescribeClientQuotas", (0, 1), security.describe_quotas),
-    Handler("DescribeUserScramCredentials", (0, 0), security.describe_scram),
+    Handler("DescribeClientQuotas", (0, 1), quotas.describe),
+    Handler("AlterClientQuotas", (0, 1), quotas.alter, quotas.refuse, decides=True),
+    Handler("DescribeUserScramCredentials", (0, 0), users.describe_credentials),
+    Handler(
+        "AlterUserScramCredentials",
+        (0, 0),
+        users.alter_credentials,
+        users.refuse_credentials,
+        decides=True,
+    ),
     Handler("DescribeQuorum", (0, 2), nodes.describe_quorum, decides=True),
     Handler("UpdateFeatures", (0, 2), features.update, decides=True),
     Handler("DescribeCluster", (0, 2), metadata.describe_cluster),
@@ -160,6 +176,8 @@ _TABLE = (
     Handler("ConsumerGroupDescribe", (0, 1), groups.describe_consumer),
     Handler("ListConfigResources", (0, 1), configs.resources),
     Handler("DescribeTopicPartitions", (0, 0), metadata.describe_topic_partitions),
+    Handler("AddRaftVoter", (0, 1), nodes.add_voter, decides=True),
+    Handler("RemoveRaftVoter", (0, 0), nodes.remove_voter, decides=True),
 )
 
 HANDLERS: dict[int, Handler] = {API[handler.api].key: handler for handler in _TABLE}

@@ -27,7 +27,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, throttle
 from minikafka.broker.fetch_sessions import (
     Asked,
     FetchKey,
@@ -49,6 +49,7 @@ from minikafka.broker.handlers.follower_fetches import (
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
+from minikafka.cluster.quotas import FETCH
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import METADATA, Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
@@ -270,9 +271,25 @@ class Fetching:
                 # a small marker makes many bytes of others readable
                 self.missing_bytes = 1
             return None
+        throttle_ms = 0
+        if self.follower == CONSUMER:
+            throttle_ms = throttle(self.broker, self.request, FETCH, read.size_bytes)
+        if throttle_ms:
+            return self.nothing(throttle_ms)
         if self.broker.trace and self.follower == CONSUMER:
             tell(self.broker, rows, read.answers)
         return self.whole(rows, read.answers)
+
+    def nothing(self, throttle_ms: int) -> Answer:
+        """For a client that has read too much: it asks for the same again, later."""
+        session_id = 0
+        if self.session is not None and self.incremental:
+            session_id = self.session.session_id
+        return {
+            "session_id": session_id,
+            "responses": [],
+            "throttle_time_ms": throttle_ms,
+        }
 
     def whole(self, rows: list[Row], answers: dict[FetchKey, Answer]) -> Answer:
         """The whole answer, with those partitions that are to be told."""
@@ -296,8 +313,7 @@ class Fetching:
     def read(self, rows: list[Row]) -> Read:
         """Read what there is for each partition."""
         read = Read()
-        most_bytes = self.broker.config["fetch.max.bytes"]
-        left = min(self.request.body.max_bytes, most_bytes)
+        left = min(self.request.body.max_bytes, self.most_bytes())
         for row in rows:
             answer = self.partition(row, left, must_give=read.size_bytes == 0)
             size_bytes = sum(map(len, answer["records"]))
@@ -306,6 +322,14 @@ class Fetching:
             read.at_once = read.at_once or is_at_once(answer)
             read.answers[row.asked.key] = answer
         return read
+
+    def most_bytes(self) -> int:
+        """That this broker gives at once."""
+        most_bytes: int = self.broker.config["fetch.max.bytes"]
+        if self.follower != CONSUMER:
+            return most_bytes
+        of_quota = self.broker.throttling.most_bytes(self.request.client.client_id)
+        return most_bytes if of_quota is None else min(most_bytes, of_quota)
 
     def partition(self, row: Row, left: int, must_give: bool) -> Answer:
         """One partition's answer: what is read there, or why nothing is."""
