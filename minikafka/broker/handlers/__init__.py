@@ -20,6 +20,7 @@ from minikafka.broker.handlers import (
     produce,
     refusals,
     security,
+    streams_groups,
     topics,
     transactions,
 )
@@ -159,6 +160,8 @@ _TABLE = (
     Handler("ConsumerGroupDescribe", (0, 1), groups.describe_consumer),
     Handler("ListConfigResources", (0, 1), configs.resources),
     Handler("DescribeTopicPartitions", (0, 0), metadata.describe_topic_partitions),
+    Handler("StreamsGroupHeartbeat", (0, 0), streams_groups.heartbeat),
+    Handler("StreamsGroupDescribe", (0, 0), streams_groups.describe),
 )
 
 HANDLERS: dict[int, Handler] = {API[handler.api].key: handler for handler in _TABLE}
