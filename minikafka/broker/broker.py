@@ -22,6 +22,7 @@ from minikafka.broker.due import Due
 from minikafka.broker.effects import Connection, Effect, Notice
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.forwarding import Forwarding
+from minikafka.broker.internal_topics import InternalTopics
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import FENCED, READY, RECOVERING, STOPS, Lifecycle
 from minikafka.broker.loggers import ROOT, Loggers
@@ -82,6 +83,7 @@ class Broker:
         self.active_controller = ActiveController(self)
         self.registration = Registration(self)
         self.forwarding = Forwarding(self)
+        self.internal_topics = InternalTopics(self)
         self.peers = Peers(node_id, config, self.outbox.append, self.notice)
         # of logs
         self.replicas = ReplicaManager(

@@ -14,6 +14,7 @@ from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.forwarding import Forwarding
+from minikafka.broker.internal_topics import InternalTopics
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import Lifecycle
 from minikafka.broker.loggers import Loggers
@@ -48,6 +49,7 @@ OF_MEMBERS = (
     "OffsetCommit",
     "OffsetDelete",
     "ConsumerGroupHeartbeat",
+    "StreamsGroupHeartbeat",
 )
 
 
@@ -104,6 +106,7 @@ class Broker(Node, Protocol):
     active_controller: ActiveController
     registration: Registration
     forwarding: Forwarding
+    internal_topics: InternalTopics
     peers: Peers
     replicas: ReplicaManager
     fetcher: ReplicaFetcher

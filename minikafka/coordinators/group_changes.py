@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.consumer_group import Draft
 from minikafka.coordinators.runtime import Change
 from minikafka.wire.schema import Message
 
@@ -25,9 +24,11 @@ class GroupMade(Change):
 
 @dataclass(frozen=True, slots=True)
 class Drafted(Change):
-    """What a consumer group decided is in its state."""
+    """What a group of the consumer or of the streams protocol decided, a Draft of that
+    kind, is in its state.
+    """
 
-    draft: Draft
+    draft: Any
 
 
 @dataclass(frozen=True, slots=True)

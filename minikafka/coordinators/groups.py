@@ -2,13 +2,14 @@
 one partition.
 
 One `Groups` is the state of one partition of `__consumer_offsets` (runtime.py says how
-it is loaded and written). A group is classic or of the consumer protocol (KIP-848); an
-empty one may change its kind, a living one refuses the other kind's members, so that
-the two never mix silently. Apache Kafka 4 can also convert a living group while it is
-rolled over to the new protocol; this one cannot.
+it is loaded and written). A group is classic, of the consumer protocol (KIP-848) or of
+the streams protocol (KIP-1071); an empty one may change its kind, a living one refuses
+the other kinds' members, so that they never mix silently. Apache Kafka 4 can also
+convert a living group while it is rolled over to the new protocol; this one cannot.
 
 Each request has a method here that decides (runtime.py). What a group itself decides
-stands in classic_group.py and consumer_group.py; what its offsets are, in offsets.py.
+stands in classic_group.py, consumer_group.py and streams_group.py; what its offsets
+are, in offsets.py.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +22,7 @@ from minikafka.cluster.waiting import Answer, Deadlines, Wait
 from minikafka.coordinators.classic_changes import ClassicChange
 from minikafka.coordinators.classic_group import ClassicGroup, Leaving
 from minikafka.coordinators.classic_state import CONSUMER
-from minikafka.coordinators.consumer_group import ConsumerGroup, Draft
+from minikafka.coordinators.consumer_group import ConsumerGroup
 from minikafka.coordinators.group_changes import (
     Drafted,
     GroupDeleted,
@@ -43,11 +44,12 @@ from minikafka.coordinators.runtime import (
     CoordinatorRecord,
     Decision,
 )
+from minikafka.coordinators.streams_group import StreamsGroup
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
-Group = ClassicGroup | ConsumerGroup
+Group = ClassicGroup | ConsumerGroup | StreamsGroup
 
 
 @dataclass(eq=False, repr=False)
@@ -79,7 +81,7 @@ class Groups:
         elif name == "GroupMetadata":
             self._apply_classic(key.group, value)
         else:
-            self._apply_consumer(name, key, value)
+            self._apply_modern(name, key, value)
 
     def _make_for_offsets(self, group_id: str) -> None:
         """A group of consumers that assign partitions by hand has no other record."""
@@ -97,15 +99,20 @@ class Groups:
             self.groups[group_id] = group
         group.apply(value)
 
-    def _apply_consumer(self, name: str, key: Message, value: Message | None) -> None:
+    def _apply_modern(self, name: str, key: Message, value: Message | None) -> None:
+        """Of a group of the consumer or of the streams protocol."""
         group_id = key.group_id
+        kind = StreamsGroup if name.startswith("Streams") else ConsumerGroup
         group = self.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup):
+        if (
+            not isinstance(group, ConsumerGroup | StreamsGroup)
+            or type(group) is not kind
+        ):
             if value is None:
                 return
-            group = self._new_consumer(group_id)
+            group = self._new_modern(kind, group_id)
             self.groups[group_id] = group
-        if value is None and name == "ConsumerGroupMetadata":
+        if value is None and name in ("ConsumerGroupMetadata", "StreamsGroupMetadata"):
             self._remove(group_id)
         else:
             group.apply(name, key, value)
@@ -182,7 +189,7 @@ class Groups:
                 return self._join_it(change, now)
             case Drafted(draft):
                 self._look_later_if_new(key, now)
-                if isinstance(group, ConsumerGroup):
+                if isinstance(group, ConsumerGroup | StreamsGroup):
                     group.committed(draft, now)
             case OffsetsCommitted(member_id, kind, events):
                 self._look_later_if_new(key, now)
@@ -277,7 +284,7 @@ class Groups:
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return self._decided(group.heartbeat(request, *client, now))
-        if request.member_epoch != 0:
+        if request.member_epoch != 0 or isinstance(group, StreamsGroup):
             why = f"Group {request.group_id} is not a consumer group."
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
         if group is not None and group.state_name != "Empty":
@@ -291,8 +298,29 @@ class Groups:
         former = group.tombstones() if group else []
         return self._decided(draft, former)
 
+    # -- streams groups (KIP-1071)
+
+    def streams_heartbeat(
+        self, request: Message, client: tuple[str, str], now: Now
+    ) -> Decision:
+        """StreamsGroupHeartbeat; one with epoch 0 makes the group."""
+        group_id = request.group_id
+        group = self.groups.get(group_id)
+        if isinstance(group, StreamsGroup):
+            return self._decided(group.heartbeat(request, client, now))
+        if group is None and request.member_epoch != 0:
+            what = "Streams group" if request.member_epoch > 0 else "Group"
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"{what} {group_id} not found.")
+        is_empty = isinstance(group, ClassicGroup) and group.state_name == "Empty"
+        if request.member_epoch != 0 or not (group is None or is_empty):
+            why = f"Group {group_id} is not a streams group."
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
+        draft = self._new_streams(group_id).heartbeat(request, client, now)
+        former = group.tombstones() if group else []
+        return self._decided(draft, former)
+
     def _decided(
-        self, draft: Draft, before: Sequence[CoordinatorRecord] = ()
+        self, draft: Any, before: Sequence[CoordinatorRecord] = ()
     ) -> Decision:
         return Decision([*before, *draft.records], draft.answer, Drafted(draft))
 
@@ -365,7 +393,7 @@ class Groups:
             return fetched(number, self.offsets.get(group_id, topic, number))
 
         group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup | StreamsGroup):
             group.check_fetch(member_id, member_epoch)
         if request.topics is None:
             places = self.offsets.committed(group_id)
@@ -384,7 +412,8 @@ class Groups:
         group_id = request.group_id
         group = self._existing(group_id)
         known = set(self.offsets.places(group_id))
-        if group.state_name != "Empty" and group.protocol_type != CONSUMER:
+        is_unknown = isinstance(group, ClassicGroup) and group.protocol_type != CONSUMER
+        if group.state_name != "Empty" and is_unknown:
             raise KafkaError(Error.NON_EMPTY_GROUP)
         records = []
         results = []
@@ -401,8 +430,8 @@ class Groups:
     # -- groups as a whole
 
     def describe(self, group_id: str, kind: type[Group]) -> Answer:
-        """DescribeGroups of a classic group, ConsumerGroupDescribe (KIP-848) of the
-        other kind. Errors: GROUP_ID_NOT_FOUND.
+        """DescribeGroups of a classic group, ConsumerGroupDescribe (KIP-848) and
+        StreamsGroupDescribe (KIP-1071) of the other kinds. Errors: GROUP_ID_NOT_FOUND.
         """
         group = self.groups.get(group_id)
         if not isinstance(group, kind):
@@ -450,10 +479,18 @@ class Groups:
         size = self._config["group.max.size"]
         return ClassicGroup(group_id, delay_ms, size, self._new_member_id, self._trace)
 
+    def _new_modern(self, kind: type, group_id: str) -> ConsumerGroup | StreamsGroup:
+        if kind is StreamsGroup:
+            return self._new_streams(group_id)
+        return self._new_consumer(group_id)
+
     def _new_consumer(self, group_id: str) -> ConsumerGroup:
         return ConsumerGroup(
             group_id, self._config, self._image, self._trace, self._live
         )
+
+    def _new_streams(self, group_id: str) -> StreamsGroup:
+        return StreamsGroup(group_id, self._config, self._image, self._trace)
 
     def _look_later(self, group_id: str, now: Now) -> None:
         interval_ms = self._config["offsets.retention.check.interval.ms"]

@@ -64,8 +64,8 @@ def newest(node):
 def test_an_image_is_the_records_that_it_tells():
     image = busy().broker.image
     again = Image()
-    for offset, record in enumerate(image.records()):
-        again.apply(offset, record)
+    for record in image.records():
+        again.apply(record)
     assert told(again) == told(image)
 
 
@@ -84,7 +84,7 @@ def test_what_a_later_image_no_longer_has_is_told_as_records():
         "RemoveUserScramCredentialRecord",
     }
     for record in gone:
-        was.apply(0, record)
+        was.apply(record)
     assert was.users == later.users
 
 

@@ -20,6 +20,7 @@ from tests.conformance import (
     scenarios_groups,
     scenarios_offsets,
     scenarios_records,
+    scenarios_streams_groups,
     scenarios_transactions,
     scenarios_users,
 )
@@ -38,6 +39,7 @@ SCENARIOS = {
         scenarios_groups,
         scenarios_offsets,
         scenarios_consumer_groups,
+        scenarios_streams_groups,
         scenarios_admin,
         scenarios_transactions,
         scenarios_users,

@@ -22,6 +22,7 @@ from minikafka.broker.handlers import (
     quotas,
     refusals,
     security,
+    streams_groups,
     topics,
     transactions,
     users,
@@ -178,6 +179,8 @@ _TABLE = (
     Handler("DescribeTopicPartitions", (0, 0), metadata.describe_topic_partitions),
     Handler("AddRaftVoter", (0, 1), nodes.add_voter, decides=True),
     Handler("RemoveRaftVoter", (0, 0), nodes.remove_voter, decides=True),
+    Handler("StreamsGroupHeartbeat", (0, 0), streams_groups.heartbeat),
+    Handler("StreamsGroupDescribe", (0, 0), streams_groups.describe),
 )
 
 HANDLERS: dict[int, Handler] = {API[handler.api].key: handler for handler in _TABLE}
