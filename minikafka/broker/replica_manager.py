@@ -44,7 +44,7 @@ LOG_COST, FILE_COST, OPEN_COST, LOOK_COST = 1 << 20, 1 << 16, 1 << 14, 1 << 13
 LOG_CONFIGS = {
     name.replace(".", "_"): name
     for name in TOPIC_CONFIGS
-    if name.replace(".", "_") in LogConfig.__dataclass_fields__
+    if name.replace(".", "_") in LogConfig._fields
 }
 
 Work = Generator[int, None, None]  # yields what it costs, in bytes to read
