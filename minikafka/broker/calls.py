@@ -27,7 +27,7 @@ from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
-from minikafka.cluster.waiting import Answer, Wait, Waiting
+from minikafka.cluster.waiting import Answer, Waiting
 from minikafka.coordinators.coordinator import GroupCoordinator, TransactionCoordinator
 from minikafka.coordinators.transaction_requests import Joins
 from minikafka.coordinators.transaction_states import TopicPartition
@@ -183,20 +183,23 @@ class HangUp(NamedTuple):
 class Handler(NamedTuple):
     """How one API is served. versions: the lowest and the highest.
 
-    refuse: the answer to a request that failed as a whole, where the API has its own
-    form for that. shape: an answer that was waited for, completed. decides: the request
-    changes metadata, so the active controller answers it, once what it decided before
-    is committed. split: what of that the broker that was asked answers itself. of_nodes:
-    it is served to other nodes only.
+    Its functions are named, `module.function` of handlers/. handle(broker, call, now):
+    the answer, what to wait for, or that the connection is closed. refuse(call, error):
+    the answer to a request that failed as a whole, where the API has its own form for
+    that. shape(call, answer): an answer that was waited for, completed.
+
+    decides: the request changes metadata, so the active controller answers it, once
+    what it decided before is committed. split(broker, call): what of that the broker
+    that was asked answers itself. of_nodes: it is served to other nodes only.
     """
 
     api: str
     versions: tuple[int, int]
-    handle: Callable[[Broker, Call, Now], Answer | Wait | HangUp | None]
-    refuse: Callable[[Call, KafkaError], Answer] | None = None
-    shape: Callable[[Call, Answer], Answer] | None = None
+    handle: str
+    refuse: str | None = None
+    shape: str | None = None
     decides: bool = False
-    split: Callable[[Broker, Call], Split] | None = None
+    split: str | None = None
     of_nodes: bool = False
 
 

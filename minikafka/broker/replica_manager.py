@@ -45,7 +45,7 @@ LOG_COST, FILE_COST, OPEN_COST, LOOK_COST = 1 << 20, 1 << 16, 1 << 14, 1 << 13
 OF_THE_BROKER = "producer_id_expiration_ms"
 LOG_CONFIGS = {
     field: field.replace("_", ".")
-    for field in LogConfig.__dataclass_fields__
+    for field in LogConfig._fields
     if field != OF_THE_BROKER
 }
 

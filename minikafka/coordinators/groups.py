@@ -558,18 +558,3 @@ def _result(topic: str, partition: Message, error: Error) -> tuple[str, Answer]:
     """One partition of an OffsetCommit or OffsetDelete answer, with its topic."""
     number = partition.partition_index
     return topic, {"partition_index": number, "error_code": error}
-
-
-def partition_for(key: str, partitions: int) -> int:
-    """Which partition of the internal topic holds a group: Java's String.hashCode, made
-    positive, modulo.
-    """
-    value = 0
-    units = key.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    if value == 1 << 31:  # Java's smallest int has no positive one
-        return 0
-    if value > 1 << 31:
-        value = (1 << 32) - value
-    return value % partitions

@@ -606,3 +606,18 @@ class Runtime:
                 f" here: {error}"
             )
             self._notice(line, error)
+
+
+def partition_for(key: str, partitions: int) -> int:
+    """Which partition of the internal topic holds a key's state: Java's String.hashCode, made
+    positive, modulo.
+    """
+    value = 0
+    units = key.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    if value == 1 << 31:  # Java's smallest int has no positive one
+        return 0
+    if value > 1 << 31:
+        value = (1 << 32) - value
+    return value % partitions

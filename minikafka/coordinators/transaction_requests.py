@@ -24,8 +24,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.groups import partition_for
 from minikafka.coordinators.ports import Asks, JoiningNode, JoiningRequest, KnowingNode
+from minikafka.coordinators.runtime import partition_for
 from minikafka.coordinators.transaction_states import (
     Status,
     TopicPartition,
