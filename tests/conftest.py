@@ -9,6 +9,7 @@ import threading
 import time
 from _thread import interrupt_main
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +19,11 @@ from tests.kafka import java_missing
 # Stored outputs hold pictures as text; kernels and servers that a test starts inherit
 # it.
 os.environ["MINIKAFKA_PICTURES"] = "text"
+
+# Where Python keeps no bytecode, as in many containers, each worker, server and kernel
+# of a run would compile all of it anew: minutes in all.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The same examples on every machine and every run: a failure in CI is a failure here.
 # No deadline: workers share cores.
@@ -49,6 +55,8 @@ NEEDS = {"java": java_missing, "spark": spark_missing, "browser": browser_missin
 # and their checks, soaks, and what looks at every step of every picture.
 SLOW = (
     "tests/broker/test_bombs.py",
+    "tests/broker/test_most_items.py",
+    "tests/browser/",
     "tests/clients/",
     "tests/conformance/",
     "tests/course/",
@@ -91,6 +99,14 @@ FIRST = (
     "tests/theatre/test_browser.py",
     "tests/theatre/test_lessons",
 )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What is slow as a whole isn't even imported for `make quick`."""
+    if "not slow" not in config.option.markexpr:
+        return None
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    return True if {name, f"{name}/"} & {*SLOW} else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
