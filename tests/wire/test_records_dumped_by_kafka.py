@@ -19,6 +19,7 @@ from tests.wire.examples import full
 
 pytestmark = pytest.mark.java
 
+IN_OTHER_TOPICS = ("TransactionLog", "ShareSnapshot", "ShareUpdate")
 VALUES = {
     "bool": [False, True],
     "int8": [-128, -1, 0, 1, 127],
@@ -141,7 +142,7 @@ def test_dump_log_segments_reads_every_kind_of_coordinator_record_in_every_versi
             sample(kind.value_schema.struct, version, random),
         )
         for kind in COORDINATOR_RECORD.values()
-        if kind.name != "TransactionLog"  # it is in another topic
+        if kind.name not in IN_OTHER_TOPICS
         for version in kind.value_schema.versions
         for _ in range(8)
     ]
