@@ -21,6 +21,7 @@ from minikafka.broker.due import Due
 from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.forwarding import Forwarding
+from minikafka.broker.internal_topics import InternalTopics
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import FENCED, READY, RECOVERING, STOPS, Lifecycle
 from minikafka.broker.loggers import Loggers
@@ -30,6 +31,7 @@ from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.requests import Requests
+from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
 from minikafka.cluster.election import Then
 from minikafka.cluster.metadata import METADATA_TOPIC, Image
@@ -80,6 +82,7 @@ class Broker:
         self.active_controller = ActiveController(self)
         self.registration = Registration(self)
         self.forwarding = Forwarding(self)
+        self.internal_topics = InternalTopics(self)
         self.peers = Peers(node_id, config, self.outbox.append, self.notice)
         # of logs
         self.replicas = ReplicaManager(
@@ -95,6 +98,7 @@ class Broker:
         self.fetcher = ReplicaFetcher(self)
         self.isr = IsrChanges(self)
         self.damage = DamagedReplicas(self)
+        self.throttling = Throttling(self)
         # of groups and transactions
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self)

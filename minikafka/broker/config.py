@@ -7,7 +7,7 @@ up in Kafka's order: set on the topic, set at run time on the broker, set at run
 for all brokers, given at start, default.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -36,6 +36,7 @@ from minikafka.cluster.quorum import QuorumConfig
 from minikafka.cluster.snapshots import SnapshotConfig
 
 MIN_ISR = "min.insync.replicas"
+MOST_IN_FORCE = 10_000  # of what follows from configs, and is kept
 
 
 class Source(IntEnum):
@@ -106,6 +107,11 @@ class BrokerConfig:
     peers: dict[int, Endpoint] = field(default_factory=dict)
     voters: tuple[int, ...] = ()
     cluster_id: str | None = None
+    _in_force: dict[Hashable, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    # the brokers' configs and the feature's level that it follows from
+    _as_of: object = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.properties = checked_at_start(self.properties)
@@ -137,12 +143,22 @@ class BrokerConfig:
         own = None
         if kind != BROKER_RESOURCE:
             own = image.config(kind, resource).get(name)
+        in_force = self.in_force(image)
         key = "value", broker_id, kind, name, own
-        found: Value | None = image.in_force.get(key)
+        found: Value | None = in_force.get(key)
         if found is None:
-            found = self._value(image, broker_id, kind, name, own)
-            image.in_force[key] = found
+            found = in_force[key] = self._value(image, broker_id, kind, name, own)
         return found
+
+    def in_force(self, image: Image) -> dict[Hashable, Any]:
+        """What was found to follow from a resource's own configs and the brokers', to
+        be found once. It begins anew when the brokers' have changed.
+        """
+        as_of = image.brokers_configured, level(image, ELR_FEATURE)
+        if self._as_of != as_of or len(self._in_force) > MOST_IN_FORCE:
+            self._as_of = as_of
+            self._in_force.clear()
+        return self._in_force
 
     def _value(
         self, image: Image, broker_id: int, kind: int, name: str, own: str | None

@@ -96,6 +96,7 @@ AT_MOST = {
 }
 LESS_THAN = {
     "group.consumer.heartbeat.interval.ms": "group.consumer.session.timeout.ms",
+    "group.streams.heartbeat.interval.ms": "group.streams.session.timeout.ms",
 }
 
 

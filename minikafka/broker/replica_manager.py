@@ -45,7 +45,7 @@ LOG_COST, FILE_COST, OPEN_COST, LOOK_COST = 1 << 20, 1 << 16, 1 << 14, 1 << 13
 OF_THE_BROKER = "producer_id_expiration_ms"
 LOG_CONFIGS = {
     field: field.replace("_", ".")
-    for field in LogConfig.__dataclass_fields__
+    for field in LogConfig._fields
     if field != OF_THE_BROKER
 }
 
@@ -390,10 +390,11 @@ class ReplicaManager:
 
     def _log_config(self, topic: str) -> LogConfig:
         """The same for all topics that set the same."""
+        in_force = self._config.in_force(self._image)
         key = "log", *self._image.config(TOPIC_RESOURCE, topic).items()
-        found: LogConfig | None = self._image.in_force.get(key)
+        found: LogConfig | None = in_force.get(key)
         if found is None:
-            found = self._image.in_force[key] = self._new_log_config(topic)
+            found = in_force[key] = self._new_log_config(topic)
         return found
 
     def _new_log_config(self, topic: str) -> LogConfig:

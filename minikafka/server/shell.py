@@ -94,6 +94,7 @@ class Server:
         self._full = False  # requests are, and somebody will have to give way
         self._turn = Turn(broker, self, now)
         self._going_on = False
+        self._is_settling = False
         self._touched: dict[Connection, None] = {}  # by the turn, in that order
         self._lanes: dict[tuple[int, str], Lane] = {}  # to other nodes
         # requests that wait until answers are read, and since when
@@ -336,7 +337,9 @@ class Server:
         touched, self._touched = self._touched, {}
         for connection in touched:
             connection.send()
-        self._settle()
+        if not self._is_settling:
+            self._is_settling = True
+            self._loop.call_soon(self._settle)
 
     def _go_on(self) -> None:
         self._going_on = False
@@ -344,7 +347,10 @@ class Server:
         self._drain()
 
     def _settle(self) -> None:
-        """After each turn: one timer for the broker's next deadline."""
+        """After all turns of one round of the loop: one timer for the broker's next
+        deadline.
+        """
+        self._is_settling = False
         broker = self.broker
         if broker.stopped or broker.ready != self._ready:
             self._ready = broker.ready

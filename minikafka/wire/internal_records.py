@@ -1,6 +1,6 @@
 """The records that brokers write for each other: keys and values in Kafka's own logs
-(__cluster_metadata, __consumer_offsets, __transaction_state), and the control batches
-of any log.
+(__cluster_metadata, __consumer_offsets, __transaction_state, __share_group_state), and
+the control batches of any log.
 """
 
 import struct
@@ -74,10 +74,21 @@ _INT16 = struct.Struct(">h")
 _LEGACY_OFFSET_COMMIT = 0
 # the version of a committed offset that says when it expires: no other can
 _EXPIRING_OFFSET_COMMIT = 1
-_COORDINATOR_RECORD_BY_KEY = {kind.key: kind for kind in COORDINATOR_RECORD.values()}
+
+
+def _by_key(names: Iterable[str]) -> dict[int, CoordinatorRecordType]:
+    """The records of one topic: types are numbered in each anew."""
+    kinds = [COORDINATOR_RECORD[name] for name in names]
+    return {kind.key: kind for kind in kinds}
+
+
+_OF_TRANSACTIONS = ("TransactionLog",)
+_OF_SHARE_PARTITIONS = ("ShareSnapshot", "ShareUpdate")
+_OF_OTHERS = {*_OF_TRANSACTIONS, *_OF_SHARE_PARTITIONS}
+_TRANSACTION_RECORD_BY_KEY = _by_key(_OF_TRANSACTIONS)
+_SHARE_RECORD_BY_KEY = _by_key(_OF_SHARE_PARTITIONS)
+_COORDINATOR_RECORD_BY_KEY = _by_key(COORDINATOR_RECORD.keys() - _OF_OTHERS)
 _COORDINATOR_RECORD_BY_KEY[_LEGACY_OFFSET_COMMIT] = COORDINATOR_RECORD["OffsetCommit"]
-# in a topic of its own
-_TRANSACTION_RECORD_BY_KEY = {0: COORDINATOR_RECORD["TransactionLog"]}
 
 
 class CoordinatorRecord(NamedTuple):
@@ -120,6 +131,11 @@ def _expires(commit: Body) -> bool:
 def decode_transaction_record(key: Buffer, value: Buffer | None) -> CoordinatorRecord:
     """As decode_coordinator_record, of __transaction_state."""
     return decode_coordinator_record(key, value, _TRANSACTION_RECORD_BY_KEY)
+
+
+def decode_share_record(key: Buffer, value: Buffer | None) -> CoordinatorRecord:
+    """As decode_coordinator_record, of __share_group_state."""
+    return decode_coordinator_record(key, value, _SHARE_RECORD_BY_KEY)
 
 
 def decode_coordinator_record(

@@ -338,7 +338,7 @@ def differences(ours, theirs):
                     other.get(key, "(absent)"),
                 )
         elif isinstance(one, list) and isinstance(other, list):
-            if path.endswith("configs"):
+            if path.endswith(".configs"):
                 one, other = (
                     {config["name"]: config for config in side} for side in (one, other)
                 )

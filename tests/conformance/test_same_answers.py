@@ -20,7 +20,9 @@ from tests.conformance import (
     scenarios_groups,
     scenarios_offsets,
     scenarios_records,
+    scenarios_streams_groups,
     scenarios_transactions,
+    scenarios_users,
 )
 from tests.conformance.conftest import AT_ONCE, without_java
 from tests.conformance.same_answers import Side, differences, unexpected
@@ -37,8 +39,10 @@ SCENARIOS = {
         scenarios_groups,
         scenarios_offsets,
         scenarios_consumer_groups,
+        scenarios_streams_groups,
         scenarios_admin,
         scenarios_transactions,
+        scenarios_users,
     )
     for scenario in room.SCENARIOS
 }
@@ -142,8 +146,8 @@ DELIBERATE = {
         "none: *.error_message": "other words",
     },
     "reassignments": {"no topic: *.error_message": "other words"},
-    "neither_rules_nor_quotas": {
-        "*quota: *.entries": "no entries beside an error, where Apache Kafka has null"
+    "who_votes": {
+        "*listen*: *.error_message": "other words, and no name of a class",
     },
     "describe_configs": {"type *.error_message": OWN_WORDS},
     "metadata": {
@@ -157,6 +161,13 @@ DELIBERATE = {
     "requests_of_nobody": {"no group*": NO_EMPTY_ID},
     "offsets_without_a_group": {"commit*no group: *": NO_EMPTY_ID},
     "offset_fetch": {"no group: *": NO_EMPTY_ID},
+    "offsets_by_topic_id": {
+        "of no group: *": NO_EMPTY_ID,
+        "one twice *: OffsetCommit v10.topics": (
+            "a topic that is named twice has one result, as it has by name"
+        ),
+        "no partitions of none *": "where nothing is asked, nothing is answered",
+    },
 }
 
 

@@ -35,6 +35,7 @@ BETWEEN_NODES = {
     "AssignReplicasToDirs",
     "FetchSnapshot",
 }
+SHARE_APIS = {api for api in API if "Share" in api}
 
 
 def build(cls: Any, struct: Struct, version: int, body: dict[str, Any]) -> Any:
@@ -101,7 +102,7 @@ def test_responses_have_kafka_pythons_bytes(api, version):
     holds()
 
 
-def test_kafka_python_knows_what_clients_send_but_nothing_of_kip_848_and_of_what_nodes_say_to_each_other():
+def test_kafka_python_knows_what_clients_send_but_nothing_of_kip_848_and_932_and_of_what_nodes_say_to_each_other():
     for api in API.values():
         for schema in (api.request, api.response):
             if schema.name in CLASSES:
@@ -113,5 +114,6 @@ def test_kafka_python_knows_what_clients_send_but_nothing_of_kip_848_and_of_what
         "ConsumerGroupHeartbeat",
         "ConsumerGroupDescribe",
         "UnregisterBroker",
+        *SHARE_APIS,
         *BETWEEN_NODES,
     }

@@ -11,6 +11,7 @@ from minikafka.wire.internal_records import (
     UnknownRecord,
     decode_coordinator_record,
     decode_record,
+    decode_share_record,
     decode_transaction_record,
     encode_coordinator_record,
     encode_record,
@@ -25,6 +26,11 @@ APACHE = [
     for line in LINES
     if line[0] != "#"
 ]
+DECODERS = {  # of records that lie in a topic of their own
+    "TransactionLog": decode_transaction_record,
+    "ShareSnapshot": decode_share_record,
+    "ShareUpdate": decode_share_record,
+}
 OFFSET = {"group": "billing", "topic": "orders", "partition": 3}
 KEY, VALUE = encode_coordinator_record(
     "OffsetCommit", OFFSET, {"offset": 17, "leader_epoch": 2}
@@ -144,11 +150,7 @@ def test_coordinator_records_read_as_they_were_written(name, version):
             kind.key.to_bytes(2),
             version.to_bytes(2),
         )
-        decode = (
-            decode_transaction_record
-            if name == "TransactionLog"
-            else decode_coordinator_record
-        )
+        decode = DECODERS.get(name, decode_coordinator_record)
         found, read_key, read_value = decode(key_bytes, value_bytes)
         assert (found, read(read_key)) == (name, full(kind.key_schema.struct, key))
         assert read(read_value) == full(kind.value_schema.struct, value)
@@ -201,8 +203,8 @@ def test_kip_848_a_member_without_classic_metadata_says_so():
 
 
 def test_a_record_of_a_kind_of_group_we_lack_is_told_from_a_broken_one():
-    with pytest.raises(UnknownRecord, match="type 11"):  # ShareGroupMetadata
-        decode_coordinator_record(b"\0\x0b\0\7billing", None)
+    with pytest.raises(UnknownRecord, match="type 99"):
+        decode_coordinator_record(b"\0\x63\0\7billing", None)
 
 
 @pytest.mark.parametrize(

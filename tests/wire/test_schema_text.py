@@ -22,6 +22,7 @@ JARS = (
     ("kafka-metadata", "metadata"),
     ("kafka-group-coordinator", "message"),
     ("kafka-transaction-coordinator", "message"),
+    ("kafka-share-coordinator", "message"),
 )
 FIRST_BROKER_VERSIONS = range(0x8000)
 ZERO = {

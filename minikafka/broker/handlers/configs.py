@@ -112,14 +112,15 @@ def shared(broker: Broker, request: Call, kind: int) -> Plain:
         body.include_documentation,
         kind,
     )
-    found: Plain | None = broker.image.in_force.get(key)
+    known = broker.config.in_force(broker.image)
+    found: Plain | None = known.get(key)
     if found is None:
         rows = {}
         for name in TABLES[kind]:
             if not is_internal(name):
                 rows[name] = in_force(broker, request, kind, "", name)
         found = Plain(rows, join(request, list(rows.values())))
-        broker.image.in_force[key] = found
+        known[key] = found
     return found
 
 

@@ -17,7 +17,7 @@ from minikafka.cluster.metadata import (
     Topic,
 )
 from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators.groups import partition_for
+from minikafka.coordinators.runtime import partition_for
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import Encoded

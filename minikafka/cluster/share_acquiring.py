@@ -1,0 +1,302 @@
+"""Acquiring: which records of a share partition a fetch gets (KIP-932, KIP-1206).
+
+Those that came back go first, in the order of their offsets; then those that were never
+delivered, as long as not too many are in flight. Records come in batches, as they were
+produced, and are acquired so: the number that a member asks for is a soft limit, unless
+it says that it is strict.
+
+A record that kills whoever has it takes the others of its batch with it. So the more
+often records were delivered, the fewer go together, and the last time each goes alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import ceil
+from typing import NamedTuple
+
+from minikafka.cluster.share_batches import Batch, InFlight, RecordState
+from minikafka.cluster.share_window import Range, Window
+
+FIRST_DELIVERY = 1
+FEWEST_DELIVERIES = 2  # records delivered fewer times are never held back
+
+
+class Limits(NamedTuple):
+    """What a group is configured to. most_in_flight: offsets from start to end."""
+
+    most_in_flight: int
+    most_deliveries: int
+    lock_ms: int
+    renews: bool
+
+
+class Acquired(NamedTuple):
+    """Records that a member has now, by the names of the fields."""
+
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+
+
+class Asked(NamedTuple):
+    """What one fetch wants. most_records: a soft limit, or, if it is strict, a hard
+    one. batch_size: long runs are cut into about so many.
+    """
+
+    member_id: str
+    most_records: int
+    batch_size: int
+    strict: bool
+
+
+class Read(NamedTuple):
+    """What there is to acquire. fetch_offset: from where the log was read. batches: of
+    the log. aborted: those of transactions that were aborted, nobody may have them.
+    """
+
+    fetch_offset: int
+    batches: Sequence[Range]
+    aborted: Sequence[Range] = ()
+
+
+class Acquiring:
+    """One fetch on its way through the records. left: how many it may still have."""
+
+    def __init__(
+        self, window: Window, limits: Limits, asked: Asked, read: Read, now_ms: int
+    ) -> None:
+        self._window = window
+        self._limits = limits
+        self._asked = asked
+        self._read = read
+        self._lock_ends_ms = now_ms + limits.lock_ms
+        self._acquired: list[Acquired] = []
+        self._count = 0
+        self._left = 0
+
+    def acquire(self) -> list[Acquired]:
+        """What the member has now."""
+        window, batches = self._window, self._read.batches
+        is_nothing = not batches or batches[-1].last < window.start_offset
+        if is_nothing or self._asked.most_records <= 0:
+            return []
+        last, self._left = self._room(batches[-1].last)
+        if self._left <= 0:
+            return []
+        first = batches[0].first
+        window.archive_missing(self._read.fetch_offset, first)
+        base = self._base(first)
+        known = window.batches.beginning(min(first, base), last)
+        if known:
+            self._acquire_known(known, base, Range(first, last))
+            if self._acquired:
+                window.move_gap(self._acquired[-1].last_offset + 1)
+        else:
+            self._acquire_new(Range(base, last))
+        return self._without_aborted()
+
+    def _room(self, last: int) -> tuple[int, int]:
+        """Up to where records may be acquired, and how many. With as many in flight as
+        there may be, only those that came back.
+        """
+        most, fetch_offset = self._asked.most_records, self._read.fetch_offset
+        end_offset = self._window.end_offset
+        left = min(most, self._limits.most_in_flight - self._window.in_flight)
+        if left <= 0 and fetch_offset <= end_offset:
+            left = min(most, end_offset - fetch_offset + 1)
+            last = min(last, end_offset)
+        return last, left
+
+    def _base(self, first: int) -> int:
+        """Where acquiring begins: a fetch may have read into a batch in flight, or from
+        before the start offset.
+        """
+        floor = self._window.batches.at_or_before(first)
+        if floor is None:
+            return max(first, self._window.start_offset)
+        return floor.first if floor.last >= first else first
+
+    def _acquire_known(self, known: list[Batch], base: int, read: Range) -> None:
+        """Batches in flight, the gaps between them, and what lies behind."""
+        gap = base
+        for batch in known:
+            if self._left <= 0:
+                return
+            if self._window.open_gap is not None:
+                if gap < batch.first:
+                    self._acquire_new(Range(gap, batch.first - 1))
+                gap = batch.last + 1
+                if self._left <= 0:
+                    return
+            if not self._acquire_again(batch, read):
+                return
+        behind = Range(known[-1].last + 1, read.last)
+        if self._left > 0 and behind.first <= behind.last:
+            self._acquire_new(behind)
+
+    def _acquire_again(self, batch: Batch, read: Range) -> bool:
+        """What is free in a batch in flight; whether to go on behind it."""
+        fits = read.first <= batch.first and batch.last <= read.last
+        too_many = self._asked.strict and len(batch) > self._left
+        is_held_back = self._is_held_back(batch, read)
+        if is_held_back and self._count:
+            return False
+        if fits and batch.is_whole and not too_many and not is_held_back:
+            part = batch.whole
+            if part.is_free:
+                part.acquire(self._asked.member_id, self._lock_ends_ms)
+                acquired = Acquired(part.first, part.last, part.delivery_count)
+                self._took([acquired], len(batch))
+            return True
+        if batch.is_whole:
+            if not batch.whole.is_free:
+                return True
+            batch.split()
+        count = self._acquire_one_by_one(batch, read)
+        return not (is_held_back and count)
+
+    def _acquire_one_by_one(self, batch: Batch, read: Range) -> int:
+        """Records of a batch that has parted; how many. The more often some were
+        delivered, the fewer go together, and the last time each goes alone: one that
+        kills its member takes few with it.
+        """
+        most = self._limits.most_deliveries
+        few_from = _few_from(most)
+        few: int | None = None
+        taken: list[Acquired] = []
+        for part in batch.within(*read):
+            if not part.is_free:
+                continue
+            is_last_time = most > 2 and part.delivery_count == most - 1
+            if is_last_time and taken:
+                break
+            if few is None and part.delivery_count >= few_from:
+                few = max(1, len(batch) >> part.delivery_count - few_from + 1)
+            part.acquire(self._asked.member_id, self._lock_ends_ms)
+            taken.append(Acquired(part.first, part.last, part.delivery_count))
+            if is_last_time or len(taken) == few:
+                break
+            if self._asked.strict and len(taken) == self._left:
+                break
+        self._took(_joined(taken), len(taken))
+        return len(taken)
+
+    def _is_held_back(self, batch: Batch, read: Range) -> bool:
+        """Whether some free record of a batch was delivered so often that only a few go
+        together.
+        """
+        few_from = _few_from(self._limits.most_deliveries)
+        parts = batch.parts if batch.is_whole else batch.within(*read)
+        return any(part.is_free and part.delivery_count >= few_from for part in parts)
+
+    def _acquire_new(self, wanted: Range) -> None:
+        """Records that were never delivered."""
+        first, last = wanted
+        if not self._window.batches and self._window.end_offset > first:
+            first = self._window.end_offset
+        if self._left < last - first + 1:
+            whole_last = _end_of_batch_with(self._read.batches, first + self._left - 1)
+            in_gap = self._window.open_gap is not None and whole_last > last
+            last = last if in_gap else whole_last
+        acquired = self._put(Range(first, last))
+        if self._window.batches.first.first == first:
+            self._window.start_offset = first
+        self._window.end_offset = max(self._window.end_offset, last)
+        if self._asked.strict:
+            last = acquired[0].last_offset
+        self._window.move_gap(last + 1)
+        self._took(acquired, last - first + 1)
+
+    def _put(self, new: Range) -> list[Acquired]:
+        """The new records in batches of about the size that was asked for; or, if the
+        limit is strict, the first of them, the others being free.
+        """
+        asked = self._asked
+        runs = (
+            [new] if asked.strict else _runs(self._read.batches, new, asked.batch_size)
+        )
+        acquired = []
+        for first, last in runs:
+            part = InFlight(first, last, RecordState.AVAILABLE, 0)
+            batch = Batch(part)
+            self._window.batches.put(batch)
+            if asked.strict and len(batch) > self._left:
+                batch.split()
+                last = first + self._left - 1
+                self._window.may_find_free = True
+            for each in batch.within(first, last):
+                each.acquire(asked.member_id, self._lock_ends_ms)
+            acquired.append(Acquired(first, last, FIRST_DELIVERY))
+        return acquired
+
+    def _without_aborted(self) -> list[Acquired]:
+        """Records of aborted transactions are archived instead."""
+        left = self._acquired
+        for gone in self._read.aborted:
+            for batch in self._window.batches.overlapping(*gone):
+                self._window.archive(batch, gone, RecordState.ACQUIRED)
+            left = [piece for each in left for piece in _cut_out(each, *gone)]
+        return left
+
+    def _took(self, acquired: Iterable[Acquired], count: int) -> None:
+        self._acquired += acquired
+        self._count += count
+        self._left -= count
+
+
+def _few_from(most_deliveries: int) -> int:
+    """From how many deliveries on only a few records go together."""
+    return max(FEWEST_DELIVERIES, ceil(most_deliveries / 2))
+
+
+def _joined(taken: Sequence[Acquired]) -> list[Acquired]:
+    """Neighbours that were delivered as often."""
+    joined: list[Acquired] = []
+    for each in taken:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and last.last_offset + 1 == each.first_offset
+            and last.delivery_count == each.delivery_count
+        ):
+            joined[-1] = last._replace(last_offset=each.last_offset)
+        else:
+            joined.append(each)
+    return joined
+
+
+def _runs(read: Sequence[Range], new: Range, size: int) -> list[Range]:
+    """New records, cut where a batch of the log begins, each run at least so long."""
+    runs = []
+    first, last = new
+    if last - first + 1 > size:
+        for base, _ in read:
+            if base > last:
+                break
+            if base - first >= size:
+                runs.append(Range(first, base - 1))
+                first = base
+    return [*runs, Range(first, last)]
+
+
+def _end_of_batch_with(read: Sequence[Range], offset: int) -> int:
+    """The end of the batch of the log that an offset lies in, else the offset."""
+    found = None
+    for each in read:
+        if offset < each.first:
+            break
+        found = each
+    if found is not None and offset <= found.last:
+        return found.last
+    return offset
+
+
+def _cut_out(acquired: Acquired, first: int, last: int) -> list[Acquired]:
+    """What is left of acquired records without these."""
+    if acquired.last_offset < first or acquired.first_offset > last:
+        return [acquired]
+    pieces = []
+    if acquired.first_offset < first:
+        pieces.append(acquired._replace(last_offset=first - 1))
+    if acquired.last_offset > last:
+        pieces.append(acquired._replace(first_offset=last + 1))
+    return pieces
