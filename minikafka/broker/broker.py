@@ -86,14 +86,7 @@ class Broker:
         self.peers = Peers(node_id, config, self.outbox.append, self.notice)
         # of logs
         self.replicas = ReplicaManager(
-            node_id,
-            config,
-            self.in_force,
-            disk,
-            self.image,
-            trace,
-            self.notice,
-            self.news,
+            node_id, config, disk, self.image, trace, self.notice, self.news
         )
         self.fetcher = ReplicaFetcher(self)
         self.isr = IsrChanges(self)

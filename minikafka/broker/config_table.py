@@ -5,9 +5,9 @@ those that we honour, and those that are kept and told and change nothing. The c
 update says who may change a broker's config while it runs; effect says why one has
 none.
 
-The table lies in two files: what each broker asks for (configs.csv), and the rest
-(more_configs.csv), which is read when somebody wants to see or to set it. A row is
-understood when it is asked for itself.
+The table lies in two files: configs.csv has those that we honour, more_configs.csv the
+others, which are read when somebody wants to see or to set them. A row is understood
+when it is asked for itself.
 """
 
 import csv
@@ -202,7 +202,7 @@ class Columns(NamedTuple):
     documentation: str
 
 
-OFTEN, SELDOM = "configs.csv", "more_configs.csv"
+HONOURED, OTHERS = "configs.csv", "more_configs.csv"
 Lines = dict[str, dict[str, Columns]]
 
 
@@ -244,7 +244,7 @@ class Table(Mapping[str, Config]):
         return row
 
     def _line(self, name: Any) -> Columns | None:
-        for file in (OFTEN, SELDOM):
+        for file in (HONOURED, OTHERS):
             line = _read(file)[self._of].get(name)
             if line is not None:
                 return line
@@ -254,10 +254,10 @@ class Table(Mapping[str, Config]):
         return self._line(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(_read(file)[self._of] for file in (OFTEN, SELDOM))
+        return chain.from_iterable(_read(file)[self._of] for file in (HONOURED, OTHERS))
 
     def __len__(self) -> int:
-        return sum(len(_read(file)[self._of]) for file in (OFTEN, SELDOM))
+        return sum(len(_read(file)[self._of]) for file in (HONOURED, OTHERS))
 
 
 def _row(columns: Columns) -> Config:
@@ -306,9 +306,12 @@ TABLES: dict[int, Table] = {
 SHOWN_WHERE_SET = frozenset(
     {
         "follower.replication.throttled.rate",
+        "group.share.initialize.retry.interval.ms",
         "leader.replication.throttled.rate",
         "log.initial.task.delay.ms",
         "replica.alter.log.dirs.io.max.bytes.per.second",
+        "share.coordinator.cold.partition.snapshot.interval.ms",
+        "share.coordinator.state.topic.prune.interval.ms",
     }
 )
 

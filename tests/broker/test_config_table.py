@@ -12,6 +12,8 @@ from minikafka.broker.config import BrokerConfig
 from minikafka.broker.config_table import (
     BROKER_CONFIGS,
     CLUSTER_WIDE,
+    HONOURED,
+    OTHERS,
     PER_BROKER,
     PER_LISTENER,
     READ_ONLY,
@@ -19,6 +21,7 @@ from minikafka.broker.config_table import (
     TOLD,
     TOPIC_CONFIGS,
     WITHOUT_EFFECT,
+    _read,
     is_internal,
     parse,
     show,
@@ -28,15 +31,13 @@ from tests.broker.node import Node
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE = 0, 1
-# whose code says what of them it honours
-OF_GROUPS = ("share", "streams")
 # names that the code puts together: group.consumer.min.session.timeout.ms, for one
 PUT_TOGETHER = re.compile(
     r"group\.(consumer|share|streams)\..*"
     r"|(offsets\.topic|transaction\.state\.log)\.(num\.partitions|segment\.bytes"
     r"|replication\.factor|min\.isr)"
     r"|log\.retention\.(hours|minutes)|log\.roll\.hours"
-    r"|controller\.quorum\..*"
+    r"|controller\.quorum\..*|share\.coordinator\..*"
 )
 
 
@@ -46,10 +47,25 @@ def test_each_row_can_be_read_and_says_what_it_is(kind):
         assert row.name == name
         assert row.documentation.endswith((".", ")")), name
         assert row.update in (READ_ONLY, CLUSTER_WIDE, PER_BROKER, PER_LISTENER)
-        assert row.effect in ("", TOLD, *WITHOUT_EFFECT, *OF_GROUPS), name
+        assert row.effect in ("", TOLD, *WITHOUT_EFFECT), name
         if row.synonym:
             assert row.synonym in BROKER_CONFIGS
     assert len(TABLES[kind]) == len(list(TABLES[kind]))
+
+
+@pytest.mark.parametrize(("file", "is_honoured"), [(HONOURED, True), (OTHERS, False)])
+def test_what_is_honoured_has_a_file_of_its_own(file, is_honoured):
+    for lines in _read(file).values():
+        for name, line in lines.items():
+            assert (line.effect == "") == is_honoured, name
+
+
+def test_a_broker_starts_without_the_file_of_the_others():
+    for table in TABLES.values():
+        table._rows.clear()
+    _read.cache_clear()
+    Node()
+    assert _read.cache_info().misses == 1
 
 
 def the_code():
