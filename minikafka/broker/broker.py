@@ -12,20 +12,19 @@ Who hears of that, and of records that were appended, is in news.py. How far the
 has come in its life is in lifecycle.py.
 """
 
-from collections import deque
 from collections.abc import Hashable, Mapping
 
 from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.config import BrokerConfig, InForce, Random, random_uuid
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.due import Due
-from minikafka.broker.effects import Connection, Effect, Notice
+from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.forwarding import Forwarding
 from minikafka.broker.internal_topics import InternalTopics
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import FENCED, READY, RECOVERING, STOPS, Lifecycle
-from minikafka.broker.loggers import ROOT, Loggers
+from minikafka.broker.loggers import Loggers
 from minikafka.broker.news import News, new_quorum
 from minikafka.broker.peers import Peers
 from minikafka.broker.registration import Registration
@@ -66,12 +65,12 @@ class Broker:
         self.now = Now(0, 0)
         self.outbox: list[Effect] = []
         self.life = Lifecycle()
-        self.loggers = Loggers()
+        self.loggers = Loggers(self.outbox.append)
+        self.notice = self.loggers.notice
         self.image = Image()
         self.in_force = InForce(config, self.image, node_id)
         self.descriptions: dict[Hashable, Encoded] = {}
         self._disk = disk
-        self._told: deque[str] = deque(maxlen=100)
 
         self.news = News(self)
         self.requests = Requests(self, self.news.follow)
@@ -87,14 +86,7 @@ class Broker:
         self.peers = Peers(node_id, config, self.outbox.append, self.notice)
         # of logs
         self.replicas = ReplicaManager(
-            node_id,
-            config,
-            self.in_force,
-            disk,
-            self.image,
-            trace,
-            self.notice,
-            self.news,
+            node_id, config, disk, self.image, trace, self.notice, self.news
         )
         self.fetcher = ReplicaFetcher(self)
         self.isr = IsrChanges(self)
@@ -289,15 +281,6 @@ class Broker:
             self.requests.ask_itself(api, version, body, then)
         else:
             self.peers.ask(node, lane, api, version, body, then, self.now)
-
-    def notice(self, line: str, error: Exception | None = None) -> None:
-        """Something went wrong that ends one thing and not the node: told by the shell,
-        and once. It is an error or, where there is none, a warning (loggers.py).
-        """
-        level = "WARN" if error is None else "ERROR"
-        if self.loggers.tells(ROOT, level) and line not in self._told:
-            self._told.append(line)
-            self.outbox.append(Notice(line, error))
 
     def random_uuid(self) -> bytes:
         """16 bytes, from the node's random source."""

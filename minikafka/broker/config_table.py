@@ -1,20 +1,21 @@
 """The table of configs, and what a text means in it.
 
-configs.csv has each config that Apache Kafka 4.3 describes, with its name, default and
-unit: those that we honour, and those that are kept and told and change nothing. The
-column update says who may change a broker's config while it runs; effect says why one
-has none.
+It has each config that Apache Kafka 4.3 describes, with its name, default and unit:
+those that we honour, and those that are kept and told and change nothing. The column
+update says who may change a broker's config while it runs; effect says why one has
+none.
 
-The file is read when somebody asks for a config, and a row is understood when it is
-asked for itself: a broker uses a quarter of them.
+The table lies in two files: configs.csv has those that we honour, more_configs.csv the
+others, which are read when somebody wants to see or to set them. A row is understood
+when it is asked for itself.
 """
 
 import csv
 import math
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from enum import IntEnum
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,6 +138,8 @@ def _show_float(value: float) -> str:
     """As Java writes it: with an exponent where it is large or small."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return str(value)
+    from decimal import Decimal  # seldom, and it takes a while to load
+
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int), "a config is a finite number"
     first, *rest = map(str, digits)
@@ -199,19 +202,23 @@ class Columns(NamedTuple):
     documentation: str
 
 
+HONOURED, OTHERS = "configs.csv", "more_configs.csv"
+Lines = dict[str, dict[str, Columns]]
+
+
 @cache
-def _read() -> dict[str, dict[str, Columns]]:
-    """The lines of a topic, a broker, a group, and of client metrics. What stands
-    behind a topic's config, and has no line of its own, is as the topic's.
+def _read(file: str) -> Lines:
+    """The lines of a file, of a topic, a broker, a group, and of client metrics. What
+    stands behind a topic's config, and has no line of its own, is as the topic's.
     """
-    found: dict[str, dict[str, Columns]] = {}
-    path = Path(__file__).with_name("configs.csv")
+    found: Lines = {each: {} for each in ("topic", "broker", "group", "client-metrics")}
+    path = Path(__file__).with_name(file)
     with path.open(encoding="utf-8", newline="") as text:
         lines = csv.reader(text)
         assert tuple(next(lines)) == Columns._fields
         for line in lines:
             row = Columns(*line)
-            found.setdefault(row.of, {})[row.name] = row
+            found[row.of][row.name] = row
     brokers = found["broker"]
     for row in found["topic"].values():
         if row.synonym:
@@ -230,17 +237,27 @@ class Table(Mapping[str, Config]):
     def __getitem__(self, name: str) -> Config:
         row = self._rows.get(name)
         if row is None:
-            row = self._rows[name] = _row(_read()[self._of][name])
+            columns = self._line(name)
+            if columns is None:
+                raise KeyError(name)
+            row = self._rows[name] = _row(columns)
         return row
 
+    def _line(self, name: Any) -> Columns | None:
+        for file in (HONOURED, OTHERS):
+            line = _read(file)[self._of].get(name)
+            if line is not None:
+                return line
+        return None
+
     def __contains__(self, name: object) -> bool:
-        return name in _read()[self._of]
+        return self._line(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_read()[self._of])
+        return chain.from_iterable(_read(file)[self._of] for file in (HONOURED, OTHERS))
 
     def __len__(self) -> int:
-        return len(_read()[self._of])
+        return sum(len(_read(file)[self._of]) for file in (HONOURED, OTHERS))
 
 
 def _row(columns: Columns) -> Config:
@@ -289,9 +306,12 @@ TABLES: dict[int, Table] = {
 SHOWN_WHERE_SET = frozenset(
     {
         "follower.replication.throttled.rate",
+        "group.share.initialize.retry.interval.ms",
         "leader.replication.throttled.rate",
         "log.initial.task.delay.ms",
         "replica.alter.log.dirs.io.max.bytes.per.second",
+        "share.coordinator.cold.partition.snapshot.interval.ms",
+        "share.coordinator.state.topic.prune.interval.ms",
     }
 )
 

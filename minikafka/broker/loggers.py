@@ -4,6 +4,10 @@ The levels are this run's and this node's own: they are kept nowhere, and nobody
 hears of them.
 """
 
+from collections import deque
+from collections.abc import Callable
+
+from minikafka.broker.effects import Effect, Notice
 from minikafka.wire.errors import Error, KafkaError
 
 LEVELS = (
@@ -20,12 +24,25 @@ REQUESTS = "kafka.request.logger"
 
 
 class Loggers:
-    """The levels of one node. root: what has no level of its own has this one."""
+    """The levels of one node, and who is told. root: what has no level of its own has
+    this one.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[Effect], object]) -> None:
+        self._tell = tell
+        self._told: deque[str] = deque(maxlen=100)
         self._own: dict[str, str | None] = {ROOT: "INFO", REQUESTS: "WARN"}
         # each request asks
         self.names_requests = False
+
+    def notice(self, line: str, error: Exception | None = None) -> None:
+        """Something went wrong that ends one thing and not the node: told by the shell,
+        and once. It is an error or, where there is none, a warning.
+        """
+        level = "WARN" if error is None else "ERROR"
+        if self.tells(ROOT, level) and line not in self._told:
+            self._told.append(line)
+            self._tell(Notice(line, error))
 
     @property
     def levels(self) -> dict[str, str]:

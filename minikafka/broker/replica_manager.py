@@ -58,7 +58,6 @@ class ReplicaManager:
 
     _node_id: int
     _config: BrokerConfig
-    _in_force: InForce
     _disk: Disk
     _image: Image
     _trace: Trace
@@ -83,6 +82,7 @@ class ReplicaManager:
     _now_ms: int = 0
 
     def __post_init__(self) -> None:
+        self._in_force = InForce(self._config, self._image, self._node_id)
         self._cleaner = Cleaner(
             self._config["log.cleaner.dedupe.buffer.size"], self._notice
         )

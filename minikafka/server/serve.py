@@ -166,6 +166,7 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     if parent.wait_for_end is not None:
         stop_after(parent.wait_for_end, stop_wanted)
     warn_if_reachable(listeners[places.nodes[0]])
+    warn_without_effect(servers[places.nodes[0]].broker.config)
     stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
     await run(servers, listeners, places.of_nodes, shared.host, parent.say_ready)
     stopping.cancel()
@@ -229,6 +230,12 @@ def warn_if_reachable(listener: socket.socket) -> None:
             "there is no authentication: anybody who reaches"
             f" {named(listener.getsockname())} may read and write."
         )
+
+
+def warn_without_effect(config: BrokerConfig) -> None:
+    """Who gives a property expects something of it."""
+    if config.without_effect:
+        log(f"without effect here: {', '.join(config.without_effect)}.")
 
 
 def all_here(args: "argparse.Namespace") -> Places:

@@ -171,9 +171,7 @@ configs --alter --entity-type brokers --entity-name 1 --add-config log.retention
 configs --alter --entity-type brokers --entity-default --add-config message.max.bytes=2000000
 configs --alter --entity-type groups --entity-name kip848 --add-config consumer.session.timeout.ms=50000
 configs --alter --entity-type client-metrics --entity-name all --add-config interval.ms=1000,metrics=[org.a,org.b]
-configs --describe --entity-type client-metrics --entity-name all
-configs --describe --entity-type client-metrics
-configs --alter --entity-type client-metrics --entity-name all --delete-config metrics
+configs --alter --entity-type client-metrics --entity-name none --delete-config metrics
 configs --alter --entity-type client-metrics --entity-name all --add-config match=[who=ann]
 configs --alter --entity-type broker-loggers --entity-name 1 --add-config root=WARN
 configs --alter --entity-type broker-loggers --entity-name 1 --add-config no.such=WARN
@@ -185,6 +183,8 @@ configs --alter --entity-type brokers --entity-default --add-config min.insync.r
 configs --alter --entity-type brokers --entity-name 1 --add-config num.io.threads=9
 configs --describe --entity-type brokers --entity-name 1
 configs --alter --entity-type brokers --entity-name 1 --delete-config num.io.threads
+configs --describe --entity-type client-metrics --entity-name all
+configs --alter --entity-type client-metrics --entity-name all --delete-config metrics
 configs --alter --entity-type brokers --entity-name 1 --add-config node.id=2
 configs --alter --entity-type topics --entity-name orders --add-config local.retention.ms=1000
 configs --alter --entity-type topics --entity-name orders --add-config remote.storage.enable=true

@@ -12,6 +12,7 @@ import pytest
 
 from tests.clients.brokers import KEPT, fresh_name, minikafka
 from tests.conformance.conftest import AT_ONCE, without_java
+from tests.conformance.raw import Connection
 from tests.conformance.same_answers import Side, differences, unexpected
 from tests.conformance.scenarios_all_configs import SCENARIOS
 from tests.kafka import ApacheKafka
@@ -27,6 +28,31 @@ DIFFERENCES = tomllib.loads(
 def both():
     with minikafka(AT_ONCE) as ours, ApacheKafka(KEPT) as apache:
         yield ours, apache.bootstrap
+
+
+def documentation(bootstrap):
+    """Config of a broker, a topic or a group -> what is said of it."""
+    told = {}
+    with Connection(bootstrap) as connection:
+        topic = connection.create_topic(fresh_name("said"))
+        for kind, name in ((2, topic), (4, "1"), (32, topic)):
+            resource = {"resource_type": kind, "resource_name": name}
+            asked = [resource | {"configuration_keys": None}]
+            answer = connection.ask(
+                "DescribeConfigs", 4, resources=asked, include_documentation=True
+            )
+            for config in answer.results[0].configs:
+                told[kind, config.name] = config.documentation
+    return told
+
+
+def test_each_config_is_documented_in_words_of_our_own(both):
+    ours, theirs = map(documentation, both)
+    assert ours.keys() == theirs.keys()
+    for which, text in ours.items():
+        words = text.partition(" (Without effect")[0].rstrip(".").lower()
+        assert words, f"nothing is said of {which}"
+        assert words not in theirs[which].lower(), which
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.__name__)

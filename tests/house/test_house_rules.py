@@ -223,7 +223,7 @@ def test_the_core_touches_no_file():
     """It is handed a disk. Two tables are parts of the program (the messages' schema
     and the configs), and a picture is saved on request.
     """
-    tables = (("wire", "messages.py"), ("broker", "config.py"))
+    tables = (("wire", "messages.py"), ("broker", "config_table.py"))
     modules = {"os", "io", "pathlib", "shutil", "tempfile", "fcntl", "msvcrt"}
     for path in [
         path

@@ -17,8 +17,7 @@ from minikafka.broker.config import MIN_ISR
 from minikafka.broker.config_table import TABLES, Config, Type
 from minikafka.broker.handlers.configs import check_own_id, identity, named
 from minikafka.clock import Now
-from minikafka.cluster import controller
-from minikafka.cluster.features import ELR_FEATURE, level
+from minikafka.cluster import controller, features
 from minikafka.cluster.metadata import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -198,7 +197,7 @@ def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str |
         new[asked.name] = change(asked, operation, current.get(asked.name), row)
     to_set = {key: text for key, text in new.items() if text is not None}
     check_legal(broker, resource, to_set)
-    if kind == BROKER_RESOURCE and level(broker.image, ELR_FEATURE):
+    if kind == BROKER_RESOURCE and features.level(broker.image, features.ELR_FEATURE):
         check_min_isr(name, new, to_set, incremental)
     return new
 
@@ -269,7 +268,8 @@ def change(
         why = f"Unknown operation {operation} for {asked.name}"
         raise KafkaError(Error.INVALID_REQUEST, why)
     if row is None or row.type is not Type.LIST:
-        why = f"Can't {OPERATIONS[operation]} to key {asked.name} because its type is not LIST."
+        what = f"Can't {OPERATIONS[operation]} to key {asked.name}"
+        why = f"{what} because its type is not LIST."
         raise KafkaError(Error.INVALID_CONFIG, why)
     if current is None:
         current = row.default
