@@ -321,6 +321,8 @@ def topics_that_a_topology_lacks(side):
     side.ask("five are missing", HEARTBEAT, 0, **joins)
     look(side, "it has nothing")
     side.ask("it comes again", HEARTBEAT, 0, **beating(side, "one", 2))
+    for state in ("NotReady", "not_ready", "Stable"):
+        side.ask(f"state {state}", "ListGroups", 5, states_filter=[state])
     for name in names:
         side.create_topic(name.removeprefix(side.name), partitions=2)
     side.settle()

@@ -92,6 +92,7 @@ CONFIGS = {
     "*.configs.log.cleaner.dedupe.buffer.size.read_only": AT_START,
     "*.configs.max.connections.read_only": AT_START,
     "*.configs.group.consumer.assignment.interval.ms.read_only": AT_START,
+    "*.configs.group.streams.assignment.interval.ms.read_only": AT_START,
 }
 
 DELIBERATE = {
@@ -109,6 +110,12 @@ DELIBERATE = {
             "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR"
         ),
         "the LogAppendTime bit: *": "Apache Kafka clears the bit; no client sets it",
+    },
+    "topics_that_a_topology_lacks": {
+        "state *: ListGroups v5.groups": (
+            "a group is found by the state that it is listed with; Apache Kafka finds"
+            " one that is NotReady as not_ready alone"
+        ),
     },
     "produce_checks_sizes_and_times": {
         "*.log_start_offset": REFUSED_WITH_START,
