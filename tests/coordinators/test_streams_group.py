@@ -17,7 +17,7 @@ from tests.coordinators.streams_groups import (
     hard_state,
 )
 
-SCHEDULES, STEPS = 200, 60
+SCHEDULES, STEPS = 100, 60
 
 
 @pytest.fixture
@@ -227,10 +227,11 @@ class Schedule:
             if member is not None and thread.epoch == member.member_epoch:
                 held = {*member.tasks.active, *member.pending.active}
                 assert thread.active <= held
+
+    def check_replay(self):
         again = self.coordinator.replayed(self.coordinator.log)
-        assert state_of(hard_state(again)) == state_of(
-            hard_state(self.coordinator.group)
-        )
+        group = self.coordinator.group
+        assert state_of(hard_state(again)) == state_of(hard_state(group))
 
     def end(self):
         """All come to rest: each task is run once, shares are equal."""
@@ -258,4 +259,6 @@ def test_kip_1071_whatever_happens_a_task_runs_once_and_in_the_end_all_run(seed)
     for _ in range(STEPS):
         schedule.step()
         schedule.check()
+    schedule.check_replay()
     schedule.end()
+    schedule.check_replay()
