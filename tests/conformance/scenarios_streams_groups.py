@@ -457,8 +457,8 @@ def an_application_is_shut_down(side):
 def standby_tasks_of_a_streams_group(side):
     side.create_topic(partitions=2)
     find(side)
-    configure(side, num_standby_replicas=1)
     side.create_topic("-store-changelog", partitions=2)
+    configure(side, num_standby_replicas=1)
     store = internal(f"{side.name}-store-changelog")
     stateful = plain(side, state_changelog_topics=[store])
     side.ask("it joins", HEARTBEAT, 0, **starting(side, "one", stateful))
