@@ -271,7 +271,7 @@ class StreamsGroup:
         topology = self.state.topology
         if not self.state.members or topology is None:
             return False
-        return topology.reader_of(topic) is not None
+        return topic in topology.readers
 
     def offsets_age_from(self, commit_ms: int) -> int:
         return commit_ms

@@ -20,7 +20,7 @@ from minikafka.coordinators.streams_member import (
 )
 from minikafka.coordinators.streams_tasks import KINDS, Task, Tasks, flat, listed
 from minikafka.coordinators.streams_topology import Configured, Status, Topology
-from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.errors import MOST_MESSAGE, Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
 UNCHANGED_TIMEOUT_MS = -1
@@ -191,7 +191,7 @@ def check_commit(
     if received == member.member_epoch:
         return
     for topic in body.topics:
-        reader = topology.reader_of(topic.name) if topology else None
+        reader = topology.readers.get(topic.name) if topology else None
         if reader is None:
             raise stale(f"Topic {topic.name} is not in the topology.")
         for partition in topic.partitions:
@@ -247,8 +247,10 @@ def updated(
 
 
 def said(status: Status, detail: str) -> dict[str, Any]:
-    """A Status of StreamsGroupHeartbeat."""
-    return {"status_code": status, "status_detail": detail}
+    """A Status of StreamsGroupHeartbeat. It quotes what clients sent, and must fit into
+    an answer.
+    """
+    return {"status_code": status, "status_detail": detail[:MOST_MESSAGE]}
 
 
 def problems(configured: Configured, shutdown_by: str | None) -> list[dict[str, Any]]:

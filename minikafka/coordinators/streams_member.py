@@ -42,9 +42,9 @@ SAID = (
 class MemberState(IntEnum):
     """Where a member is on its way to the target; numbered as in the record."""
 
-    STABLE = 0  # it has all it is to have at its epoch
-    UNREVOKED_TASKS = 1  # it must give tasks back, and has not said that it did
-    UNRELEASED_TASKS = 2  # it waits for tasks that others have not given back yet
+    STABLE = 1  # it has all it is to have at its epoch
+    UNREVOKED_TASKS = 2  # it must give tasks back, and has not said that it did
+    UNRELEASED_TASKS = 3  # it waits for tasks that others have not given back yet
     UNKNOWN = 127  # written by a newer Kafka
 
 

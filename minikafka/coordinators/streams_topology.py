@@ -11,6 +11,7 @@ Kafka: InternalTopicManager, RepartitionTopics, CopartitionedTopicsEnforcer,
 ChangelogTopics.)
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -75,19 +76,17 @@ class TopicInfo(NamedTuple):
 
 
 class Subtopology(NamedTuple):
-    """copartitioned: groups of source topics whose partitions must be as many."""
+    """inputs: all topics that it reads. copartitioned: groups of source topics whose
+    partitions must be as many.
+    """
 
     subtopology_id: str
+    inputs: tuple[str, ...]
     source_topics: tuple[str, ...]
     repartition_sink_topics: tuple[str, ...]
     changelogs: tuple[TopicInfo, ...]
     repartition_sources: tuple[TopicInfo, ...]
     copartitioned: tuple[frozenset[str], ...]
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """All topics that it reads."""
-        return (*self.source_topics, *(each.name for each in self.repartition_sources))
 
     def described(self) -> dict[str, Any]:
         """A Subtopology of StreamsGroupDescribe."""
@@ -107,11 +106,12 @@ def _described(topics: Iterable[TopicInfo]) -> list[dict[str, Any]]:
 @dataclass(frozen=True, slots=True)
 class Topology:
     """epoch: grows with a new version of the application, which Kafka 4.3 refuses.
-    subtopologies: by id.
+    subtopologies: by id. readers: topic -> id of the subtopology that reads it.
     """
 
     epoch: int
     subtopologies: Mapping[str, Subtopology]
+    readers: Mapping[str, str]
 
     def __iter__(self) -> Iterator[Subtopology]:
         return iter(self.subtopologies.values())
@@ -123,13 +123,6 @@ class Topology:
             names.update(subtopology.inputs)
             names.update(each.name for each in subtopology.changelogs)
         return names
-
-    def reader_of(self, topic: str) -> str | None:
-        """The subtopology that reads a topic."""
-        for subtopology in self:
-            if topic in subtopology.inputs:
-                return subtopology.subtopology_id
-        return None
 
     def described(self) -> dict[str, Any]:
         """The Topology of StreamsGroupDescribe."""
@@ -154,7 +147,10 @@ def topology_of(said: Message) -> Topology:
         subtopologies[each.subtopology_id] = _subtopology_of(each)
     if said.epoch < 0:
         raise KafkaError(Error.UNKNOWN_SERVER_ERROR)
-    return Topology(said.epoch, subtopologies)
+    readers = {}
+    for each in subtopologies.values():
+        readers.update(dict.fromkeys(each.inputs, each.subtopology_id))
+    return Topology(said.epoch, subtopologies, readers)
 
 
 def _subtopology_of(said: Message) -> Subtopology:
@@ -167,8 +163,10 @@ def _subtopology_of(said: Message) -> Subtopology:
         ]
         names += [_at(said.source_topics, number) for number in group.source_topics]
         copartitioned.append(frozenset(names))
+    repartitioned = [each.name for each in repartition_sources]
     return Subtopology(
         subtopology_id=said.subtopology_id,
+        inputs=(*said.source_topics, *repartitioned),
         source_topics=tuple(said.source_topics),
         repartition_sink_topics=tuple(said.repartition_sink_topics),
         changelogs=_topics_of(said.state_changelog_topics),
@@ -275,9 +273,10 @@ class _Counts:
 def _partition_counts(topology: Topology, image: Image) -> _Counts:
     counts = _Counts(image)
     counts.decided.update(_repartition_counts(topology, counts))
+    copartitioned = _Copartitioned(topology, counts)
     for subtopology in topology:
         for group in subtopology.copartitioned:
-            _copartition(group, topology, counts)
+            copartitioned.enforce(group)
     for subtopology in topology:
         if not subtopology.inputs:
             why = f"No source topics found for subtopology {subtopology.subtopology_id}"
@@ -299,20 +298,9 @@ def _repartition_counts(topology: Topology, counts: _Counts) -> dict[str, int]:
                 raise KafkaError(Error.UNKNOWN_SERVER_ERROR)
             if topic.partitions:
                 found[topic.name] = topic.partitions
-    is_open = True
-    while is_open:
-        is_open = False
-        known_before = len(found)
-        for subtopology in topology:
-            for sink in subtopology.repartition_sink_topics:
-                if sink in found:
-                    continue
-                widest = _widest_known(subtopology, found, counts)
-                if widest is None:
-                    is_open = True
-                else:
-                    found[sink] = widest
-        if is_open and len(found) == known_before:
+    _follow(topology, found, counts)
+    for subtopology in topology:
+        if any(sink not in found for sink in subtopology.repartition_sink_topics):
             why = (
                 "Failed to compute number of partitions for all repartition topics."
                 " There may be loops in the topology that cannot be resolved."
@@ -328,6 +316,27 @@ def _repartition_counts(topology: Topology, counts: _Counts) -> dict[str, int]:
     return found
 
 
+def _follow(topology: Topology, found: dict[str, int], counts: _Counts) -> None:
+    """Adds what follows from what was found, from one subtopology to the next."""
+    open_ones = deque(topology)
+    waiting: dict[str, list[Subtopology]] = {}
+    done = set()
+    while open_ones:
+        subtopology = open_ones.popleft()
+        if subtopology.subtopology_id in done:
+            continue
+        widest = _widest_known(subtopology, found, counts)
+        if widest is None:
+            for source in subtopology.repartition_sources:
+                waiting.setdefault(source.name, []).append(subtopology)
+            continue
+        done.add(subtopology.subtopology_id)
+        for sink in subtopology.repartition_sink_topics:
+            if sink not in found:
+                found[sink] = widest
+                open_ones.extend(waiting.pop(sink, ()))
+
+
 def _widest_known(
     subtopology: Subtopology, found: Mapping[str, int], counts: _Counts
 ) -> int | None:
@@ -338,52 +347,57 @@ def _widest_known(
     return max(known, default=None)
 
 
-def _copartition(group: frozenset[str], topology: Topology, counts: _Counts) -> None:
-    """Topics that are joined get the same number of partitions, or have it."""
-    fixed: dict[str, int] = {}
-    flexible: dict[str, int] = {}
-    others: dict[str, int] = {}
-    all_fixed: dict[str, int] = {}
-    for subtopology in topology:
-        for topic in subtopology.repartition_sources:
-            if topic.partitions:
-                all_fixed[topic.name] = counts.of(topic.name)
-            if topic.name in group:
-                kind = fixed if topic.partitions else flexible
-                kind[topic.name] = counts.of(topic.name)
-    for name in group:
-        if name not in fixed and name not in flexible:
-            others[name] = counts.of(name)
-    repartitioned = fixed | flexible
-    if others:
-        partitions = _same(others, others)
-    elif all_fixed:
-        partitions = _same(all_fixed, repartitioned)
-    elif repartitioned:
-        partitions = max(repartitioned.values())
-    else:
-        return
-    for name in sorted(repartitioned):
-        counts.decided[name] = partitions
-        if name in fixed and fixed[name] != partitions:
-            detail = (
-                f"Number of partitions [{fixed[name]}] of repartition topic [{name}]"
-                f" doesn't match number of partitions [{partitions}] of the source"
-                " topic."
-            )
-            raise Problem(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
-
-
-def _same(topics: Mapping[str, int], named: Mapping[str, int]) -> int:
-    """The one number of partitions that all these have. named: the ones to say, if they
-    haven't.
+class _Copartitioned:
+    """The groups of topics that are joined: they get the same number of partitions, or
+    have it.
     """
-    if len(set(topics.values())) > 1:
-        listed = ", ".join(f"{name}={named[name]}" for name in sorted(named))
-        what = "Following topics do not have the same number of partitions"
-        detail = f"{what}: [{{{listed}}}]"
-        raise Problem(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
-    return next(iter(topics.values()))
+
+    def __init__(self, topology: Topology, counts: _Counts) -> None:
+        self._counts = counts
+        self._repartitioned: set[str] = set()
+        # all with a number of their own, and how many
+        self._fixed: dict[str, int] = {}
+        for subtopology in topology:
+            for topic in subtopology.repartition_sources:
+                self._repartitioned.add(topic.name)
+                if topic.partitions:
+                    self._fixed[topic.name] = counts.of(topic.name)
+        self._are_alike = len(set(self._fixed.values())) < 2
+
+    def enforce(self, group: frozenset[str]) -> None:
+        if not group:
+            return
+        counts = {name: self._counts.of(name) for name in group}
+        repartitioned: dict[str, int] = {}
+        others: dict[str, int] = {}
+        for name, count in counts.items():
+            kind = repartitioned if name in self._repartitioned else others
+            kind[name] = count
+        if others:
+            partitions = next(iter(others.values()))
+            if len(set(others.values())) > 1:
+                raise _differing(others)
+        elif self._fixed:
+            partitions = next(iter(self._fixed.values()))
+            if not self._are_alike:
+                raise _differing(repartitioned)
+        else:
+            partitions = max(repartitioned.values())
+        for name in sorted(repartitioned):
+            self._counts.decided[name] = partitions
+            if name in self._fixed and counts[name] != partitions:
+                detail = (
+                    f"Number of partitions [{counts[name]}] of repartition topic"
+                    f" [{name}] doesn't match number of partitions [{partitions}] of"
+                    " the source topic."
+                )
+                raise Problem(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
+
+
+def _differing(counts: Mapping[str, int]) -> Problem:
+    listed = ", ".join(f"{name}={counts[name]}" for name in sorted(counts))
+    what = "Following topics do not have the same number of partitions"
+    return Problem(Status.INCORRECTLY_PARTITIONED_TOPICS, f"{what}: [{{{listed}}}]")
 
 
 def _missing_internal(

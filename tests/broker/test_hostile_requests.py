@@ -344,7 +344,11 @@ def test_names_and_values_of_32_kilobytes_are_refused_in_words_that_fit(node):
 
 @pytest.mark.parametrize(
     ("api", "version", "asked"),
-    [("DescribeGroups", 6, "groups"), ("ConsumerGroupDescribe", 1, "group_ids")],
+    [
+        ("DescribeGroups", 6, "groups"),
+        ("ConsumerGroupDescribe", 1, "group_ids"),
+        ("StreamsGroupDescribe", 0, "group_ids"),
+    ],
 )
 def test_a_group_with_a_name_of_32_kilobytes_is_described_in_words_that_fit(
     node, api, version, asked

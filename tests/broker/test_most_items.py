@@ -108,6 +108,56 @@ def altered(names):
 
 
 EACH_TOPIC = [(TOPIC, name) for name in TOPICS]
+
+
+def joins(*subtopologies):
+    """The first heartbeat of a streams group (KIP-1071)."""
+    return {
+        "group_id": "streams",
+        "member_id": "m",
+        "member_epoch": 0,
+        "rebalance_timeout_ms": 1000,
+        "active_tasks": [],
+        "standby_tasks": [],
+        "warmup_tasks": [],
+        "topology": {"epoch": 0, "subtopologies": list(subtopologies)},
+    }
+
+
+def passes_on(number):
+    """A subtopology that reads what the one after it writes."""
+    read = [{"name": f"r{number + 1}", "partitions": 0, "replication_factor": 0}]
+    return {
+        "subtopology_id": str(number),
+        "repartition_source_topics": read,
+        "repartition_sink_topics": [f"r{number}"],
+    }
+
+
+SHARE = N // 4  # subtopologies, which are three items and are written down, too
+SOURCE = {
+    "subtopology_id": "first",
+    "source_topics": ["topic-0"],
+    "repartition_sink_topics": [f"r{SHARE}"],
+}
+JOINED = SOURCE | {
+    "repartition_sink_topics": [],
+    "repartition_source_topics": [
+        {"name": f"j{number}", "partitions": 1, "replication_factor": 0}
+        for number in range(SHARE)
+    ],
+    "copartition_groups": [
+        {"repartition_source_topics": [number]} for number in range(SHARE)
+    ],
+}
+OF_TOPOLOGIES = {
+    "subtopologies that follow from each other": (
+        "StreamsGroupHeartbeat",
+        0,
+        joins(*map(passes_on, range(SHARE)), SOURCE),
+    ),
+    "topics that are joined": ("StreamsGroupHeartbeat", 0, joins(JOINED)),
+}
 MOST = {
     # what it does -> API, version, body
     "configs of topics and groups": (
@@ -210,6 +260,8 @@ MOST = {
     "groups": ("DescribeGroups", 5, {"groups": NAMES}),
     "one group again and again": ("DescribeGroups", 5, {"groups": ["g"] * N}),
     "groups of the new protocol": ("ConsumerGroupDescribe", 1, {"group_ids": NAMES}),
+    "streams groups": ("StreamsGroupDescribe", 0, {"group_ids": NAMES}),
+    **OF_TOPOLOGIES,
     "groups to delete": ("DeleteGroups", 2, {"groups_names": NAMES[1:]}),
     "coordinators": ("FindCoordinator", 6, {"key_type": 0, "coordinator_keys": NAMES}),
     "transactions": ("DescribeTransactions", 0, {"transactional_ids": NAMES}),

@@ -2,7 +2,7 @@
 java.run(main_class, *args)`.
 
 A JVM takes seconds to start, most of a tool's run; here it starts once. Nothing is
-compiled: py4j calls `main`.
+compiled: py4j calls `main`, or what a `main` calls that ends the JVM.
 """
 
 import subprocess
@@ -55,7 +55,7 @@ class JavaTools:
         self.process.wait(timeout=120)
         self.process.stdout.close()
 
-    def run(self, main_class, *args):
+    def run(self, main_class, *args, method="main"):
         """What the tool writes on standard output. Wrong usage ends the JVM: a test
         shows that as a lost connection.
         """
@@ -68,5 +68,5 @@ class JavaTools:
         tool = self.gateway.jvm
         for part in main_class.split("."):
             tool = getattr(tool, part)
-        tool.main(words)
+        getattr(tool, method)(words)
         return said.toString()

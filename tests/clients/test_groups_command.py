@@ -24,22 +24,26 @@ UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Side:
     """One broker with the history, and the tool."""
 
+    command, method = COMMAND, "main"
+    make_history = staticmethod(make_history)
+
     def __init__(self, kafka, java):
         self.kafka, self.java = kafka, java
         with Connection(kafka.bootstrap) as broker:
-            make_history(broker)
+            self.make_history(broker)
 
     def says(self, *args):
         """What the tool says: its lines, sorted, without what is the broker's own and
         without the depth of a stack.
         """
         text = self.java.run(
-            COMMAND,
+            self.command,
             "--bootstrap-server",
             self.kafka.bootstrap,
             "--timeout",
             "60000",
             *args,
+            method=self.method,
         )
         port = self.kafka.bootstrap.rpartition(":")[2]
         lines = (

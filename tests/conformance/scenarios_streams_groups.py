@@ -321,6 +321,8 @@ def topics_that_a_topology_lacks(side):
     side.ask("five are missing", HEARTBEAT, 0, **joins)
     look(side, "it has nothing")
     side.ask("it comes again", HEARTBEAT, 0, **beating(side, "one", 2))
+    for state in ("NotReady", "not_ready", "Stable"):
+        side.ask(f"state {state}", "ListGroups", 5, states_filter=[state])
     for name in names:
         side.create_topic(name.removeprefix(side.name), partitions=2)
     side.settle()
@@ -455,8 +457,8 @@ def an_application_is_shut_down(side):
 def standby_tasks_of_a_streams_group(side):
     side.create_topic(partitions=2)
     find(side)
-    configure(side, num_standby_replicas=1)
     side.create_topic("-store-changelog", partitions=2)
+    configure(side, num_standby_replicas=1)
     store = internal(f"{side.name}-store-changelog")
     stateful = plain(side, state_changelog_topics=[store])
     side.ask("it joins", HEARTBEAT, 0, **starting(side, "one", stateful))

@@ -89,6 +89,12 @@ DELIBERATE = {
         ),
         "the LogAppendTime bit: *": "Apache Kafka clears the bit; no client sets it",
     },
+    "topics_that_a_topology_lacks": {
+        "state *: ListGroups v5.groups": (
+            "a group is found by the state that it is listed with; Apache Kafka finds"
+            " one that is NotReady as not_ready alone"
+        ),
+    },
     "produce_checks_sizes_and_times": {
         "*.log_start_offset": REFUSED_WITH_START,
         "stamped already: *": "Apache Kafka blames each record for what the batch says",

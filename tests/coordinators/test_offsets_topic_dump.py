@@ -11,6 +11,7 @@ import re
 import pytest
 
 from minikafka.wire.records import batches, decode_batch
+from tests.clients import streams_group_history
 from tests.clients.brokers import until
 from tests.clients.group_history import PATIENT, commit, make_history
 from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, node, without_java
@@ -218,3 +219,51 @@ def test_groups_and_offsets_are_the_same_after_compaction_and_a_restart(dumps):
         assert before == after
     (*_, ours), (*_, theirs) = dumps
     assert ours == theirs
+
+
+def streams_history_of(kind, data):
+    """The records of streams groups, and what clients are told of them before a restart
+    and after it.
+    """
+    with node(kind, data, streams_group_history.PATIENT | ONE_PARTITION) as kafka:
+        with Connection(kafka.bootstrap) as broker:
+            streams_group_history.make_history(broker)
+            [deleted] = broker.ask("DeleteGroups", 2, groups_names=["left"]).results
+            assert deleted.error_code == 0
+            written = dump(data)
+            told = look(broker), members_of(broker)
+        kafka.restart()
+        with Connection(kafka.bootstrap) as broker:
+            while (
+                broker.ask("OffsetFetch", 7, group_id="old", topics=[]).error_code != 0
+            ):
+                pass  # it loads
+            return written, told, (look(broker), members_of(broker))
+
+
+def members_of(broker):
+    names = ["counting", "waiting", "left"]
+    groups = broker.ask("StreamsGroupDescribe", 0, group_ids=names).groups
+    shown = []
+    for group in groups:
+        fields = group.to_dict()
+        # what is known of its topics is not kept
+        topology = fields.pop("topology")
+        subtopologies = [] if topology is None else topology["subtopologies"]
+        names = [each["subtopology_id"] for each in subtopologies]
+        shown.append((plain(json.dumps(fields)), names))
+    return sorted(shown)
+
+
+def test_kip_1071_streams_groups_are_written_as_by_apache_kafka_and_loaded(
+    tmp_path_factory,
+):
+    ours, theirs = (
+        streams_history_of(kind, tmp_path_factory.mktemp("data"))
+        for kind in (MINIKAFKA, APACHE_KAFKA)
+    )
+    assert ours == theirs
+    written, told, told_after = ours
+    assert told == told_after
+    kinds = {json.loads(key)["type"] for key, _ in written}
+    assert kinds >= {"17", "19", "20", "21", "22", "23"}
