@@ -300,7 +300,7 @@ def partition_of(image: Image, topic: str, number: int) -> Partition:
     """The partition, or UNKNOWN_TOPIC_OR_PARTITION."""
     partition = image.topic(topic).partitions.get(number)
     if partition is None:
-        why = f"Unable to find partition {topic}:{number}."
+        why = f"No such partition as {topic}-{number}"
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
     return partition
 

@@ -125,8 +125,10 @@ def test_a_feature_gets_another_level(image):
     assert apply(image, record) == FeatureChange("transaction.version", 2, 2)
 
 
-def test_every_kind_of_record_tells_what_it_changed_but_producer_ids(image):
-    """They are the controller's own affair."""
+def test_every_kind_of_record_tells_what_it_changed_but_those_nobody_acts_upon(image):
+    """Producer ids are the controller's own affair; who asks for a quota or a
+    credential looks it up.
+    """
     records = [
         registration(5),
         unfenced(5),
@@ -141,7 +143,10 @@ def test_every_kind_of_record_tells_what_it_changed_but_producer_ids(image):
         ),
     ]
     assert {record.name for record in records} == metadata.APPLY.keys() - {
-        "ProducerIdsRecord"
+        "ClientQuotaRecord",
+        "ProducerIdsRecord",
+        "RemoveUserScramCredentialRecord",
+        "UserScramCredentialRecord",
     }
     assert all(apply(image, record) is not None for record in records)
     ids = {"broker_id": 1, "broker_epoch": 5, "next_producer_id": 1000}

@@ -1,0 +1,56 @@
+"""Every method of Java's AdminClient 4.3.1 hears the same from minikafka as from Apache
+Kafka, from one broker and from three.
+"""
+
+import pytest
+from confluent_kafka import Producer
+
+from minikafka.course.clusters.jvm_cluster import JvmCluster
+from minikafka.server.embedded import Served
+from tests.clients.brokers import KEPT, fresh_name, minikafka, overrides
+from tests.clients.java_tools import JavaTools
+from tests.conformance.conftest import AT_ONCE, without_java
+from tests.conformance.java_admin_methods import EveryMethod, methods, story
+from tests.conformance.test_same_answers_of_three import LIKE_THEIRS
+from tests.kafka import ApacheKafka, an_address
+
+pytestmark = [pytest.mark.java, without_java]
+
+
+@pytest.fixture(scope="module")
+def java():
+    with JavaTools() as tools:
+        yield tools
+
+
+def write(bootstrap, topic):
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for number in range(5):
+        producer.produce(topic, b"order %d" % number, partition=0)
+    assert producer.flush(60) == 0
+
+
+def told(java, bootstrap, name):
+    with EveryMethod(java, bootstrap, name) as admin:
+        story(admin, lambda topic: write(bootstrap, topic))
+    return admin
+
+
+def check(java, ours, theirs):
+    name = fresh_name("admin")
+    here, there = told(java, ours, name), told(java, theirs, name)
+    for what, answer in there.answers.items():
+        assert here.answers[what] == answer, what
+    return here.called
+
+
+def test_of_one_broker(java):
+    with minikafka(AT_ONCE) as ours, ApacheKafka(KEPT) as theirs:
+        called = check(java, ours, theirs.bootstrap)
+    assert methods(java) == called
+
+
+def test_of_three_brokers(java):
+    options = ("--brokers", "3", *overrides(LIKE_THEIRS))
+    with Served(options=options) as ours, JvmCluster(an_address()) as theirs:
+        check(java, ours.bootstrap, theirs.bootstrap)
