@@ -86,7 +86,7 @@ def after(transactions, decision):
     for record in decision.records:
         written = encode_coordinator_record(*record)
         transactions.apply(*decode_transaction_record(*written))
-    decision.change(ONCE)
+    transactions.carry_out("pay", decision.change, ONCE)
     return transactions._find("pay")
 
 
