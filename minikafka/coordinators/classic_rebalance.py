@@ -77,6 +77,7 @@ class Rebalance(Agreement):
     _sync_deadline_ms: int | None = None
 
     def __post_init__(self) -> None:
+        """Nothing is agreed on yet."""
         self.agreed = Agreement(self.group_id)
         self._events = ClassicEvents(self.group_id, self._trace)
 

@@ -134,6 +134,7 @@ def shared(broker: Broker, request: Call, kind: int) -> Plain:
 
 
 def in_force(broker: Broker, request: Call, kind: int, name: str, key: str) -> Encoded:
+    """One config of a resource, as it counts on this node."""
     value = broker.config.value(broker.image, broker.node_id, kind, name, key)
     return encoded(TABLES[kind][key], value, request)
 
@@ -145,7 +146,9 @@ def encoded(row: Config, value: Value, request: Call) -> Encoded:
 
 
 def join(request: Call, rows: list[Encoded]) -> Encoded:
-    return messages.API[request.api].response.join_items(request.version, rows)
+    """Rows that were encoded one by one, as one array."""
+    response = messages.API[request.api].response
+    return response.join_items(request.version, rows)
 
 
 def named(resource: Any) -> Answer:

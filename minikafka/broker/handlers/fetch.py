@@ -197,6 +197,7 @@ class Fetching:
         return [self.row(one) for one in asked]
 
     def row(self, one: Asked) -> Row:
+        """One partition, looked up."""
         topic = topic_name(self.broker, one.key.topic)
         try:
             return Row(one, topic, self.replica(one, topic))
