@@ -71,17 +71,6 @@ class Settled(NamedTuple):
     partition: Partition
     follower: Follower
 
-    def still_holds(self, held: Replica | None, asked: Asked, told: Told) -> bool:
-        """held: the replica that is in this place now."""
-        replica = self.replica
-        if held is not replica or replica.partition is not self.partition:
-            return False
-        log = replica.log
-        return (
-            log.log_start_offset == told.log_start_offset
-            and log.log_end_offset == asked.fetch_offset
-        )
-
 
 AskedByKey = Mapping[FetchKey, Asked]
 

@@ -8,10 +8,11 @@ so that no request waits behind them for long.
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from minikafka.broker.config import BrokerConfig, InForce
+from minikafka.broker.config import BrokerConfig
 from minikafka.broker.config_rules import unusable_configs
+from minikafka.broker.offset_checkpoints import OffsetCheckpoints
 from minikafka.broker.ports import HearsOfReplicas, PartitionKey
 from minikafka.clock import Now
 from minikafka.cluster import telling
@@ -49,7 +50,19 @@ LOG_CONFIGS = {
     if field != OF_THE_BROKER
 }
 
+MIN_ISR = "min.insync.replicas"
+
 Work = Generator[int, None, None]  # yields what it costs, in bytes to read
+
+
+class Noted(NamedTuple):
+    """What the last run noted of a log. recovery_point: None if it noted none. clean:
+    it stopped of itself.
+    """
+
+    recovery_point: int | None
+    high_watermark: int
+    clean: bool
 
 
 @dataclass(eq=False, repr=False)
@@ -78,13 +91,16 @@ class ReplicaManager:
     _periods_ms: dict[Callable[[Now], None], int] = field(default_factory=dict)
     # work that was done, and is due again when some log has changed
     _some_rest: bool = False
-    _written: dict[str, dict[PartitionKey, int]] = field(default_factory=dict)
     _now_ms: int = 0
 
     def __post_init__(self) -> None:
         self._in_force = InForce(self._config, self._image, self._node_id)
-        self._cleaner = Cleaner(
-            self._config["log.cleaner.dedupe.buffer.size"], self._notice
+        buffer_bytes = self._config["log.cleaner.dedupe.buffer.size"]
+        self._cleaner = Cleaner(buffer_bytes, self._notice)
+        self._checkpoints = OffsetCheckpoints(
+            self._disk,
+            self.replicas,
+            self._notice,
         )
 
     def leader(
@@ -100,15 +116,9 @@ class ReplicaManager:
         """
         replica = self.find(topic, number)
         if replica is None:
-            known = (
-                topic in self._image.topics
-                and number in self._image.topics[topic].partitions
-            )
-            raise KafkaError(
-                Error.NOT_LEADER_OR_FOLLOWER
-                if known
-                else Error.UNKNOWN_TOPIC_OR_PARTITION
-            )
+            if self._partition((topic, number)) is None:
+                raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
         replica.check_leader(current_leader_epoch, or_follower)
         return replica
 
@@ -121,14 +131,20 @@ class ReplicaManager:
             return None
         return self.replicas.get(key) or self._create_waiting(key)
 
+    def _partition(self, key: PartitionKey) -> Partition | None:
+        """As the image has it now."""
+        name, number = key
+        topic = self._image.topics.get(name)
+        return None if topic is None else topic.partitions.get(number)
+
     def _create_waiting(self, key: PartitionKey) -> Replica | None:
+        """Its turn has come, unless it was deleted, or given to others, before."""
         if key not in self._to_create:
             return None
         del self._to_create[key]
-        topic = self._image.topics.get(key[0])
-        partition = topic.partitions.get(key[1]) if topic else None
+        partition = self._partition(key)
         if partition is None or self._node_id not in partition.replicas:
-            return None  # deleted, or given to others, before its turn
+            return None
         removal = self._removals.pop(key, None)
         if removal is not None:
             # a new topic has the name of one that was deleted
@@ -136,29 +152,27 @@ class ReplicaManager:
         directory = f"{key[0]}-{key[1]}"
         with as_storage_errors(directory):
             if self._disk.exists(directory):
-                self._set_aside(
-                    directory, "stands where the log of a new topic has to be"
-                )
-        return self._hold(key, partition, self._open(*key))
+                why = "stands where the log of a new topic has to be"
+                self._set_aside(directory, why)
+        log = self._open(*key)
+        return self._hold(key, partition, log)
 
     # -- what the image asks for
 
     def begin_recovery(self, now: Now) -> None:
         """At start: what the image has is recovered, in slices (`recover`)."""
         assert not self.replicas, "logs are recovered before others come"
-        self._unloaded = {
-            (topic, number): None for topic, number, _ in self._image.all_partitions()
+        for topic, number, _ in self._image.all_partitions():
+            self._unloaded[topic, number] = None
+        config = self._config
+        flush_ms = config["log.flush.offset.checkpoint.interval.ms"]
+        self._periods_ms = {
+            self._clean_up: config["log.retention.check.interval.ms"],
+            self._write_recovery_points: max(1, flush_ms),
+            self._write_high_watermarks: HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS,
+            self._compact: self._compaction_period_ms(),
         }
-        for work, period_ms in (
-            (self._clean_up, self._config["log.retention.check.interval.ms"]),
-            (
-                self._write_recovery_points,
-                max(1, self._config["log.flush.offset.checkpoint.interval.ms"]),
-            ),
-            (self._write_high_watermarks, HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS),
-            (self._compact, self._compaction_period_ms()),
-        ):
-            self._periods_ms[work] = period_ms
+        for work in self._periods_ms:
             self._arm(work, now.monotonic_ms)
         self._recovery = self._recover()
 
@@ -179,96 +193,97 @@ class ReplicaManager:
             self._notice(line)
         yield from self._sort_out()
         clean = checkpoints.take_clean_shutdown(self._disk)
-        recovery_points = self._read(checkpoints.RECOVERY_POINTS)
-        start_offsets = self._read(checkpoints.LOG_START_OFFSETS)
-        dirty_offsets = self._read(checkpoints.CLEANER_OFFSETS)
-        high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
+        recovery_points = self._checkpoints.read(checkpoints.RECOVERY_POINTS)
+        start_offsets = self._checkpoints.read(checkpoints.LOG_START_OFFSETS)
+        dirty_offsets = self._checkpoints.read(checkpoints.CLEANER_OFFSETS)
+        high_watermarks = self._checkpoints.read(checkpoints.HIGH_WATERMARKS)
         while self._unloaded:
             key = next(iter(self._unloaded))
-            topic = self._image.topics.get(key[0])
-            # of now: it may have gone meanwhile
-            partition = topic.partitions.get(key[1]) if topic else None
+            partition = self._partition(key)  # it may have gone meanwhile
             if partition is not None and self._node_id in partition.replicas:
-                high_watermark = high_watermarks.get(key, 0)
+                noted = Noted(
+                    recovery_point=recovery_points.get(key),
+                    high_watermark=high_watermarks.get(key, 0),
+                    clean=clean,
+                )
                 log = self._open(
                     *key,
-                    recovery_point=recovery_points.get(key, 0),
+                    recovery_point=noted.recovery_point or 0,
                     log_start_offset=start_offsets.get(key, 0),
                     first_dirty_offset=dirty_offsets.get(key, 0),
                 )
                 yield OPEN_COST
                 yield from log.recover(RECOVERY_SLICE_BYTES, self._notice, clean)
-                recovery_point = recovery_points.get(key, 0)
-                before = max(recovery_point, high_watermark)
-                if log.log_end_offset < before:
-                    what = (
-                        f"ends at offset {log.log_end_offset}, and had got to {before}:"
-                        " records are lost"
-                    )
-                    self._notice(f"{log.directory} {what}")
-                    if clean or log.log_end_offset < recovery_point:
-                        log.damaged_at(log.log_end_offset)
-                elif (
-                    clean
-                    and log.log_end_offset > recovery_point
-                    and key in recovery_points
-                ):
-                    log.damaged_at(recovery_point)  # a clean stop noted where it ends
+                self._look_for_losses(log, noted)
                 if len(partition.replicas) == 1:
                     # no other replica has it
                     log.damaged_from, log.unchecked = None, range(0)
-                self._hold(key, partition, log, high_watermark)
+                self._hold(key, partition, log, noted.high_watermark)
             del self._unloaded[key]
-        self._written[checkpoints.CLEANER_OFFSETS] = dirty_offsets
-        self._write_cleaner_offsets()
+        self._checkpoints.write_cleaner_offsets()
+
+    def _look_for_losses(self, log: Log, noted: Noted) -> None:
+        """Whether a log ends where the last run got to. Another replica has what is
+        missing; if there is none, nobody ever will.
+        """
+        end = log.log_end_offset
+        recovery_point = noted.recovery_point or 0
+        got_to = max(recovery_point, noted.high_watermark)
+        if end < got_to:
+            where = f"ends at offset {end}, and had got to {got_to}"
+            self._notice(f"{log.directory} {where}: records are lost")
+            if noted.clean or end < recovery_point:
+                log.damaged_at(end)
+            return
+        # a clean stop noted where the log ends
+        was_noted = noted.clean and noted.recovery_point is not None
+        if was_noted and end > recovery_point:
+            log.damaged_at(recovery_point)
 
     def _sort_out(self) -> Work:
         """Whose is each log? Those of deleted topics go, those of nobody are set
         aside.
         """
-        partitions = {
-            f"{topic}-{number}": (topic, one)
-            for topic, number, one in self._image.all_partitions()
-        }
+        keys = {}
+        for topic, number, _ in self._image.all_partitions():
+            keys[f"{topic}-{number}"] = topic, number
         for directory in data_folder.logs(self._disk):
             yield LOOK_COST
-            topic_id = checkpoints.read_partition_metadata(self._disk, directory)
-            topic, partition = partitions.get(directory, (None, None))
-            wanted = self._image.topics[topic].topic_id if topic else None
-            elsewhere = (
-                partition is not None and self._node_id not in partition.replicas
-            )
-            if topic_id in self._image.deleted or (elsewhere and topic_id == wanted):
-                data_folder.rename(self._disk, directory, data_folder.DELETE)
-            elif wanted is None:
-                self._set_aside(
-                    directory, "belongs to no topic that the metadata knows"
-                )
-            elif topic_id is None:
-                self._notice(
-                    f"{directory}/{checkpoints.PARTITION_METADATA} is damaged, and"
-                    " written anew"
-                )
-            elif topic_id != wanted:
-                path = f"{directory}/{checkpoints.PARTITION_METADATA}"
-                raise unusable(
-                    path,
-                    "holds an id that no topic had. Put the right file back, or move"
-                    " that folder away",
-                )
+            self._place_folder(directory, keys.get(directory))
         for directory in data_folder.deleted_logs(self._disk):
             yield from data_folder.remove(self._disk, directory)
 
-    def _set_aside(self, directory: str, why: str) -> None:
-        renamed = data_folder.rename(self._disk, directory, data_folder.STRAY)
-        self._notice(f"{directory} {why}: it is {renamed} now, and nobody reads it")
+    def _place_folder(self, directory: str, key: PartitionKey | None) -> None:
+        """key: the partition that would have a log of this name."""
+        image = self._image
+        found_id = checkpoints.read_partition_metadata(self._disk, directory)
+        partition = None if key is None else self._partition(key)
+        wanted_id = None
+        moved_away = False
+        if key is not None and partition is not None:
+            wanted_id = image.topics[key[0]].topic_id
+            is_elsewhere = self._node_id not in partition.replicas
+            moved_away = is_elsewhere and found_id == wanted_id
+        path = f"{directory}/{checkpoints.PARTITION_METADATA}"
+        if found_id in image.deleted or moved_away:
+            data_folder.rename(self._disk, directory, data_folder.DELETE)
+        elif wanted_id is None:
+            why = "belongs to no topic that the metadata knows"
+            self._set_aside(directory, why)
+        elif found_id is None:
+            self._notice(f"{path} is damaged, and written anew")
+        elif found_id != wanted_id:
+            what = (
+                "holds an id that no topic had. Put the right file back, or move that"
+                " folder away"
+            )
+            raise unusable(path, what)
 
-    def _read(self, name: str) -> dict[PartitionKey, int]:
-        try:
-            return checkpoints.read_offsets(self._disk, name)
-        except ValueError:
-            self._notice(f"{name} is damaged, and counts for nothing")
-            return {}
+    def _set_aside(self, directory: str, why: str) -> None:
+        """Nobody knows whose it is; nothing is removed that we did not make."""
+        renamed = data_folder.rename(self._disk, directory, data_folder.STRAY)
+        what_now = f"it is {renamed} now, and nobody reads it"
+        self._notice(f"{directory} {why}: {what_now}")
 
     def changed(self, now: Now) -> None:
         """Some log has a new beginning or end: its checkpoints will have to follow, and
@@ -288,40 +303,46 @@ class ReplicaManager:
     def _arm(
         self, work: Callable[[Now], None], now_ms: int, at_once: bool = False
     ) -> None:
-        self._timers.set(work, now_ms if at_once else now_ms + self._periods_ms[work])
+        """When it is done next."""
+        period_ms = 0 if at_once else self._periods_ms[work]
+        self._timers.set(work, now_ms + period_ms)
 
     def partition_changed(self, change: PartitionChange) -> None:
         """A replica may come, go, or have another leader or ISR."""
         key = change.topic, change.number
-        if self._node_id in change.after.replicas:
-            if key in self.replicas:
+        is_held = key in self.replicas
+        is_to_be_held = self._node_id in change.after.replicas
+        if is_to_be_held:
+            if is_held:
                 self._place(self.replicas[key], change.after)
             elif key not in self._unloaded:
                 self._to_create[key] = None
                 if self._created < CREATED_AT_ONCE:
                     self._create_waiting(key)
             self._wake(key)
-        elif key in self.replicas:
+        elif is_held:
             self._by_topic[change.topic_id].remove(key)
             self._remove([key])
 
     def topic_changed(self, change: TopicChange) -> None:
         """A topic's replicas go with it."""
         if change.after is None:
-            self._remove(self._by_topic.pop(change.topic_id, ()))
+            keys = self._by_topic.pop(change.topic_id, ())
+            self._remove(keys)
 
     def config_changed(self, change: ConfigChange) -> None:
         """Configs of logs follow at once, those that come from a broker's own too."""
         keys: Iterable[PartitionKey] = self.replicas
         if change.resource_type == TOPIC_RESOURCE:
             topic = self._image.topics.get(change.resource_name)
-            keys = self._by_topic.get(topic.topic_id, ()) if topic else ()
+            keys = ()
+            if topic is not None:
+                keys = self._by_topic.get(topic.topic_id, ())
         for key in keys:
+            name, _ = key
             replica = self.replicas[key]
-            replica.log.config = self._log_config(key[0])
-            replica.min_insync_replicas = self._topic_value(
-                key[0], "min.insync.replicas"
-            )
+            replica.log.config = self._log_config(name)
+            replica.min_insync_replicas = self._topic_value(name, MIN_ISR)
         self._cleaner.buffer_bytes = self._in_force["log.cleaner.dedupe.buffer.size"]
         self._periods_ms[self._compact] = self._compaction_period_ms()
         self._arm(self._compact, self._now_ms)
@@ -331,33 +352,36 @@ class ReplicaManager:
 
     def _remove(self, keys: Iterable[PartitionKey]) -> None:
         """These partitions are deleted, or move to other nodes."""
-        removed = {key: self.replicas.pop(key) for key in keys}
+        removed = {}
+        for key in keys:
+            removed[key] = self.replicas.pop(key)
         for key, replica in removed.items():
             assert key not in self._removals, "of a name one log goes at a time"
             self._removals[key] = replica.log.delete()
             self._hearer.removed(replica)
-        if any(replica.log.first_dirty_offset for replica in removed.values()):
+        was_cleaned = any(each.log.first_dirty_offset for each in removed.values())
+        if was_cleaned:
             # before a new log of this name comes, which they don't fit
-            self._write_cleaner_offsets()
+            self._checkpoints.write_cleaner_offsets()
         for key in removed:
             self._wake(key)
 
     def _wake(self, key: PartitionKey) -> None:
-        self._hearer.moved(("log_end", *key), ALL_BYTES)
-        self._hearer.moved(("high_watermark", *key), ALL_BYTES)
+        """Requests that wait for this partition look again."""
+        for what in ("log_end", "high_watermark"):
+            self._hearer.moved((what, *key), ALL_BYTES)
 
     def _open(self, topic: str, number: int, **known: int) -> Log:
         """known: what the checkpoints say of the log."""
         self._created += 1
-        config, topic_id = self._log_config(topic), self._image.topics[topic].topic_id
         return Log(
-            self._disk,
-            f"{topic}-{number}",
-            config,
-            self._trace,
-            topic,
-            number,
-            topic_id=topic_id,
+            disk=self._disk,
+            directory=f"{topic}-{number}",
+            config=self._log_config(topic),
+            trace=self._trace,
+            topic=topic,
+            partition=number,
+            topic_id=self._image.topics[topic].topic_id,
             **known,
         )
 
@@ -369,9 +393,14 @@ class ReplicaManager:
         assert self._node_id in partition.replicas, "a node holds what it is to hold"
         topic_id = self._image.topics[key[0]].topic_id
         replica = Replica(
-            topic_id, partition, log, self._node_id, self._hearer, high_watermark
+            topic_id=topic_id,
+            partition=partition,
+            log=log,
+            node_id=self._node_id,
+            hears=self._hearer,
+            high_watermark=high_watermark,
         )
-        replica.min_insync_replicas = self._topic_value(key[0], "min.insync.replicas")
+        replica.min_insync_replicas = self._topic_value(key[0], MIN_ISR)
         self._by_topic.setdefault(topic_id, []).append(key)
         self.replicas[key] = replica
         if self._trace:
@@ -380,50 +409,60 @@ class ReplicaManager:
         return replica
 
     def _place(self, replica: Replica, partition: Partition) -> None:
+        """Who leads it, and who is in sync, is as the image has it now."""
         replica.follow_image(partition)
         self._hearer.placed(replica)
 
     def _topic_value(self, topic: str, name: str) -> Any:
-        return self._config.value(
+        """A topic's config as it is in force on this node."""
+        found = self._config.value(
             self._image, self._node_id, TOPIC_RESOURCE, topic, name
-        ).value
+        )
+        return found.value
 
     def _log_config(self, topic: str) -> LogConfig:
         """The same for all topics that set the same."""
         in_force = self._config.in_force(self._image)
-        key = "log", *self._image.config(TOPIC_RESOURCE, topic).items()
+        own = self._image.config(TOPIC_RESOURCE, topic)
+        key = "log", *own.items()
         found: LogConfig | None = in_force.get(key)
         if found is None:
             found = in_force[key] = self._new_log_config(topic)
         return found
 
     def _new_log_config(self, topic: str) -> LogConfig:
-        values = {
-            field: self._topic_value(topic, name) for field, name in LOG_CONFIGS.items()
-        }
+        values = {}
+        for field_name, name in LOG_CONFIGS.items():
+            values[field_name] = self._topic_value(topic, name)
         segment_bytes = self._topic_value(topic, "internal.segment.bytes")
         if segment_bytes is not None:
             values["segment_bytes"] = segment_bytes
-        return LogConfig(
-            **values,
-            producer_id_expiration_ms=self._in_force["producer.id.expiration.ms"],
-        )
+        expiration_ms = self._in_force["producer.id.expiration.ms"]
+        return LogConfig(**values, producer_id_expiration_ms=expiration_ms)
 
     # -- background
 
     def tick(self, now: Now, budget_bytes: int) -> None:
         """Timers that are due, then a slice of deletion and compaction."""
         self._now_ms = now.monotonic_ms
-        for work in self._timers.overdue(now.monotonic_ms):
+        for work in self._timers.overdue(self._now_ms):
             self._timers.set(work, None)
             self._some_rest = True
             work(now)
+        budget_bytes = self._make_and_remove(budget_bytes)
+        if self._cleaner.busy and budget_bytes > 0:
+            self._clean(now, budget_bytes)
+
+    def _make_and_remove(self, budget_bytes: int) -> int:
+        """Logs, so far as the budget goes; returns what is left of it."""
         self._created = 0
         while self._to_create and budget_bytes > 0:
-            self._create_waiting(next(iter(self._to_create)))
+            first = next(iter(self._to_create))
+            self._create_waiting(first)
             budget_bytes -= LOG_COST
         while self._removals and budget_bytes > 0:
-            self._begin_removal(self._removals.pop(next(iter(self._removals))))
+            first = next(iter(self._removals))
+            self._begin_removal(self._removals.pop(first))
             budget_bytes -= LOG_COST
         while self._background and budget_bytes > 0:
             spent = next(self._background[0], None)
@@ -431,11 +470,15 @@ class ReplicaManager:
                 del self._background[0]
             else:
                 budget_bytes -= max(spent, FILE_COST)
-        if self._cleaner.busy and budget_bytes > 0:
-            got_further = self._cleaner.advance(budget_bytes)
-            if got_further is not None:
-                self._write_cleaner_offsets()
-                self._arm(self._compact, now.monotonic_ms, at_once=got_further)
+        return budget_bytes
+
+    def _clean(self, now: Now, budget_bytes: int) -> None:
+        """A slice of compaction."""
+        got_further = self._cleaner.advance(budget_bytes)
+        if got_further is None:
+            return
+        self._checkpoints.write_cleaner_offsets()
+        self._arm(self._compact, now.monotonic_ms, at_once=got_further)
 
     def _begin_removal(self, removal: Work) -> None:
         """Rename the folder, so that a new topic may take its name; its files go
@@ -446,7 +489,8 @@ class ReplicaManager:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms of the next background work."""
-        if self._to_create or self._removals or self._background or self._cleaner.busy:
+        has_to_do = self._to_create or self._removals or self._background
+        if has_to_do or self._cleaner.busy:
             return self._now_ms + 1
         return self._timers.next()
 
@@ -457,11 +501,12 @@ class ReplicaManager:
             self._begin_removal(removal)
         for replica in self.replicas.values():
             replica.log.close()
-        self._write_recovery_points()
-        self._write_high_watermarks()
+        self._checkpoints.write_recovery_points()
+        self._checkpoints.write_high_watermarks()
         checkpoints.write_clean_shutdown(self._disk, broker_epoch)
 
     def _clean_up(self, now: Now) -> None:
+        """Retention. A follower's leader hears where its log begins now."""
         for replica in self.replicas.values():
             replica.log.clean_up(now)
             if not replica.is_leader:
@@ -470,44 +515,18 @@ class ReplicaManager:
         self.changed(now)
 
     def _compact(self, now: Now) -> None:
-        if not self._cleaner.busy:
-            logs = [
-                (replica.log, replica.last_stable_offset)
-                for replica in self.replicas.values()
-            ]
-            if self._cleaner.begin(logs, now.wall_ms) and not self._cleaner.busy:
-                self._arm(self._compact, now.monotonic_ms)
+        """Begin with the log that is worth it most, if none is being compacted."""
+        if self._cleaner.busy:
+            return
+        logs = []
+        for replica in self.replicas.values():
+            logs.append((replica.log, replica.last_stable_offset))
+        nothing_is_dirty = self._cleaner.begin(logs, now.wall_ms)
+        if nothing_is_dirty and not self._cleaner.busy:
+            self._arm(self._compact, now.monotonic_ms)
 
-    def _write_recovery_points(self, now: Now | None = None) -> None:
-        self._checkpoint(
-            checkpoints.RECOVERY_POINTS, lambda replica: replica.log.recovery_point
-        )
-        self._checkpoint(
-            checkpoints.LOG_START_OFFSETS, lambda replica: replica.log.log_start_offset
-        )
+    def _write_recovery_points(self, _: Now) -> None:
+        self._checkpoints.write_recovery_points()
 
-    def _write_high_watermarks(self, now: Now | None = None) -> None:
-        self._checkpoint(
-            checkpoints.HIGH_WATERMARKS, lambda replica: replica.high_watermark
-        )
-
-    def _write_cleaner_offsets(self) -> None:
-        offsets = {
-            key: replica.log.first_dirty_offset
-            for key, replica in self.replicas.items()
-        }
-        self._write(
-            checkpoints.CLEANER_OFFSETS,
-            {key: offset for key, offset in offsets.items() if offset},
-        )
-
-    def _checkpoint(self, name: str, offset: Callable[[Replica], int]) -> None:
-        self._write(
-            name, {key: offset(replica) for key, replica in self.replicas.items()}
-        )
-
-    def _write(self, name: str, offsets: dict[PartitionKey, int]) -> None:
-        if self._written.get(name) != offsets:
-            with as_storage_errors(name):
-                checkpoints.write_offsets(self._disk, name, offsets)
-            self._written[name] = offsets
+    def _write_high_watermarks(self, _: Now) -> None:
+        self._checkpoints.write_high_watermarks()

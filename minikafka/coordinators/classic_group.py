@@ -303,6 +303,9 @@ class ClassicGroup(Rebalance):
         if self.state == COMPLETING and not transactional:
             raise KafkaError(Error.REBALANCE_IN_PROGRESS)
 
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Anybody may read what was committed."""
+
     def tick(self) -> Decision:
         """Time is soft: nothing is to be decided."""
         return Decision(change=TimePassed())

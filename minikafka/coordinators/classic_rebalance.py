@@ -77,6 +77,7 @@ class Rebalance(Agreement):
     _sync_deadline_ms: int | None = None
 
     def __post_init__(self) -> None:
+        """Nothing is agreed on yet."""
         self.agreed = Agreement(self.group_id)
         self._events = ClassicEvents(self.group_id, self._trace)
 
@@ -88,7 +89,8 @@ class Rebalance(Agreement):
         way to the next agreement.
         """
         self.agreed.restore(value)
-        if self.state == PREPARING and self.agreed.members:
+        is_too_late = self.state == PREPARING and self.agreed.members
+        if is_too_late:
             return
         self.follow(self.agreed)
         self.state = STABLE if self.members else EMPTY
@@ -162,14 +164,14 @@ class Rebalance(Agreement):
         self._sessions.begin(member.member_id, now)
         why = Reason("new", came.reason or "it is new")
         self._events.member_joined(member, why)
-        return self._wait_to_join(came.wait, member, f"{member.client_id} joins", now)
+        sentence = f"{member.client_id} joins"
+        return self._wait_to_join(came.wait, member, sentence, now)
 
     def _was_replaced(self, former_id: str, member: ClassicMember, now: Now) -> None:
         """A static member is another process now. The former one is fenced."""
-        fenced = Error.FENCED_INSTANCE_ID
-        join_answer = {"error_code": fenced, "member_id": former_id}
-        _answer(self.joining, former_id, join_answer)
-        _answer(self.syncing, former_id, {"error_code": fenced})
+        fenced = {"error_code": Error.FENCED_INSTANCE_ID}
+        _answer(self.joining, former_id, {**fenced, "member_id": former_id})
+        _answer(self.syncing, former_id, fenced)
         self._forget(former_id)
         sentence = f"{member.instance_id} came back as another process"
         why = Reason("static_member_replaced", sentence)
@@ -180,8 +182,12 @@ class Rebalance(Agreement):
     def _replace_and_join(
         self, wait: Wait, former_id: str, member: ClassicMember, now: Now
     ) -> Decision | None:
+        """A static member is another process now, and the others can't simply go on:
+        it wants another protocol, or they are joining again already.
+        """
+        new_id = member.member_id
         self.members = self.members.replaced(former_id, member)
-        self.assignments = self.assignments_with(former_id, member.member_id)
+        self.assignments = self.assignments_with(former_id, new_id)
         self._was_replaced(former_id, member, now)
         why = f"static member {member.instance_id} is back"
         return self._wait_to_join(wait, member, why, now)
@@ -203,31 +209,38 @@ class Rebalance(Agreement):
         return self._prepare(Event.MEMBER_JOINS, why, now)
 
     def _leave(self, left: Mapping[str, Reason], now: Now) -> Decision | None:
+        """Members go by themselves; one rebalance will do for all of them."""
         names = []
         for member_id in left:
             member = self.members.get(member_id)
             names.append(member.client_id if member else member_id)
         for member_id, why in left.items():
             self.remove(member_id, why, now)
-        sentence = f"{', '.join(names)} left"
+        everybody = ", ".join(names)
+        sentence = f"{everybody} left"
         return self._after_removal(Event.MEMBER_LEAVES, sentence, now)
 
     def remove(self, member_id: str, why: Reason, now: Now) -> None:
         """Out, whether it goes by itself or not. What it waits for is refused."""
-        unknown = Error.UNKNOWN_MEMBER_ID
-        _answer(self.joining, member_id, {"error_code": unknown, "member_id": ""})
-        _answer(self.syncing, member_id, {"error_code": unknown})
+        unknown = {"error_code": Error.UNKNOWN_MEMBER_ID}
+        _answer(self.joining, member_id, {**unknown, "member_id": ""})
+        _answer(self.syncing, member_id, unknown)
         member = self.members.get(member_id)
-        if member is not None:  # of a promised id nobody else has heard
+        if member is not None:
+            # of an id that was only promised nobody else has heard
             self._events.member_left(member_id, member.client_id, why)
         self._forget(member_id)
 
     def _forget(self, member_id: str) -> None:
+        """Nothing is known of it any more, nor waited for."""
         self.members.remove(member_id)
         self.unsynced.pop(member_id, None)
         self._sessions.forget(member_id)
 
     def _after_removal(self, event: Event, why: str, now: Now) -> Decision | None:
+        """What it had must go to others; where all join again anyway, it may be the one
+        that they waited for.
+        """
         if self.state in (STABLE, COMPLETING):
             return self._prepare(event, why, now)
         if self.state == PREPARING:
@@ -247,7 +260,8 @@ class Rebalance(Agreement):
         self.unsynced.clear()
         self._sync_deadline_ms = None
         self._move(event, why)
-        self._events.rebalance_started(self.generation, Reason(event.value, why))
+        reason = Reason(event.value, why)
+        self._events.rebalance_started(self.generation, reason)
         timeout_ms = self.members.rebalance_timeout_ms
         if was_empty:
             self._join_timer.gather(self._initial_delay_ms, timeout_ms, now)
@@ -256,18 +270,23 @@ class Rebalance(Agreement):
         return self._complete_if_all_joined(now)
 
     def _complete_if_all_joined(self, now: Now) -> Decision | None:
+        """An empty group opens the barrier when its time is up, whoever is there."""
         if self._join_timer.is_gathering or not self._all_joined:
             return None
-        return self._complete_join(Event.ALL_JOINED, "all members have joined", now)
+        why = "all members have joined"
+        return self._complete_join(Event.ALL_JOINED, why, now)
 
     @property
     def _all_joined(self) -> bool:
         """Whether every member asked to join, those who were only given an id
         included.
         """
-        return not self._sessions.promised and len(self.joining) == len(self.members)
+        if self._sessions.promised:
+            return False
+        return len(self.joining) == len(self.members)
 
     def _join_time_is_up(self, now: Now) -> Decision | None:
+        """The barrier opens for those who are there."""
         if self._join_timer.gather_on(self._initial_delay_ms, now):
             return None
         if self._join_timer.is_gathering:
@@ -285,8 +304,10 @@ class Rebalance(Agreement):
         self.unsynced.clear()
         if not self.members:
             return self._write_that_it_is_empty(now)
-        if not self.members.elect_leader(self.joining):  # only absent static ones
-            self._join_timer.try_again(self.members.rebalance_timeout_ms, now)
+        if not self.members.elect_leader(self.joining):
+            # only absent static ones
+            timeout_ms = self.members.rebalance_timeout_ms
+            self._join_timer.try_again(timeout_ms, now)
             return None
         self._begin_generation(event, why, now)
         return None
@@ -295,11 +316,14 @@ class Rebalance(Agreement):
         """A static member keeps its place until its session is over."""
         why = Reason("rebalance_timeout", "it did not join again in time")
         for member in list(self.members.values()):
-            has_come = member.member_id in self.joining
-            if not has_come and member.instance_id is None:
-                self.remove(member.member_id, why, now)
+            member_id = member.member_id
+            has_come = member_id in self.joining
+            is_static = member.instance_id is not None
+            if not has_come and not is_static:
+                self.remove(member_id, why, now)
 
     def _begin_generation(self, event: Event, why: str, now: Now) -> None:
+        """Everybody hears of the next generation, and asks for its assignment."""
         self.generation += 1
         self.protocol = self.members.elect_protocol()
         self.topics = self.subscribed_topics()
@@ -312,12 +336,14 @@ class Rebalance(Agreement):
                 _answer(self.joining, member_id, answer)
             self.heard(member_id, now)
             self.unsynced[member_id] = None
-        self._sync_deadline_ms = now.monotonic_ms + self.members.rebalance_timeout_ms
+        timeout_ms = self.members.rebalance_timeout_ms
+        self._sync_deadline_ms = now.monotonic_ms + timeout_ms
 
     def _write_that_it_is_empty(self, now: Now) -> Decision:
         """The group is empty then, whether that could be written or not."""
-        empty = BecameEmpty(self.generation + 1, now.wall_ms)
-        record = self.empty_record(empty.generation, now)
+        generation = self.generation + 1
+        record = self.empty_record(generation, now)
+        empty = BecameEmpty(generation, at_ms=now.wall_ms)
         return Decision([record], change=empty, failed=empty)
 
     def _become_empty(self, empty: BecameEmpty) -> None:
@@ -330,31 +356,38 @@ class Rebalance(Agreement):
         self._move(Event.NOBODY_JOINED, NOBODY_IS_LEFT)
 
     def _wait_to_sync(self, wait: Wait, member_id: str, now: Now) -> None:
+        """A member waits for what the leader assigns."""
         # what it asked before came over another connection
-        _answer(self.syncing, member_id, {"error_code": Error.UNKNOWN_MEMBER_ID})
+        former = {"error_code": Error.UNKNOWN_MEMBER_ID}
+        _answer(self.syncing, member_id, former)
         self.syncing[member_id] = wait
         self._has_synced(member_id)
         self.heard(member_id, now)
 
     def _has_synced(self, member_id: str) -> None:
+        """It has asked for its assignment, and is not late."""
         self.unsynced.pop(member_id, None)
 
     def _hand_out(self, now: Now) -> None:
         """The leader's assignment is committed: everybody gets its part of it."""
-        self._tell_move(COMPLETING, Event.LEADER_ASSIGNED, "the leader has assigned")
+        why = "the leader has assigned"
+        self._tell_move(COMPLETING, Event.LEADER_ASSIGNED, why)
         self._events.assignment_made(self)
         for member_id in self.members:
             if member_id in self.syncing:
                 answer = self.sync_answer(member_id, self.assignments)
                 _answer(self.syncing, member_id, answer)
                 self.heard(member_id, now)
+        # the leader asked with its assignment, and is answered by the decision
         leader = self.members.leader or ""
         self._has_synced(leader)
         self.heard(leader, now)
 
     def _refuse_syncs(self, error: Error, now: Now) -> None:
+        """Nobody gets an assignment in this generation."""
+        answer = {"error_code": error}
         for member_id in list(self.syncing):
-            _answer(self.syncing, member_id, {"error_code": error})
+            _answer(self.syncing, member_id, answer)
             self.heard(member_id, now)
 
     # -- change: time
@@ -371,11 +404,13 @@ class Rebalance(Agreement):
         if self._join_timer.is_up(now):
             result = self._join_time_is_up(now) or result
         sync_ms = self._sync_deadline_ms
-        if sync_ms is not None and sync_ms <= now.monotonic_ms:
+        is_too_late = sync_ms is not None and sync_ms <= now.monotonic_ms
+        if is_too_late:
             result = self._sync_time_is_up(now) or result
         return result
 
     def _session_is_over(self, member_id: str, now: Now) -> Decision | None:
+        """A member was silent, or never came with the id that it was given."""
         if member_id in self._sessions.promised:
             self._forget(member_id)
             # it was waited for; nobody else has heard of it
@@ -383,8 +418,9 @@ class Rebalance(Agreement):
                 return self._complete_if_all_joined(now)
             return None
         member = self.members[member_id]
-        silence = f"no heartbeat for {member.session_timeout_ms / 1000:.2f} s"
-        self.remove(member_id, Reason("session_timeout", silence), now)
+        seconds = member.session_timeout_ms / 1000
+        silence = Reason("session_timeout", f"no heartbeat for {seconds:.2f} s")
+        self.remove(member_id, silence, now)
         why = f"{member.client_id} was silent"
         return self._after_removal(Event.SESSION_TIMEOUT, why, now)
 
@@ -394,11 +430,11 @@ class Rebalance(Agreement):
         """
         self._sync_deadline_ms = None
         late = list(self.unsynced)
+        if not late:
+            return None
         why = Reason("sync_timeout", "it never asked for its share")
         for member_id in late:
             self.remove(member_id, why, now)
-        if not late:
-            return None
         sentence = "a member never asked for its share"
         return self._prepare(Event.SYNC_TIMEOUT, sentence, now)
 
@@ -414,7 +450,8 @@ class Rebalance(Agreement):
         """The group, or the record that was applied, has moved it by the table."""
         state = TRANSITIONS[was, event].next_state
         assert self.state == state, "a record moves a group as its table says"
-        self._events.state_changed(was, state, Reason(event.value, why))
+        reason = Reason(event.value, why)
+        self._events.state_changed(was, state, reason)
 
 
 def _answer(waits: dict[str, Wait], member_id: str, answer: Answer) -> None:

@@ -8,8 +8,8 @@ the other kinds' members, so that they never mix silently. Apache Kafka 4 can al
 convert a living group while it is rolled over to the new protocol; this one cannot.
 
 Each request has a method here that decides (runtime.py). What a group itself decides
-stands in classic_group.py, consumer_group.py and streams_group.py; what its offsets
-are, in offsets.py.
+stands in classic_group.py, consumer_group.py and streams_group.py; what is asked of its
+offsets, in offset_requests.py.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,6 @@ from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Deadlines, Wait
 from minikafka.coordinators.classic_changes import ClassicChange
 from minikafka.coordinators.classic_group import ClassicGroup, Leaving
-from minikafka.coordinators.classic_state import CONSUMER
 from minikafka.coordinators.consumer_group import ConsumerGroup
 from minikafka.coordinators.group_changes import (
     Drafted,
@@ -30,14 +29,8 @@ from minikafka.coordinators.group_changes import (
     OffsetsCommitted,
     OffsetsLookedAt,
 )
-from minikafka.coordinators.offsets import (
-    NOTHING,
-    Committed,
-    Offsets,
-    fetched,
-    forgotten,
-    offset_commit,
-)
+from minikafka.coordinators.offset_requests import OffsetRequests
+from minikafka.coordinators.offsets import Offsets, forgotten
 from minikafka.coordinators.runtime import (
     Change,
     Configs,
@@ -47,13 +40,13 @@ from minikafka.coordinators.runtime import (
 from minikafka.coordinators.streams_group import StreamsGroup
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message, nested
+from minikafka.wire.schema import Message
 
 Group = ClassicGroup | ConsumerGroup | StreamsGroup
 
 
 @dataclass(eq=False, repr=False)
-class Groups:
+class Groups(OffsetRequests):
     """The groups and committed offsets of one partition.
 
     config: the broker's, by Kafka's names. new_member_id(prefix): a unique id.
@@ -174,7 +167,7 @@ class Groups:
                 return group.tick()
             return self._decided(group.tick(now))
         if self._looks.is_overdue(key, now.monotonic_ms):
-            return self._expired(key, group, now)
+            return self.expired(key, group, now)
         return Decision()
 
     def carry_out(self, key: str, change: Change, now: Now) -> Decision | None:
@@ -212,10 +205,12 @@ class Groups:
     def give_up(self, key: str, failed: Change, error: KafkaError, now: Now) -> None:
         """Only classic groups tell those who wait."""
         group = self.groups[key]
-        assert isinstance(group, ClassicGroup) and isinstance(failed, ClassicChange)
+        assert isinstance(group, ClassicGroup)
+        assert isinstance(failed, ClassicChange)
         group.give_up(failed, error, now)
 
     def next_deadline(self, key: str) -> int | None:
+        """The group's own, or when to look at its offsets."""
         group = self.groups.get(key)
         if group is None:
             return None
@@ -251,15 +246,21 @@ class Groups:
         return Decision([*former, empty], change=made)
 
     def _join_it(self, made: GroupMade, now: Now) -> Decision | None:
-        if made.wait.is_done:  # it took too long to make the group
+        """The first member of a group that was made for it."""
+        wait = made.wait
+        if wait.is_done:  # it took too long to make the group
             return None
-        return self.join(made.wait, made.request, made.client, made.version, now)
+        return self.join(wait, made.request, made.client, made.version, now)
 
     def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
-        return self._classic(request.group_id).sync(wait, request, now)
+        """SyncGroup."""
+        group = self._classic(request.group_id)
+        return group.sync(wait, request, now)
 
     def heartbeat(self, request: Message) -> Decision:
-        return self._classic(request.group_id).heartbeat(request)
+        """Heartbeat."""
+        group = self._classic(request.group_id)
+        return group.heartbeat(request)
 
     def leave(self, request: Message, version: int) -> Decision:
         """LeaveGroup: one member before version 3, then many."""
@@ -322,110 +323,8 @@ class Groups:
     def _decided(
         self, draft: Any, before: Sequence[CoordinatorRecord] = ()
     ) -> Decision:
-        return Decision([*before, *draft.records], draft.answer, Drafted(draft))
-
-    # -- offsets
-
-    def commit(
-        self,
-        request: Message,
-        version: int,
-        now: Now,
-        producer: tuple[int, int] | None = None,
-    ) -> Decision:
-        """OffsetCommit: of a member, or, with a generation below 0, of somebody who
-        assigns partitions by hand. TxnOffsetCommit: of a producer (id, epoch).
-        """
-        group = self.groups.get(request.group_id)
-        if group is not None:
-            group.check_commit(request, version, producer is not None)
-        elif request.generation_id_or_member_epoch >= 0:
-            if version < 9:
-                raise KafkaError(Error.ILLEGAL_GENERATION)
-            raise KafkaError(Error.GROUP_ID_NOT_FOUND)
-        limit = self._config["offset.metadata.max.bytes"]
-        records = []
-        results = []
-        events = []
-        for topic in request.topics:
-            known = self._image.topics.get(topic.name)
-            topic_id = known.topic_id if known else bytes(16)
-            for partition in topic.partitions:
-                if len(partition.committed_metadata or "") > limit:
-                    error = Error.OFFSET_METADATA_TOO_LARGE
-                    results.append(_result(topic.name, partition, error))
-                    continue
-                results.append(_result(topic.name, partition, Error.NONE))
-                record = offset_commit(
-                    request, topic.name, topic_id, partition, now.wall_ms
-                )
-                records.append(record)
-                if self._trace:
-                    event = self._commit_event(request, topic.name, partition)
-                    if producer:
-                        event["producer_id"], _ = producer
-                    events.append(event)
-        change = OffsetsCommitted(
-            member_id=request.member_id,
-            kind="OffsetPending" if producer else "OffsetCommitted",
-            events=events,
-        )
-        answer = {"topics": nested(results)}
-        return Decision(records, answer, change, producer=producer)
-
-    def fetch(
-        self,
-        request: Message,
-        member_id: str | None,
-        member_epoch: int,
-        require_stable: bool,
-    ) -> Answer:
-        """OffsetFetch of one group. topics null: all. An offset that was never
-        committed reads as -1. require_stable: one that a transaction may change is an
-        error (KIP-447).
-        """
-
-        group_id = request.group_id
-
-        def found(topic: str, number: int) -> dict[str, Any]:
-            if require_stable and self.offsets.is_pending(group_id, topic, number):
-                return fetched(number, None, Error.UNSTABLE_OFFSET_COMMIT)
-            return fetched(number, self.offsets.get(group_id, topic, number))
-
-        group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup | StreamsGroup):
-            group.check_fetch(member_id, member_epoch)
-        if request.topics is None:
-            places = self.offsets.committed(group_id)
-            return {"topics": nested((place[0], found(*place)) for place in places)}
-        topics = []
-        for asked in request.topics:
-            partitions = [found(asked.name, each) for each in asked.partition_indexes]
-            topics.append({"name": asked.name, "partitions": partitions})
-        return {"topics": topics}
-
-    def delete_offsets(self, request: Message) -> Decision:
-        """OffsetDelete (KIP-496): forget offsets of topics that nobody in the group
-        reads. Errors: NON_EMPTY_GROUP for members that are no consumers: what they read
-        isn't known.
-        """
-        group_id = request.group_id
-        group = self._existing(group_id)
-        known = set(self.offsets.places(group_id))
-        is_unknown = isinstance(group, ClassicGroup) and group.protocol_type != CONSUMER
-        if group.state_name != "Empty" and is_unknown:
-            raise KafkaError(Error.NON_EMPTY_GROUP)
-        records = []
-        results = []
-        for topic in request.topics:
-            is_read = group.subscribes_to(topic.name)
-            error = Error.GROUP_SUBSCRIBED_TO_TOPIC if is_read else Error.NONE
-            for partition in topic.partitions:
-                results.append(_result(topic.name, partition, error))
-                number = partition.partition_index
-                if not is_read and (topic.name, number) in known:
-                    records.append(forgotten(group_id, topic.name, number))
-        return Decision(records, {"topics": nested(results)})
+        records = [*before, *draft.records]
+        return Decision(records, draft.answer, Drafted(draft))
 
     # -- groups as a whole
 
@@ -453,28 +352,17 @@ class Groups:
         answer = {"error_code": Error.NONE}
         return Decision(records, answer, GroupDeleted())
 
-    def forget_topic(self, group_id: str, topic: str) -> Decision:
-        """The topic is gone: so are the offsets that a group committed for it."""
-        records = []
-        for name, number in self.offsets.places(group_id):
-            if name == topic:
-                records.append(forgotten(group_id, name, number))
-        return Decision(records, answer={})
-
     # -- inside
 
-    def _existing(self, group_id: str) -> Group:
-        if group_id not in self.groups:
-            raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        return self.groups[group_id]
-
     def _classic(self, group_id: str) -> ClassicGroup:
+        """Errors: UNKNOWN_MEMBER_ID, as nobody is a member of another group."""
         group = self.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         return group
 
     def _new_classic(self, group_id: str) -> ClassicGroup:
+        """Empty, and not in the log."""
         delay_ms = self._config["group.initial.rebalance.delay.ms"]
         size = self._config["group.max.size"]
         return ClassicGroup(group_id, delay_ms, size, self._new_member_id, self._trace)
@@ -493,68 +381,16 @@ class Groups:
         return StreamsGroup(group_id, self._config, self._image, self._trace)
 
     def _look_later(self, group_id: str, now: Now) -> None:
+        """At the group's offsets."""
         interval_ms = self._config["offsets.retention.check.interval.ms"]
         self._looks.set(group_id, now.monotonic_ms + interval_ms)
 
     def _look_later_if_new(self, group_id: str, now: Now) -> None:
-        if group_id in self.groups and self._looks.at(group_id) is None:
+        is_looked_at = self._looks.at(group_id) is not None
+        if group_id in self.groups and not is_looked_at:
             self._look_later(group_id, now)
 
-    def _expired(self, group_id: str, group: Group, now: Now) -> Decision:
-        """Tombstones of offsets that nobody came back for (offsets.retention.minutes),
-        and of a group that is left with nothing.
-        """
-        committed = self.offsets.committed(group_id)
-        records = []
-        names = []
-        for (topic, number), each in committed.items():
-            is_old = self._is_old(group, topic, each, now.wall_ms)
-            if is_old and not self.offsets.is_pending(group_id, topic, number):
-                records.append(forgotten(group_id, topic, number))
-                names.append(f"{topic}-{number}")
-        is_empty = group.state_name == "Empty"
-        has_no_offsets = len(records) == len(committed)
-        has_pending = self.offsets.has_pending(group_id)
-        goes = is_empty and has_no_offsets and not has_pending
-        if goes:
-            records += group.tombstones()
-
-        looked = OffsetsLookedAt(expired=names, is_deleted=goes)
-        return Decision(records, answer={}, change=looked)
-
-    def _is_old(
-        self, group: Group, topic: str, committed: Committed, wall_ms: int
-    ) -> bool:
-        if group.subscribes_to(topic):
-            return False
-        if committed.expires_ms != NOTHING:
-            return committed.expires_ms <= wall_ms
-        since_ms = group.offsets_age_from(committed.commit_ms)
-        if since_ms is None:
-            return False
-        retention_ms = self._config["offsets.retention.minutes"] * 60_000
-        return since_ms + retention_ms <= wall_ms
-
     def _tell_deleted(self, group_id: str) -> None:
+        """By an administrator, or because nothing was left of it."""
         if self._trace:
             self._trace.emit("GroupDeleted", group=group_id)
-
-    def _commit_event(
-        self, request: Message, topic: str, partition: Message
-    ) -> dict[str, Any]:
-        before = self.offsets.get(request.group_id, topic, partition.partition_index)
-        return {
-            "group": request.group_id,
-            "member": request.member_id,
-            "generation": request.generation_id_or_member_epoch,
-            "topic": topic,
-            "partition": partition.partition_index,
-            "offset": partition.committed_offset,
-            "was": before.offset if before else None,
-        }
-
-
-def _result(topic: str, partition: Message, error: Error) -> tuple[str, Answer]:
-    """One partition of an OffsetCommit or OffsetDelete answer, with its topic."""
-    number = partition.partition_index
-    return topic, {"partition_index": number, "error_code": error}

@@ -125,6 +125,7 @@ def shared(broker: Broker, request: Call, kind: int) -> Plain:
 
 
 def in_force(broker: Broker, request: Call, kind: int, name: str, key: str) -> Encoded:
+    """One config of a resource, as it counts on this node."""
     value = broker.config.value(broker.image, broker.node_id, kind, name, key)
     return encoded(kind, TABLES[kind][key], value, request)
 
@@ -139,7 +140,9 @@ def encode(fields: Answer, request: Call) -> Encoded:
 
 
 def join(request: Call, rows: list[Encoded]) -> Encoded:
-    return messages.API[request.api].response.join_items(request.version, rows)
+    """Rows that were encoded one by one, as one array."""
+    response = messages.API[request.api].response
+    return response.join_items(request.version, rows)
 
 
 def named(resource: Any) -> Answer:

@@ -185,18 +185,20 @@ class Fetching:
 
     def attempt(self, wait: Wait, now: Now, expired: bool) -> Answer | None:
         """Another look, while it is parked."""
-        answer = self.look(self.rows(), expired)
+        rows = self.rows()
+        answer = self.look(rows, expired)
         wait.missing_bytes = self.missing_bytes
         return answer
 
     def rows(self, fetched_ms: int | None = None) -> list[Row]:
         """The partitions to look at, each looked up once."""
-        asked = self.asked
-        if self.session is not None and self.session.settled:
-            asked = unsettled(self.broker, self.session, fetched_ms)
+        asked, session = self.asked, self.session
+        if session is not None and session.settled:
+            asked = unsettled(self.broker, session, fetched_ms)
         return [self.row(one) for one in asked]
 
     def row(self, one: Asked) -> Row:
+        """One partition, looked up."""
         topic = topic_name(self.broker, one.key.topic)
         try:
             return Row(one, topic, self.replica(one, topic))
@@ -244,15 +246,16 @@ class Fetching:
 
     def keys(self, rows: list[Row]) -> list[tuple[Any, ...]]:
         """What may change the answer."""
-        if self.follower != CONSUMER and self.session is not None:
+        is_follower = self.follower != CONSUMER
+        if is_follower and self.session is not None:
             return [("fetched_by", self.follower), METADATA]
-        moves = "high_watermark" if self.follower == CONSUMER else "log_end"
+        moves = "log_end" if is_follower else "high_watermark"
         keys: list[tuple[Any, ...]] = []
         for row in rows:
-            number = row.asked.key.partition
-            keys.append((moves, row.topic, number))
+            place = row.topic, row.asked.key.partition
+            keys.append((moves, *place))
             if row.topic == METADATA_TOPIC:
-                keys.append(("high_watermark", row.topic, number))
+                keys.append(("high_watermark", *place))
         return keys
 
     # -- one look
@@ -261,9 +264,10 @@ class Fetching:
         """The answer, or None while there is too little for one."""
         body = self.request.body
         read = self.read(rows)
+        is_consumer = self.follower == CONSUMER
         is_enough = read.size_bytes >= body.min_bytes or not self.asked
         is_due = expired or read.at_once or is_enough
-        if not is_due and self.follower != CONSUMER:
+        if not is_due and not is_consumer:
             is_due = hears_of_high_watermark(self.request, read.answers)
         if not is_due:
             self.missing_bytes = body.min_bytes - read.size_bytes
@@ -272,11 +276,11 @@ class Fetching:
                 self.missing_bytes = 1
             return None
         throttle_ms = 0
-        if self.follower == CONSUMER:
+        if is_consumer:
             throttle_ms = throttle(self.broker, self.request, FETCH, read.size_bytes)
         if throttle_ms:
             return self.nothing(throttle_ms)
-        if self.broker.trace and self.follower == CONSUMER:
+        if is_consumer and self.broker.trace:
             tell(self.broker, rows, read.answers)
         return self.whole(rows, read.answers)
 
@@ -293,8 +297,10 @@ class Fetching:
 
     def whole(self, rows: list[Row], answers: dict[FetchKey, Answer]) -> Answer:
         """The whole answer, with those partitions that are to be told."""
-        session, version = self.session, self.request.version
-        sent, session_id = answers, 0
+        session = self.session
+        version = self.request.version
+        sent = answers
+        session_id = 0
         if session is not None:
             session_id = session.session_id
             sent = news(session, answers, self.incremental)
@@ -464,7 +470,10 @@ def aborted_among(
 
 
 def last_batch(records: list[memoryview]) -> BatchHeader:
-    headers = [header for chunk in records for header, _ in batches(chunk)]
+    """The header of the last one that is whole."""
+    headers = []
+    for chunk in records:
+        headers += [header for header, _ in batches(chunk)]
     return headers[-1]
 
 
@@ -493,12 +502,14 @@ def closest(broker: Broker, request: Call, replica: Replica, offset: int) -> int
 
 
 def leader_named(node: int, epoch: int) -> dict[str, int]:
+    """The fields of current_leader."""
     return {"leader_id": node, "leader_epoch": epoch}
 
 
 def current_leader(broker: Broker, topic: str, number: int) -> dict[str, int]:
     """Who leads a partition."""
-    partition = broker.image.topics[topic].partitions[number]
+    partitions = broker.image.topics[topic].partitions
+    partition = partitions[number]
     return leader_named(partition.leader, partition.leader_epoch)
 
 
