@@ -22,6 +22,7 @@ from minikafka.cluster.metadata import (
     ConfigChange,
     Image,
     MetadataRecord,
+    Partition,
     PartitionChange,
     TopicChange,
 )
@@ -45,11 +46,12 @@ class News:
     def appended(self, replica: Replica, size_bytes: int, now: Now) -> None:
         """The end of a log moved."""
         broker, log = self._broker, replica.log
-        # which is synced, and has no place in the checkpoints
+        keys: list[tuple[Any, ...]] = [("log_end", log.topic, log.partition)]
+        # which is synced, has no place in the checkpoints, and is fetched for itself
         if log.topic != METADATA_TOPIC:
             broker.replicas.changed(now)
-        followers = [("fetched_by", node) for node in replica.followers]
-        for key in (("log_end", log.topic, log.partition), *followers):
+            keys += [("fetched_by", node) for node in replica.followers]
+        for key in keys:
             if key in broker.requests.waiting:
                 broker.requests.moved(key, size_bytes)
 
@@ -96,12 +98,23 @@ class News:
     # -- of metadata
 
     def committed(self, records: Sequence[MetadataRecord]) -> None:
-        """Metadata is committed: the image changes."""
+        """Metadata is committed: the image changes. Followers whose fetches are parked
+        look again once, if it is about what they may fetch.
+        """
+        followers: dict[int, None] = {}
         for record in records:
             change = self._broker.image.apply(record)
             if change is not None:
                 self._hand_out(change)
+                for replicas in replicas_of(change):
+                    if self._broker.node_id in replicas:
+                        followers.update(dict.fromkeys(replicas))
         self._broker.descriptions.clear()
+        requests = self._broker.requests
+        for node in followers:
+            key = ("fetched_by", node)
+            if key in requests.waiting:
+                requests.moved(key, ALL_BYTES)
 
     def replaced(self, later: Image, records: Sequence[MetadataRecord]) -> None:
         """Too far behind to replay the log: the image becomes another node's, and what
@@ -138,6 +151,18 @@ class News:
                     part.topic_changed(change)
             case ConfigChange() if allowed.follows_image:
                 broker.replicas.config_changed(change)
+
+
+def replicas_of(change: Change) -> list[tuple[int, ...]]:
+    """The nodes that have, or had, a replica of what has changed, by partition."""
+    partitions: list[Partition] = []
+    if isinstance(change, PartitionChange):
+        partitions = [change.after]
+        if change.before is not None:
+            partitions.append(change.before)
+    elif isinstance(change, TopicChange) and change.before is not None:
+        partitions = [*change.before.partitions.values()]
+    return [partition.replicas for partition in partitions]
 
 
 def new_quorum(broker: Broker, news: News, disk: Disk) -> Quorum:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from minikafka.broker.config import BrokerConfig
+from minikafka.broker.config import BrokerConfig, InForce
 from minikafka.broker.config_rules import unusable_configs
 from minikafka.broker.offset_checkpoints import OffsetCheckpoints
 from minikafka.broker.ports import HearsOfReplicas, PartitionKey

@@ -9,7 +9,8 @@ wait for has a key:
     ("log_end", topic, partition)           records were appended
     ("high_watermark", topic, partition)    the in-sync replicas have them
     ("log_start", topic, partition)         a follower said where its log begins
-    ("fetched_by", node)                    records were appended that this follower fetches
+    ("fetched_by", node)                    records were appended that this follower fetches,
+                                            or what it fetches has another place
     ("metadata",)                           records of the metadata log were committed
 
 Waits are found by key, by connection and by deadline. Nothing looks at all of them to

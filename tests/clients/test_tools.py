@@ -189,6 +189,20 @@ configs --alter --entity-type brokers --entity-name 1 --add-config node.id=2
 configs --alter --entity-type topics --entity-name orders --add-config local.retention.ms=1000
 configs --alter --entity-type topics --entity-name orders --add-config remote.storage.enable=true
 configs --alter --entity-type users --entity-name ann --add-config producer_byte_rate=1000
+configs --describe --entity-type users
+configs --describe --entity-type users --entity-name ann
+configs --alter --entity-type users --entity-name ann --add-config SCRAM-SHA-256=[iterations=8192,password=secret]
+configs --alter --entity-type users --entity-name ann --client-defaults --add-config request_percentage=9
+configs --describe --entity-type users --entity-name ann
+configs --describe --entity-type users --entity-name ann --entity-type clients
+configs --describe --entity-type ips
+configs --alter --entity-type ips --entity-name 127.0.0.9 --add-config connection_creation_rate=5
+configs --describe --entity-type ips --entity-name 127.0.0.9
+configs --alter --entity-type users --entity-name ann --delete-config producer_byte_rate,SCRAM-SHA-256
+configs --alter --entity-type users --entity-name ann --delete-config SCRAM-SHA-256
+configs --alter --entity-type users --entity-name ann --client-defaults --delete-config request_percentage
+configs --describe --entity-type users
+metadata-quorum remove-controller --controller-id 7 --controller-directory-id AAAAAAAAAAAAAAAAAAAAAQ
 groups --list --state
 groups --describe --group console
 groups --describe --group kip848 --members --verbose
@@ -267,17 +281,14 @@ DIFFERENT = {
     "topics --create --topic two --replication-factor 2": (
         "there are no cordoned log directories (KIP-1066)"
     ),
-    "configs --alter --entity-type users --entity-name ann --add-config producer_byte_rate=1000": (
-        "there are no quotas"
+    "topics --describe --topics-with-overrides": (
+        "min.insync.replicas, set for all brokers, counts (KIP-966)"
     ),
     "metadata-quorum describe --status": (
         "a quorum of one has no listener for controllers"
     ),
     "features describe": "eligible leader replicas are never off",
     "api-versions": "an API is named when it is served",
-    "delegation-tokens --describe --command-config {properties}": (
-        "there is no security"
-    ),
 }
 
 

@@ -22,6 +22,12 @@ from minikafka.cluster.metadata import (
 
 ORDERS = bytes(15) + b"\7"
 
+OF_USERS = {
+    "ClientQuotaRecord",
+    "UserScramCredentialRecord",
+    "RemoveUserScramCredentialRecord",
+}
+
 
 def registration(broker_epoch):
     fields = {
@@ -125,10 +131,8 @@ def test_a_feature_gets_another_level(image):
     assert apply(image, record) == FeatureChange("transaction.version", 2, 2)
 
 
-def test_every_kind_of_record_tells_what_it_changed_but_those_nobody_acts_upon(image):
-    """Producer ids are the controller's own affair; who asks for a quota or a
-    credential looks it up.
-    """
+def test_every_kind_of_record_tells_what_it_changed_but_what_no_part_acts_upon(image):
+    """They are the controller's own affair."""
     records = [
         registration(5),
         unfenced(5),
@@ -143,10 +147,8 @@ def test_every_kind_of_record_tells_what_it_changed_but_those_nobody_acts_upon(i
         ),
     ]
     assert {record.name for record in records} == metadata.APPLY.keys() - {
-        "ClientQuotaRecord",
         "ProducerIdsRecord",
-        "RemoveUserScramCredentialRecord",
-        "UserScramCredentialRecord",
+        *OF_USERS,
     }
     assert all(apply(image, record) is not None for record in records)
     ids = {"broker_id": 1, "broker_epoch": 5, "next_producer_id": 1000}

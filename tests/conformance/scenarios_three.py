@@ -5,6 +5,8 @@ A scenario takes the broker that it asks, in `side.broker`, and begins with name
 own.
 """
 
+from minikafka.wire.errors import Error
+from tests.conformance.raw import Connection
 from tests.conformance.same_answers import Side
 from tests.conformance.scenarios_configs import DELETE, SET
 
@@ -19,6 +21,11 @@ class OneOfThree(Side):
         address = bootstrap.split(",")[broker - 1]
         super().__init__(address, name)
         self.broker = broker
+        self.addresses = bootstrap.split(",")
+
+    def by_way_of(self, broker):
+        """A connection to another broker of the cluster."""
+        return Connection(self.addresses[broker - 1])
 
     def knows(self, topic, partitions=1):
         """Returns when this broker knows the topic with all its leaders, or that it is
@@ -178,4 +185,32 @@ def quotas_and_users(side):
     side.ask("a voter comes", "AddRaftVoter", **asked)
 
 
-SCENARIOS = (broker_configs, what_the_controller_decides, quotas_and_users)
+def made_and_deleted_in_a_loop(side):
+    """A topic is created, deleted and created anew, each time by way of another broker,
+    without waiting until the next one knows.
+    """
+    topic = side.name + ".again"
+    made = {"name": topic, "num_partitions": 2, "replication_factor": 3}
+    others = [other for other in BROKERS if other != side.broker]
+    for number in range(6):
+        side.ask(f"{number}: it comes", "CreateTopics", 7, topics=[made], **TIMEOUT)
+        with side.by_way_of(others[number % 2]) as other:
+            gone = {"topic_names": [topic], **TIMEOUT}
+            [answer] = other.ask("DeleteTopics", 5, **gone).responses
+            side.answers[f"{number}: it goes"] = {
+                "error": Error(answer.error_code).name
+            }
+    side.ask("it stays", "CreateTopics", 7, topics=[made], **TIMEOUT)
+    side.knows(topic, partitions=2)
+    side.ask("it is there", "Metadata", 12, topics=[{"name": topic}])
+    with side.by_way_of(others[0]) as other:
+        [answer] = other.ask("CreateTopics", 7, topics=[made], **TIMEOUT).topics
+        side.answers["once more"] = {"error": Error(answer.error_code).name}
+
+
+SCENARIOS = (
+    broker_configs,
+    what_the_controller_decides,
+    quotas_and_users,
+    made_and_deleted_in_a_loop,
+)

@@ -25,21 +25,23 @@ def body(api, version, topic, topic_id, member=NOBODY):
     """A request that succeeds. member: (id, generation) of a member of the group that
     is named as the topic is.
     """
-    bodies = of_groups(version, topic, member) | of_transactions(topic) | OF_NO_TOPIC
+    bodies = of_groups(version, topic, member, topic_id)
+    bodies |= of_transactions(topic) | OF_NO_TOPIC | of_tokens(version)
     return bodies[api] if api in bodies else of_topics(api, version, topic, topic_id)
 
 
-def of_groups(version, name, member):
+def of_groups(version, name, member, topic_id=bytes(16)):
     member_id, generation_id = member
+    topic = {"topic_id": topic_id} if version >= 10 else {"name": name}
     who = {"group_id": name, "member_id": member_id}
     whose = who | {"generation_id": generation_id}
     names = {"protocol_type": "consumer", "protocol_name": "range"}
-    asked = {"group_id": name, "topics": [{"name": name, "partition_indexes": [0]}]}
+    asked = {"group_id": name, "topics": [topic | {"partition_indexes": [0]}]}
     offset = {"partition_index": 0, "committed_offset": 1, "committed_metadata": "note"}
     return {
         "OffsetCommit": {
             "group_id": name,
-            "topics": [{"name": name, "partitions": [offset]}],
+            "topics": [topic | {"partitions": [offset]}],
         },
         "OffsetFetch": {"groups": [asked]} if version >= 8 else asked,
         "FindCoordinator": (
@@ -216,6 +218,19 @@ def of_a_transaction(version, topics):
     )
 
 
+def of_tokens(version):
+    owner = {"owner_principal_type": "User", "owner_principal_name": "ann"}
+    created = {"renewers": [], "max_lifetime_ms": -1}
+    return {
+        "CreateDelegationToken": created | (owner if version >= 3 else {}),
+        "RenewDelegationToken": {"hmac": b"x", "renew_period_ms": 1},
+        "ExpireDelegationToken": {"hmac": b"x", "expiry_time_period_ms": 1},
+        "DescribeDelegationToken": {"owners": None},
+    }
+
+
+VOTER = {"cluster_id": None, "voter_id": 7, "voter_directory_id": bytes(15) + b"x"}
+HERE = {"name": "CONTROLLER", "host": "localhost", "port": 9}
 OF_NO_TOPIC = {
     "DescribeAcls": {
         "resource_type_filter": 2,
@@ -231,7 +246,13 @@ OF_NO_TOPIC = {
     "AlterReplicaLogDirs": {"dirs": []},
     "DescribeLogDirs": {"topics": None},
     "DescribeClientQuotas": {"components": [], "strict": False},
+    "AlterClientQuotas": {"entries": []},
     "DescribeUserScramCredentials": {"users": None},
+    "AlterUserScramCredentials": {},
+    "SaslHandshake": {"mechanism": "PLAIN"},
+    "SaslAuthenticate": {"auth_bytes": b"x"},
+    "AddRaftVoter": {**VOTER, "timeout_ms": 1000, "listeners": [HERE]},
+    "RemoveRaftVoter": VOTER,
     "DescribeQuorum": {
         "topics": [
             {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
@@ -271,9 +292,18 @@ def errors_in(message):
     return found
 
 
+NO_TOKENS = Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 REFUSED = {
     "DescribeAcls": Error.SECURITY_DISABLED,
     "UnregisterBroker": Error.BROKER_ID_NOT_REGISTERED,
+    "SaslHandshake": Error.ILLEGAL_SASL_STATE,
+    "SaslAuthenticate": Error.ILLEGAL_SASL_STATE,
+    "CreateDelegationToken": NO_TOKENS,
+    "RenewDelegationToken": NO_TOKENS,
+    "ExpireDelegationToken": NO_TOKENS,
+    "DescribeDelegationToken": NO_TOKENS,
+    "AddRaftVoter": Error.UNSUPPORTED_VERSION,
+    "RemoveRaftVoter": Error.UNSUPPORTED_VERSION,
     "TxnOffsetCommit": Error.UNKNOWN_TOPIC_OR_PARTITION,
     "AddOffsetsToTxn": Error.INVALID_PRODUCER_ID_MAPPING,
     "EndTxn": Error.INVALID_PRODUCER_ID_MAPPING,

@@ -51,7 +51,7 @@ from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
 from minikafka.cluster.quotas import FETCH
 from minikafka.cluster.replica import Replica
-from minikafka.cluster.waiting import METADATA, Answer, Wait
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BatchHeader, batches
 from minikafka.wire.schema import nested
@@ -246,11 +246,11 @@ class Fetching:
 
     def keys(self, rows: list[Row]) -> list[tuple[Any, ...]]:
         """What may change the answer."""
-        is_follower = self.follower != CONSUMER
-        if is_follower and self.session is not None:
-            return [("fetched_by", self.follower), METADATA]
-        moves = "log_end" if is_follower else "high_watermark"
+        moves = "high_watermark" if self.follower == CONSUMER else "log_end"
         keys: list[tuple[Any, ...]] = []
+        if self.follower != CONSUMER and self.session is not None:
+            keys = [("fetched_by", self.follower)]
+            rows = [row for row in rows if row.topic == METADATA_TOPIC]
         for row in rows:
             place = row.topic, row.asked.key.partition
             keys.append((moves, *place))
