@@ -31,11 +31,13 @@ from minikafka.coordinators.offsets import (
     offset_commit,
 )
 from minikafka.coordinators.runtime import Configs, CoordinatorRecord, Decision
+from minikafka.coordinators.share_group import ShareGroup
+from minikafka.coordinators.share_groups import Initialize, ShareRequests
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
-Group = ClassicGroup | ConsumerGroup
+Group = ClassicGroup | ConsumerGroup | ShareGroup
 
 
 @dataclass(eq=False, repr=False)
@@ -43,6 +45,8 @@ class Groups:
     """The groups and committed offsets of one partition.
 
     config: the broker's, by Kafka's names. new_member_id(prefix): a unique id.
+    initialize: has the state of share partitions made. share: what requests of share
+    groups mean.
     """
 
     _partition: int
@@ -50,11 +54,17 @@ class Groups:
     _image: Image
     _new_member_id: Callable[[str], str]
     _trace: Trace
+    _initialize: Initialize
     groups: dict[str, Group] = field(default_factory=dict)
     offsets: Offsets = field(default_factory=Offsets)
     _live: bool = False
     # when to look for a group's expired offsets
     _looks: Deadlines[str] = field(default_factory=Deadlines)
+
+    def __post_init__(self) -> None:
+        self.share = ShareRequests(
+            self.groups, self._config, self._image, self._trace, self._initialize
+        )
 
     # -- what the runtime asks
 
@@ -66,6 +76,10 @@ class Groups:
             self.offsets.apply(key, value)
         elif name == "GroupMetadata":
             self._apply_classic(key.group, value)
+        elif name.startswith("ShareGroup"):
+            gone = self.share.apply(name, key, value)
+            if gone is not None:
+                self._remove(gone)
         else:
             self._apply_consumer(name, key, value)
 
@@ -154,6 +168,8 @@ class Groups:
         if due_ms is not None and due_ms <= now.monotonic_ms:
             if isinstance(group, ClassicGroup):
                 return group.tick()
+            if isinstance(group, ShareGroup):
+                return self.share.decided(key, group.tick(now))
             return self._decided(key, group.tick(now))
         if self._looks.is_overdue(key, now.monotonic_ms):
             return self._expired(key, group, now)
@@ -330,6 +346,8 @@ class Groups:
         group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             group.check_fetch(member_id, member_epoch)
+        elif isinstance(group, ShareGroup):
+            raise group.refuse_offsets()
         by_topic: dict[str, list[dict[str, Any]]] = {}
         if request.topics is None:
             for topic, number in self.offsets.committed(group_id):
@@ -350,6 +368,8 @@ class Groups:
         """
         group_id = request.group_id
         group = self._existing(group_id)
+        if isinstance(group, ShareGroup):
+            raise group.refuse_offsets()
         known = set(self.offsets.places(group_id))
         if group.state_name != "Empty" and group.protocol_type != CONSUMER:
             raise KafkaError(Error.NON_EMPTY_GROUP)
@@ -377,13 +397,17 @@ class Groups:
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} {why}.")
         return group.describe()
 
-    def delete(self, group_id: str) -> Decision:
-        """DeleteGroups of one group, with its offsets. Errors: NON_EMPTY_GROUP,
+    def delete(self, group_id: str, state_has_gone: bool = False) -> Decision:
+        """DeleteGroups of one group, with its offsets. Of a share group the state of
+        its partitions goes first (share_groups.py). Errors: NON_EMPTY_GROUP,
         GROUP_ID_NOT_FOUND.
         """
         group = self._existing(group_id)
         if group.state_name != "Empty":
             raise KafkaError(Error.NON_EMPTY_GROUP)
+        has_state = isinstance(group, ShareGroup) and group.has_state
+        if isinstance(group, ShareGroup) and has_state and not state_has_gone:
+            return self.share.begin_deletion(group)
         records = []
         for topic, number in self.offsets.places(group_id):
             records.append(forgotten(group_id, topic, number))
@@ -423,6 +447,8 @@ class Groups:
         )
 
     def _look_later(self, group_id: str, now: Now) -> None:
+        if isinstance(self.groups.get(group_id), ShareGroup):
+            return  # it has no offsets here, and stays until it is deleted
         interval_ms = self._config["offsets.retention.check.interval.ms"]
         self._looks.set(group_id, now.monotonic_ms + interval_ms)
 
