@@ -346,8 +346,6 @@ class Groups:
         group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             group.check_fetch(member_id, member_epoch)
-        elif isinstance(group, ShareGroup):
-            raise group.refuse_offsets()
         by_topic: dict[str, list[dict[str, Any]]] = {}
         if request.topics is None:
             for topic, number in self.offsets.committed(group_id):

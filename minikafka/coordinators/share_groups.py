@@ -16,6 +16,7 @@ from minikafka.coordinators.runtime import Configs, Decision
 from minikafka.coordinators.share_group import ShareDraft, ShareGroup
 from minikafka.coordinators.share_group_state import (
     JOIN_EPOCH,
+    LEAVE_EPOCH,
     ByTopicId,
     Kept,
     TopicState,
@@ -78,6 +79,9 @@ class ShareRequests:
         group = self._groups.get(group_id)
         if group is None and request.member_epoch == JOIN_EPOCH:
             group = self._new(group_id)
+        elif group is None and request.member_epoch != LEAVE_EPOCH:
+            why = f"Share group {group_id} not found."
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
         else:
             group = self.group(group_id)
         return self.decided(group_id, group.heartbeat(request, *client, now))
@@ -247,7 +251,7 @@ class ShareRequests:
         """Errors: GROUP_ID_NOT_FOUND."""
         group = self._groups.get(group_id)
         if group is None:
-            why = f"Share group {group_id} not found."
+            why = f"Group {group_id} not found."
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
         if not isinstance(group, ShareGroup):
             raise _not_share(group_id)

@@ -15,6 +15,7 @@ AT_ONCE = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "5",
+    "share.coordinator.state.topic.num.partitions": "5",
     **KEPT,
 }
 BOTH = [

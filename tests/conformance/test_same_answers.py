@@ -20,6 +20,7 @@ from tests.conformance import (
     scenarios_groups,
     scenarios_offsets,
     scenarios_records,
+    scenarios_share_groups,
     scenarios_transactions,
 )
 from tests.conformance.conftest import AT_ONCE, without_java
@@ -37,6 +38,7 @@ SCENARIOS = {
         scenarios_groups,
         scenarios_offsets,
         scenarios_consumer_groups,
+        scenarios_share_groups,
         scenarios_admin,
         scenarios_transactions,
     )

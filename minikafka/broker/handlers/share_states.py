@@ -43,7 +43,12 @@ def asked_states(broker: Broker, request: Call, now: Now, decide: Any) -> Answer
 
 def ask_state(broker: Broker, key: ShareKey, asked: Any, now: Now, decide: Any) -> Wait:
     def of_one(states: Any, _: Wait, now: Now) -> Decision:
-        decision: Decision = decide(states, key, asked, now)
+        try:
+            decision: Decision = decide(states, key, asked, now)
+        except KafkaError as error:
+            # what it says of a share partition is no error of the coordinator's
+            said = {"error_code": error.error, "error_message": error.message}
+            return Decision(answer=said)
         return decision
 
     return broker.sharing.coordinator.ask(str(key), of_one, now)
