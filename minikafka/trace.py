@@ -163,6 +163,20 @@ SENTENCES = {
     "TransactionStateChanged": (
         "transaction {transactional_id}: {was} -> {state} ({why})"
     ),
+    # share partitions; a batch is its first and last offset, and how often delivered
+    "ShareRecordsAcquired": (
+        "group {group}: {member} acquired {batches} of {topic}-{partition}"
+    ),
+    "ShareRecordsAcknowledged": (
+        "group {group}: what {member} had of {topic}-{partition} has become {batches}"
+    ),
+    "ShareLocksEnded": (
+        "group {group}: locks in {topic}-{partition} ended, {batches} come back"
+    ),
+    "ShareStartOffsetMoved": (
+        "group {group}: {topic}-{partition} begins at offset {offset} now, no longer"
+        " at {was}"
+    ),
     # clients
     "ClientStarted": "{client} started",
     "ClientClosed": "closed",

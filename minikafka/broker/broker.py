@@ -31,6 +31,7 @@ from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.requests import Requests
+from minikafka.broker.sharing import Sharing
 from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
 from minikafka.cluster.election import Then
@@ -96,11 +97,12 @@ class Broker:
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self)
         self.joins = Joins(self)
+        self.sharing = Sharing(self)
 
         self.life.begins = {
             RECOVERING: (self.replicas.begin_recovery,),
             FENCED: (self.damage.logs_opened, self.registration.logs_opened),
-            READY: (self.groups.start, self.transactions.start),
+            READY: (self.groups.start, self.transactions.start, self.sharing.start),
         }
         self._due = Due(self)
 
@@ -141,8 +143,8 @@ class Broker:
         written: the next start begins where this one did.
         """
         self._enter(now)
-        self.groups.close()
-        self.transactions.close()
+        for part in (self.groups, self.transactions, self.sharing):
+            part.close()
         self.requests.expire_all(now)
         self.requests.go_on(now)
         self.quorum.election.resign(now)
@@ -192,6 +194,7 @@ class Broker:
     def disconnected(self, connection: Connection) -> None:
         """A client went; what it waits for is dropped."""
         self.requests.disconnected(connection)
+        self.sharing.disconnected(connection)
 
     def receive(self, connection: Connection, frame: bytearray, now: Now) -> None:
         """A request, without its size. From here on the frame is the broker's: offsets

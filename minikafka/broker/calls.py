@@ -25,6 +25,7 @@ from minikafka.broker.ports import Split as Split
 from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.sharing import Sharing
 from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Waiting
@@ -50,6 +51,7 @@ OF_MEMBERS = (
     "OffsetDelete",
     "ConsumerGroupHeartbeat",
     "StreamsGroupHeartbeat",
+    "ShareGroupHeartbeat",
 )
 
 
@@ -116,6 +118,7 @@ class Broker(Node, Protocol):
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     joins: Joins
+    sharing: Sharing
 
     @property
     def requests(self) -> Parks:
@@ -143,7 +146,8 @@ class Call:
     of a transaction whether a batch may be appended
     (coordinators/transaction_requests.py); unknown has the results of partitions that
     don't exist (handlers/group_offsets.py); passed_on is what the active controller is
-    asked (forwarding.py).
+    asked (forwarding.py); share_fetch is a ShareFetch whose acknowledgements are being
+    written (handlers/share.py).
     """
 
     connection: Connection
@@ -158,6 +162,7 @@ class Call:
     joined: Mapping[TopicPartition, Guard | KafkaError] | None = None
     unknown: dict[Hashable, Answer] | None = None
     passed_on: Split | None = None
+    share_fetch: Any = None
 
 
 def throttle(broker: Broker, call: Call, quota: str, size_bytes: int) -> int:

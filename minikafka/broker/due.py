@@ -22,6 +22,7 @@ class Due:
             broker.groups,
             broker.transactions,
             broker.joins.requests,
+            broker.sharing,
             broker.replicas,
             broker.registration,
             broker.forwarding,
@@ -55,6 +56,7 @@ class Due:
                 broker.groups.tick(now, budget_bytes)
                 broker.transactions.tick(now, budget_bytes)
                 broker.joins.requests.tick(now)
+                broker.sharing.tick(now, budget_bytes)
             broker.active_controller.tick(now)
         except KafkaError as error:
             broker.storage_failed(error)

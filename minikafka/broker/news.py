@@ -16,6 +16,7 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import (
     METADATA_TOPIC,
     OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
     TRANSACTIONS_TOPIC,
     BrokerChange,
     Change,
@@ -32,7 +33,7 @@ from minikafka.cluster.waiting import ALL_BYTES, METADATA
 from minikafka.storage.disk import Disk
 
 # by state machines of this node
-FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
 
 
 class News:
@@ -76,6 +77,8 @@ class News:
                     broker.requests.moved(METADATA, ALL_BYTES)
             elif topic == OFFSETS_TOPIC:
                 broker.groups.high_watermark_advanced(number, now)
+            elif topic == SHARE_STATE_TOPIC:
+                broker.sharing.coordinator.high_watermark_advanced(number, now)
             else:
                 broker.transactions.high_watermark_advanced(number, now)
 
@@ -138,7 +141,7 @@ class News:
         if allowed.follows_image:
             followers.append(broker.replicas)
         if allowed.coordinates:
-            followers += [broker.groups, broker.transactions]
+            followers += [broker.groups, broker.transactions, broker.sharing]
         match change:
             case BrokerChange():
                 broker.active_controller.broker_changed(change, now)

@@ -23,10 +23,11 @@ from minikafka.wire.records import NewRecord, Record
 METADATA_TOPIC = "__cluster_metadata"
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
+SHARE_STATE_TOPIC = "__share_group_state"
 # Listed like others, and read like others; clients don't write to them or delete their
 # records, and asking for one makes it as its coordinator wants it, or not at all
 # (org.apache.kafka.common.internals.Topic).
-INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state")
+INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
 # ConfigResource.Type
 TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE = 2, 4, 8
 CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 16, 32

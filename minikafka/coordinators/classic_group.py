@@ -58,6 +58,7 @@ from minikafka.coordinators.classic_changes import (
 from minikafka.coordinators.classic_rebalance import Rebalance
 from minikafka.coordinators.classic_state import (
     COMPLETING,
+    CONSUMER,
     EMPTY,
     PREPARING,
     STABLE,
@@ -305,6 +306,13 @@ class ClassicGroup(Rebalance):
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Anybody may read what was committed."""
+
+    def check_forget(self) -> None:
+        """Whether offsets may be deleted. Errors: NON_EMPTY_GROUP for members that are
+        no consumers: what they read isn't known.
+        """
+        if self.state_name != "Empty" and self.protocol_type != CONSUMER:
+            raise KafkaError(Error.NON_EMPTY_GROUP)
 
     def tick(self) -> Decision:
         """Time is soft: nothing is to be decided."""

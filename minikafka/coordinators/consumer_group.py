@@ -270,6 +270,9 @@ class ConsumerGroup:
         commit_version = None if transactional else version
         messages.check_commit(member, request, commit_version, self._image)
 
+    def check_forget(self) -> None:
+        """What its members read is known, so all else may be forgotten."""
+
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Whether a member may ask for committed offsets; with neither a member id nor
         an epoch anybody may. Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.

@@ -29,6 +29,10 @@ from minikafka.coordinators.runtime import (
     State,
     partition_for,
 )
+from minikafka.coordinators.share_group_state import ByTopicId
+from minikafka.coordinators.share_groups import keys_of
+from minikafka.coordinators.share_persister import Results, Then, ask_for_all
+from minikafka.coordinators.share_states import UNKNOWN, ShareKey
 from minikafka.coordinators.transaction_requests import Markers, Pending
 from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, Transaction
 from minikafka.storage.producer_state import Appended, Marker
@@ -168,6 +172,7 @@ class GroupCoordinator(Coordinator):
                 node.image,
                 self._new_member_id,
                 node.trace,
+                self._initialize,
             )
 
         super().__init__(node, groups_of, codec, timeout_ms)
@@ -176,6 +181,35 @@ class GroupCoordinator(Coordinator):
     def _forget(self, group_id: str, topic: str, now: Now) -> None:
         """What a group committed for a topic that is gone."""
         self.ask(group_id, lambda groups, *_: groups.forget_topic(group_id, topic), now)
+
+    def _forget_states(self, group_id: str, now: Now) -> None:
+        """What a share group keeps of topics that are gone."""
+        self.ask(group_id, lambda groups, *_: groups.share.forget_topics(group_id), now)
+
+    def _initialize(self, group_id: str, epoch: int, topics: ByTopicId) -> None:
+        """The state of share partitions is made, and the group hears of it."""
+        persister = self._node.sharing.persister
+
+        def ask(key: ShareKey, then: Then) -> None:
+            persister.initialize(key, epoch, UNKNOWN, then)
+
+        def ended(results: Results, now: Now) -> None:
+            self.states_are_made(group_id, topics, results, now)
+
+        ask_for_all(keys_of(group_id, topics), ask, ended)
+
+    def states_are_made(
+        self, group_id: str, topics: ByTopicId, results: Results, now: Now
+    ) -> None:
+        """Or could not be, all of them, if one couldn't."""
+        failed = any(isinstance(each, KafkaError) for each in results.values())
+
+        def decide(groups: Any, *_: object) -> Decision:
+            said = groups.share.not_initialized if failed else groups.share.initialized
+            decision: Decision = said(group_id, topics)
+            return decision
+
+        self.ask(group_id, decide, now)
 
     # -- life
 
@@ -197,6 +231,9 @@ class GroupCoordinator(Coordinator):
         loaded: list[Any] = [
             shard.state for shard in self.shards.values() if shard.is_loaded
         ]
+        for groups in loaded:
+            for group_id in groups.share.with_state():
+                self._forget_states(group_id, now)
         for offsets in [groups.offsets for groups in loaded]:
             for group_id in offsets.groups():
                 named = dict.fromkeys(topic for topic, _ in offsets.places(group_id))

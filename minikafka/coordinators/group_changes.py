@@ -9,6 +9,7 @@ from typing import Any
 
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.runtime import Change
+from minikafka.coordinators.share_group import ShareDraft
 from minikafka.wire.schema import Message
 
 
@@ -29,6 +30,13 @@ class Drafted(Change):
     """
 
     draft: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ShareDrafted(Change):
+    """What a share group decided is in its state."""
+
+    draft: ShareDraft
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from minikafka.coordinators.group_changes import (
     GroupMade,
     OffsetsCommitted,
     OffsetsLookedAt,
+    ShareDrafted,
 )
 from minikafka.coordinators.offset_requests import OffsetRequests
 from minikafka.coordinators.offsets import Offsets, forgotten
@@ -37,12 +38,14 @@ from minikafka.coordinators.runtime import (
     CoordinatorRecord,
     Decision,
 )
+from minikafka.coordinators.share_group import ShareGroup
+from minikafka.coordinators.share_groups import Initialize, ShareRequests
 from minikafka.coordinators.streams_group import StreamsGroup
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
-Group = ClassicGroup | ConsumerGroup | StreamsGroup
+Group = ClassicGroup | ConsumerGroup | StreamsGroup | ShareGroup
 
 
 @dataclass(eq=False, repr=False)
@@ -50,6 +53,8 @@ class Groups(OffsetRequests):
     """The groups and committed offsets of one partition.
 
     config: the broker's, by Kafka's names. new_member_id(prefix): a unique id.
+    initialize: has the state of share partitions made. share: what requests of share
+    groups mean.
     """
 
     _partition: int
@@ -57,11 +62,17 @@ class Groups(OffsetRequests):
     _image: Image
     _new_member_id: Callable[[str], str]
     _trace: Trace
+    _initialize: Initialize
     groups: dict[str, Group] = field(default_factory=dict)
     offsets: Offsets = field(default_factory=Offsets)
     _live: bool = False
     # when to look for a group's expired offsets
     _looks: Deadlines[str] = field(default_factory=Deadlines)
+
+    def __post_init__(self) -> None:
+        self.share = ShareRequests(
+            self.groups, self._config, self._image, self._trace, self._initialize
+        )
 
     # -- what the runtime asks
 
@@ -73,6 +84,10 @@ class Groups(OffsetRequests):
             self.offsets.apply(key, value)
         elif name == "GroupMetadata":
             self._apply_classic(key.group, value)
+        elif name.startswith("ShareGroup"):
+            gone = self.share.apply(name, key, value)
+            if gone is not None:
+                self._remove(gone)
         else:
             self._apply_modern(name, key, value)
 
@@ -165,6 +180,8 @@ class Groups(OffsetRequests):
         if due_ms is not None and due_ms <= now.monotonic_ms:
             if isinstance(group, ClassicGroup):
                 return group.tick()
+            if isinstance(group, ShareGroup):
+                return self.share.decided(group.tick(now))
             return self._decided(group.tick(now))
         if self._looks.is_overdue(key, now.monotonic_ms):
             return self.expired(key, group, now)
@@ -184,6 +201,8 @@ class Groups(OffsetRequests):
                 self._look_later_if_new(key, now)
                 if isinstance(group, ConsumerGroup | StreamsGroup):
                     group.committed(draft, now)
+            case ShareDrafted(draft):
+                self.share.carry_out(key, draft, now)
             case OffsetsCommitted(member_id, kind, events):
                 self._look_later_if_new(key, now)
                 if isinstance(group, ClassicGroup):
@@ -338,13 +357,17 @@ class Groups(OffsetRequests):
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} {why}.")
         return group.describe()
 
-    def delete(self, group_id: str) -> Decision:
-        """DeleteGroups of one group, with its offsets. Errors: NON_EMPTY_GROUP,
+    def delete(self, group_id: str, state_has_gone: bool = False) -> Decision:
+        """DeleteGroups of one group, with its offsets. Of a share group the state of
+        its partitions goes first (share_groups.py). Errors: NON_EMPTY_GROUP,
         GROUP_ID_NOT_FOUND.
         """
         group = self._existing(group_id)
         if group.state_name != "Empty":
             raise KafkaError(Error.NON_EMPTY_GROUP)
+        has_state = isinstance(group, ShareGroup) and group.has_state
+        if isinstance(group, ShareGroup) and has_state and not state_has_gone:
+            return self.share.begin_deletion(group)
         records = []
         for topic, number in self.offsets.places(group_id):
             records.append(forgotten(group_id, topic, number))
@@ -382,6 +405,8 @@ class Groups(OffsetRequests):
 
     def _look_later(self, group_id: str, now: Now) -> None:
         """At the group's offsets."""
+        if isinstance(self.groups.get(group_id), ShareGroup):
+            return  # it has no offsets here, and stays until it is deleted
         interval_ms = self._config["offsets.retention.check.interval.ms"]
         self._looks.set(group_id, now.monotonic_ms + interval_ms)
 

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer
-from minikafka.coordinators.classic_state import CONSUMER
 from minikafka.coordinators.group_changes import OffsetsCommitted, OffsetsLookedAt
 from minikafka.coordinators.offsets import (
     NOTHING,
@@ -26,9 +25,6 @@ from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
-# protocol types of members of which it is known what they read
-READERS = (CONSUMER, "streams")
-
 
 class OwnsOffsets(Protocol):
     """A group, as far as its offsets go."""
@@ -37,15 +33,14 @@ class OwnsOffsets(Protocol):
     def state_name(self) -> str:
         """Empty, if it has no members."""
 
-    @property
-    def protocol_type(self) -> str | None:
-        """What its members are, if it had any."""
-
     def check_commit(self, request: Message, version: int, transactional: bool) -> None:
         """Whether an OffsetCommit is accepted. Errors: those of the answer."""
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Whether an OffsetFetch is answered. Errors: those of the answer."""
+
+    def check_forget(self) -> None:
+        """Whether an OffsetDelete is accepted. Errors: those of the answer."""
 
     def subscribes_to(self, topic: str) -> bool:
         """Whether its members read a topic, or may."""
@@ -146,14 +141,12 @@ class OffsetRequests:
 
     def delete_offsets(self, request: Message) -> Decision:
         """OffsetDelete (KIP-496): forget offsets of topics that nobody in the group
-        reads. Errors: NON_EMPTY_GROUP for members that are no consumers: what they read
-        isn't known.
+        reads. Errors: GROUP_ID_NOT_FOUND; those of check_forget.
         """
         group_id = request.group_id
         group = self._existing(group_id)
+        group.check_forget()
         known = set(self.offsets.places(group_id))
-        if group.state_name != "Empty" and group.protocol_type not in READERS:
-            raise KafkaError(Error.NON_EMPTY_GROUP)
         records = []
         results = []
         for topic in request.topics:

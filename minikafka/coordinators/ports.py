@@ -4,15 +4,16 @@ A node has more (broker/ports.py says what its other parts see); here is what co
 below: who it is, what it knows of the cluster, its replicas, and how it asks others.
 """
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from minikafka.clock import Now
 from minikafka.cluster.election import Then
 from minikafka.cluster.metadata import Image, Topic
 from minikafka.cluster.replica import Replica
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.runtime import Configs
+from minikafka.coordinators.share_states import ShareKey
 from minikafka.coordinators.transaction_states import TopicPartition
 from minikafka.storage.producer_state import Guard
 from minikafka.trace import Trace
@@ -51,6 +52,18 @@ class GivesProducerIds(Protocol):
         """One that was never given before, or what to wait for."""
 
 
+class AsksController(GivesProducerIds, Protocol):
+    """What only the active controller gives."""
+
+    def create(
+        self,
+        topics: Sequence[dict[str, Any]],
+        now: Now,
+        answer: Callable[[], Answer],
+    ) -> Answer | Wait:
+        """Topics that somebody needs; answer(): once they are there."""
+
+
 class HasTopic(Protocol):
     """A coordinator, as far as others look for it."""
 
@@ -73,6 +86,27 @@ class KnowingNode(Asks, Protocol):
         """Of this node, as they are now."""
 
 
+class HasShareStatesMade(Protocol):
+    """What a node asks share coordinators."""
+
+    def initialize(
+        self,
+        key: ShareKey,
+        state_epoch: int,
+        start_offset: int,
+        then: Callable[[Message | KafkaError, Now], None],
+    ) -> None:
+        """The state of a share partition begins, or begins anew."""
+
+
+class Shares(Protocol):
+    """What a node does for share groups."""
+
+    @property
+    def persister(self) -> HasShareStatesMade:
+        """Whom it asks for the states of share partitions."""
+
+
 class CoordinatingNode(KnowingNode, Protocol):
     """For coordinators."""
 
@@ -85,8 +119,12 @@ class CoordinatingNode(KnowingNode, Protocol):
         """All of them."""
 
     @property
-    def forwarding(self) -> GivesProducerIds:
-        """Whom it asks for new producer ids."""
+    def forwarding(self) -> AsksController:
+        """Whom it asks for new producer ids, and for topics."""
+
+    @property
+    def sharing(self) -> Shares:
+        """What it does for share groups."""
 
     def notice(self, line: str, error: Exception | None = None) -> None:
         """Something went wrong that ends one thing and not the node."""

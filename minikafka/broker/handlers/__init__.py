@@ -183,10 +183,27 @@ _TABLE = (
     Handler("ConsumerGroupDescribe", (0, 1), "groups.describe_consumer"),
     Handler("ListConfigResources", (0, 1), "configs.resources"),
     Handler("DescribeTopicPartitions", (0, 0), "metadata.describe_topic_partitions"),
+    Handler("ShareGroupHeartbeat", (1, 1), "share_groups.heartbeat"),
+    Handler("ShareGroupDescribe", (1, 1), "share_groups.describe"),
+    Handler("ShareFetch", (1, 2), "share_fetch.handle", "share_acknowledge.refuse"),
+    Handler(
+        "ShareAcknowledge",
+        (1, 2),
+        "share_acknowledge.acknowledge",
+        "share_acknowledge.refuse",
+    ),
     Handler("AddRaftVoter", (0, 1), "nodes.add_voter", decides=True),
     Handler("RemoveRaftVoter", (0, 0), "nodes.remove_voter", decides=True),
+    Handler("InitializeShareGroupState", (0, 0), "share_states.initialize_state"),
+    Handler("ReadShareGroupState", (0, 0), "share_states.read_state"),
+    Handler("WriteShareGroupState", (0, 1), "share_states.write_state"),
+    Handler("DeleteShareGroupState", (0, 0), "share_states.delete_state"),
+    Handler("ReadShareGroupStateSummary", (0, 1), "share_states.summarize_state"),
     Handler("StreamsGroupHeartbeat", (0, 0), "streams_groups.heartbeat"),
     Handler("StreamsGroupDescribe", (0, 0), "streams_groups.describe"),
+    Handler("DescribeShareGroupOffsets", (0, 1), "share_groups.describe_offsets"),
+    Handler("AlterShareGroupOffsets", (0, 0), "share_groups.alter_offsets"),
+    Handler("DeleteShareGroupOffsets", (0, 0), "share_groups.delete_offsets"),
 )
 
 HANDLERS: dict[int, Handler] = {API[handler.api].key: handler for handler in _TABLE}

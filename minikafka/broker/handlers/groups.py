@@ -5,6 +5,7 @@ what tools ask about groups.
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call, a_few_times, each_judged
+from minikafka.broker.handlers.share_states import after_its_states
 from minikafka.clock import Now
 from minikafka.cluster import features
 from minikafka.cluster.waiting import Answer, Wait, all_of
@@ -326,4 +327,5 @@ def deletion(broker: Broker, group_id: str, now: Now) -> Wait:
     def decide(groups: Any, _: Wait, now: Now) -> Decision:
         return groups.delete(group_id)
 
-    return broker.groups.ask(group_id, decide, now)
+    wait = broker.groups.ask(group_id, decide, now)
+    return after_its_states(broker, group_id, wait)

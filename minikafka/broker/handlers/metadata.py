@@ -17,7 +17,9 @@ from minikafka.cluster.metadata import (
     Topic,
 )
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators.coordinator import Coordinator
 from minikafka.coordinators.runtime import partition_for
+from minikafka.coordinators.share_states import ShareKey
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import Encoded
@@ -31,8 +33,8 @@ CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12
 NOT_ASKED = -(2**31)
 BROKERS, CONTROLLERS = 1, 2  # endpoint types of DescribeCluster
 PARTITION_LIMIT = 2000  # max.request.partition.size.limit
-GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
-KEY_TYPES, MANY_KEYS = 1, 4  # its first versions with these
+GROUP, TRANSACTION, SHARE = 0, 1, 2  # key types of FindCoordinator
+KEY_TYPES, MANY_KEYS, SHARE_KEYS = 1, 4, 6  # its first versions with these
 NULL_NAMES = 12  # the first version of Metadata with topics that have an id alone
 
 
@@ -336,7 +338,8 @@ def find_coordinator(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
     - 1 adds the key type.
     - 4 asks for many keys in one request.
-    - 6 adds share groups (refused).
+    - 6 adds share partitions (KIP-932): group, topic id and partition, with colons
+      between.
     """
     body, version = request.body, request.version
     kind = GROUP
@@ -345,14 +348,24 @@ def find_coordinator(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     keys = [body.key]
     if version >= MANY_KEYS:
         keys = body.coordinator_keys
-    if kind not in (GROUP, TRANSACTION):
+    coordinators: dict[int, Coordinator] = {
+        GROUP: broker.groups,
+        TRANSACTION: broker.transactions,
+    }
+    if version >= SHARE_KEYS:
+        coordinators[SHARE] = broker.sharing.coordinator
+    if kind not in coordinators:
         why = f"Unsupported key type {kind}"
         refused = [no_coordinator(key, Error.INVALID_REQUEST, why) for key in keys]
         return shaped(request, refused)
-    coordinator = broker.groups if kind == GROUP else broker.transactions
+    coordinator = coordinators[kind]
 
     def found() -> Answer:
         topic, listener = coordinator.topic, request.client.listener
+        if kind == SHARE:
+            return shaped(
+                request, [of_share(broker, topic, key, listener) for key in keys]
+            )
         each = [coordinator_of(broker, topic, key, listener) for key in keys]
         return shaped(request, each)
 
@@ -386,6 +399,15 @@ def coordinator_of(
         "error_code": Error.NONE,
         "error_message": "",
     }
+
+
+def of_share(broker: Broker, topic: Topic | None, key: str, listener: str) -> Answer:
+    """The same for a share partition, whose key has a form."""
+    try:
+        ShareKey.parse(key)
+    except KafkaError as error:
+        return no_coordinator(key, error.error, error.message)
+    return coordinator_of(broker, topic, key, listener)
 
 
 def no_coordinator(key: str, error: Error, message: str) -> Answer:

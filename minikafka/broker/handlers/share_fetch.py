@@ -1,0 +1,391 @@
+"""ShareFetch (KIP-932): records of share partitions, acquired for one member."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from minikafka.broker.calls import Broker, Call
+from minikafka.broker.handlers.fetch import aborted_among, leaders_named
+from minikafka.broker.handlers.share_acknowledge import (
+    Acknowledging,
+    GroupConfigs,
+    by_topic_id,
+    end_session,
+    lock_ms,
+    member_of,
+    of_partition,
+)
+from minikafka.broker.share_partitions import Held
+from minikafka.broker.share_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    MemberKey,
+    ShareSession,
+    TopicIdPartition,
+)
+from minikafka.clock import Now
+from minikafka.cluster.share_acquiring import Acquired, Asked, Read
+from minikafka.cluster.share_window import Range
+from minikafka.cluster.waiting import Answer, Wait, all_of
+from minikafka.coordinators.share_limits import configured_text
+from minikafka.coordinators.share_states import ShareKey
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.records import BatchHeader, batches
+
+STRICT = 1  # ShareAcquireMode
+COMMITTED = "read_committed"
+
+
+def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+    """ShareFetch (KIP-932, KIP-1206, KIP-1222): records for one member of a share group,
+    with a lock that ends.
+
+    - What it says of records that it has comes along, and is written down first.
+    - A member has one session with a broker: its partitions are named once. Epoch 0
+      begins one, -1 ends it, and then nothing is fetched.
+    - With nothing to acquire the request is parked, until records arrive or come back,
+      or MaxWaitMs is over.
+    - The answer has whole batches, from the first to the last that some record was
+      acquired of; AcquiredRecords says which.
+
+    Versions: 1 to 2.
+
+    - 2 brings a strict limit in records (ShareAcquireMode 1), and renews locks.
+    """
+    fetching: ShareFetching | None = request.share_fetch
+    if fetching is None:
+        member = member_of(broker, request)
+        fetching = ShareFetching(broker, request, member)
+        waits = fetching.open(now)
+        written = all_of(waits, dict)
+        if isinstance(written, Wait):
+            request.share_fetch = fetching
+            written.again = True
+            return written
+    return fetching.begin(now)
+
+
+def has_acknowledgements(body: Any) -> bool:
+    return any(
+        partition.acknowledgement_batches
+        for topic in body.topics
+        for partition in topic.partitions
+    )
+
+
+def check_renewing(body: Any) -> None:
+    """Who renews locks fetches nothing. Errors: INVALID_REQUEST."""
+    numbers = (body.max_bytes, body.min_bytes, body.max_records, body.max_wait_ms)
+    if body.is_renew_ack and any(numbers):
+        raise KafkaError(Error.INVALID_REQUEST)
+
+
+@dataclass(slots=True)
+class Look:
+    """One look at the logs: what was read where, and what is wrong elsewhere."""
+
+    errors: dict[TopicIdPartition, KafkaError] = field(default_factory=dict)
+    read: dict[TopicIdPartition, tuple[Held, list[Any], Read]] = field(
+        default_factory=dict
+    )
+    failed: dict[TopicIdPartition, tuple[Held, KafkaError]] = field(
+        default_factory=dict
+    )
+    size_bytes: int = 0
+
+
+@dataclass(eq=False, repr=False)
+class ShareFetching:
+    """One ShareFetch on its way to an answer."""
+
+    broker: Broker
+    request: Call
+    member: MemberKey
+    session: ShareSession | None = None
+    said: Acknowledging | None = None
+
+    # -- its session
+
+    def open(self, now: Now) -> list[Wait]:
+        """Take the request in; what it says is being written down. Errors: of the
+        session; INVALID_REQUEST.
+        """
+        body = self.request.body
+        check_renewing(body)
+        sessions = self.broker.sharing.sessions
+        says = has_acknowledgements(body)
+        if body.share_session_epoch == FINAL_EPOCH:
+            sessions.of(self.member)
+        elif body.share_session_epoch == INITIAL_EPOCH:
+            if says:
+                raise KafkaError(Error.INVALID_REQUEST)
+            connection = self.request.connection
+            self.session = sessions.begin(self.member, self._asked(), connection)
+        else:
+            self.session = sessions.go_on(
+                self.member,
+                body.share_session_epoch,
+                self._asked(),
+                self._forgotten(),
+            )
+        if not says:
+            return []
+        self.said = Acknowledging(self.broker, self.request, self.member)
+        return self.said.begin(now)
+
+    def _asked(self) -> list[TopicIdPartition]:
+        asked = []
+        for topic in self.request.body.topics:
+            for partition in topic.partitions:
+                asked.append((topic.topic_id, partition.partition_index))
+        return asked
+
+    def _forgotten(self) -> list[TopicIdPartition]:
+        forgotten = []
+        for topic in self.request.body.forgotten_topics_data:
+            forgotten += [(topic.topic_id, number) for number in topic.partitions]
+        return forgotten
+
+    # -- its answer
+
+    def begin(self, now: Now) -> Answer | Wait:
+        """The first look."""
+        body = self.request.body
+        if body.is_renew_ack or self.session is None or not self.session.partitions:
+            return self.whole({})
+        if body.max_wait_ms <= 0:
+            answer = self.look(now, expired=True)
+            assert answer is not None, "an expired fetch has an answer"
+            return answer
+        keys: list[tuple[Any, ...]] = []
+        for topic_id, number in self.session.partitions:
+            topic = self.broker.image.topic_names.get(topic_id, "")
+            keys.append(("high_watermark", topic, number))
+            keys.append(("share", str(ShareKey(self.group_id, topic_id, number))))
+        deadline_ms = now.monotonic_ms + body.max_wait_ms
+        return Wait(keys, deadline_ms, lambda _, now, over: self.look(now, over))
+
+    @property
+    def group_id(self) -> str:
+        return self.member.group_id
+
+    def look(self, now: Now, expired: bool) -> Answer | None:
+        """The answer, or None while there is too little for one."""
+        assert self.session is not None, "who fetches has a session"
+        body = self.request.body
+        if body.max_records == 0 or body.max_bytes == 0:
+            return self.whole(self._refused(self._found(now)[1]))
+        held, errors = self._found(now)
+        if not held:
+            if len(errors) == len(self.session.partitions) or expired:
+                return self.whole(self._refused(errors))
+            return None
+        look = self._read(held, errors)
+        enough = look.size_bytes >= min(body.min_bytes, self.most_bytes)
+        if not (enough or look.failed or expired):
+            return None
+        return self.whole(self._acquire(look, now))
+
+    def _found(
+        self, now: Now
+    ) -> tuple[dict[TopicIdPartition, Held], dict[TopicIdPartition, KafkaError]]:
+        """The share partitions in which something may be acquired, and why others
+        have none.
+        """
+        held: dict[TopicIdPartition, Held] = {}
+        errors: dict[TopicIdPartition, KafkaError] = {}
+        for at in self._rotated():
+            try:
+                found = self._share_partition(at)
+            except KafkaError as error:
+                errors[at] = error.with_traceback(None)
+                continue
+            if found.partition is not None and found.partition.can_acquire:
+                held[at] = found
+        return held, errors
+
+    def _rotated(self) -> list[TopicIdPartition]:
+        """Each partition has its turn to be the first."""
+        assert self.session is not None, "who fetches has a session"
+        partitions = list(self.session.partitions)
+        turn = max(self.request.body.share_session_epoch, 0) % len(partitions)
+        return partitions[turn:] + partitions[:turn]
+
+    def _share_partition(self, at: TopicIdPartition) -> Held:
+        topic_id, number = at
+        image = self.broker.image
+        topic = image.topic_names.get(topic_id)
+        if topic is None:
+            raise KafkaError(Error.UNKNOWN_TOPIC_ID)
+        if number not in image.topics[topic].partitions:
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        key = ShareKey(self.group_id, topic_id, number)
+        return self.broker.sharing.partitions.of(key, topic)
+
+    @property
+    def most_bytes(self) -> int:
+        most: int = self.broker.config["fetch.max.bytes"]
+        return min(self.request.body.max_bytes, most)
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether the group reads what is committed only."""
+        configs = GroupConfigs(self.group_id, self.broker.config, self.broker.image)
+        return configured_text(configs, "share.isolation.level") == COMMITTED
+
+    def _read(
+        self,
+        held: dict[TopicIdPartition, Held],
+        errors: dict[TopicIdPartition, KafkaError],
+    ) -> Look:
+        """What there is to acquire; each partition gives as much."""
+        look = Look(errors)
+        committed = self.is_committed
+        share_bytes = self.most_bytes // len(held)
+        for at, one in held.items():
+            assert one.partition is not None, "its state is there"
+            offset = one.partition.window.next_fetch_offset()
+            replica = one.replica
+            end = replica.last_stable_offset if committed else replica.high_watermark
+            try:
+                replica.check_leader()
+                records = self.broker.damage.read(
+                    replica,
+                    node=None,
+                    offset=offset,
+                    max_bytes=share_bytes,
+                    end=end,
+                    min_one=look.size_bytes == 0,
+                )
+            except KafkaError as error:
+                look.failed[at] = one, error.with_traceback(None)
+                continue
+            aborted: list[dict[str, int]] = []
+            if committed and records:
+                aborted = aborted_among(replica, offset, records)
+            whole = whole_batches(records)
+            found = [Range(head.base_offset, head.last_offset) for head, _ in whole]
+            gone = aborted_batches(whole, aborted)
+            look.read[at] = one, whole, Read(offset, found, gone)
+            look.size_bytes += sum(len(batch) for _, batch in whole)
+        return look
+
+    def _acquire(self, look: Look, now: Now) -> dict[TopicIdPartition, Answer]:
+        """The member has what it can get of what was read."""
+        body = self.request.body
+        answers = self._refused(look.errors)
+        left = body.max_records
+        for at, (held, whole, read) in look.read.items():
+            asked = Asked(
+                member_id=self.member.member_id,
+                most_records=left,
+                batch_size=body.batch_size,
+                strict=body.share_acquire_mode == STRICT,
+            )
+            acquired = self.broker.sharing.partitions.acquire(held, asked, read, now)
+            left -= sum(each.last_offset - each.first_offset + 1 for each in acquired)
+            answers[at] = self._given(at, whole, acquired)
+        for at, (held, error) in look.failed.items():
+            if error.error is Error.OFFSET_OUT_OF_RANGE:
+                self.broker.sharing.partitions.log_starts_later(held)
+                answers[at] = self._given(at, [], [])
+            else:
+                answers[at] = self._refusal(at, error)
+        return answers
+
+    def _given(
+        self, at: TopicIdPartition, whole: Sequence[Any], acquired: Sequence[Acquired]
+    ) -> Answer:
+        records = sliced(whole, acquired)
+        given = of_partition(self.broker, at, None)
+        given["records"] = records
+        given["acquired_records"] = [each._asdict() for each in acquired]
+        return given
+
+    def _refused(
+        self, errors: dict[TopicIdPartition, KafkaError]
+    ) -> dict[TopicIdPartition, Answer]:
+        return {at: self._refusal(at, error) for at, error in errors.items()}
+
+    def _refusal(self, at: TopicIdPartition, error: KafkaError) -> Answer:
+        refused = of_partition(self.broker, at, error) | {"records": b""}
+        del refused["error_message"]
+        return refused
+
+    def whole(self, answers: dict[TopicIdPartition, Answer]) -> Answer:
+        """The whole answer, with what became of acknowledgements."""
+        body = self.request.body
+        endpoints = leaders_named(self.broker, self.request, answers.values())
+        sent = answers
+        if body.share_session_epoch > INITIAL_EPOCH and self.session is not None:
+            sent = news(self.session, answers)
+        verdicts = {} if self.said is None else self.said.verdicts()
+        for at, error in verdicts.items():
+            nothing = of_partition(self.broker, at, None) | {"records": b""}
+            answer = sent.setdefault(at, nothing)
+            if error is not None:
+                answer["acknowledge_error_code"] = error.error
+                answer["acknowledge_error_message"] = error.message
+        if body.share_session_epoch == FINAL_EPOCH:
+            end_session(self.broker, self.member)
+        return {
+            "acquisition_lock_timeout_ms": lock_ms(self.broker, self.group_id),
+            "responses": by_topic_id(sent),
+            "node_endpoints": endpoints,
+        }
+
+
+def news(
+    session: ShareSession, answers: dict[TopicIdPartition, Answer]
+) -> dict[TopicIdPartition, Answer]:
+    """Which answers must be sent: those with records, or an error, or about partitions
+    that are new to the session, or had an error last time.
+    """
+    sent = {}
+    for at, answer in answers.items():
+        has_error = bool(answer["error_code"])
+        is_wanted = session.partitions.get(at, False)
+        if answer["records"] or has_error or is_wanted:
+            sent[at] = answer
+        if at in session.partitions:
+            session.partitions[at] = has_error
+    return sent
+
+
+# -- record batches that were read
+
+
+def whole_batches(records: Sequence[Any]) -> list[tuple[BatchHeader, Any]]:
+    """The batches that were read as a whole; the last one may have been cut."""
+    return [each for chunk in records for each in batches(chunk)]
+
+
+def sliced(
+    whole: Sequence[tuple[BatchHeader, Any]], acquired: Sequence[Acquired]
+) -> list[Any] | bytes:
+    """From the first to the last batch that some record was acquired of."""
+    if not acquired:
+        return b""
+    first, last = acquired[0].first_offset, acquired[-1].last_offset
+    given = []
+    for head, batch in whole:
+        if head.last_offset >= first and head.base_offset <= last:
+            given.append(batch)
+    return given
+
+
+def aborted_batches(
+    whole: Sequence[tuple[BatchHeader, Any]], aborted: Sequence[dict[str, int]]
+) -> list[Range]:
+    """The batches of transactions that were aborted."""
+    waiting = sorted(aborted, key=lambda each: each["first_offset"])
+    open_ids: set[int] = set()
+    gone = []
+    for head, _ in whole:
+        while waiting and waiting[0]["first_offset"] <= head.last_offset:
+            open_ids.add(waiting.pop(0)["producer_id"])
+        if head.control:
+            open_ids.discard(head.producer_id)
+        elif head.transactional and head.producer_id in open_ids:
+            gone.append(Range(head.base_offset, head.last_offset))
+    return gone

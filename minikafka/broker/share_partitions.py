@@ -1,0 +1,365 @@
+"""The share partitions that this node keeps, because it leads their partitions
+(KIP-932).
+
+One is made when a member first fetches from it: its state is read from its share
+coordinator, in the epoch of this leader, which fences the one before. Then what members
+say of records, and what the end of locks means, is written there; a change counts when
+it is written (cluster/share_partition.py). It is dropped when this node leads the
+partition no more, when somebody else has it now, and when nobody of the group is here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from minikafka.broker.ports import HearsOfReplicas, LeadingNode
+from minikafka.broker.share_sessions import ShareSession
+from minikafka.clock import Now
+from minikafka.cluster.metadata import PartitionChange, TopicChange
+from minikafka.cluster.replica import Replica
+from minikafka.cluster.share_acquiring import Acquired, Asked, Read
+from minikafka.cluster.share_batches import StateBatch
+from minikafka.cluster.share_partition import (
+    AcknowledgementBatch,
+    Change,
+    SharePartition,
+)
+from minikafka.cluster.waiting import ALL_BYTES, Deadlines, Wait
+from minikafka.coordinators.ports import CoordinatingNode
+from minikafka.coordinators.runtime import Configs
+from minikafka.coordinators.share_limits import configured_text, limits
+from minikafka.coordinators.share_persister import SharePersister
+from minikafka.coordinators.share_states import UNKNOWN, ShareKey, state_batches
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+from minikafka.wire.unpacking import Allowance
+
+EARLIEST, LATEST, BY_DURATION = "earliest", "latest", "by_duration:"
+MOST_SEARCHED = 100_000  # records, for a start by time
+
+# what a failed read or write is called in answers
+AS_A_FETCH_SAYS = {
+    Error.NOT_COORDINATOR: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.COORDINATOR_NOT_AVAILABLE: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.COORDINATOR_LOAD_IN_PROGRESS: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.GROUP_ID_NOT_FOUND: Error.GROUP_ID_NOT_FOUND,
+    Error.UNKNOWN_TOPIC_OR_PARTITION: Error.UNKNOWN_TOPIC_OR_PARTITION,
+    Error.FENCED_LEADER_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
+    Error.FENCED_STATE_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
+}
+# somebody else has it now, or nobody
+OVER = (
+    Error.NOT_LEADER_OR_FOLLOWER,
+    Error.GROUP_ID_NOT_FOUND,
+    Error.UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+
+class SharingNode(LeadingNode, CoordinatingNode, Protocol):
+    """For share partitions."""
+
+    @property
+    def news(self) -> HearsOfReplicas:
+        """Who wakes those that wait for records."""
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """One share partition. partition: None while its state is being read. error: why
+    that failed. is_over: it is not this node's any more.
+    """
+
+    key: ShareKey
+    topic: str
+    replica: Replica
+    leader_epoch: int
+    config: Configs
+    image: Any
+    state_epoch: int = 0
+    partition: SharePartition | None = None
+    error: KafkaError | None = None
+    is_over: bool = False
+
+    @property
+    def group_id(self) -> str:
+        return self.key.group_id
+
+    def written(self, batches: Sequence[StateBatch]) -> dict[str, Any]:
+        """A WriteShareGroupState of it."""
+        assert self.partition is not None, "what was not read is not written"
+        window = self.partition.window
+        return {
+            "state_epoch": self.state_epoch,
+            "leader_epoch": self.leader_epoch,
+            "start_offset": window.start_offset,
+            "delivery_complete_count": window.delivery_complete_count,
+            "state_batches": [batch._asdict() for batch in batches],
+        }
+
+
+class SharePartitions:
+    """All of a node, by key. persister: where their state is."""
+
+    def __init__(self, node: SharingNode, persister: SharePersister) -> None:
+        self._node = node
+        self._persister = persister
+        self._held: dict[ShareKey, Held] = {}
+        self._locks: Deadlines[ShareKey] = Deadlines()
+
+    # -- coming and going
+
+    def get(self, key: ShareKey) -> Held | None:
+        return self._held.get(key)
+
+    def of(self, key: ShareKey, topic: str) -> Held:
+        """The share partition; its state may still have to be read, and who waits for
+        it is woken. Errors: NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION, why its
+        state could not be read.
+        """
+        held = self._held.get(key)
+        if held is None:
+            replica = self._node.replicas.leader(topic, key.partition)
+            epoch = replica.leader_epoch
+            node = self._node
+            held = Held(key, topic, replica, epoch, node.config, node.image)
+            self._held[key] = held
+            self._read(held)
+        if held.error is not None:
+            del self._held[key]
+            raise held.error
+        return held
+
+    def _read(self, held: Held) -> None:
+        def read(result: Message | KafkaError, now: Now) -> None:
+            if held.is_over:
+                return
+            try:
+                if isinstance(result, KafkaError):
+                    raise _as_a_fetch_says(result)
+                self._begin(held, result, now)
+            except KafkaError as error:
+                held.error = error.with_traceback(None)
+            self._moved(held.key)
+
+        self._persister.read(held.key, held.leader_epoch, read)
+
+    def _begin(self, held: Held, state: Message, now: Now) -> None:
+        held.state_epoch = state.state_epoch
+        start_offset = state.start_offset
+        if start_offset == UNKNOWN:
+            start_offset = self._first_offset(held, now)
+        held.partition = SharePartition(
+            lambda: limits(held), start_offset, state_batches(state)
+        )
+
+    def _first_offset(self, held: Held, now: Now) -> int:
+        """Where a group begins that has never read (share.auto.offset.reset)."""
+        strategy = configured_text(held, "share.auto.offset.reset").strip().lower()
+        log = held.replica.log
+        if strategy == EARLIEST:
+            return log.log_start_offset
+        if strategy == LATEST:
+            return held.replica.high_watermark
+        ago_ms = duration_ms(strategy.removeprefix(BY_DURATION))
+        since_ms = max(0, now.wall_ms - ago_ms)
+        found = log.offset_for_timestamp(since_ms, Allowance(records=MOST_SEARCHED))
+        if found is None:
+            why = f"Offset for timestamp {since_ms} not found"
+            raise KafkaError(Error.OFFSET_NOT_AVAILABLE, why)
+        _, offset, _ = found
+        return min(offset, held.replica.high_watermark)
+
+    def drop(self, key: ShareKey) -> None:
+        """It is not this node's any more; who waits for it looks again."""
+        held = self._held.pop(key, None)
+        if held is not None:
+            held.is_over = True
+            self._locks.set(key, None)
+            self._moved(key)
+
+    def partition_changed(self, change: PartitionChange) -> None:
+        """Another node may lead."""
+        if change.after.leader != self._node.node_id:
+            self._drop_of(change.topic_id, change.number)
+
+    def topic_changed(self, change: TopicChange) -> None:
+        """Its share partitions go with it."""
+        if change.after is None:
+            self._drop_of(change.topic_id, None)
+
+    def _drop_of(self, topic_id: bytes, number: int | None) -> None:
+        for key in list(self._held):
+            if key.topic_id == topic_id and number in (None, key.partition):
+                self.drop(key)
+
+    def group_has_gone(self, group_id: str) -> None:
+        """Nobody of it is connected here."""
+        for key in [key for key in self._held if key.group_id == group_id]:
+            self.drop(key)
+
+    # -- records
+
+    def acquire(self, held: Held, asked: Asked, read: Read, now: Now) -> list[Acquired]:
+        """A member gets records that were read."""
+        assert held.partition is not None, "its state is there"
+        acquired = held.partition.acquire(asked, read, now.monotonic_ms)
+        if acquired:
+            if self._locks.at(held.key) is None:
+                lock_ms = limits(held).lock_ms
+                self._locks.set(held.key, now.monotonic_ms + lock_ms)
+            self._tell(
+                "ShareRecordsAcquired",
+                held,
+                member=asked.member_id,
+                batches=[list(batch) for batch in acquired],
+            )
+        return acquired
+
+    def acknowledge(
+        self,
+        held: Held,
+        member_id: str,
+        said: Sequence[AcknowledgementBatch],
+        now: Now,
+    ) -> Wait:
+        """What a member says; it ends when that is written. Errors: those of
+        SharePartition; what a failed write is called.
+        """
+        wait = Wait()
+        try:
+            if held.partition is None:
+                raise KafkaError(Error.INVALID_RECORD_STATE)
+            change = held.partition.acknowledge(member_id, said, now.monotonic_ms)
+        except KafkaError as error:
+            wait.fail(error.with_traceback(None))
+            return wait
+        self._write(held, member_id, change, wait)
+        return wait
+
+    def session_ended(self, session: ShareSession) -> None:
+        """What its member has comes back."""
+        group_id, member_id = session.key
+        for topic_id, number in session.partitions:
+            held = self._held.get(ShareKey(group_id, topic_id, number))
+            if held is not None and held.partition is not None:
+                change = held.partition.release(member_id)
+                self._write(held, member_id, change, Wait())
+
+    def log_starts_later(self, held: Held) -> None:
+        """What it stands at is not in the log any more."""
+        assert held.partition is not None, "its state is there"
+        before = held.partition.window.start_offset
+        held.partition.window.log_starts_at(held.replica.log.log_start_offset)
+        self._tell_start(held, before)
+
+    def _write(self, held: Held, member_id: str, change: Change, wait: Wait) -> None:
+        if not change.batches:
+            wait.finish({})
+            return
+
+        def written(result: Message | KafkaError, now: Now) -> None:
+            partition = held.partition
+            assert partition is not None, "its state was there"
+            if isinstance(result, KafkaError):
+                partition.rolled_back(change, now.monotonic_ms)
+                error = _as_a_fetch_says(result)
+                if error.error in OVER:
+                    self.drop(held.key)
+                wait.fail(error)
+            else:
+                before = partition.window.start_offset
+                partition.committed(change)
+                self._tell(
+                    "ShareRecordsAcknowledged",
+                    held,
+                    member=member_id,
+                    batches=[list(map(int, batch)) for batch in change.batches],
+                )
+                self._tell_start(held, before)
+                wait.finish({})
+            self._moved(held.key)
+
+        fields = held.written(change.batches)
+        self._persister.write(held.key, fields, written)
+
+    # -- time
+
+    def tick(self, now: Now) -> None:
+        """Locks that have ended."""
+        for key in self._locks.overdue(now.monotonic_ms):
+            held = self._held[key]
+            assert held.partition is not None, "who has locks has a state"
+            batches = held.partition.locks_end(now.monotonic_ms)
+            self._locks.set(key, held.partition.next_lock_end())
+            if batches:
+                self._locks_ended(held, batches)
+
+    def next_deadline(self) -> int | None:
+        return self._locks.next()
+
+    def _locks_ended(self, held: Held, batches: Sequence[StateBatch]) -> None:
+        self._tell(
+            "ShareLocksEnded",
+            held,
+            batches=[list(map(int, batch)) for batch in batches],
+        )
+
+        def written(result: Message | KafkaError, now: Now) -> None:
+            partition = held.partition
+            assert partition is not None, "its state was there"
+            before = partition.window.start_offset
+            partition.locks_written()
+            self._tell_start(held, before)
+            lost = result if isinstance(result, KafkaError) else None
+            if lost is not None and _as_a_fetch_says(lost).error in OVER:
+                self.drop(held.key)
+            self._moved(held.key)
+
+        fields = held.written(batches)
+        self._persister.write(held.key, fields, written)
+        self._moved(held.key)
+
+    # -- inside
+
+    def _moved(self, key: ShareKey) -> None:
+        self._node.news.moved(("share", str(key)), ALL_BYTES)
+
+    def _tell(self, kind: str, held: Held, **detail: Any) -> None:
+        if self._node.trace:
+            self._node.trace.emit(
+                kind,
+                group=held.group_id,
+                topic=held.topic,
+                partition=held.key.partition,
+                **detail,
+            )
+
+    def _tell_start(self, held: Held, before: int) -> None:
+        assert held.partition is not None, "its state is there"
+        start_offset = held.partition.window.start_offset
+        assert start_offset >= before, "the start offset never goes back"
+        if start_offset > before:
+            self._tell("ShareStartOffsetMoved", held, was=before, offset=start_offset)
+
+
+def _as_a_fetch_says(error: KafkaError) -> KafkaError:
+    code = AS_A_FETCH_SAYS.get(error.error, Error.UNKNOWN_SERVER_ERROR)
+    return KafkaError(code, error.message)
+
+
+def duration_ms(text: str) -> int:
+    """An ISO 8601 duration as Java's Duration reads it: days, hours, minutes, seconds.
+    Errors: INVALID_CONFIG.
+    """
+    units = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
+    total = 0.0
+    number = ""
+    for letter in text.lower().removeprefix("p").replace("t", ""):
+        if letter in units and number:
+            total += float(number) * units[letter]
+            number = ""
+        elif letter in "0123456789.+-":
+            number += letter
+        else:
+            raise KafkaError(Error.INVALID_CONFIG, f"{text} is no duration")
+    return round(total)

@@ -1,0 +1,66 @@
+"""What a node does for share groups (KIP-932), apart from coordinating their members: it
+keeps the share partitions of the partitions that it leads, the sessions of those who
+read them, and its part of their states.
+"""
+
+from minikafka.broker.effects import Connection
+from minikafka.broker.share_partitions import SharePartitions, SharingNode
+from minikafka.broker.share_sessions import ShareSessions
+from minikafka.clock import Now, soonest
+from minikafka.cluster.metadata import PartitionChange, TopicChange
+from minikafka.coordinators.share_coordinator import ShareCoordinator
+from minikafka.coordinators.share_persister import SharePersister
+
+
+class Sharing:
+    """coordinator: its part of the states. persister: what it asks others of theirs."""
+
+    def __init__(self, node: SharingNode) -> None:
+        self.coordinator = ShareCoordinator(node)
+        self.persister = SharePersister(node, self.coordinator.creation)
+        self.partitions = SharePartitions(node, self.persister)
+        self.sessions = ShareSessions(node.config["group.share.max.share.sessions"])
+
+    def start(self, now: Now) -> None:
+        """The node is part of the cluster."""
+        self.coordinator.start(now)
+
+    def close(self) -> None:
+        """The node stops."""
+        self.coordinator.close()
+
+    def disconnected(self, connection: Connection) -> None:
+        """What the member had that was on this connection comes back; and without
+        members nothing is kept of a group here.
+        """
+        session = self.sessions.disconnected(connection)
+        if session is None:
+            return
+        self.partitions.session_ended(session)
+        group_id = session.key.group_id
+        if not self.sessions.has_member_of(group_id):
+            self.partitions.group_has_gone(group_id)
+
+    def tick(self, now: Now, budget_bytes: int) -> None:
+        """Loading, questions to ask again, locks that end."""
+        self.coordinator.tick(now, budget_bytes)
+        self.persister.tick(now)
+        self.partitions.tick(now)
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        return soonest(
+            self.coordinator.next_deadline(),
+            self.persister.next_deadline(),
+            self.partitions.next_deadline(),
+        )
+
+    def partition_changed(self, change: PartitionChange) -> None:
+        """This node may lead a partition now, or no more."""
+        self.coordinator.partition_changed(change)
+        self.partitions.partition_changed(change)
+
+    def topic_changed(self, change: TopicChange) -> None:
+        """Topics may go, with all that is kept of them."""
+        self.coordinator.topic_changed(change)
+        self.partitions.topic_changed(change)

@@ -1,0 +1,62 @@
+"""The share coordinator of a node: its part of the states of share partitions (KIP-932;
+share_states.py).
+"""
+
+from functools import partial
+from typing import Any
+
+from minikafka.cluster.metadata import SHARE_STATE_TOPIC, TopicChange
+from minikafka.coordinators.coordinator import Coordinator
+from minikafka.coordinators.ports import CoordinatingNode
+from minikafka.coordinators.runtime import Decision, RecordCodec
+from minikafka.coordinators.share_states import ShareKey, ShareStates
+from minikafka.wire import internal_records
+
+
+class ShareCoordinator(Coordinator):
+    """This node's part of the states of share partitions."""
+
+    topic_name, prefix = SHARE_STATE_TOPIC, "share.coordinator.state.topic"
+
+    def __init__(self, node: CoordinatingNode) -> None:
+        codec = RecordCodec(
+            internal_records.encode_coordinator_record,
+            internal_records.decode_share_record,
+        )
+        timeout_ms = node.config["share.coordinator.write.timeout.ms"]
+
+        def new(partition: int) -> ShareStates:
+            return ShareStates(node.config, node.image)
+
+        super().__init__(node, new, codec, timeout_ms)
+
+    def more_configs(self) -> dict[str, str]:
+        """Records are needed until a snapshot follows them, however old they are."""
+        least = min(
+            self._node.config[f"{self.prefix}.min.isr"],
+            len(self._node.image.live_brokers()) or 1,
+        )
+        return {
+            "cleanup.policy": "delete",
+            "compression.type": "producer",
+            "min.insync.replicas": str(least),
+            "retention.ms": "-1",
+        }
+
+    def topic_changed(self, change: TopicChange) -> None:
+        """As for every coordinator; what was kept for a topic goes with it."""
+        super().topic_changed(change)
+        if change.after is None and change.name != self.topic_name:
+            for shard in self.shards.values():
+                if shard.is_loaded:
+                    self._forget(shard.state, change.topic_id)
+
+    def _forget(self, states: Any, topic_id: bytes) -> None:
+        for text in list(states.states):
+            key = ShareKey.parse(text)
+            if key.topic_id == topic_id:
+                self.ask(text, partial(self._forgotten, key), self._node.now)
+
+    def _forgotten(self, key: ShareKey, states: Any, *_: object) -> Decision:
+        decision: Decision = states.forget(key)
+        return decision

@@ -1,0 +1,546 @@
+"""A share group (KIP-932): its members read the same partitions, and each record goes to
+one of them.
+
+A member knows one request, ShareGroupHeartbeat, and three epochs carry the protocol, as
+in a consumer group (consumer_group.py). It is simpler, as nobody has to give anything up:
+
+    subscription   the member's metadata, if it changed           group epoch + 1
+    target         the assignor shares the partitions anew        assignment epoch = group epoch
+    the member     has its part of the target                     member epoch = assignment epoch
+
+Only partitions whose state is there are assigned: it is made in a share coordinator's
+log before anybody reads (share_coordinator.py). So a member that joins gets nothing at
+first, and its partitions with a later heartbeat.
+
+    member           group coordinator             share coordinator
+      |-- epoch 0 ------> |                              |   group epoch 2, target: nothing
+      |<-- epoch 2 -------|-- InitializeShareGroupState >|
+      |                   |<-----------------------------|   the state of 0 1 2 is there
+      |-- epoch 2 ------> |                              |   group epoch 3, target: 0 1 2
+      |<-- epoch 3, 0 1 2-|                              |
+
+`heartbeat` and `tick` decide; the state changes in `apply` alone (share_group_state.py).
+Soft state: when sessions end, and when a state was asked for.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from minikafka.clock import Now
+from minikafka.cluster.metadata import Image
+from minikafka.cluster.waiting import Answer, Deadlines
+from minikafka.coordinators import share_assignor
+from minikafka.coordinators.consumer_member import TopicPartition, by_topic
+from minikafka.coordinators.runtime import Configs, CoordinatorRecord
+from minikafka.coordinators.share_group_state import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    ByTopicId,
+    Kept,
+    ShareGroupState,
+    ShareMember,
+    TopicState,
+    with_partitions,
+)
+from minikafka.coordinators.share_limits import configured
+from minikafka.coordinators.subscriptions import SeenTopics, look_at
+from minikafka.trace import Reason, Trace
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+
+LEFT = Reason("goodbye", "it said goodbye")
+
+
+@dataclass(slots=True)
+class ShareDraft:
+    """What a heartbeat decided, or time. seen: the subscribed topics, if they were
+    looked at. heard: the member that is alive. joined: it is new. left: who is out, and
+    why. initialize: whose state is to be made, at group epoch `epoch`.
+    """
+
+    records: list[CoordinatorRecord] = field(default_factory=list)
+    answer: Answer | None = None
+    seen: SeenTopics | None = None
+    heard: str = ""
+    joined: str = ""
+    left: dict[str, Reason] = field(default_factory=dict)
+    epoch: int = 0
+    initialize: dict[bytes, TopicState] = field(default_factory=dict)
+
+
+class ShareGroup:
+    """One group. image: the cluster's topics, as this node knows them. live: it is not
+    made by a replay.
+    """
+
+    type = "share"
+    protocol_type = "share"
+
+    def __init__(
+        self, group_id: str, config: Configs, image: Image, trace: Trace
+    ) -> None:
+        self.group_id = group_id
+        self.state = ShareGroupState()
+        self._config = config
+        self._image = image
+        self._trace = trace
+        self._sessions: Deadlines[str] = Deadlines()
+        self._seen = SeenTopics()
+        # when the state of topics was asked for, monotonic ms
+        self._asked_ms: dict[bytes, int] = {}
+
+    @property
+    def member_ids(self) -> list[str]:
+        return list(self.state.members)
+
+    @property
+    def state_name(self) -> str:
+        return self.state.name
+
+    # -- requests and time: decide
+
+    def heartbeat(
+        self, body: Message, client_id: str, client_host: str, now: Now
+    ) -> ShareDraft:
+        """ShareGroupHeartbeat, already checked by itself (check_heartbeat). Errors:
+        UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED.
+        """
+        if body.member_epoch == LEAVE_EPOCH:
+            return self._leave(body)
+        self._check_room(body.member_id)
+        was = self._sender(body)
+        member = _updated(was, body, client_id, client_host)
+        draft = ShareDraft(heard=body.member_id)
+        if body.member_id not in self.state.members:
+            draft.joined = body.member_id
+        if member != was or draft.joined:
+            draft.records.append(member.metadata_record(self.group_id))
+        topics = self._topics(was, member)
+        draft.epoch, is_bumped = self._next_epoch(was, member, topics, draft)
+        target_epoch, target = self._next_target(member, draft, now)
+        settled = self._reconciled(member, target_epoch, target, is_bumped)
+        if settled != member:
+            draft.records.append(settled.assignment_record(self.group_id))
+        self._initialize(topics, draft, now)
+        says_all = body.subscribed_topic_names is not None
+        is_moved = settled.assigned != was.assigned
+        draft.answer = self._answer(
+            settled, body.member_epoch == JOIN_EPOCH or says_all or is_moved
+        )
+        return draft
+
+    def tick(self, now: Now) -> ShareDraft:
+        """Members whose session is over are out, the longest silent first."""
+        for member_id in self._sessions.overdue(now.monotonic_ms):
+            seconds = configured(self, "share.session.timeout.ms") / 1000
+            silent = Reason("session_timeout", f"no heartbeat for {seconds:.2f} s")
+            return self._without(self.state.members[member_id], silent)
+        return ShareDraft()
+
+    def next_deadline(self) -> int | None:
+        return self._sessions.next()
+
+    # -- records
+
+    def apply(self, name: str, key: Message, value: Message | None) -> None:
+        """Take in one of this group's records, live or in a replay."""
+        self.state.apply(name, key, value)
+        member_id = getattr(key, "member_id", "")
+        if member_id not in self.state.members:
+            self._sessions.set(member_id, None)
+
+    def loaded(self, now: Now) -> None:
+        """The replay is over: every member gets a full session. What is being made may
+        have been asked for just now.
+        """
+        for member_id in self.state.members:
+            self._heard(member_id, now)
+        self._asked_ms = dict.fromkeys(self.kept.initializing, now.monotonic_ms)
+
+    def committed(self, draft: ShareDraft, now: Now) -> None:
+        """The records of a draft were applied."""
+        self._seen = draft.seen or self._seen
+        if draft.heard in self.state.members:
+            self._heard(draft.heard, now)
+        for topic_id in draft.initialize:
+            self._asked_ms[topic_id] = now.monotonic_ms
+        if not self._trace:
+            return
+        if draft.joined:
+            member = self.state.members[draft.joined]
+            self._trace.emit(
+                "MemberJoined",
+                group=self.group_id,
+                member=member.member_id,
+                client=member.client_id,
+                instance=None,
+                why=Reason("new", "it joins"),
+            )
+        for member_id, why in draft.left.items():
+            self._trace.emit(
+                "MemberLeft",
+                group=self.group_id,
+                member=member_id,
+                client=member_id,
+                why=why,
+            )
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        """Deletes all of the group's own records."""
+        key = {"group_id": self.group_id}
+        records = []
+        for member in self.state.members.values():
+            records += member.tombstones(self.group_id)
+        for name in (
+            "ShareGroupTargetAssignmentMetadata",
+            "ShareGroupStatePartitionMetadata",
+            "ShareGroupMetadata",
+        ):
+            records.append(CoordinatorRecord(name, key, None))
+        return records
+
+    # -- questions of others
+
+    @property
+    def config(self) -> Configs:
+        """The broker's."""
+        return self._config
+
+    @property
+    def image(self) -> Image:
+        """The cluster's."""
+        return self._image
+
+    @property
+    def kept(self) -> Kept:
+        """Whose state is kept."""
+        return self.state.kept or Kept()
+
+    @property
+    def has_state(self) -> bool:
+        """Whether the state of some partition may be there still."""
+        kept = self.kept
+        deleting = [one for one in kept.deleting if one in self._image.topic_names]
+        return bool(kept.initializing or kept.initialized or deleting)
+
+    def describe(self) -> dict[str, Any]:
+        """A DescribedGroup of ShareGroupDescribe."""
+        state = self.state
+        return {
+            "group_id": self.group_id,
+            "group_state": state.name,
+            "group_epoch": state.group_epoch,
+            "assignment_epoch": state.assignment_epoch,
+            "assignor_name": share_assignor.NAME,
+            "members": [
+                self._described(state.members[member_id])
+                for member_id in sorted(state.members)
+            ],
+        }
+
+    def refuse_offsets(self) -> KafkaError:
+        """It has no committed offsets."""
+        why = f"Group {self.group_id} is not a consumer group."
+        return KafkaError(Error.GROUP_ID_NOT_FOUND, why)
+
+    def check_commit(self, *_: object) -> None:
+        """Whether an OffsetCommit is accepted: it never is. Errors:
+        GROUP_ID_NOT_FOUND.
+        """
+        raise self.refuse_offsets()
+
+    def check_fetch(self, *_: object) -> None:
+        """Anybody may ask, and hears of no offset."""
+
+    def check_forget(self) -> None:
+        """Whether offsets may be deleted: they never are. Errors: GROUP_ID_NOT_FOUND."""
+        raise self.refuse_offsets()
+
+    def subscribes_to(self, topic: str) -> bool:
+        return topic in self.state.subscribers()
+
+    def offsets_age_from(self, commit_ms: int) -> int:
+        return commit_ms
+
+    # -- the steps of a heartbeat
+
+    def _check_room(self, member_id: str) -> None:
+        limit = self._config["group.share.max.size"]
+        members = self.state.members
+        if len(members) >= limit and member_id not in members:
+            why = (
+                f"The share group has reached its maximum capacity of {limit} members."
+            )
+            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
+
+    def _sender(self, body: Message) -> ShareMember:
+        """The member that a heartbeat comes from. The member epoch is the pass."""
+        member = self.state.members.get(body.member_id)
+        received = body.member_epoch
+        if received == JOIN_EPOCH:
+            return member or ShareMember(body.member_id)
+        if member is None:
+            raise self._unknown(body.member_id)
+        current, previous = member.member_epoch, member.previous_member_epoch
+        if received > current:
+            why = (
+                f"The share group member has a greater member epoch ({received}) than"
+                f" the one known by the group coordinator ({current}). The member must"
+                " abandon all its partitions and rejoin."
+            )
+            raise KafkaError(Error.FENCED_MEMBER_EPOCH, why)
+        if received < current and received != previous:
+            why = (
+                f"The share group member has a smaller member epoch ({received}) than"
+                f" the one known by the group coordinator ({current}), and it does not"
+                f" match the previous member epoch ({previous}). The member must"
+                " abandon all its partitions and rejoin."
+            )
+            raise KafkaError(Error.FENCED_MEMBER_EPOCH, why)
+        return member
+
+    def _unknown(self, member_id: str) -> KafkaError:
+        why = f"Member {member_id} is not a member of group {self.group_id}."
+        return KafkaError(Error.UNKNOWN_MEMBER_ID, why)
+
+    def _topics(self, was: ShareMember, member: ShareMember | None) -> list[str]:
+        """What the group subscribes to, with this member as it is now."""
+        counted = self.state.subscribers()
+        if was.member_id in self.state.members:
+            counted.subtract(was.subscribed_topic_names)
+        if member is not None:
+            counted.update(member.subscribed_topic_names)
+        return [topic for topic, count in counted.items() if count > 0]
+
+    def _next_epoch(
+        self,
+        was: ShareMember,
+        member: ShareMember,
+        topics: list[str],
+        draft: ShareDraft,
+    ) -> tuple[int, bool]:
+        """The group epoch after this heartbeat, and whether it has grown."""
+        state = self.state
+        is_bumped = was.subscribed_topic_names != member.subscribed_topic_names
+        if state.assignment_epoch >= state.group_epoch:
+            is_bumped = is_bumped or self._has_new_partitions
+        unchanged = self._seen.are_unchanged(
+            topics, None, state.metadata_hash, self._image
+        )
+        if not is_bumped and unchanged:
+            return state.group_epoch, False
+        draft.seen = look_at(topics, self._image)
+        if not is_bumped and draft.seen.hash == state.metadata_hash:
+            return state.group_epoch, False
+        epoch = state.group_epoch + 1
+        draft.records.append(self._epoch_record(epoch, draft.seen))
+        return epoch, True
+
+    @property
+    def _has_new_partitions(self) -> bool:
+        """Whether the state of some is there that nobody reads."""
+        if not self.state.members:
+            return False
+        assigned: set[TopicPartition] = set().union(*self.state.target.values())
+        subscribed = self.state.subscribers()
+        for topic_id, (name, partitions) in self.kept.initialized.items():
+            read = {number for one, number in assigned if one == topic_id}
+            if name in subscribed and read != partitions:
+                return True
+        return False
+
+    def _next_target(
+        self, member: ShareMember, draft: ShareDraft, now: Now
+    ) -> tuple[int, frozenset[TopicPartition]]:
+        """The target's epoch and this member's part of it."""
+        state = self.state
+        if draft.epoch <= state.assignment_epoch or not self._may_assign(now):
+            last = state.target.get(member.member_id, frozenset())
+            return state.assignment_epoch, last
+        members = {**state.members, member.member_id: member}
+        subscriptions = {}
+        for member_id, one in members.items():
+            subscriptions[member_id] = self._ids(one.subscribed_topic_names)
+        target = share_assignor.assign(
+            subscriptions, state.target, self._assignable(subscriptions.values())
+        )
+        for member_id, partitions in target.items():
+            if state.target.get(member_id) != partitions:
+                key = {"group_id": self.group_id, "member_id": member_id}
+                value = {"topic_partitions": by_topic(partitions)}
+                name = "ShareGroupTargetAssignmentMember"
+                draft.records.append(CoordinatorRecord(name, key, value))
+        made = {"assignment_epoch": draft.epoch, "assignment_timestamp": now.wall_ms}
+        name = "ShareGroupTargetAssignmentMetadata"
+        key = {"group_id": self.group_id}
+        draft.records.append(CoordinatorRecord(name, key, made))
+        return draft.epoch, target[member.member_id]
+
+    def _assignable(
+        self, subscriptions: Iterable[frozenset[bytes]]
+    ) -> dict[bytes, Iterable[int]]:
+        """The partitions whose state is there, of topics that somebody subscribes
+        to.
+        """
+        wanted: set[bytes] = set().union(*subscriptions)
+        assignable: dict[bytes, Iterable[int]] = {}
+        for topic_id, (_, partitions) in self.kept.initialized.items():
+            if topic_id in wanted:
+                assignable[topic_id] = partitions
+        return assignable
+
+    def _may_assign(self, now: Now) -> bool:
+        """Whether the last target is old enough."""
+        interval_ms = configured(self, "share.assignment.interval.ms")
+        last_ms = self.state.assignment_timestamp_ms
+        if last_ms == 0 or interval_ms == 0:
+            return True
+        return now.wall_ms >= last_ms + interval_ms
+
+    def _reconciled(
+        self,
+        member: ShareMember,
+        epoch: int,
+        target: frozenset[TopicPartition],
+        is_bumped: bool,
+    ) -> ShareMember:
+        """The member with all that it is to have, of the topics that it wants."""
+        if epoch == member.member_epoch and not is_bumped:
+            return member
+        wanted = self._ids(member.subscribed_topic_names)
+        assigned = frozenset(each for each in target if each[0] in wanted)
+        if epoch == member.member_epoch:
+            return replace(member, assigned=assigned)
+        return replace(
+            member,
+            member_epoch=epoch,
+            previous_member_epoch=member.member_epoch,
+            assigned=assigned,
+        )
+
+    def _initialize(self, topics: list[str], draft: ShareDraft, now: Now) -> None:
+        """The state of partitions that is not there yet is to be made; again, where
+        that has not worked for long.
+        """
+        interval_ms = self._config["group.share.initialize.retry.interval.ms"]
+        retry_ms = max(interval_ms, self._config["offsets.commit.timeout.ms"])
+        known: dict[bytes, TopicState] = dict(self.kept.initialized)
+        for topic_id, state in self.kept.initializing.items():
+            asked_ms = self._asked_ms.get(topic_id, 0)
+            if now.monotonic_ms - asked_ms < retry_ms:
+                known = with_partitions(known, {topic_id: state})
+        for name in topics:
+            topic = self._image.topics.get(name)
+            if topic is None:
+                continue
+            had = known.get(topic.topic_id)
+            missing = frozenset(topic.partitions) - (had.partitions if had else set())
+            if missing:
+                draft.initialize[topic.topic_id] = TopicState(name, missing)
+        if draft.initialize:
+            draft.records.append(self.asking_for(draft.initialize))
+
+    def asking_for(self, topics: ByTopicId) -> CoordinatorRecord:
+        """The state of these is being made, and deleted no more."""
+        kept = self.kept
+        initializing = with_partitions(kept.initializing, topics)
+        deleting = dict(kept.deleting)
+        for topic_id in initializing:
+            deleting.pop(topic_id, None)
+        after = Kept(initializing, kept.initialized, deleting)
+        return after.record(self.group_id)
+
+    def _answer(self, member: ShareMember, with_assignment: bool) -> Answer:
+        assignment = None
+        if with_assignment:
+            assignment = {"topic_partitions": by_topic(member.assigned)}
+        return {
+            "member_id": member.member_id,
+            "member_epoch": member.member_epoch,
+            "heartbeat_interval_ms": configured(self, "share.heartbeat.interval.ms"),
+            "assignment": assignment,
+        }
+
+    # -- leaving
+
+    def _leave(self, body: Message) -> ShareDraft:
+        member = self.state.members.get(body.member_id)
+        if member is None:
+            raise self._unknown(body.member_id)
+        draft = self._without(member, LEFT)
+        draft.answer = {"member_id": body.member_id, "member_epoch": body.member_epoch}
+        return draft
+
+    def _without(self, member: ShareMember, why: Reason) -> ShareDraft:
+        """Remove a member."""
+        seen = look_at(self._topics(member, None), self._image)
+        draft = ShareDraft(seen=seen, left={member.member_id: why})
+        draft.records += member.tombstones(self.group_id)
+        draft.records.append(self._epoch_record(self.state.group_epoch + 1, seen))
+        return draft
+
+    # -- small things
+
+    def _heard(self, member_id: str, now: Now) -> None:
+        session_ms = configured(self, "share.session.timeout.ms")
+        self._sessions.set(member_id, now.monotonic_ms + session_ms)
+
+    def _ids(self, names: Iterable[str]) -> frozenset[bytes]:
+        topics = self._image.topics
+        return frozenset(topics[name].topic_id for name in names if name in topics)
+
+    def _epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
+        key = {"group_id": self.group_id}
+        value = {"epoch": epoch, "metadata_hash": seen.hash}
+        return CoordinatorRecord("ShareGroupMetadata", key, value)
+
+    def _described(self, member: ShareMember) -> dict[str, Any]:
+        assigned = []
+        for topic in by_topic(member.assigned):
+            name = self._image.topic_names.get(topic["topic_id"])
+            if name is not None:
+                assigned.append(topic | {"topic_name": name})
+        return {
+            "member_id": member.member_id,
+            "rack_id": member.rack_id,
+            "member_epoch": member.member_epoch,
+            "client_id": member.client_id,
+            "client_host": member.client_host,
+            "subscribed_topic_names": list(member.subscribed_topic_names),
+            "assignment": {"topic_partitions": assigned},
+        }
+
+
+def check_heartbeat(body: Message) -> None:
+    """Whether a heartbeat makes sense, in Kafka's words. Errors: INVALID_REQUEST."""
+    _refuse(not 1 <= len(body.member_id) <= 36, "Invalid member id in the request.")
+    _refuse_blank(body.member_id, "MemberId")
+    _refuse_blank(body.group_id, "GroupId")
+    _refuse_blank(body.rack_id, "RackId")
+    if body.member_epoch == JOIN_EPOCH:
+        nothing = not body.subscribed_topic_names
+        _refuse(nothing, "SubscribedTopicNames must be set in first request.")
+    _refuse(body.member_epoch < LEAVE_EPOCH, "MemberEpoch is invalid.")
+
+
+def _refuse_blank(text: str | None, name: str) -> None:
+    _refuse(text is not None and text.strip() == "", f"{name} can't be empty.")
+
+
+def _refuse(is_wrong: bool, message: str) -> None:
+    if is_wrong:
+        raise KafkaError(Error.INVALID_REQUEST, message)
+
+
+def _updated(
+    member: ShareMember, body: Message, client_id: str, client_host: str
+) -> ShareMember:
+    """The member with what the request says of it; what is null didn't change."""
+    changes: dict[str, Any] = {"client_id": client_id, "client_host": client_host}
+    if body.rack_id is not None:
+        changes["rack_id"] = body.rack_id
+    if body.subscribed_topic_names is not None:
+        names = sorted(set(body.subscribed_topic_names))
+        changes["subscribed_topic_names"] = tuple(names)
+    return replace(member, **changes)

@@ -1,0 +1,253 @@
+"""What the records of a share group say (KIP-932): members, epochs, the target, and of
+which partitions the state is kept.
+
+Nothing here decides. A member of a share group has an epoch as one of a consumer group
+does (consumer_group_state.py), and nothing to give up: several members may read a
+partition, so it is where it is to be with its next heartbeat.
+
+A partition is handed out once its state is there, in the log of a share coordinator. So
+the group remembers whose state is being made, whose is there, and of which topics it is
+being deleted.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
+
+from minikafka.coordinators.consumer_member import TopicPartition, by_topic, flat
+from minikafka.coordinators.runtime import CoordinatorRecord
+from minikafka.wire.schema import Message
+
+FIRST_EPOCH = 1  # of a group without records
+JOIN_EPOCH, LEAVE_EPOCH = 0, -1  # member epochs of a heartbeat that mean something else
+STABLE = 0  # the only state of a member
+Of = TypeVar("Of")
+
+
+@dataclass(frozen=True, slots=True)
+class ShareMember:
+    """previous_member_epoch: still accepted from a member that missed an answer."""
+
+    member_id: str
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: tuple[str, ...] = ()
+    member_epoch: int = 0
+    previous_member_epoch: int = -1
+    assigned: frozenset[TopicPartition] = frozenset()
+
+    def metadata_record(self, group_id: str) -> CoordinatorRecord:
+        """As it presents itself."""
+        value = {
+            "rack_id": self.rack_id,
+            "client_id": self.client_id,
+            "client_host": self.client_host,
+            "subscribed_topic_names": list(self.subscribed_topic_names),
+        }
+        return self._record("ShareGroupMemberMetadata", group_id, value)
+
+    def assignment_record(self, group_id: str) -> CoordinatorRecord:
+        """What it reads."""
+        value = {
+            "member_epoch": self.member_epoch,
+            "previous_member_epoch": self.previous_member_epoch,
+            "state": STABLE,
+            "assigned_partitions": by_topic(self.assigned),
+        }
+        return self._record("ShareGroupCurrentMemberAssignment", group_id, value)
+
+    def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
+        names = (
+            "ShareGroupCurrentMemberAssignment",
+            "ShareGroupTargetAssignmentMember",
+            "ShareGroupMemberMetadata",
+        )
+        return [self._record(name, group_id, None) for name in names]
+
+    def _record(
+        self, name: str, group_id: str, value: dict[str, Any] | None
+    ) -> CoordinatorRecord:
+        key = {"group_id": group_id, "member_id": self.member_id}
+        return CoordinatorRecord(name, key, value)
+
+
+class TopicState(NamedTuple):
+    """The partitions of a topic whose state is kept, or is on its way."""
+
+    name: str
+    partitions: frozenset[int]
+
+
+ByTopicId = Mapping[bytes, TopicState]
+
+
+def with_partitions(some: ByTopicId, more: ByTopicId) -> dict[bytes, TopicState]:
+    """Both together."""
+    together = dict(some)
+    for topic_id, (name, partitions) in more.items():
+        had = together.get(topic_id)
+        known = had.partitions if had else frozenset()
+        together[topic_id] = TopicState(name, known | partitions)
+    return together
+
+
+def without_partitions(some: ByTopicId, gone: ByTopicId) -> dict[bytes, TopicState]:
+    """The first without the others."""
+    left = {}
+    for topic_id, (name, partitions) in some.items():
+        if topic_id in gone:
+            partitions -= gone[topic_id].partitions
+        if partitions:
+            left[topic_id] = TopicState(name, partitions)
+    return left
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Whose state is kept. deleting: names of topics, by id."""
+
+    initializing: ByTopicId = field(default_factory=dict)
+    initialized: ByTopicId = field(default_factory=dict)
+    deleting: Mapping[bytes, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(value: Message) -> "Kept":
+        """As a record says."""
+        return Kept(
+            _topic_states(value.initializing_topics),
+            _topic_states(value.initialized_topics),
+            {topic.topic_id: topic.topic_name for topic in value.deleting_topics},
+        )
+
+    def record(self, group_id: str) -> CoordinatorRecord:
+        deleting = []
+        for topic_id, name in sorted(self.deleting.items()):
+            deleting.append({"topic_id": topic_id, "topic_name": name})
+        value = {
+            "initializing_topics": _listed(self.initializing),
+            "initialized_topics": _listed(self.initialized),
+            "deleting_topics": deleting,
+        }
+        key = {"group_id": group_id}
+        return CoordinatorRecord("ShareGroupStatePartitionMetadata", key, value)
+
+    def without_topics(self, gone: Collection[bytes]) -> "Kept":
+        """Topics that are not there any more."""
+        initializing = _except(self.initializing, gone)
+        initialized = _except(self.initialized, gone)
+        deleting = _except(self.deleting, gone)
+        return Kept(initializing, initialized, deleting)
+
+    @property
+    def topic_ids(self) -> set[bytes]:
+        return {*self.initializing, *self.initialized, *self.deleting}
+
+
+def _except(some: Mapping[bytes, Of], gone: Collection[bytes]) -> dict[bytes, Of]:
+    left = {}
+    for topic_id, one in some.items():
+        if topic_id not in gone:
+            left[topic_id] = one
+    return left
+
+
+def _topic_states(topics: Iterable[Message]) -> dict[bytes, TopicState]:
+    states = {}
+    for topic in topics:
+        partitions = frozenset(topic.partitions)
+        states[topic.topic_id] = TopicState(topic.topic_name, partitions)
+    return states
+
+
+def _listed(topics: ByTopicId) -> list[dict[str, Any]]:
+    listed = []
+    for topic_id, (name, partitions) in sorted(topics.items()):
+        one = {
+            "topic_id": topic_id,
+            "topic_name": name,
+            "partitions": sorted(partitions),
+        }
+        listed.append(one)
+    return listed
+
+
+class ShareGroupState:
+    """`apply` is the only way to change it. The attributes are those of
+    ConsumerGroupState, as far as a share group has them; kept: whose state is kept,
+    None if that was never written.
+    """
+
+    def __init__(self) -> None:
+        self.group_epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = FIRST_EPOCH
+        self.assignment_timestamp_ms = 0
+        self.target: dict[str, frozenset[TopicPartition]] = {}
+        self.members: dict[str, ShareMember] = {}
+        self.kept: Kept | None = None
+
+    @property
+    def name(self) -> str:
+        """The group's state in Kafka's words."""
+        return "Stable" if self.members else "Empty"
+
+    def subscribers(self) -> Counter[str]:
+        """How many members subscribe to each topic."""
+        counted: Counter[str] = Counter()
+        for member in self.members.values():
+            counted.update(member.subscribed_topic_names)
+        return counted
+
+    def apply(self, name: str, key: Message, value: Message | None) -> None:
+        """Take in a record of this group."""
+        match name:
+            case "ShareGroupMetadata" if value is not None:
+                self.group_epoch = value.epoch
+                self.metadata_hash = value.metadata_hash
+            case "ShareGroupTargetAssignmentMetadata":
+                self.assignment_epoch = -1 if value is None else value.assignment_epoch
+                self.assignment_timestamp_ms = (
+                    0 if value is None else value.assignment_timestamp
+                )
+            case "ShareGroupTargetAssignmentMember" if value is not None:
+                self.target[key.member_id] = frozenset(flat(value.topic_partitions))
+            case "ShareGroupTargetAssignmentMember":
+                self.target.pop(key.member_id, None)
+            case "ShareGroupMemberMetadata" if value is not None:
+                self._present(self._member(key.member_id), value)
+            case "ShareGroupMemberMetadata":
+                self.members.pop(key.member_id, None)
+            case "ShareGroupCurrentMemberAssignment":
+                self._assign(key.member_id, value)
+            case "ShareGroupStatePartitionMetadata":
+                self.kept = None if value is None else Kept.of(value)
+
+    def _member(self, member_id: str) -> ShareMember:
+        return self.members.get(member_id) or ShareMember(member_id)
+
+    def _present(self, member: ShareMember, value: Message) -> None:
+        self.members[member.member_id] = replace(
+            member,
+            rack_id=value.rack_id,
+            client_id=value.client_id,
+            client_host=value.client_host,
+            subscribed_topic_names=tuple(value.subscribed_topic_names),
+        )
+
+    def _assign(self, member_id: str, value: Message | None) -> None:
+        if value is not None:
+            self.members[member_id] = replace(
+                self._member(member_id),
+                member_epoch=value.member_epoch,
+                previous_member_epoch=value.previous_member_epoch,
+                assigned=frozenset(flat(value.assigned_partitions)),
+            )
+        elif member_id in self.members:
+            self.members[member_id] = replace(
+                self.members[member_id],
+                member_epoch=-1,
+                previous_member_epoch=-1,
+                assigned=frozenset(),
+            )

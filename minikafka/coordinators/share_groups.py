@@ -1,0 +1,294 @@
+"""What the requests of share groups mean, over the groups of one partition of
+`__consumer_offsets` (KIP-932); groups.py has those of the other kinds.
+
+The state of share partitions lies elsewhere (share_states.py). So a request that has to
+do with it comes twice: the first time the group remembers whose state is to be made or
+deleted, the second time that it was. A coordinator that fails in between leaves a group
+that is asked for it again.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from minikafka.clock import Now
+from minikafka.cluster.metadata import Image
+from minikafka.coordinators.group_changes import ShareDrafted
+from minikafka.coordinators.runtime import Configs, Decision
+from minikafka.coordinators.share_group import ShareDraft, ShareGroup
+from minikafka.coordinators.share_group_state import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    ByTopicId,
+    Kept,
+    TopicState,
+    with_partitions,
+    without_partitions,
+)
+from minikafka.coordinators.share_states import ShareKey
+from minikafka.trace import Trace
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+
+# initialize(group, state epoch, topics)
+Initialize = Callable[[str, int, ByTopicId], None]
+
+
+class ShareRequests:
+    """groups: all of the partition, of any kind. initialize: has states made; it may
+    take its time.
+    """
+
+    def __init__(
+        self,
+        groups: dict[str, Any],
+        config: Configs,
+        image: Image,
+        trace: Trace,
+        initialize: Initialize,
+    ) -> None:
+        self._groups = groups
+        self._config = config
+        self._image = image
+        self._trace = trace
+        self._have_initialized = initialize
+
+    # -- records
+
+    def apply(self, name: str, key: Message, value: Message | None) -> str | None:
+        """One record of a share group. Returns the group that is gone now."""
+        group_id: str = key.group_id
+        group = self._groups.get(group_id)
+        if not isinstance(group, ShareGroup):
+            if value is None:
+                return None
+            group = self._new(group_id)
+            self._groups[group_id] = group
+        if value is None and name == "ShareGroupMetadata":
+            return group_id
+        group.apply(name, key, value)
+        return None
+
+    # -- members
+
+    def heartbeat(
+        self, request: Message, client: tuple[str, str], now: Now
+    ) -> Decision:
+        """ShareGroupHeartbeat; one with epoch 0 makes the group. Errors:
+        GROUP_ID_NOT_FOUND, those of the group.
+        """
+        group_id = request.group_id
+        group = self._groups.get(group_id)
+        if group is None and request.member_epoch == JOIN_EPOCH:
+            group = self._new(group_id)
+        elif group is None and request.member_epoch != LEAVE_EPOCH:
+            why = f"Share group {group_id} not found."
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
+        else:
+            group = self.group(group_id)
+        return self.decided(group.heartbeat(request, *client, now))
+
+    def decided(self, draft: ShareDraft) -> Decision:
+        """What a heartbeat decided, or time."""
+        return Decision(draft.records, draft.answer, ShareDrafted(draft))
+
+    def carry_out(self, group_id: str, draft: ShareDraft, now: Now) -> None:
+        """What was decided is in the group's state."""
+        group = self._groups.get(group_id)
+        if not isinstance(group, ShareGroup):
+            return
+        group.committed(draft, now)
+        if draft.initialize:
+            self._have_initialized(group_id, draft.epoch, draft.initialize)
+
+    def initialized(self, group_id: str, topics: ByTopicId) -> Decision:
+        """The state of these is there: they may be assigned."""
+        group = self._groups.get(group_id)
+        if not isinstance(group, ShareGroup):
+            return Decision()
+        kept = group.kept
+        after = Kept(
+            without_partitions(kept.initializing, topics),
+            with_partitions(kept.initialized, topics),
+            kept.deleting,
+        )
+        return Decision([after.record(group_id)])
+
+    def not_initialized(self, group_id: str, topics: ByTopicId) -> Decision:
+        """The state of these could not be made: it is asked for again."""
+        group = self._groups.get(group_id)
+        if not isinstance(group, ShareGroup) or not group.kept.initializing:
+            return Decision()
+        kept = group.kept
+        initializing = without_partitions(kept.initializing, topics)
+        after = Kept(initializing, kept.initialized, kept.deleting)
+        return Decision([after.record(group_id)])
+
+    # -- offsets
+
+    def alter_offsets(self, request: Message) -> Decision:
+        """AlterShareGroupOffsets, its first half: the answer says what each partition's
+        will be, and whose state is to begin anew, where, at which epoch. Errors:
+        NON_EMPTY_GROUP.
+        """
+        group = self._groups.get(request.group_id)
+        if group is None:
+            group = self._new(request.group_id)
+        elif not isinstance(group, ShareGroup):
+            raise _not_share(request.group_id)
+        if group.state.members:
+            raise KafkaError(Error.NON_EMPTY_GROUP)
+        responses = []
+        initialize: dict[ShareKey, int] = {}
+        topics: dict[bytes, TopicState] = {}
+        for asked in request.topics:
+            found = self._image.topics.get(asked.topic_name)
+            known = found.partitions if found else {}
+            topic_id = found.topic_id if found else bytes(16)
+            partitions = []
+            numbers = set()
+            for each in asked.partitions:
+                number = each.partition_index
+                partitions.append(_altered(number, number in known))
+                if number in known:
+                    numbers.add(number)
+                    key = ShareKey(request.group_id, topic_id, number)
+                    initialize[key] = each.start_offset
+            named = {"topic_name": asked.topic_name, "topic_id": topic_id}
+            responses.append(named | {"partitions": partitions})
+            if numbers:
+                topics[topic_id] = TopicState(asked.topic_name, frozenset(numbers))
+        records = [group.asking_for(topics)] if topics else []
+        answer = {
+            "responses": responses,
+            "initialize": initialize,
+            "epoch": group.state.group_epoch,
+        }
+        return Decision(records, answer)
+
+    def delete_offsets(self, request: Message) -> Decision:
+        """DeleteShareGroupOffsets, its first half: the answer says whose state is to
+        go, by topic, and what is wrong with the others. Errors: GROUP_ID_NOT_FOUND,
+        NON_EMPTY_GROUP.
+        """
+        group = self.group(request.group_id)
+        if group.state.members:
+            raise KafkaError(Error.NON_EMPTY_GROUP)
+        kept = group.kept
+        initialized = dict(kept.initialized)
+        deleting = dict(kept.deleting)
+        delete: dict[bytes, TopicState] = {}
+        errors = []
+        if group.state.kept is None:
+            return Decision(answer={"errors": [], "delete": {}})
+        for asked in request.topics:
+            topic = self._image.topics.get(asked.topic_name)
+            topic_id = topic.topic_id if topic else b""
+            if topic is not None and topic_id in initialized:
+                delete[topic_id] = initialized.pop(topic_id)
+                deleting[topic_id] = asked.topic_name
+            elif topic is not None and topic_id in deleting:
+                partitions = frozenset(topic.partitions)
+                delete[topic_id] = TopicState(asked.topic_name, partitions)
+            else:
+                errors.append(_nothing_to_delete(asked.topic_name, topic is not None))
+        after = Kept(kept.initializing, initialized, deleting)
+        answer = {"errors": errors, "delete": delete}
+        return Decision([after.record(request.group_id)], answer)
+
+    def offsets_deleted(self, group_id: str, topic_ids: Iterable[bytes]) -> Decision:
+        """The state of these topics has gone."""
+        group = self._groups.get(group_id)
+        if not isinstance(group, ShareGroup) or group.state.kept is None:
+            return Decision()
+        gone = set(topic_ids)
+        kept = group.kept
+        deleting = dict(kept.deleting)
+        for topic_id in gone:
+            deleting.pop(topic_id, None)
+        after = Kept(kept.initializing, kept.initialized, deleting)
+        return Decision([after.record(group_id)], answer={})
+
+    def initialized_topics(self, group_id: str) -> ByTopicId:
+        """Those whose state is there."""
+        group = self._groups.get(group_id)
+        return group.kept.initialized if isinstance(group, ShareGroup) else {}
+
+    # -- groups as a whole
+
+    def begin_deletion(self, group: ShareGroup) -> Decision:
+        """DeleteGroups of one group, its first half: the answer says whose state is to
+        go before the group does.
+        """
+        kept = group.kept
+        topics = with_partitions(kept.initialized, kept.initializing)
+        for topic_id in kept.deleting:
+            name = self._image.topic_names.get(topic_id)
+            if name is not None:
+                numbers = frozenset(self._image.topics[name].partitions)
+                topics = with_partitions(topics, {topic_id: TopicState(name, numbers)})
+        deleting = {topic_id: topics[topic_id].name for topic_id in topics}
+        answer = {"keys": keys_of(group.group_id, topics)}
+        return Decision([Kept({}, {}, deleting).record(group.group_id)], answer)
+
+    def with_state(self) -> list[str]:
+        """The groups that keep something of topics."""
+        found = []
+        for group_id, group in self._groups.items():
+            if isinstance(group, ShareGroup) and group.kept.topic_ids:
+                found.append(group_id)
+        return found
+
+    def forget_topics(self, group_id: str) -> Decision:
+        """What topics leave behind that are gone."""
+        group = self._groups.get(group_id)
+        if not isinstance(group, ShareGroup):
+            return Decision()
+        gone = group.kept.topic_ids - self._image.topic_names.keys()
+        if not gone:
+            return Decision()
+        return Decision([group.kept.without_topics(gone).record(group_id)])
+
+    def group(self, group_id: str) -> ShareGroup:
+        """Errors: GROUP_ID_NOT_FOUND."""
+        group = self._groups.get(group_id)
+        if group is None:
+            why = f"Group {group_id} not found."
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
+        if not isinstance(group, ShareGroup):
+            raise _not_share(group_id)
+        return group
+
+    def _new(self, group_id: str) -> ShareGroup:
+        return ShareGroup(group_id, self._config, self._image, self._trace)
+
+
+def keys_of(group_id: str, topics: Mapping[bytes, TopicState]) -> list[ShareKey]:
+    """The share partitions of a group."""
+    keys = []
+    for topic_id in sorted(topics):
+        for number in sorted(topics[topic_id].partitions):
+            keys.append(ShareKey(group_id, topic_id, number))
+    return keys
+
+
+def _not_share(group_id: str) -> KafkaError:
+    why = f"Group {group_id} is not a share group."
+    return KafkaError(Error.GROUP_ID_NOT_FOUND, why)
+
+
+def _altered(number: int, is_known: bool) -> dict[str, Any]:
+    error = Error.NONE if is_known else Error.UNKNOWN_TOPIC_OR_PARTITION
+    message = None if is_known else error.message
+    return {
+        "partition_index": number,
+        "error_code": error,
+        "error_message": message,
+    }
+
+
+def _nothing_to_delete(topic: str, is_known: bool) -> dict[str, Any]:
+    error = Error.UNKNOWN_TOPIC_OR_PARTITION
+    why = error.message
+    if is_known:
+        why = "There is no offset information to delete."
+    return {"topic_name": topic, "error_code": error, "error_message": why}

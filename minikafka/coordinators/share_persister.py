@@ -1,0 +1,186 @@
+"""What nodes ask share coordinators (KIP-932).
+
+Who leads a partition asks for the state of its share partitions, and writes down what
+becomes of records; the group coordinator has states made and deleted. They ask whoever
+leads the partition of `__share_group_state` that a share partition's key falls on, this
+node too, and ask again where that has just moved. The topic is made when somebody asks
+for the first time.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from minikafka.clock import Now
+from minikafka.cluster.metadata import NO_LEADER, SHARE_STATE_TOPIC
+from minikafka.coordinators.ports import CoordinatingNode
+from minikafka.coordinators.runtime import partition_for
+from minikafka.coordinators.share_states import ShareKey
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+
+LANE = "share_state"
+VERSIONS = {
+    "InitializeShareGroupState": 0,
+    "ReadShareGroupState": 0,
+    "WriteShareGroupState": 1,
+    "DeleteShareGroupState": 0,
+    "ReadShareGroupStateSummary": 1,
+}
+FIRST_BACKOFF_MS, MOST_ATTEMPTS = 100, 8  # each backoff is twice the last one
+MOVED = (
+    Error.NOT_COORDINATOR,
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+)
+
+# what became of a request: the result for its partition, or the error that it says
+Then = Callable[[Message | KafkaError, Now], None]
+
+Results = dict[ShareKey, Message | KafkaError]
+
+
+def ask_for_all(
+    keys: Sequence[ShareKey],
+    ask: Callable[[ShareKey, Then], None],
+    then: Callable[[Results, Now], None],
+) -> None:
+    """The same question for each of several share partitions, one at least; then: when
+    all are answered.
+    """
+    results: Results = {}
+
+    def answered(key: ShareKey, result: Message | KafkaError, now: Now) -> None:
+        results[key] = result
+        if len(results) == len(keys):
+            then(results, now)
+
+    for key in keys:
+        ask(key, partial(answered, key))
+
+
+class Question(NamedTuple):
+    """One request to the coordinator of a share partition. fields: of the partition."""
+
+    api: str
+    key: ShareKey
+    fields: dict[str, Any]
+    then: Then
+    attempt: int = 1
+
+    def body(self) -> dict[str, Any]:
+        partition = {"partition": self.key.partition, **self.fields}
+        topic = {"topic_id": self.key.topic_id, "partitions": [partition]}
+        return {"group_id": self.key.group_id, "topics": [topic]}
+
+
+class SharePersister:
+    """What this node asks share coordinators. creation(): the topic, as CreateTopics
+    wants it.
+    """
+
+    def __init__(
+        self, node: CoordinatingNode, creation: Callable[[], dict[str, Any]]
+    ) -> None:
+        self._node = node
+        self._creation = creation
+        self._later: list[tuple[int, Question]] = []  # monotonic ms
+        self._is_creating = False
+
+    def initialize(
+        self, key: ShareKey, state_epoch: int, start_offset: int, then: Then
+    ) -> None:
+        """The state of a share partition begins, or begins anew."""
+        fields = {"state_epoch": state_epoch, "start_offset": start_offset}
+        self._ask(Question("InitializeShareGroupState", key, fields, then))
+
+    def read(self, key: ShareKey, leader_epoch: int, then: Then) -> None:
+        """All of it, for the leader of this epoch."""
+        fields = {"leader_epoch": leader_epoch}
+        self._ask(Question("ReadShareGroupState", key, fields, then))
+
+    def write(self, key: ShareKey, change: dict[str, Any], then: Then) -> None:
+        """What became of records."""
+        self._ask(Question("WriteShareGroupState", key, change, then))
+
+    def delete(self, key: ShareKey, then: Then) -> None:
+        """It goes."""
+        self._ask(Question("DeleteShareGroupState", key, {}, then))
+
+    def summary(self, key: ShareKey, then: Then) -> None:
+        """Where it begins."""
+        fields = {"leader_epoch": -1}
+        self._ask(Question("ReadShareGroupStateSummary", key, fields, then))
+
+    def tick(self, now: Now) -> None:
+        """What was to be asked again by now."""
+        due = [question for at_ms, question in self._later if at_ms <= now.monotonic_ms]
+        self._later = [each for each in self._later if each[0] > now.monotonic_ms]
+        for question in due:
+            self._ask(question)
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        return min((at_ms for at_ms, _ in self._later), default=None)
+
+    # -- inside
+
+    def _ask(self, question: Question) -> None:
+        leader = self._leader(question.key)
+        if leader == NO_LEADER:
+            self._again(question, KafkaError(Error.COORDINATOR_NOT_AVAILABLE))
+            return
+
+        def answered(reply: Message | None, now: Now) -> None:
+            result = _result(question.key, reply)
+            if isinstance(result, KafkaError) and result.error in MOVED:
+                self._again(question, result)
+            else:
+                question.then(result, now)
+
+        version = VERSIONS[question.api]
+        body = question.body()
+        self._node.ask(leader, LANE, question.api, version, body, answered)
+
+    def _leader(self, key: ShareKey) -> int:
+        topic = self._node.image.topics.get(SHARE_STATE_TOPIC)
+        if topic is None or not topic.partitions:
+            self._create()
+            return NO_LEADER
+        number = partition_for(str(key), len(topic.partitions))
+        return topic.partitions[number].leader
+
+    def _create(self) -> None:
+        if self._is_creating:
+            return
+        self._is_creating = True
+
+        def created() -> dict[str, Any]:
+            self._is_creating = False
+            return {}
+
+        self._node.forwarding.create([self._creation()], self._node.now, created)
+
+    def _again(self, question: Question, error: KafkaError) -> None:
+        now = self._node.now
+        if question.attempt >= MOST_ATTEMPTS:
+            question.then(error, now)
+            return
+        backoff_ms = FIRST_BACKOFF_MS << (question.attempt - 1)
+        later = question._replace(attempt=question.attempt + 1)
+        self._later.append((now.monotonic_ms + backoff_ms, later))
+
+
+def _result(key: ShareKey, reply: Message | None) -> Message | KafkaError:
+    """What an answer says of the share partition that was asked for."""
+    if reply is None:
+        return KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
+    for topic in reply.results:
+        for partition in topic.partitions:
+            if (topic.topic_id, partition.partition) == (key.topic_id, key.partition):
+                if partition.error_code == Error.NONE:
+                    found: Message = partition
+                    return found
+                error = Error(partition.error_code)
+                return KafkaError(error, partition.error_message or error.message)
+    return KafkaError(Error.UNKNOWN_SERVER_ERROR)
