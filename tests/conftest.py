@@ -10,6 +10,7 @@ import time
 from _thread import interrupt_main
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -92,16 +93,19 @@ SLOW = (
 
 # What takes minutes begins first, so that no worker is left alone with it in the end.
 FIRST = (
+    "tests/spark/",
     "tests/notebooks/test_solved",
     "tests/docker/test_jvm",
     "tests/clients/test_groups.py",
+    "tests/browser/test_site.py",
+    "tests/soak/",
     "tests/simulation/test_group_schedules.py",
     "tests/simulation/test_replication_schedules.py",
+    "tests/simulation/test_transaction_schedules.py",
     "tests/course/test_wrong_answers.py",
     "tests/course/test_claims_06",
     "tests/notebooks/test_stored",
     "tests/course/test_claims_05",
-    "tests/spark/",
     "tests/course/test_claims_09",
     "tests/course/test_claims_10",
     "tests/course/test_claims_11",
@@ -143,6 +147,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                         reason=f"{why}: `make test` installs it or says how"
                     )
                 )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.option.dist != "loadscope":
+        return None
+    from tests.workers import Together
+
+    return Together(config, log)
 
 
 class Watch:

@@ -268,6 +268,8 @@ def python(root, browser):
         tabs = []
 
         def fresh():
+            if tabs:
+                tabs.pop().close()
             tabs.append(Tab(browser, address))
             # a page that isn't there has no policy, either
             page = tabs[-1].open("wheel.html")
@@ -291,8 +293,7 @@ def python(root, browser):
 
         fresh()
         yield run
-        for tab in tabs:
-            tab.close()
+        tabs.pop().close()
 
 
 def test_a_run_with_faults_has_the_same_trace_in_the_browser(python):

@@ -16,7 +16,7 @@ from minikafka.storage.segment import LOG, file_name
 from minikafka.wire.errors import Error
 from minikafka.wire.records import batches, decode_batch, encode_batch, stamp
 from tests.conformance.raw import Connection
-from tests.course.answers import solution, verdict
+from tests.course.answers import endless, solution, verdict
 from tests.kafka import ApacheKafka
 from tests.storage.logs import Now, recovered
 from tests.storage.tables import clean, open_table, roll
@@ -39,11 +39,6 @@ def test_the_stub_and_what_fails_are_met_calmly(exercise):
     name = {1: "clean", 2: "whole_bytes"}[exercise]
 
     def stub(*arguments): ...
-
-    def endless(*arguments, **named):
-        while True:
-            pass
-
     def raises(*arguments, **named):
         raise KeyError("alice")
 

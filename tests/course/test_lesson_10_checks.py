@@ -15,7 +15,7 @@ from minikafka.course.experiments.lesson_10_runs import (
 from minikafka.course.lessons import lesson
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.epochs import LeaderEpochs
-from tests.course.answers import solution, verdict
+from tests.course.answers import endless, solution, verdict
 
 CHECKS = lesson("10")._module
 
@@ -102,11 +102,6 @@ def test_a_stub_is_not_an_attempt(exercise):
 def test_what_is_no_answer_is_met_calmly(exercise, answer, words):
     said = verdict("10", exercise, answer)
     assert not said.right and words in str(said), said
-
-
-def endless(*given):
-    while True:
-        pass
 
 
 def asks_for_ever(log, end_of):

@@ -11,7 +11,7 @@ from minikafka.course.experiments.lesson_11_runs import (
     metadata_log,
 )
 from minikafka.course.lessons import lesson
-from tests.course.answers import solution, verdict
+from tests.course.answers import endless, solution, verdict
 
 CHECKS = lesson("11")._module
 
@@ -103,9 +103,5 @@ def test_what_is_no_answer_is_met_calmly(answer, words):
 
 
 def test_an_answer_that_never_ends_is_stopped():
-    def endless(snapshot, log, high_watermark):
-        while True:
-            pass
-
     said = verdict("11", 2, endless)
     assert not said.right and "stopped" in str(said), said

@@ -11,7 +11,7 @@ from minikafka.course.experiments import lesson_12_runs as runs
 from minikafka.course.experiments.lesson_12_real import broker_with
 from minikafka.wire.messages import decode_request, decode_response
 from minikafka.wire.records import decode_batch
-from tests.course.answers import solution, verdict
+from tests.course.answers import endless, solution, verdict
 
 checks = lessons.lesson("12")._module
 NAMES = {1: "decode", 2: "api_versions"}
@@ -30,10 +30,6 @@ def test_the_stub_and_what_fails_are_met_calmly(exercise):
 
     def nothing(*arguments):
         return {}.get("nothing")
-
-    def endless(*arguments):
-        while True:
-            pass
 
     def raises(*arguments):
         raise KeyError("alice")

@@ -9,7 +9,7 @@ import pytest
 from minikafka.clients.structs import OffsetAndMetadata
 from minikafka.course import lessons
 from minikafka.course.experiments.lesson_13_runs import Schedule, TillBusy, bill, copied
-from tests.course.answers import solution, verdict
+from tests.course.answers import endless, solution, verdict
 
 CHECKS = lessons.lesson("13")._module
 LINES = (
@@ -72,10 +72,6 @@ def test_what_is_no_answer_is_met_calmly(answer, words):
 
 
 def test_an_answer_that_never_ends_is_stopped():
-    def endless(orders, receipts, till):
-        while True:
-            pass
-
     said = verdict("13", 1, endless)
     assert not said.right and "stopped" in str(said), said
 

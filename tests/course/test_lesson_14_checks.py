@@ -6,7 +6,7 @@ import pytest
 
 from minikafka.course.experiments import lesson_14_settings
 from minikafka.course.experiments.lesson_14_runs import Accounts, Tables
-from tests.course.answers import solution, verdict
+from tests.course.answers import endless, solution, verdict
 
 
 def test_the_solution_is_right_on_every_rung():
@@ -117,9 +117,5 @@ def test_what_is_no_answer_is_met_calmly(answer, words):
 
 
 def test_an_answer_that_never_ends_is_stopped():
-    def endless(consumer, database):
-        while True:
-            pass
-
     said = verdict("14", 1, endless)
     assert not said.right and "stopped" in str(said), said

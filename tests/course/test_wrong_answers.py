@@ -6,6 +6,7 @@ import importlib
 
 import pytest
 
+from minikafka.course import lessons
 from tests.course.answers import verdict
 from tests.course.wrong_answers import called
 
@@ -83,3 +84,23 @@ def test_each_exercise_has_ten_wrong_answers_and_two_right_ones(lesson):
         for found in answers.rejected.values()
         for _, words in found
     )
+
+
+# CPU seconds; Spark's exercises wait for the JVM, the others run whole clusters
+LONGER = {
+    ("03", 2): 4,
+    ("06", 1): 4,
+    ("07", 2): 10,
+    ("10", 2): 4,
+    ("17", 1): 6,
+    ("18", 2): 6,
+}
+
+
+def test_an_answer_that_never_ends_is_stopped_after_two_seconds_where_nothing_takes_longer():
+    found = {
+        (lesson, exercise): lessons.lesson(lesson)._exercise(exercise).call_seconds
+        for lesson in LESSONS
+        for exercise in ANSWERS[lesson].rejected
+    }
+    assert found == dict.fromkeys(found, 2) | LONGER

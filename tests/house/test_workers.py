@@ -1,0 +1,51 @@
+"""How tests are shared among workers, and what `make quick` leaves out."""
+
+import glob
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FIRST, SLOW
+from tests.workers import together
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULE = "tests/clients/test_groups.py"
+SOLVED = "tests/notebooks/test_solved_editions.py::test_a"
+STORED = "tests/notebooks/test_stored_outputs.py::test_b"
+WRONG = "tests/course/test_wrong_answers.py::test_a"
+
+
+@pytest.mark.parametrize("name", [*FIRST, *SLOW])
+def test_what_is_named_is_there(name):
+    assert glob.glob(f"{ROOT / name.partition('::')[0]}*")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (f"{MODULE}::test_a", f"{MODULE}::test_b[Apache Kafka]"),
+        ("tests/spark/test_state.py::test_a", "tests/spark/test_lab.py::test_b"),
+        ("tests/spark/test_state.py::test_a", f"{WRONG}[17/1-early]"),
+        (f"{WRONG}[02/1-early]", f"{WRONG}[02/2-late]"),
+        (f"{SOLVED}[17_spark_kafka_as_a_source]", f"{STORED}[20_spark_state]"),
+    ],
+)
+def test_what_shares_what_takes_long_to_start_goes_to_one_worker(one, other):
+    assert together(one) == together(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (f"{MODULE}::test_a", "tests/clients/test_tools.py::test_a"),
+        (f"{SOLVED}[02_partitions_and_keys]", f"{SOLVED}[03_producers]"),
+        (f"{SOLVED}[17_spark_kafka_as_a_source]", "tests/spark/test_state.py::test_a"),
+        (f"{WRONG}[02/1-early]", f"{WRONG}[03/1-early]"),
+        (
+            "tests/soak/test_slices.py::test_a[1]",
+            "tests/soak/test_slices.py::test_a[2]",
+        ),
+    ],
+)
+def test_what_shares_nothing_goes_to_whoever_is_free(one, other):
+    assert together(one) != together(other)

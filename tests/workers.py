@@ -1,0 +1,44 @@
+"""Which tests stay together when four workers share them (pytest-xdist).
+
+A module does, as with `--dist loadscope`: its tests share what takes long to start.
+Where they share nothing, each goes to whoever is free, so that no worker is left alone
+with minutes of work in the end. All that starts Spark stays together: two sessions at a
+time, one of the tests and one of a lesson's kernel, are two gigabytes.
+"""
+
+import re
+
+from xdist.scheduler import LoadScopeScheduling
+
+SPARK = re.compile(
+    r"tests/spark/"
+    r"|tests/course/test_lesson_(17|18|20)_checks"
+    r"|tests/course/test_wrong_answers.*\[(17|18|20)/"
+)
+LESSONS = re.compile(
+    r"tests/notebooks/test_(solved_editions|stored_outputs).*\[(\d\d)_"
+)
+SPARKS_LESSONS = ("17", "18", "19", "20")
+EACH_ALONE = re.compile(
+    r"tests/simulation/test_(group|hand|replication|transaction)_schedules"
+    r"|tests/soak/"
+)
+WRONG_ANSWERS = re.compile(r"tests/course/test_wrong_answers.*\[(\d\d)/")
+
+
+def together(nodeid: str) -> str:
+    """The name of what a test belongs to."""
+    if SPARK.match(nodeid):
+        return "Spark"
+    if lesson := LESSONS.match(nodeid):
+        return "Spark's lessons" if lesson[2] in SPARKS_LESSONS else nodeid
+    if EACH_ALONE.match(nodeid):
+        return nodeid
+    if answers := WRONG_ANSWERS.match(nodeid):
+        return f"wrong answers of lesson {answers[1]}"
+    return nodeid.rsplit("::", 1)[0]
+
+
+class Together(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return together(nodeid)
