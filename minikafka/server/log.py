@@ -19,7 +19,9 @@ def log(line: str, error: BaseException | None = None) -> None:
     if error is not None:
         told = "".join(traceback.format_exception(error))
         lines += [f"  {printable(part, LINE_CHARACTERS)}" for part in told.splitlines()]
+    text = "".join([f"{each}\n" for each in lines])
     try:
-        print(*lines, sep="\n", file=sys.stderr, flush=True)
+        # in one piece: the processes of --processes all write here
+        print(text, end="", file=sys.stderr, flush=True)
     except OSError:
         pass

@@ -2,12 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 
-from minikafka.course.experiments.lesson_14_runs import Accounts
 from minikafka.course.experiments.lesson_14_settings import a_day, none_possible
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
-from minikafka.course.judging.killed_programs import as_a_process
+from minikafka.course.judging.killed_sinks import CALLS, lives
 from minikafka.course.lessons import Question
 from minikafka.theatre import picture
 
@@ -113,10 +111,6 @@ def exercise_1():
             ),
         ),
     )
-
-
-# commits: the end of the database's transaction; commit: the consumer's
-CALLS = ("add", "note", "commits", "commit")
 
 
 def orders(count, *places, gaps=(), amounts=None):
@@ -231,120 +225,8 @@ def as_schedule(case):
     )
 
 
-class Killed(BaseException):
-    """As by kill -9: what the program does afterwards has no effect."""
-
-
-class DatabaseDown(Exception):
-    """What a failing add raises."""
-
-
-class Life:
-    """Ends at its moment; after that every call ends it again."""
-
-    def __init__(self, moment):
-        self.moment, self.count, self.over, self.failed = (
-            moment,
-            Counter(),
-            False,
-            False,
-        )
-
-    def around(self, name, effect):
-        self.alive()
-        self.count[name] += 1
-        nth = self.count[name]
-        if self.moment == ("in", name, nth):
-            self.failed = True
-            raise DatabaseDown(
-                "the database is down for a moment, and nothing was added"
-            )
-        self.dies(("before", name, nth))
-        done = effect()
-        self.dies(("after", name, nth))
-        return done
-
-    def alive(self):
-        if self.over:
-            raise Killed
-
-    def dies(self, here):
-        if self.moment == here:
-            self.over = True
-            raise Killed
-
-
-class Database(Accounts):
-    """Tells the life of its calls; it stays when the life is over. most: the most notes
-    that it ever had.
-    """
-
-    def __init__(self):
-        super().__init__()
-        self.life, self.most = Life(None), 0
-
-    def add(self, account, cents):
-        return self.life.around("add", lambda: Accounts.add(self, account, cents))
-
-    def note(self, name, value):
-        self.life.around("note", lambda: Accounts.note(self, name, value))
-        self.most = max(self.most, len(self._notes))
-
-    def commits(self):
-        self.life.around("commits", lambda: Accounts.commits(self))
-
-    def noted(self, name):
-        self.life.alive()
-        return super().noted(name)
-
-
-class Consumer:
-    """Hands out each partition from its committed offset on, and ends when there is no
-    more.
-    """
-
-    def __init__(self, given, committed, life):
-        self._committed, self._life, self._position = committed, life, dict(committed)
-        self._left = iter(
-            [each for each in given if each[2] >= committed.get(each[:2], 0)]
-        )
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        self._life.alive()
-        topic, partition, offset, account, cents = next(self._left)
-        self._position[topic, partition] = offset + 1
-        return SimpleNamespace(
-            topic=topic, partition=partition, offset=offset, key=account, value=cents
-        )
-
-    def commit(self):
-        self._life.around("commit", lambda: self._committed.update(self._position))
-
-
-def lives(answer, case):
-    """The database in the end, and what is committed."""
-    given, deaths = case
-    database, committed = Database(), {}
-    program = as_a_process(answer.__wrapped__, answer.guard)
-    for moment in (*deaths, None):
-        life = database.life = Life(moment)
-        try:
-            program(Consumer(given, committed, life), database)
-        except Killed:
-            pass
-        except DatabaseDown:
-            if not life.failed:
-                raise
-        finally:
-            database.rolls_back()
-    return database, committed
-
-
 def wrong(answer, case):
-    database, committed = lives(answer, case)
+    database, committed = lives(answer, *case)
     should = Counter()
     for _, _, _, account, cents in case[0]:
         should[account] += cents
@@ -373,7 +255,7 @@ def wrong(answer, case):
 
 
 def too_much_noted(answer, case):
-    database, _ = lives(answer, case)
+    database, _ = lives(answer, *case)
     most = database.most
     allowed = len({each[:2] for each in case[0]})
     if most > allowed:

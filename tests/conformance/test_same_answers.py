@@ -19,6 +19,7 @@ from tests.conformance import (
     scenarios_consumer_groups,
     scenarios_groups,
     scenarios_offsets,
+    scenarios_produce,
     scenarios_records,
     scenarios_share_groups,
     scenarios_streams_groups,
@@ -34,6 +35,7 @@ pytestmark = [pytest.mark.java, without_java]
 SCENARIOS = {
     scenario.__name__: scenario
     for room in (
+        scenarios_produce,
         scenarios_records,
         scenarios_cluster,
         scenarios_configs,

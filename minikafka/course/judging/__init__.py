@@ -9,8 +9,8 @@ and notices what it changes, watchdog.py ends it when it goes on for ever,
 another_process.py runs it where `hash()` gives other numbers, memory.py lets a class
 forget. The rest are worlds to put an answer into: a consumer group as data
 (group_cases.py, subscriptions.py), a log to compare with (kafkas_log.py), a program
-that is killed at each of its calls (killed_programs.py), what `--describe` prints
-(described_topics.py), a query's progress report (progress_reports.py), the offsets that
-a source is given (source_offsets.py), Spark's micro-batches without Spark
-(micro_batches.py).
+that is killed at each of its calls (killed_programs.py; killed_sinks.py where it writes
+to a database), what `--describe` prints (described_topics.py), a query's progress
+report (progress_reports.py), the offsets that a source is given (source_offsets.py),
+Spark's micro-batches without Spark (micro_batches.py).
 """

@@ -25,42 +25,61 @@ TOPICS = ("orders", "payments", "orders-old", "Orders", "0")
 
 def some_offsets(source: random.Random, new: int = 0, trouble: bool = False) -> Case:
     """(start, end, first) of one or two topics."""
-    start: Offsets = {}
-    end: Offsets = {}
-    first: Offsets = {}
+    case = Case({}, {}, {})
     how_many = source.randint(1, 2)
     for topic in source.sample(TOPICS, how_many):
-        starts = start[topic] = {}
-        ends = end[topic] = {}
-        firsts = first[topic] = {}
-        known = source.choice((1, 2, 3, 4, 12))
-        there = known + source.randint(0, new)
-        for partition in range(there):
-            number = str(partition)
-            oldest = source.choice((0, source.randrange(50)))
-            begin = oldest + source.choice((0, source.randrange(50)))
-            more = source.choice((0, 1, source.randrange(90)))
-            firsts[number] = oldest
-            ends[number] = begin + more
-            if partition < known:
-                starts[number] = begin
+        add_topic(case, topic, source, new)
     if trouble and source.random() < 0.5:
-        topic = source.choice(sorted(start))
-        starts = start[topic]
-        number = source.choice(sorted(starts))
-        was = starts[number]
-        earlier, later = max(was - 60, 0), was + 100
-        starts[number] = source.choice((0, earlier, later))
-    return Case(start, end, first)
+        move_a_start(case, source)
+    return case
+
+
+def add_topic(case: Case, topic: str, source: random.Random, new: int) -> None:
+    """A topic of a few partitions. new: so many more, at most, that the micro-batch
+    before did not know.
+    """
+    starts = case.start[topic] = {}
+    ends = case.end[topic] = {}
+    firsts = case.first[topic] = {}
+    known = source.choice((1, 2, 3, 4, 12))
+    there = known + source.randint(0, new)
+    for partition in range(there):
+        number = str(partition)
+        oldest = source.choice((0, source.randrange(50)))
+        begin = oldest + source.choice((0, source.randrange(50)))
+        more = source.choice((0, 1, source.randrange(90)))
+        firsts[number] = oldest
+        ends[number] = begin + more
+        if partition < known:
+            starts[number] = begin
+
+
+def move_a_start(case: Case, source: random.Random) -> None:
+    """One partition's, to where its records may have gone or have not come yet."""
+    topic = source.choice(sorted(case.start))
+    starts = case.start[topic]
+    number = source.choice(sorted(starts))
+    was = starts[number]
+    earlier = max(was - 60, 0)
+    later = was + 100
+    starts[number] = source.choice((0, earlier, later))
 
 
 def fewer_partitions(case: Case) -> Iterator[Case]:
     """The case without one of its topics, and without one of its partitions."""
-    _, end, _ = case
+    start, end, first = case
     for topic, numbers in end.items():
-        yield Case(*[without(each, topic) for each in case])
+        yield Case(
+            start=without(start, topic),
+            end=without(end, topic),
+            first=without(first, topic),
+        )
         for number in numbers:
-            yield Case(*[without_partition(each, topic, number) for each in case])
+            yield Case(
+                start=without_partition(start, topic, number),
+                end=without_partition(end, topic, number),
+                first=without_partition(first, topic, number),
+            )
 
 
 def without_partition(offsets: Offsets, topic: str, number: str) -> Offsets:
