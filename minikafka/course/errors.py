@@ -25,7 +25,7 @@ _WIDTH = 96
 # A pasted line has dates, hosts and threads, too: so much of what is rare in the
 # entries must be in it.
 _LEAST_IN_COMMON = 0.9
-_SHORTEST_PHRASE = 8  # letters: shorter ones are in too much
+_SHORTEST_PHRASE, _SHORTEST_WORD = 8, 4  # letters: shorter ones are in too much
 
 
 @dataclass(frozen=True)
@@ -140,39 +140,40 @@ def main(args: argparse.Namespace) -> int:
 
 def _likeness(entry: Entry, text: str) -> tuple[int, float]:
     """(letters of the longest phrase that they share, weight of the words)."""
-    pasted = _squeezed(text)
+    pasted = squeezed(text)
     shared = [
         min(len(phrase), len(pasted))
-        for phrase in map(_squeezed, entry.phrases)
+        for phrase in map(squeezed, entry.phrases)
         if min(len(phrase), len(pasted)) >= _SHORTEST_PHRASE
         and (phrase in pasted or pasted in phrase)
     ]
     rarity = _rarity()
-    words = _vocabulary(entry) & set(_words(text))
+    common = vocabulary(entry) & set(words(text))
     # in a fixed order, so that the sum is the same each time
-    return max(shared, default=0), sum(rarity[word] for word in sorted(words))
+    return max(shared, default=0), sum(rarity[word] for word in sorted(common))
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
     """CommitFailedException -> commit, failed: no word says that it is an error."""
     parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text)
-    words = [part.lower() for part in parts if len(part) > 1]
-    return [word for word in words if word not in ("error", "exception")]
+    found = [part.lower() for part in parts if len(part) >= _SHORTEST_WORD]
+    return [word for word in found if word not in ("error", "exception")]
 
 
-def _squeezed(text: str) -> str:
-    """UNKNOWN_TOPIC_OR_PARTITION and UnknownTopicOrPartitionError are one."""
-    return "".join(_words(text))
+def squeezed(text: str) -> str:
+    """As the site's errors.js does it: UNKNOWN_TOPIC_OR_PARTITION and UnknownTopicOrPartitionError are one."""
+    return "".join(words(text))
 
 
-def _vocabulary(entry: Entry) -> set[str]:
-    return {word for phrase in entry.phrases for word in _words(phrase)}
+def vocabulary(entry: Entry) -> set[str]:
+    """The words of all its phrases."""
+    return {word for phrase in entry.phrases for word in words(phrase)}
 
 
 @cache
 def _rarity() -> dict[str, float]:
     """Of each word: 1 when one entry alone has it, less the more have it."""
-    used = [word for entry in entries() for word in _vocabulary(entry)]
+    used = [word for entry in entries() for word in vocabulary(entry)]
     return {word: 1 / used.count(word) for word in used}
 
 
@@ -188,19 +189,23 @@ def _entry(found: dict[str, Any]) -> Entry:
         lesson=found["lesson"],
         see=found.get("see", ""),
         needs=found.get("needs", ""),
-        server=_server(**server) if server else None,
+        server=_server(server) if server else None,
         provocation=_provocation(language, found["provoke"], found["printed"]),
         on_minikafka=_provocation(language, **ours) if ours else None,
         causes=tuple(Cause(**each) for each in found["cause"]),
     )
 
 
-def _server(minikafka: str, kill: str = "", properties: list[str] | None = None) -> Any:
-    return Server(minikafka, tuple(properties or ()), kill)
+def _server(found: dict[str, Any]) -> Server:
+    return Server(
+        minikafka=found["minikafka"],
+        properties=tuple(found.get("properties", ())),
+        kill=found.get("kill", ""),
+    )
 
 
 def _provocation(language: str, provoke: str, printed: str) -> Provocation:
-    return Provocation(language, provoke.strip(), printed)
+    return Provocation(language, code=provoke.strip(), printed=printed)
 
 
 def _numbered(number: int, cause: Cause) -> list[str]:

@@ -60,7 +60,9 @@ def one_broker(kind, server):
         with Served(options=tuple(words)) as served:
             yield f"127.0.0.1:{served.bootstrap.rpartition(':')[2]}"
         return
-    properties = dict(each.split("=", 1) for each in server.properties) if server else {}
+    properties = (
+        dict(each.split("=", 1) for each in server.properties) if server else {}
+    )
     with ApacheKafka(at_a_free_port(properties)) as apache:
         yield apache.bootstrap
 
@@ -151,7 +153,8 @@ def test_a_message_of_a_start_comes_from_its_commands(id, tmp_path):
 
 
 @pytest.mark.parametrize("id", TOOLS_SPEAK)
-def test_minikafka_says_it_in_its_own_words(id, tmp_path):
+def test_minikafka_says_it_in_its_own_words(id, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     provocation = ENTRIES[id].on_minikafka
     first, second = provocation.code.splitlines()
     with Served(options=tuple(shlex.split(first, comments=True)[2:])) as served:
@@ -159,7 +162,6 @@ def test_minikafka_says_it_in_its_own_words(id, tmp_path):
     words = shlex.split(second)[1:]
     done = subprocess.run(
         [sys.executable, "-m", "minikafka", *words, "--port", "0"],
-        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
