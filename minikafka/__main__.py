@@ -227,6 +227,11 @@ def add_class_options(room: argparse.ArgumentParser) -> None:
     add("--once", action="store_true", help="show the table as it is now, and end")
 
 
+def add_error_options(error: argparse.ArgumentParser) -> None:
+    what = "the message, or a part of it, best in quotes (default: list them all)"
+    error.add_argument("words", metavar="WORDS", nargs="*", help=what)
+
+
 def no_options(command: argparse.ArgumentParser) -> None:
     pass
 
@@ -506,6 +511,14 @@ COMMANDS = {
     ),
     "doctor": Command(
         "course.doctor", "say what is missing on this machine, and the exact fix"
+    ),
+    "error": Command(
+        "course.errors",
+        "say what a message of a Kafka client means, and the command that mends it",
+        "Find the message that is most like WORDS, and print what it means, its causes,"
+        " the likeliest first, and for each the command that shows it and the one that"
+        " mends it.",
+        add_error_options,
     ),
     "lesson": Command(
         "course.editions",

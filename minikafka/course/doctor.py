@@ -30,6 +30,7 @@ from minikafka.course.spark import SparkMissing, packages, require_java, require
 PORT = 9092
 GIGABYTE = 1_000_000_000
 OLDEST, NEWEST, SPARKS_NEWEST = (3, 11), (3, 14), (3, 13)
+ASK = 'A Kafka client says something? What to do:  minikafka error "its message"'
 _TO_LAB = "minikafka lab" if IS_INSTALLED else "make lab (Windows: py tasks.py lab)"
 
 
@@ -105,7 +106,7 @@ def examine() -> Report:
 def main(args: argparse.Namespace) -> int:
     """`minikafka doctor`: exit code 0 when the lessons without Spark can run."""
     report = examine()
-    print(report)
+    print(f"{report}\n\n{ASK}")
     return 0 if report.ready else 1
 
 

@@ -138,6 +138,11 @@ def test_the_doctor_says_what_the_lessons_need(plain):
     assert "Traceback" not in said and "make " not in said.partition("Docker")[0]
 
 
+def test_a_message_of_a_client_is_explained(plain):
+    code, said = plain.minikafka("error", "NoBrokersAvailable")
+    assert code == 0 and "minikafka serve --port 9092" in said, said
+
+
 @pytest.mark.parametrize(
     "command",
     [("lab",), ("lesson", "05"), ("class",), ("pipeline",)],

@@ -11,7 +11,7 @@ from minikafka.course.places import NOTEBOOKS
 
 PAGES = [*NOTEBOOKS.glob("*.html"), *NOTEBOOKS.glob("teaching/*.md")]
 OURS = re.compile(
-    r"\bminikafka ((?:serve|demo|doctor|lesson \d|class|pipeline)\b[^`<\n]*)"
+    r"\bminikafka ((?:serve|demo|doctor|error|lesson \d|class|pipeline)\b[^`<\n]*)"
 )
 TASKS = re.compile(r"tasks\.py (\w+)")
 

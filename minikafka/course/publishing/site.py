@@ -24,6 +24,7 @@ from minikafka.course.publishing import (
     gallery,
     playground,
     site_address,
+    site_errors,
     site_lab,
     site_python,
 )
@@ -45,6 +46,7 @@ NAV = {
     f"{GALLERY}/index.html": "pictures that play",
     "glossary.html": "glossary",
     "cheat_sheet.html": "on one page",
+    site_errors.PATH: "errors",
 }
 
 
@@ -75,6 +77,7 @@ def write(folder: Path) -> None:
         page("Glossary", from_markdown((NOTEBOOKS / "glossary.md").read_text("utf-8"))),
     )
     shutil.copy(NOTEBOOKS / "cheat_sheet.html", folder)
+    save(folder / site_errors.PATH, errors_page())
     save(
         folder / "index.html",
         page("minikafka: learn Kafka by watching one work", front()),
@@ -154,6 +157,11 @@ def playground_page() -> str:
         numbers="\n".join(numbers),
     )
     return page("A Kafka cluster to play with", body, policy=policy)
+
+
+def errors_page() -> str:
+    """What clients' messages mean."""
+    return page(site_errors.TITLE, site_errors.body(), policy=site_errors.policy())
 
 
 def front() -> str:

@@ -1,0 +1,145 @@
+"""The page "error, cause, command": all messages of `notebooks/errors.toml`, one
+section each, with an anchor of its own.
+
+It is complete without a script; the script brings a box that hides what is not asked
+for.
+"""
+
+import base64
+import hashlib
+from importlib.resources import files
+
+from minikafka.course import errors
+from minikafka.course.contents import contents
+from minikafka.theatre.text import escape
+
+PATH = "errors.html"
+TITLE = "Error, cause, command"
+_SCRIPT = "errors.js"
+
+
+def body() -> str:
+    """What stands in the site's frame."""
+    template = files(__package__).joinpath("site_errors.html")
+    listed = "\n".join(map(_item, errors.entries()))
+    return (
+        template.read_text(encoding="utf-8")
+        .replace("{{yours}}", escape(errors.YOURS))
+        .replace("{{listed}}", listed)
+        .replace("{{sections}}", "\n".join(map(_section, errors.entries())))
+        .replace("{{script}}", _script())
+    )
+
+
+def policy() -> str:
+    """What the page may load besides: this one script."""
+    digest = hashlib.sha256(_script().encode()).digest()
+    return f"; script-src 'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _script() -> str:
+    script = files(__package__).joinpath(_SCRIPT).read_text(encoding="utf-8")
+    return f"\n{script}"
+
+
+def _item(entry: errors.Entry) -> str:
+    return (
+        f'<li data-of="{entry.id}"><a href="#{entry.id}">{escape(entry.name)}</a></li>'
+    )
+
+
+def _section(entry: errors.Entry) -> str:
+    """One message: what it means, its causes, and how to bring it about."""
+    parts = [
+        f'<section id="{entry.id}" {_found_by(entry)}>',
+        f"<h2>{escape(entry.name)}</h2>",
+        f"<p>{escape(entry.means)}</p>",
+        _others(entry),
+        "<ol>",
+        *map(_cause, entry.causes),
+        "</ol>",
+        _provoked(entry),
+        f"<p>{_lesson(entry)}</p>",
+        "</section>",
+    ]
+    return "\n".join(parts)
+
+
+def _others(entry: errors.Entry) -> str:
+    """The same in other clients' words."""
+    told = [
+        f"<code>{escape(other.words)}</code> ({escape(other.says)})"
+        for other in entry.others
+    ]
+    return f'<p class="also">Also: {", ".join(told)}.</p>'
+
+
+def _cause(cause: errors.Cause) -> str:
+    """Why, the command that shows it, and what mends it."""
+    rows = [
+        ("Ask", _commands(cause.shows)),
+        ("It is, if", f"<p>{escape(cause.look)}</p>"),
+    ]
+    if cause.mends:
+        rows.append(("Mend", _commands(cause.mends)))
+    if cause.sets:
+        rows.append(("Set", _commands(cause.sets)))
+    if cause.note:
+        rows.append(("Note", f"<p>{escape(cause.note)}</p>"))
+    if cause.then:
+        rows.append(("Then", _commands(cause.then)))
+    told = "".join(f"<dt>{term}</dt><dd>{text}</dd>" for term, text in rows)
+    return f"<li><h3>{escape(cause.why)}</h3><dl>{told}</dl></li>"
+
+
+def _commands(text: str) -> str:
+    return f"<pre>{escape(text)}</pre>"
+
+
+def _provoked(entry: errors.Entry) -> str:
+    """How to see it oneself, folded away: who is on call has it already."""
+    server, ours = entry.server, entry.on_minikafka
+    parts = ["<details><summary>Bring it about</summary>"]
+    if entry.needs:
+        parts += ["<p>With this package:</p>", _commands(_pip(entry.needs))]
+    if ours is None:
+        start = server.minikafka if server else "minikafka serve"
+        parts += ["<p>The broker:</p>", _commands(start)]
+    if server and server.properties:
+        lines = "\n".join(server.properties)
+        parts += ["<p>or Apache Kafka with this property:</p>", _commands(lines)]
+    parts += [f"<p>{_who(entry)}:</p>", _commands(entry.provocation.code)]
+    if server and server.kill:
+        parts += ["<p>Broker 2 is killed by:</p>", _commands(server.kill)]
+    parts += [
+        f"<p>{escape(entry.says)} says:</p>",
+        _commands(entry.provocation.printed),
+    ]
+    if ours:
+        parts += ["<p>The same with minikafka:</p>", _commands(ours.code)]
+        parts += ["<p>It says:</p>", _commands(ours.printed)]
+    return "\n".join([*parts, "</details>"])
+
+
+def _who(entry: errors.Entry) -> str:
+    if entry.provocation.language == "python":
+        return "The program"
+    return "The commands" if "\n" in entry.provocation.code else "The command"
+
+
+def _pip(requirement: str) -> str:
+    return f'pip install "{requirement}"'
+
+
+def _lesson(entry: errors.Entry) -> str:
+    stem = contents()[entry.lesson].path.stem
+    more = f" {entry.see} has the reasons." if entry.see else ""
+    link = f'<a href="lessons/{stem}.html">Lesson {entry.lesson}</a>'
+    return f"{link} explains it.{more}"
+
+
+def _found_by(entry: errors.Entry) -> str:
+    """What errors.js looks in, as `minikafka error` does."""
+    phrases = " ".join(map(errors.squeezed, entry.phrases))
+    words = " ".join(sorted(errors.vocabulary(entry)))
+    return f'data-phrases="{phrases}" data-words="{words}"'
