@@ -67,8 +67,9 @@ class Replays:
     def __init__(self, monkeypatch):
         self.compared = Counter()
         self.new_states = {}
+        self.has_ended = False
         elected, commits = Runtime.elected, Shard._is_committed
-        ends = Groups.end_transaction
+        ends, advanced = Groups.end_transaction, Runtime.high_watermark_advanced
 
         def is_elected(runtime, partition, replica):
             elected(runtime, partition, replica)
@@ -79,14 +80,22 @@ class Replays:
             commits(shard, write, now)
             self.compare(shard, write.next_offset)
 
-        def has_ended(groups, producer_id, committed):
+        def end_transaction(groups, producer_id, committed):
             ends(groups, producer_id, committed)
-            if groups._live:
+            self.has_ended = groups._live
+
+        def has_advanced(runtime, partition, now):
+            self.has_ended = False
+            advanced(runtime, partition, now)
+            if self.has_ended:
                 self.compared["markers"] += 1
+                shard = runtime.shards[partition]
+                self.compare(shard, shard.replica.high_watermark)
 
         monkeypatch.setattr(Runtime, "elected", is_elected)
         monkeypatch.setattr(Shard, "_is_committed", is_committed)
-        monkeypatch.setattr(Groups, "end_transaction", has_ended)
+        monkeypatch.setattr(Groups, "end_transaction", end_transaction)
+        monkeypatch.setattr(Runtime, "high_watermark_advanced", has_advanced)
 
     def compare(self, shard, next_offset):
         """next_offset: so far the records are applied."""
