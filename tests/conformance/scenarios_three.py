@@ -202,7 +202,6 @@ def made_and_deleted_in_a_loop(side):
             }
     side.ask("it stays", "CreateTopics", 7, topics=[made], **TIMEOUT)
     side.knows(topic, partitions=2)
-    side.ask("it is there", "Metadata", 12, topics=[{"name": topic}])
     with side.by_way_of(others[0]) as other:
         [answer] = other.ask("CreateTopics", 7, topics=[made], **TIMEOUT).topics
         side.answers["once more"] = {"error": Error(answer.error_code).name}

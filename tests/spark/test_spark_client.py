@@ -417,3 +417,45 @@ def read_all(bootstrap, topic):
     records = [next(consumer) for _ in range(sum(ends(bootstrap, topic).values()))]
     consumer.close()
     return records
+
+
+def pay(bootstrap, topic, *values, commits=True):
+    """One transaction, in one partition: its marker takes an offset of its own."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    for value in values:
+        producer.produce(topic, value, partition=0)
+    if commits:
+        producer.commit_transaction(60)
+    else:
+        producer.flush()
+        producer.abort_transaction(60)
+
+
+@pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
+def test_markers_of_transactions_are_no_lost_data(
+    bootstrap, topic, batch, stream, level
+):
+    """An offset without a record is no reason to stop, where a batch begins or ends
+    there, or has nothing else.
+    """
+    options = {"failOnDataLoss": "true", "kafka.isolation.level": level}
+    written = [b"a", b"b", b"c"]
+    pay(bootstrap, topic, *written)
+    pay(bootstrap, topic, b"taken back", commits=False)
+    pay(bootstrap, topic, b"d")
+    if level == "read_uncommitted":
+        written.append(b"taken back")
+    written.append(b"d")
+    assert ends(bootstrap, topic)[0] == 8
+    assert values_of(batch(topic, **options)) == written
+    for first in (3, 5, 8):
+        only = {"startingOffsets": json.dumps({topic: {"0": first, "1": 0, "2": 0}})}
+        found = values_of(batch(topic, **options, **only))
+        assert found == written[len(written) - len(found) :]
+    each = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "3"}
+    stream(topic, **options, **each)
+    pay(bootstrap, topic, b"e")
+    stream(topic, **options, **each)
+    assert [value for *_, value in stream.rows] == [*written, b"e"]
