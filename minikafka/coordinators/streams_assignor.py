@@ -95,9 +95,13 @@ class _Assignment:
         standby_replicas: int,
     ) -> None:
         self._replicas = standby_replicas
-        self._all = _tasks(topology)
-        stateful = {name: each for name, each in topology.items() if each.is_stateful}
-        self._stateful = _tasks(stateful)
+        self._all: list[Task] = []
+        self._stateful: list[Task] = []
+        for name, subtopology in topology.items():
+            tasks = [(name, number) for number in range(subtopology.tasks)]
+            self._all += tasks
+            if subtopology.is_stateful:
+                self._stateful += tasks
         standby = len(self._stateful) * standby_replicas
         self._active_quota = _Quota(len(self._all), len(members))
         self._quota = _Quota(len(self._all) + standby, len(members))
@@ -193,10 +197,11 @@ class _Assignment:
         found = first = candidates[0]
         for member_id in candidates[1:]:
             process = self._process_of[member_id]
-            is_less = process.load < self._process_of[found].load and self._count(
-                member_id
-            ) < self._count(found)
-            if is_less and task not in process.tasks:
+            if task in process.tasks:
+                continue
+            if process.load >= self._process_of[found].load:
+                continue
+            if self._count(member_id) < self._count(found):
                 found = member_id
         return None if task in self._process_of[first].tasks else found
 
@@ -246,13 +251,6 @@ class _Assignment:
         for entry in passed_over:
             heapq.heappush(queue, entry)
         return found is not None
-
-
-def _tasks(topology: Mapping[str, SubtopologySpec]) -> list[Task]:
-    tasks = []
-    for name, subtopology in topology.items():
-        tasks += [(name, number) for number in range(subtopology.tasks)]
-    return tasks
 
 
 def _by_partition(task: Task) -> tuple[int, str]:

@@ -452,13 +452,10 @@ class StreamsGroup:
         """
         assert draft.answer is not None
         if draft.endpoint_epoch != body.endpoint_information_epoch:
-            others = [
-                each
-                for each in self.state.members.values()
-                if each.member_id != member.member_id
-            ]
+            others = dict(self.state.members)
+            others.pop(member.member_id, None)
             draft.answer["partitions_by_user_endpoint"] = messages.endpoint_partitions(
-                [*others, member], configured, self._image
+                [*others.values(), member], configured, self._image
             )
         draft.answer["endpoint_information_epoch"] = draft.endpoint_epoch
 

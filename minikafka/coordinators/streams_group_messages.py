@@ -143,11 +143,11 @@ def _owns_no_other(member: StreamsMember, body: Message) -> bool:
     if body.active_tasks is None:
         return False
     held = member.tasks
-    return (
-        flat(body.active_tasks) <= held.active.keys()
-        and flat(body.standby_tasks) <= held.standby
-        and flat(body.warmup_tasks) <= held.warmup
-    )
+    if not flat(body.active_tasks) <= held.active.keys():
+        return False
+    if not flat(body.standby_tasks) <= held.standby:
+        return False
+    return flat(body.warmup_tasks) <= held.warmup
 
 
 def check_owned(owned: Tasks | None, configured: Configured) -> None:

@@ -77,39 +77,41 @@ def _next_step(
     """epoch: the member's, as long as it has something to give up."""
     process_id = member.process_id
 
+    def is_copied(task: Task) -> bool:
+        return (task, process_id) in goal.copies
+
     def is_run_or_copied(task: Task) -> bool:
-        return task in goal.runs or (task, process_id) in goal.copies
+        return task in goal.runs or is_copied(task)
 
     def is_in_this_process(task: Task) -> bool:
         is_run = goal.runs.get(task) == process_id
-        return is_run or (task, process_id) in goal.copies
+        return is_run or is_copied(task)
 
     has, target = member.tasks, goal.tasks
     active = _difference(has.active, target.active, is_run_or_copied)
     standby = _difference(has.standby, target.standby, is_in_this_process)
     warmup = _difference(has.warmup, target.warmup, is_in_this_process)
-    kept_active = {task: has.active[task] for task in active.kept}
-    surplus = HeldTasks(
-        active={task: has.active[task] for task in active.surplus},
-        standby=standby.surplus,
-        warmup=warmup.surplus,
-    )
+    kept_active: dict[Task, int] = {}
+    surplus_active: dict[Task, int] = {}
+    for task, assigned_at in has.active.items():
+        kind = kept_active if task in active.kept else surplus_active
+        kind[task] = assigned_at
+    surplus = HeldTasks(surplus_active, standby.surplus, warmup.surplus)
     if surplus and (owned is None or owned.has_any(surplus)):
         kept = HeldTasks(kept_active, standby.kept, warmup.kept)
         return member.at_epoch(
             epoch, state=MemberState.UNREVOKED_TASKS, tasks=kept, pending=surplus
         )
-    waits = active.waits or standby.waits or warmup.waits
-    return member.at_epoch(
-        goal.epoch,
-        state=MemberState.UNRELEASED_TASKS if waits else MemberState.STABLE,
-        tasks=HeldTasks(
-            active=kept_active | dict.fromkeys(active.free, goal.epoch),
-            standby=standby.kept | standby.free,
-            warmup=warmup.kept | warmup.free,
-        ),
-        pending=NOTHING_HELD,
+    state = MemberState.STABLE
+    if active.waits or standby.waits or warmup.waits:
+        state = MemberState.UNRELEASED_TASKS
+    new = dict.fromkeys(active.free, goal.epoch)
+    tasks = HeldTasks(
+        active=kept_active | new,
+        standby=standby.kept | standby.free,
+        warmup=warmup.kept | warmup.free,
     )
+    return member.at_epoch(goal.epoch, state=state, tasks=tasks, pending=NOTHING_HELD)
 
 
 def _difference(

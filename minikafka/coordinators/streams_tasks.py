@@ -29,11 +29,10 @@ class Tasks:
 
     def has_any(self, others: "HeldTasks") -> bool:
         """Whether some of these are among the others, each as the same kind."""
-        return bool(
-            self.active & others.active.keys()
-            or self.standby & others.standby
-            or self.warmup & others.warmup
-        )
+        runs = self.active & others.active.keys()
+        copies = self.standby & others.standby
+        warms_up = self.warmup & others.warmup
+        return bool(runs or copies or warms_up)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,7 @@ class HeldTasks:
 
     def listed(self) -> dict[str, Any]:
         """As answers list them."""
-        tasks = (self.active, self.standby, self.warmup)
-        return _by_kind(by_subtopology(each) for each in tasks)
+        return _by_kind(self.active, self.standby, self.warmup)
 
     def listed_with_epochs(self) -> dict[str, Any]:
         """As records list them."""
@@ -70,13 +68,14 @@ NOTHING_HELD = HeldTasks()
 
 def listed(tasks: Tasks) -> dict[str, Any]:
     """A target, as answers and records list it."""
-    return _by_kind(
-        by_subtopology(each) for each in (tasks.active, tasks.standby, tasks.warmup)
-    )
+    return _by_kind(tasks.active, tasks.standby, tasks.warmup)
 
 
-def _by_kind(rows: Iterable[list[dict[str, Any]]]) -> dict[str, Any]:
-    return dict(zip(KINDS, rows, strict=True))
+def _by_kind(*tasks: Collection[Task]) -> dict[str, Any]:
+    rows = {}
+    for kind, each in zip(KINDS, tasks, strict=True):
+        rows[kind] = by_subtopology(each)
+    return rows
 
 
 def by_subtopology(tasks: Collection[Task]) -> list[dict[str, Any]]:
@@ -86,21 +85,27 @@ def by_subtopology(tasks: Collection[Task]) -> list[dict[str, Any]]:
 
 def flat(rows: Iterable[Message]) -> TaskSet:
     """The other way round."""
-    return frozenset(
-        (row.subtopology_id, number) for row in rows for number in row.partitions
-    )
+    tasks = set()
+    for row in rows:
+        for number in row.partitions:
+            tasks.add((row.subtopology_id, number))
+    return frozenset(tasks)
 
 
 def said_to_own(body: Message) -> Tasks | None:
     """What a heartbeat says that its member has; None if it doesn't say."""
     if body.active_tasks is None:
         return None
-    return Tasks(*(flat(getattr(body, kind)) for kind in KINDS))
+    return of_record(body)
 
 
 def of_record(value: Message) -> Tasks:
     """The target in a StreamsGroupTargetAssignmentMember."""
-    return Tasks(*(flat(getattr(value, kind)) for kind in KINDS))
+    return Tasks(
+        active=flat(value.active_tasks),
+        standby=flat(value.standby_tasks),
+        warmup=flat(value.warmup_tasks),
+    )
 
 
 def held_of_record(value: Message, suffix: str = "") -> HeldTasks:
