@@ -43,10 +43,10 @@ SIZES = {
     "test": "about 1.5 GB, three to eight minutes",
     "wheels": "about 65 MB",
 }
-# many tests wait more than they compute
-WORKERS = ("-n", "4", "--dist", "loadscope", "--no-loadscope-reorder")
-# each lesson has a pytest of its own that needs it
-WORKERS += ("-p", "no:nbval")
+# each lesson has a pytest of its own that needs nbval
+SHARED = ("--dist", "loadscope", "--no-loadscope-reorder", "-p", "no:nbval")
+# of all tests many wait more than they compute, for a session to end or a JVM to start
+WORKERS, QUICK_WORKERS = ("-n", "6", *SHARED), ("-n", "4", *SHARED)
 WINDOWS = os.name == "nt"
 
 
@@ -572,7 +572,16 @@ def quick(args):
     """pytest without what is slow: see SLOW in tests/conftest.py."""
     install(["lab", "spark", "test"], SIZES["test"])
     wanted = "not slow and not java and not spark and not browser"
-    command = [str(venv_python()), "-m", "pytest", "-q", *WORKERS, "-m", wanted, *args]
+    command = [
+        str(venv_python()),
+        "-m",
+        "pytest",
+        "-q",
+        *QUICK_WORKERS,
+        "-m",
+        wanted,
+        *args,
+    ]
     return subprocess.run(command, cwd=ROOT).returncode
 
 

@@ -1,4 +1,4 @@
-"""Which tests stay together when four workers share them (pytest-xdist).
+"""Which tests stay together when several workers share them (pytest-xdist).
 
 A module does, as with `--dist loadscope`: its tests share what takes long to start.
 Where they share nothing, each goes to whoever is free, so that no worker is left alone
