@@ -275,17 +275,30 @@ def test_nobody_reads_back_from_a_sentence_what_happened():
             assert not asks and not looks, f"{path.relative_to(ROOT)}:{node.lineno}"
 
 
-def test_serving_loads_neither_the_simulation_nor_the_theatre_nor_the_course():
+def loaded_to_serve() -> set[str]:
+    """The modules of minikafka that a server has before anybody asks it for anything."""
     code = "import minikafka.server.serve, minikafka.__main__, sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    loaded = {name for name in done.stdout.split() if name.startswith("minikafka.")}
-    assert {
-        name
-        for name in loaded
-        if name.split(".")[1] in ("simulation", "theatre", "course")
-    } == set()
+    return {name for name in done.stdout.split() if name.startswith("minikafka.")}
+
+
+def test_serving_loads_neither_the_simulation_nor_the_theatre_nor_the_course():
+    rooms = {name.split(".")[1] for name in loaded_to_serve()}
+    assert not rooms & {"simulation", "theatre", "course"}
+
+
+def test_a_node_starts_without_what_no_client_has_asked_for():
+    """Reading all of it took a fifth of the time until the first answer."""
+    handlers = "minikafka.broker.handlers."
+    states = {
+        f"minikafka.coordinators.{name}"
+        for name in ("groups", "classic_group", "consumer_group", "transactions")
+    }
+    loaded = loaded_to_serve()
+    assert {name for name in loaded if name.startswith(handlers)} == set()
+    assert loaded & states == set()
 
 
 def test_importing_minikafka_loads_no_part_of_it():
