@@ -68,12 +68,13 @@ def group_rows(cluster: "Cluster") -> list[list[Any]]:
         return []  # no broker is up, or it reads the groups back from its log
     rows: list[list[Any]] = []
     for group in groups:
-        name, state = group.group, group.state
+        head = [group.group, group.state]
         if not group.members:
-            rows.append([name, state, "-", "-", sum(group.lag.values())])
+            lag = sum(group.lag.values())
+            rows.append([*head, "-", "-", lag])
         for member in group.members:
-            lag = sum(group.lag.get(partition, 0) for partition in member.partitions)
-            rows.append([name, state, member.client, named(member.partitions), lag])
+            lags = [group.lag.get(partition, 0) for partition in member.partitions]
+            rows.append([*head, member.client, named(member.partitions), sum(lags)])
     return rows
 
 
@@ -96,8 +97,10 @@ def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
     for row, words in zip(rows, shown, strict=True):
         cells = []
         for cell, word, width in zip(row, words, widths, strict=True):
-            is_number = isinstance(cell, int)
-            cells.append(word.rjust(width) if is_number else word.ljust(width))
+            if isinstance(cell, int):
+                cells.append(word.rjust(width))
+            else:
+                cells.append(word.ljust(width))
         lines.append("  ".join(cells).rstrip())
     return lines
 

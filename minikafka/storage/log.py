@@ -155,7 +155,7 @@ class Log:
         )
 
     def tell(self, kind: str, **detail: Any) -> None:
-        """A trace event of this partition; only behind `if log.trace`."""
+        """Emit a trace event of this partition. Call it only behind `if log.trace`."""
         self.trace.emit(kind, topic=self.topic, partition=self.partition, **detail)
 
     # -- appending
@@ -305,6 +305,7 @@ class Log:
         with as_storage_errors(self.directory):
             for segment in self.segments[self.segment_of(offset) :]:
                 found = segment.read(offset, max_bytes, up_to_offset, min_one, fill_up)
+                # None: compaction left nothing of this segment from there on
                 if found is not None:
                     return [found] if found else []
         return []

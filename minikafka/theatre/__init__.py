@@ -1,9 +1,20 @@
 """The theatre: a trace becomes scenes, and scenes become a page that plays, a static
 SVG, or a table.
 
-It knows the trace, what is asked about it, and nothing else of minikafka, so that a
-picture can show a simulation, a server, or a recorded file. A new picture is one
+The one idea: a picture is data from beginning to end. A story folds a trace into a cast
+and scenes, plain JSON; a play draws these and sees nothing else (play.py). What it
+draws are shapes under stable keys (drawing.py), so that the player in the page moves
+whatever has another place in the next step. picture.py holds one picture and shows it;
+page.py writes the page, svg.py one step of it.
+
+What more pictures share is here, too: a partition as a row of records (row.py,
+columns.py), lanes of time (lanes.py), brokers with their copies of a log (nodes.py),
+who is shown where there are too many (casting.py), colours by name (palette.py) and
+words that fit (text.py). The pictures themselves are in pictures/. A new one is a
 subclass of play.Story and one of play.Play, and its name in PLAYS.
+
+This room knows the trace, what is asked about it, and nothing else of minikafka, so
+that a picture can show a simulation, a server, or a recorded file.
 """
 
 from collections.abc import Sequence

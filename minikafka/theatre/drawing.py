@@ -245,20 +245,20 @@ class Drawing:
         self, key: str, x: float, top: float, bottom: float, line: str, **more: Any
     ) -> None:
         """A line from above to below."""
-        self.line(key, x, top, x, bottom, line, **more)
+        self.line(key, x=x, y=top, x2=x, y2=bottom, line=line, **more)
 
     def level(
         self, key: str, left: float, right: float, y: float, line: str, **more: Any
     ) -> None:
         """A line from left to right."""
-        self.line(key, left, y, right, y, line, **more)
+        self.line(key, x=left, y=y, x2=right, y2=y, line=line, **more)
 
     def cursor(
         self, x: float, top: float, bottom: float, key: str = "time/cursor"
     ) -> None:
         """Where the time stands on an axis."""
-        self.upright(key, x, top, bottom, "ink", width=1.5)
-        self.circle(key + "/head", x, top, 4, "ink")
+        self.upright(key, x=x, top=top, bottom=bottom, line="ink", width=1.5)
+        self.circle(key + "/head", x=x, y=top, r=4, fill="ink")
 
     def path(
         self,
@@ -341,7 +341,7 @@ class Drawing:
         **more: Any,
     ) -> float:
         """A word in the middle of a rounded box; returns the box's width."""
-        self.rect(key, x, y, w, h, fill, line, r=r, **more)
+        self.rect(key, x=x, y=y, w=w, h=h, fill=fill, line=line, r=r, **more)
         middle = x + w / 2
         base = y + h / 2 + 4.5
         look: Look = {"anchor": "middle", "fade": more.get("fade")}
@@ -360,7 +360,7 @@ class Drawing:
         **more: Any,
     ) -> None:
         """An actor: its letter on its colour."""
-        self.circle(key, x, y, r, actor_colour(number), **more)
+        self.circle(key, x=x, y=y, r=r, fill=actor_colour(number), **more)
         base = y + size * 0.36
         ink = ink_on_actor(number)
         look: Look = {"size": size, "bold": True, "anchor": "middle"}
@@ -407,7 +407,9 @@ class Drawing:
         """The empty place at a log's end."""
         look: Look = {"fill": "none", "line": "ink", "dash": "2 3", "weight": 600}
         tip = f"the next record gets offset {offset}"
-        self.cell(key, x, y, w, h, below=str(offset), **look, tip=tip, same=same)
+        self.cell(
+            key, x=x, y=y, w=w, h=h, below=str(offset), **look, tip=tip, same=same
+        )
 
     def left_out(
         self,
@@ -439,9 +441,9 @@ class Drawing:
             act = f"{act}, {other}"
 
         fill, ink = ("trouble", "paper") if cut else ("wash", "quiet")
-        self.circle(key, x, y, 7, fill, "quiet", act=act, tip=tip)
+        self.circle(key, x=x, y=y, r=7, fill=fill, line="quiet", act=act, tip=tip)
         cross = "M-2.5,-2.5 l5,5 m0,-5 l-5,5"
-        self.path(f"{key}/sign", x, y, cross, line=ink, width=1.5)
+        self.path(f"{key}/sign", x=x, y=y, d=cross, line=ink, width=1.5)
 
     def chip(
         self,
@@ -457,7 +459,9 @@ class Drawing:
         returns its width.
         """
         width = widest(text, 12, bold=True) + 10
-        return self.boxed(key, x, y, width, 19, text, fill, ink, **more)
+        return self.boxed(
+            key, x=x, y=y, w=width, h=19, word=text, fill=fill, ink=ink, **more
+        )
 
     def lamp(
         self,
@@ -474,7 +478,9 @@ class Drawing:
         width = text_width(text, 12, bold=True) * 1.15 + 18
         left = x - width if anchor == "end" else x
         fill, ink = ("trouble", "paper") if broken else ("good", "ink")
-        return self.boxed(key, left, y, width, 19, text, fill, ink)
+        return self.boxed(
+            key, x=left, y=y, w=width, h=19, word=text, fill=fill, ink=ink
+        )
 
     @property
     def bottom(self) -> int:

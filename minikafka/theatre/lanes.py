@@ -57,9 +57,11 @@ def draw_times(
         after = widest(BENT, 12) + 8
     for key, x, words in times:
         half = widest(words, 12, mono=True) / 2
-        if words == said or x - half < after:
+        begin = x - half
+        if words == said or begin < after:
             continue
-        d.note(f"time/axis/{key}", x, y, words, "middle", size=12, mono=True)
+        look: Look = {"size": 12, "mono": True}
+        d.note(f"time/axis/{key}", x, y, words, anchor="middle", **look)
         after = x + half + 10
         said = words
 
@@ -70,14 +72,23 @@ def round_times(
     """Round moments up to now, and their words: at most so many from the first to the
     last one.
     """
-    whole = last_ms - first_ms
-    tick = next((ms for ms in TICKS_MS if whole / ms <= most), TICKS_MS[-1])
+    tick = _tick(last_ms - first_ms, most)
     unit, ms = _unit_of(tick)
     places = 0 if tick >= SECOND_MS else 1
     begin = -(-first_ms // tick) * tick
-    return [
-        (at, f"{at / ms:.{places}f} {unit}") for at in range(begin, now_ms + 1, tick)
-    ]
+    moments = []
+    for at in range(begin, now_ms + 1, tick):
+        words = f"{at / ms:.{places}f} {unit}"
+        moments.append((at, words))
+    return moments
+
+
+def _tick(whole_ms: int, most: int) -> int:
+    """The shortest step that is there so often at most."""
+    for ms in TICKS_MS:
+        if whole_ms / ms <= most:
+            return ms
+    return TICKS_MS[-1]
 
 
 def _unit_of(tick: int) -> tuple[str, int]:
@@ -95,15 +106,24 @@ def times(ms: Sequence[int]) -> list[str]:
     if in_days(ms):
         return [_day_and_clock(at) for at in ms]
     is_exact = any(at % 10 for at in ms if at < HOUR_MS)
-    crowded = {
-        at // SECOND_MS
-        for at, after in pairwise(ms)
-        if at != after and at // SECOND_MS == after // SECOND_MS
-    }
-    return [
-        moment(at, is_exact if at < HOUR_MS else at // SECOND_MS in crowded)
-        for at in ms
-    ]
+    crowded = _crowded_seconds(ms)
+    words = []
+    for at in ms:
+        with_ms = is_exact
+        if at >= HOUR_MS:
+            with_ms = at // SECOND_MS in crowded
+        words.append(moment(at, with_ms))
+    return words
+
+
+def _crowded_seconds(ms: Sequence[int]) -> set[int]:
+    """Those in which there are two scenes at different times."""
+    crowded = set()
+    for at, after in pairwise(ms):
+        second = at // SECOND_MS
+        if at != after and second == after // SECOND_MS:
+            crowded.add(second)
+    return crowded
 
 
 def _day_and_clock(at: int) -> str:
@@ -140,42 +160,48 @@ class Lanes:
 
     def __init__(self, scenes: Sequence[Scene]) -> None:
         self.times = [scene["at"] for scene in scenes]
+        self.words = [scene["time"] for scene in scenes]
         if in_days(self.times):
             self.words = [f"day {at // DAY_MS}" for at in self.times]
-        else:
-            self.words = [scene["time"] for scene in scenes]
         self.marks: dict[str, list[tuple[int, Mark]]] = {}
         for step, scene in enumerate(scenes):
             for mark in scene["marks"]:
-                self.marks.setdefault(mark["lane"], []).append((step, mark))
+                in_lane = self.marks.setdefault(mark["lane"], [])
+                in_lane.append((step, mark))
 
     def positions(self, left: float, right: float) -> tuple[list[float], list[int]]:
         """x of every step, and the steps before which a silence is cut short."""
-        if len(self.times) < 2:
-            return [left] * len(self.times), []
+        steps = len(self.times)
+        if steps < 2:
+            return [left] * steps, []
         *needs, last = self._needs()
         room = right - last - left
         gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
-        moved = sorted(gap for gap in gaps if gap)
-        usual = moved[len(moved) // 2] if moved else 0
-        cap = usual * BREAK_AFTER if moved else 1
-        squeeze = min(1.0, 0.85 * room / sum(needs))
-        rest = room - squeeze * sum(needs)
-        total = sum(min(gap, cap) for gap in gaps) or 1
+        cap = _longest_shown(gaps)
+        capped = [min(gap, cap) for gap in gaps]
+        needed = sum(needs)
+        squeeze = min(1.0, 0.85 * room / needed)
+        rest = room - squeeze * needed
+        total = sum(capped) or 1
 
-        xs = [left]
-        for gap, need in zip(gaps, needs, strict=True):
-            share = rest * min(gap, cap) / total
-            xs.append(xs[-1] + squeeze * need + share)
-        return xs, [step for step, gap in enumerate(gaps, 1) if gap > cap]
+        x = left
+        xs = [x]
+        for gap, need in zip(capped, needs, strict=True):
+            share = rest * gap / total
+            x = x + squeeze * need + share
+            xs.append(x)
+        breaks = [step for step, gap in enumerate(gaps, 1) if gap > cap]
+        return xs, breaks
 
     def _needs(self) -> list[float]:
         """Room that each step would like for what its marks say."""
         needs = [12.0] * len(self.times)
         for marks in self.marks.values():
             for step, mark in marks:
-                wide = widest(mark["text"], 12, mono=True)
-                needed = 20.0 + wide if mark["text"] else 0
+                words = mark["text"]
+                if not words:
+                    continue
+                needed = 20.0 + widest(words, 12, mono=True)
                 needs[step] = max(needs[step], needed)
         return needs
 
@@ -183,18 +209,25 @@ class Lanes:
         """The lanes below each other, with one cursor and one axis. y: of their upper
         edge.
         """
-        left, right = (96, d.width - 92) if d.narrow else (124, d.width - 124)
+        left = 124
+        right = d.width - 124
+        if d.narrow:
+            left = 96
+            right = d.width - 92
         xs, breaks = self.positions(left + 6, right)
         axis = Axis(left, right, xs, step)
         top = y + 13
-        for row, lane in enumerate(rows):
-            self._lane(d, lane, top + row * PITCH, axis)
-        bottom = top + len(rows) * PITCH - GAP
-        if len(breaks) <= MOST_BREAKS:
-            for cut in breaks:
-                if cut <= step:
-                    middle = (xs[cut - 1] + xs[cut]) / 2
-                    _break(d, cut, middle, top, bottom)
+        lane_y = top
+        for lane in rows:
+            self._lane(d, lane, lane_y, axis)
+            lane_y += PITCH
+        bottom = lane_y - GAP
+        if len(breaks) > MOST_BREAKS:
+            breaks = []
+        for cut in breaks:
+            if cut <= step:
+                middle = (xs[cut - 1] + xs[cut]) / 2
+                _break(d, step=cut, x=middle, top=top, bottom=bottom)
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
             moments = zip(range(step + 1), xs, self.words, strict=False)
@@ -206,7 +239,7 @@ class Lanes:
         left = axis.left
         look: Look = {"bold": True, "anchor": "end", "room": left - 10}
         row.text("name", left - 8, 13, lane.name, **look)
-        row.rect("ground", left, 0, axis.right - left, LANE, "wash", r=3)
+        row.rect("ground", x=left, y=0, w=axis.right - left, h=LANE, fill="wash", r=3)
         marks = self.marks.get(lane.key, [])
         tells = _which_tell(marks, axis)
 
@@ -215,17 +248,28 @@ class Lanes:
                 break
             words = mark["text"] if tells[number] else ""
             x = axis.xs[step]
-            _mark(row, str(number), x, mark, words, lane.colour)
+            _mark(row, key=str(number), x=x, mark=mark, words=words, colour=lane.colour)
 
-        ink = "trouble" if lane.trouble else "quiet"
+        ink = "quiet"
+        if lane.trouble:
+            ink = "trouble"
         row.number("number", d.width, 13, lane.number, ink)
+
+
+def _longest_shown(gaps: Sequence[int]) -> int:
+    """A silence that is longer than this is cut short, ms."""
+    moved = sorted(gap for gap in gaps if gap)
+    if not moved:
+        return 1
+    usual = moved[len(moved) // 2]
+    return usual * BREAK_AFTER
 
 
 def _break(d: Drawing, step: int, x: float, top: float, bottom: float) -> None:
     """Two dashed lines before a step: a silence is cut short."""
     down = f"v{bottom - top + 6}"
     lines = f"M-3,0 {down} M3,0 {down}"
-    d.path(f"time/break/{step}", x, top - 3, lines, line="rule", dash="2 3")
+    d.path(f"time/break/{step}", x=x, y=top - 3, d=lines, line="rule", dash="2 3")
 
 
 def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Axis) -> Sequence[bool]:
@@ -233,13 +277,15 @@ def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Axis) -> Sequence[bool]
     all of them or none.
     """
     begins = [axis.xs[step] for step, _ in marks]
-    texts = [mark["text"] for _, mark in marks]
-    rooms = [end - begin for begin, end in pairwise([*begins, axis.right])]
-    fits = [
-        has_room(text, room - 10, mono=True)
-        for text, room in zip(texts, rooms, strict=True)
-    ]
-    letters = [number for number, text in enumerate(texts) if len(text) <= 3]
+    ends = [*begins[1:], axis.right]
+    fits = []
+    letters = []
+    for number, (_, mark) in enumerate(marks):
+        words = mark["text"]
+        room = ends[number] - begins[number]
+        fits.append(has_room(words, room - 10, mono=True))
+        if len(words) <= 3:
+            letters.append(number)
     if all(fits[number] for number in letters):
         return fits
     for number in letters:
@@ -253,10 +299,11 @@ def _mark(
     """A small box where something was done, and words beside it."""
     ink = "ink"
     if mark.get("trouble"):
-        colour = ink = "trouble"
+        ink = "trouble"
+        colour = "trouble"
     number = mark.get("of")
     look: Look = {"r": 2, "of": number, "same": mark.get("same")}
-    row.rect(key, x - 3, 2, 6, LANE - 4, colour, **look)
+    row.rect(key, x=x - 3, y=2, w=6, h=LANE - 4, fill=colour, **look)
 
     if words:
         small: Look = {"size": 12, "mono": True, "of": number}

@@ -111,7 +111,7 @@ class Row:
         fill = "said" if is_at_work else "paper"
         width = 2.5 if leads else 1.5
         line = self._line(leads, is_away)
-        box = Box(0, self.y, self.width, self.height - 9)
+        box = Box(x=0, y=self.y, w=self.width, h=self.height - 9)
         self.d.rect(self.key, *box, fill, line, r=8, width=width, dash=dash)
         self._disc(dash, fade=0.6 if life == "crashed" else None)
         self._name(chip)
@@ -141,7 +141,9 @@ class Row:
         number = self.broker - 1
         letter = str(self.broker)[:2]
         look: Look = {"dash": dash, "fade": fade}
-        self.part.disc("disc", 19, 18, 11, letter, number, 13, **look)
+        self.part.disc(
+            "disc", x=19, y=18, r=11, letter=letter, number=number, size=13, **look
+        )
 
     def _name(self, chip: tuple[str, str, str]) -> None:
         """The card's first line: the broker's name, where the chip leaves room."""
@@ -178,7 +180,7 @@ class Row:
             key = f"lever/{word}"
             act = f"{word} {self.name}"
             tip = f"{act} now"
-            box = Box(x, y, widest(word, 12) + 12, 20)
+            box = Box(x=x, y=y, w=widest(word, 12) + 12, h=20)
             self.part.boxed(key, *box, word, "wash", **look, act=act, tip=tip)
             x += box.w + 5
 
@@ -194,7 +196,7 @@ class Row:
         key = f"{self.key}/asks"
         ink = "trouble" if trouble else "ink"
         look: Look = {"width": 2, "of": of, "tip": words}
-        self.d.arrow(key, x, begin, x, end, ink, **look)
+        self.d.arrow(key, x=x, y=begin, x2=x, y2=end, line=ink, **look)
 
 
 def _living(life: str, words: str) -> str:
@@ -295,7 +297,7 @@ class _Copy:
         """The place of a record."""
         row = self.row
         columns = self.columns
-        return Box(columns(offset), row.cells_y, columns.pitch - 5, row.cell)
+        return Box(x=columns(offset), y=row.cells_y, w=columns.pitch - 5, h=row.cell)
 
     def left_out(self) -> None:
         """Before the first column: how many records have none."""
@@ -361,7 +363,9 @@ class _Copy:
             box = self.cell_at(offset)
             key = f"{self.row.key}/high-watermark"
             x = box.x - 2.5
-            self.row.d.upright(key, x, box.y - 5, box.bottom + 5, "ink", width=2.5)
+            self.row.d.upright(
+                key, x=x, top=box.y - 5, bottom=box.bottom + 5, line="ink", width=2.5
+            )
 
     def epochs(self, shown: Sequence[Copied]) -> None:
         """Over the records in which leader epoch they were written."""

@@ -292,7 +292,9 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
             continue
         step = len(scenes)
         told_at[event.id] = step
-        because = _find(told.because or event.cause, told_at, causes, step)
+        because = _find(
+            told.because or event.cause, told_at=told_at, causes=causes, before=step
+        )
         scene = _scene(event, told, step, position, story)
         scene["because"] = because
         scenes.append(scene)

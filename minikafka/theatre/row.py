@@ -2,9 +2,8 @@
 picture that shows a log.
 
 A partition here is plain data (see `PartitionLog.space` in log_state.py): its offsets,
-segments and the records near something interesting. Where a log is longer than the
-page, the middle is left out and counted; what stays visible are the end, the start, the
-edges of segments and the places where readers stand.
+segments and the records near something interesting. Which of them have a place where
+a log is longer than the page is in columns.py.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
+from minikafka.theatre.columns import Column, Log, columns
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     NARROW,
@@ -27,17 +27,6 @@ from minikafka.theatre.drawing import (
 )
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.text import key_part
-
-Log = dict[str, Any]  # a partition, as a scene has it
-
-
-class Column(NamedTuple):
-    """Offsets that share a place, up_to not included: one record, or a gap of
-    several.
-    """
-
-    first: int
-    up_to: int
 
 
 class Segment(NamedTuple):
@@ -76,51 +65,6 @@ class Boundary(NamedTuple):
 
 CALL_OUT = 19  # height of one line of reader labels
 LABEL = 240  # width of a reader's name in them
-
-
-def columns(partition: Log, readers: Iterable[int], room: int) -> list[Column]:
-    """Which records stand side by side in `room` columns, and which are only counted.
-    readers: next offsets.
-    """
-    end = partition["log_end_offset"]
-    start = partition["log_start_offset"]
-    edges = [base for base, _, _ in partition["segments"]]
-    places = sorted(offset for offset in readers if offset < end)
-    first = min([start, end, *places, *edges])
-    if end - first <= room:
-        return [Column(offset, offset + 1) for offset in range(first, end)]
-    shown: set[int] = set()
-
-    def has_room_for(offset: int) -> bool:
-        """Whether this offset still fits, with the gaps around it."""
-        return len(_with_gaps(shown | {offset}, first, end)) <= room
-
-    before = [offset - 1 for offset in places]
-    after = [offset + 1 for offset in places]
-
-    for offset in [end - 1, start, *places, *before, end - 2, *edges, *after]:
-        if first <= offset < end and has_room_for(offset):
-            shown.add(offset)
-    # the rest of the room goes to the latest records
-    for offset in reversed(range(first, end)):
-        if not has_room_for(offset):
-            break
-        shown.add(offset)
-    return _with_gaps(shown, first, end)
-
-
-def _with_gaps(shown: set[int], first: int, end: int) -> list[Column]:
-    """These offsets, and gaps between them."""
-    result: list[Column] = []
-    at = first
-    for offset in sorted(shown):
-        if offset > at:
-            result.append(Column(at, offset))
-        at = offset + 1
-        result.append(Column(offset, at))
-    if end > at:
-        result.append(Column(at, end))
-    return result
 
 
 @dataclass
@@ -253,7 +197,7 @@ class Row:
 
     def _cell_at(self, x: float) -> Box:
         """The place of a record that begins there."""
-        return Box(x, self.cells_y, self.cell, self.style.cell)
+        return Box(x=x, y=self.cells_y, w=self.cell, h=self.style.cell)
 
     def left_of(self, offset: int) -> float:
         """x of the boundary before a record."""
@@ -378,7 +322,9 @@ class Row:
             foot = self.y + 26 - 16 * label.level
             top = foot + 6
             bottom = self.cells_foot + 4
-            self.d.upright(key, label.line, top, bottom, "ink", width=1.5)
+            self.d.upright(
+                key, x=label.line, top=top, bottom=bottom, line="ink", width=1.5
+            )
             look: Look = {"size": 12.5, "bold": True, "anchor": label.anchor}
             self.d.text(f"{key}/name", label.at, foot, mark.words, **look)
 
@@ -413,7 +359,9 @@ class Row:
             anchor = "end"
 
         left = at - most * LEFT_OF_ANCHOR[anchor]
-        return Label(left, left + most, line, level, at, anchor)
+        return Label(
+            left=left, right=left + most, line=line, level=level, at=at, anchor=anchor
+        )
 
     def _readers(self) -> None:
         """Under the records, each with a line up to its place."""
@@ -450,9 +398,23 @@ class Row:
         aside = 7 if reader.act else 0  # what is dragged is wider
         left = line + 9 + aside
         if left + most <= self.right + 8:
-            return Label(left, left + most, line, level, left, "start")
+            return Label(
+                left=left,
+                right=left + most,
+                line=line,
+                level=level,
+                at=left,
+                anchor="start",
+            )
         right = max(line - 12 - aside - wide, self.x - 4) + wide
-        return Label(right - most, right, line, level, right, "end")
+        return Label(
+            left=right - most,
+            right=right,
+            line=line,
+            level=level,
+            at=right,
+            anchor="end",
+        )
 
     @property
     def lines(self) -> int:
@@ -473,16 +435,22 @@ class Row:
         if reader.trouble:
             colour = ink = "trouble"
         dash = "3 3" if reader.away else None
-        self.d.upright(key, x, top, foot, colour, width=2.5, dash=dash)
+        self.d.upright(
+            key, x=x, top=top, bottom=foot, line=colour, width=2.5, dash=dash
+        )
         if reader.act:
             grip: Look = {
                 "act": reader.act,
                 "onto": self.key,
                 "tip": f"drag {reader.name} to the record that it is to read next",
             }
-            self.d.circle(f"{key}/grip", x, foot + 1, 7.5, colour, "paper", **grip)
+            self.d.circle(
+                f"{key}/grip", x=x, y=foot + 1, r=7.5, fill=colour, line="paper", **grip
+            )
         else:
-            self.d.path(f"{key}/head", x, foot - 4, "M0,0 l-6,10 h12 z", colour)
+            self.d.path(
+                f"{key}/head", x=x, y=foot - 4, d="M0,0 l-6,10 h12 z", fill=colour
+            )
         self.d.text(
             f"{key}/name",
             label.at,

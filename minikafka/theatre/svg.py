@@ -64,7 +64,9 @@ def svg(
     header.text("corner", right, 24, corner, "quiet", size=12, **end)
     header.text("time", right, 44, time, bold=True, size=15, **end)
     height = 18 * len(lines)
-    header.rect("said", MARGIN, 54, width, 8 + height, "said", "saidline", r=6)
+    header.rect(
+        "said", x=MARGIN, y=54, w=width, h=8 + height, fill="said", line="saidline", r=6
+    )
     header.text("when", text_left, 71, time, bold=True, size=12.5, mono=True)
 
     for number, line in enumerate(lines):
@@ -73,7 +75,7 @@ def svg(
 
     shapes = [in_light(key, body) for key in body.shapes]
     top = 80 + height
-    return file(header, shapes, top, top + body.bottom + 12, alt)
+    return file(header, shapes=shapes, top=top, height=top + body.bottom + 12, alt=alt)
 
 
 def _headline(header: Drawing, title: str, corner: str) -> None:

@@ -307,7 +307,9 @@ def assemble(header: BatchHeader, content: Buffer, level: int | None = None) -> 
 
 
 def encode_raw(content: bytearray, header: BatchHeader, record: "RawRecord") -> None:
-    """Append a record to the content of the batch that this header is for."""
+    """Append a record, which need not be decoded for it, to the content of the batch
+    that this header is for.
+    """
     timestamp_delta = int64(record.timestamp - header.base_timestamp)
     offset_delta = record.offset - header.base_offset
     _append_record(content, timestamp_delta, offset_delta, record.key, record.rest)
@@ -409,7 +411,8 @@ def raw_records(
 ) -> Iterator[RawRecord]:
     """The records of one whole batch, one after the other; little more is decompressed
     than is asked for. It raises what decode_batch raises, when the wrong record is
-    reached. Headers are not looked at.
+    reached. Headers are not looked at. allowance: how much may be decompressed, and how
+    many records looked at (unpacking.py).
     """
     for content, at, end, offset, timestamp in _walk(batch, allowance or Allowance()):
         try:
@@ -440,7 +443,9 @@ def recompressed(
 
 
 def moments(batch: Buffer, allowance: Allowance) -> Iterator[tuple[int, int]]:
-    """(timestamp, offset) of the records of one whole batch, read like raw_records."""
+    """When the records of one whole batch are from: (timestamp, offset) of each, read
+    as raw_records reads them.
+    """
     for _, _, _, offset, timestamp in _walk(batch, allowance):
         yield timestamp, offset
 

@@ -7,7 +7,11 @@ from minikafka.theatre.svg import svg
 A_ROW = 16  # bytes
 FLIPPED = 52  # a byte like any other
 
-_LEFT, _TOP, _PITCH, _ROW, _TEXT = 70, 10, 34, 26, 640
+_TOP = 10  # of the first row
+_ROW = 26  # from one row to the next
+_LEFT = 70  # of the first byte in a row
+_PITCH = 34  # from one byte to the next
+_TEXT = 640  # left of the letters
 
 
 def one_of_these_is_flipped() -> str:
@@ -16,8 +20,11 @@ def one_of_these_is_flipped() -> str:
     """
     request = order_request()
     body = Drawing(WIDE)
-    for number, at in enumerate(range(0, len(request), A_ROW)):
-        _draw_row(body, at, request[at : at + A_ROW], _TOP + number * _ROW)
+    y = _TOP
+    for at in range(0, len(request), A_ROW):
+        row = request[at : at + A_ROW]
+        _draw_row(body, at, row, y)
+        y += _ROW
     said = "On the way one bit of a single byte becomes another one. Who notices?"
     return svg(
         body,
@@ -33,11 +40,27 @@ def one_of_these_is_flipped() -> str:
 def _draw_row(body: Drawing, at: int, row: bytes, y: float) -> None:
     baseline = y + 18
     body.text(f"{at}/at", 16, baseline, f"{at:03}", mono=True, size=12)
-    for place, byte in enumerate(row):
-        x = _LEFT + place * _PITCH
-        key = f"{at + place}/byte"
-        if at + place == FLIPPED:
-            body.rect(f"{key}/box", x - 5, y + 2, 28, 22, "cell", "trouble", r=4)
+    x = _LEFT
+    for number, byte in enumerate(row, at):
+        key = f"{number}/byte"
+        if number == FLIPPED:
+            body.rect(
+                f"{key}/box",
+                x=x - 5,
+                y=y + 2,
+                w=28,
+                h=22,
+                fill="cell",
+                line="trouble",
+                r=4,
+            )
         body.text(key, x, baseline, f"{byte:02x}", mono=True, size=13)
-    letters = "".join(chr(byte) if 32 < byte < 127 else "." for byte in row)
+        x += _PITCH
+    letters = "".join(map(_letter, row))
     body.text(f"{at}/text", _TEXT, baseline, letters, mono=True, size=13)
+
+
+def _letter(byte: int) -> str:
+    """What a byte is in ASCII, or a dot."""
+    is_printable = 32 < byte < 127
+    return chr(byte) if is_printable else "."

@@ -105,7 +105,9 @@ class CommitPlay(Play):
             if up_to - offset == 1:
                 place = row.effect_at(number)
                 holder = holders.get(offset)
-                Effect(d, row, place, offset, space, holder).draw()
+                Effect(
+                    d, row=row, box=place, offset=offset, space=space, holder=holder
+                ).draw()
 
         self._captions(d, row, space)
         self._lamps(d, space)
@@ -153,7 +155,15 @@ class CommitPlay(Play):
         named = space | {"log": log | {"records": records}}
         place = left, LAMPS, d.width - left - 2
         style = self._style(d)
-        return CommitRow(d, named, place, pitch, scene["number"], readers, style)
+        return CommitRow(
+            d,
+            space=named,
+            place=place,
+            pitch=pitch,
+            now=scene["number"],
+            readers=readers,
+            style=style,
+        )
 
     def _captions(self, d: Drawing, row: "CommitRow", space: Space) -> None:
         """What the rows are."""
@@ -182,7 +192,14 @@ class CommitPlay(Play):
         rows = []
         for name, colour in self.cast["readers"].items():
             shown = name if name in states else ""
-            rows.append(Lane(lane_of(name), shown, colour, states.get(name, "")))
+            rows.append(
+                Lane(
+                    key=lane_of(name),
+                    name=shown,
+                    colour=colour,
+                    number=states.get(name, ""),
+                )
+            )
 
         committed = space["committed"]
         table = space["table"] or "lost"
@@ -190,8 +207,14 @@ class CommitPlay(Play):
         wrong = len(_twice(space)) + len(space["skipped"])
         words = f"{wrong} wrong" if wrong else ""
         others = [
-            Lane("commits", "committed", "ink", offset),
-            Lane("effects", table, "quiet", words, trouble=wrong > 0),
+            Lane(key="commits", name="committed", colour="ink", number=offset),
+            Lane(
+                key="effects",
+                name=table,
+                colour="quiet",
+                number=words,
+                trouble=wrong > 0,
+            ),
             Lane("log", "log", "ink"),
         ]
         return rows + [lane for lane in others if lane.key in self.lanes.marks]
@@ -223,7 +246,7 @@ class CommitRow(Row):
 
     def effect_at(self, column: int) -> Box:
         """The place under a record."""
-        return Box(self.x_of(column), self.effects_y, self.pitch - 5, BOX)
+        return Box(x=self.x_of(column), y=self.effects_y, w=self.pitch - 5, h=BOX)
 
     def _segments(self) -> None:
         """Files are no story of this picture."""
@@ -271,8 +294,10 @@ class CommitRow(Row):
             anchor = "end"
 
         key = f"span/{name}"
-        self.d.rect(f"{key}/tab", x, top, width, 18, "said", "saidline", r=4)
-        shade = Box(left, tab_y, right - left, bottom - top - 17)
+        self.d.rect(
+            f"{key}/tab", x=x, y=top, w=width, h=18, fill="said", line="saidline", r=4
+        )
+        shade = Box(x=left, y=tab_y, w=right - left, h=bottom - top - 17)
         self.d.rect(key, *shade, "said", "saidline")
         look: Look = {"size": 12.5, "bold": True, "anchor": anchor}
         self.d.text(f"{key}/name", at, top + 13, text, **look)

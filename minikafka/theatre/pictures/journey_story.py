@@ -152,12 +152,32 @@ class JourneyStory(LogStory):
             if not is_many:
                 letter = record.letter
                 value = record.value
-                self._put(name, Seen(partition, offset, letter, value, self.number, 1))
+                self._put(
+                    name,
+                    Seen(
+                        partition=partition,
+                        offset=offset,
+                        letter=letter,
+                        value=value,
+                        number=self.number,
+                        records=1,
+                    ),
+                )
             self._compare(told, name, partition, record)
         if is_many:
             first = offsets[0]
             count = len(offsets)
-            self._put(name, Seen(partition, first, "", None, self.number, count))
+            self._put(
+                name,
+                Seen(
+                    partition=partition,
+                    offset=first,
+                    letter="",
+                    value=None,
+                    number=self.number,
+                    records=count,
+                ),
+            )
 
         spans = self.lost.get((name, partition), [])
         spans[:] = [span for span in spans if not _is_among(offsets, span)]
@@ -262,7 +282,17 @@ class JourneyStory(LogStory):
             return
         span = Lost(first, up_to, name)
         self.lost[name, partition] = [*spans, span]
-        self._put(name, Seen(partition, first, None, None, self.number, span.records))
+        self._put(
+            name,
+            Seen(
+                partition=partition,
+                offset=first,
+                letter=None,
+                value=None,
+                number=self.number,
+                records=span.records,
+            ),
+        )
         verb = "is" if span.records == 1 else "are"
         offsets = range(first, up_to)
         if first >= self._log(partition).log_start_offset:

@@ -9,6 +9,7 @@ Without them: the topic most commits are about, and up to six partitions.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import (
@@ -76,34 +77,37 @@ class LagPlay(Play):
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
         lags = [partition["lags"][0] for partition in space["partitions"]]
-        members = [
-            f"{name} {state}" for name, state in space["members"].items() if state
-        ]
-        lost = space["lost"]
-        return dotted(
-            counted(len(lags), "partition"),
-            *members,
-            f"{counted(lost, 'record')} lost" if lost else "",
-            f"lag of all {sum(lags)}",
-        )
+        parts = [counted(len(lags), "partition")]
+        for name, state in space["members"].items():
+            if state:
+                parts.append(f"{name} {state}")
+        if space["lost"]:
+            parts.append(f"{counted(space['lost'], 'record')} lost")
+        parts.append(f"lag of all {sum(lags)}")
+        return dotted(*parts)
 
     def summary(self, space: Space) -> str:
         said = []
         for partition in space["partitions"]:
             lag = partition["lags"][0]
             words = f"partition {partition['partition']}: lag {lag}"
-            said.append(f"{words}, nobody reads it" if partition["unread"] else words)
+            if partition["unread"]:
+                words += ", nobody reads it"
+            said.append(words)
         return "; ".join(said) or "nothing yet"
 
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.first: int = scenes[0]["at"] if scenes else 0
-        end = scenes[-1]["at"] if scenes else 0
-        self.last: int = max(end, self.first + 1)
-        partitions = [each for scene in scenes for each in scene["space"]["partitions"]]
-        self.most = max([1, *(each["lags"][0] for each in partitions)])
-        self.highest = max([1, *(sums(scene).end for scene in scenes)])
+        times = [scene["at"] for scene in scenes] or [0]
+        self.first: int = times[0]
+        self.last: int = max(times[-1], self.first + 1)
+        self.most = 1
+        self.highest = 1
+        for scene in scenes:
+            self.highest = max(self.highest, sums(scene).end)
+            for partition in scene["space"]["partitions"]:
+                self.most = max(self.most, partition["lags"][0])
         whole = self.last - self.first
         self.unit = next(unit for unit in UNITS if whole <= unit.longest_ms)
 
@@ -115,7 +119,8 @@ class LagPlay(Play):
         space = scenes[-1]["space"]
         now = scenes[-1]["at"]
         many = max(len(self.cast["partitions"]), 1)
-        pitch = min(TALLEST, max(LEAST, LANES // many))
+        pitch = max(LEAST, LANES // many)
+        pitch = min(pitch, TALLEST)
         chart = self._chart(d, many * pitch)
         d.note("name/records", chart.left - 6, 12, "records", "end", size=12)
         speed = rates(scenes, self.last - self.first)
@@ -128,14 +133,16 @@ class LagPlay(Play):
         self._headings(d, chart)
         for number, span in enumerate(_spans(space, now, speed)):
             self._span(d, f"caught/{number}", span, chart)
-        y = chart.bottom + 26
+        top = chart.bottom + 26
         for row, partition in enumerate(space["partitions"]):
-            top = y + row * pitch
             lane = self._lane(chart, top, top + pitch - 7)
             told = states(scenes, row, lane)
-            PartitionLane(d, self.cast["members"], partition, lane).draw(told)
-
-        bottom = y + many * pitch
+            drawn = PartitionLane(
+                d, members=self.cast["members"], now=partition, field=lane
+            )
+            drawn.draw(told)
+            top += pitch
+        bottom = chart.bottom + 26 + many * pitch
         self._axis(d, chart, now, bottom)
         for number, name in enumerate(self.cast.get("live", ())):
             place = self._scale_at(d, number, bottom + 30)
@@ -144,21 +151,42 @@ class LagPlay(Play):
     def _chart(self, d: Drawing, lanes: int) -> Field:
         """The upper part. lanes: what the lower one needs."""
         left = 92.0
-        right = d.width - (160 if d.narrow else 186)
-        top = 42.0 if d.narrow else 24.0
+        right = d.width - 186
+        top = 24.0
+        if d.narrow:
+            right = d.width - 160
+            top = 42.0
         bottom = top + max(HEIGHT - lanes, 90)
-        return Field(left, right, top, bottom, self.first, self.last, self.highest)
+        return Field(
+            left=left,
+            right=right,
+            top=top,
+            bottom=bottom,
+            first=self.first,
+            last=self.last,
+            most=self.highest,
+        )
 
     def _lane(self, chart: Field, top: float, bottom: float) -> Field:
         """A partition's, below the chart."""
         left = chart.left
         right = chart.right
-        return Field(left, right, top, bottom, self.first, self.last, self.most)
+        return Field(
+            left=left,
+            right=right,
+            top=top,
+            bottom=bottom,
+            first=self.first,
+            last=self.last,
+            most=self.most,
+        )
 
     def _axis(self, d: Drawing, chart: Field, now: int, bottom: float) -> None:
         """The time under both charts, and the cursor through them."""
         d.cursor(chart.x(now), chart.top - 4, bottom - 4)
-        moments = round_times(self.first, self.last, now, 5 if d.narrow else 8)
+        moments = round_times(
+            self.first, last_ms=self.last, now_ms=now, most=5 if d.narrow else 8
+        )
         times = ((at, chart.x(at), words) for at, words in moments)
         draw_times(d, bottom + 12, times)
 
@@ -171,9 +199,12 @@ class LagPlay(Play):
             d.note("rate/unit", 0, top, words, size=12)
         columns = 1 if d.narrow else 2
         row, column = divmod(number, columns)
-        x = column * d.width / 2
-        y = top + row * 42 + 16
-        return Box(x, y, d.width / columns - 20, 0)
+        return Box(
+            x=column * d.width / 2,
+            y=top + row * 42 + 16,
+            w=d.width / columns - 20,
+            h=0,
+        )
 
     def _scale(self, d: Drawing, name: str, now_ms: int, place: Box) -> None:
         """How many records a member can do, on a scale along which it is dragged."""
@@ -186,27 +217,41 @@ class LagPlay(Play):
         pitch = (place.w - 112) / (len(notches) - 1)
         begin = place.x + left
         end = begin + pitch * (len(notches) - 1)
-        d.level(key, begin, end, place.y, "rule", width=3)
+        d.level(key, left=begin, right=end, y=place.y, line="rule", width=3)
 
         for number, ms in enumerate(notches):
             x = left + number * pitch
             rate = _number(self.unit.ms / ms)
-            tip = f"{rate} a {self.unit.name}"
-            same = f"{name}/{ms}"
-            scale.circle(f"{ms}", x, 0, 4, "paper", "quiet", same=same, tip=tip)
+            scale.circle(
+                f"{ms}",
+                x=x,
+                y=0,
+                r=4,
+                fill="paper",
+                line="quiet",
+                same=f"{name}/{ms}",
+                tip=f"{rate} a {self.unit.name}",
+            )
             scale.note(f"{ms}/words", x, 20, rate, "middle", size=12, mono=True)
 
         # the fastest where a record takes no time
-        far = [abs(ms - (now_ms or notches[-1])) for ms in notches]
-        x = left + far.index(min(far)) * pitch
+        wanted_ms = now_ms or notches[-1]
+        far = [abs(ms - wanted_ms) for ms in notches]
+        nearest = far.index(min(far))
+        x = left + nearest * pitch
         number = actor_number(name, list(self.cast["live"]))
         colour = actor_colour(number)
-        grip: Look = {
-            "act": f"rate {name}",
-            "onto": name,
-            "tip": f"drag how fast {name} works",
-        }
-        scale.circle("grip", x, 0, 8, colour, "paper", **grip)
+        scale.circle(
+            "grip",
+            x=x,
+            y=0,
+            r=8,
+            fill=colour,
+            line="paper",
+            act=f"rate {name}",
+            onto=name,
+            tip=f"drag how fast {name} works",
+        )
 
     # -- the upper chart
 
@@ -214,16 +259,20 @@ class LagPlay(Play):
         """Slopes in words."""
         words = self._rates_in_words(speed)
         room = (d.width - left) * LEAST_STRETCH
-        lines = wrap(words, room, 14) if d.narrow else [words]
+        lines = [words]
+        if d.narrow:
+            lines = wrap(words, room, 14)
+        y = 12
         for number, line in enumerate(lines):
-            y = 12 + 18 * number
             d.text(f"name/rates/{number}", left, y, line, size=13.5, bold=True)
+            y += 18
 
     def _rates_in_words(self, speed: Rates) -> str:
         """How much is written, committed and lost, and what that does to the lag."""
         unit = self.unit.name
-        written, done, lost = (rate * self.unit.ms for rate in speed)
-        words = f"{_number(written)} written a {unit}, {_number(done - lost)} committed"
+        written, done, lost = [rate * self.unit.ms for rate in speed]
+        words = f"{_number(written)} written a {unit}"
+        words += f", {_number(done - lost)} committed"
         if lost:
             words += f", {_number(lost)} lost"
         if not speed.stand_still:
@@ -236,24 +285,23 @@ class LagPlay(Play):
 
     def _shades(self, d: Drawing, scenes: Sequence[Scene], field: Field) -> None:
         """Between the lines: who reads meanwhile."""
-        told = [sums(scene) for scene in scenes]
-        for number in range(len(scenes) - 1):
-            scene = scenes[number]
-            now = told[number]
-            then = told[number + 1]
-            x = field.x(scene["at"])
-            x2 = field.x(scenes[number + 1]["at"])
+        for number, (scene, after) in enumerate(pairwise(scenes)):
+            now = sums(scene)
+            then = sums(after)
+            left = field.x(scene["at"])
+            right = field.x(after["at"])
             top = field.y((now.end + then.end) / 2)
-            gap = field.y((now.done + then.done) / 2) - top
-            if x2 <= x or gap <= 0.5:
+            bottom = field.y((now.done + then.done) / 2)
+            width = right - left
+            height = bottom - top
+            if width <= 0 or height <= 0.5:
                 continue
             key = f"lag/all/{number}"
-            width = x2 - x
             if now.unread:
-                d.rect(key, x, top, width, gap, "hatch", fade=0.5)
+                d.rect(key, left, top, width, height, fill="hatch", fade=0.5)
             else:
                 fill = "chip" if scene["space"]["members"] else "wash"
-                d.rect(key, x, top, width + 0.5, gap, fill)
+                d.rect(key, left, top, width + 0.5, height, fill=fill)
 
     def _lines(self, d: Drawing, scenes: Sequence[Scene], field: Field) -> None:
         """What is written and what is committed; and the log's start, once it moves."""
@@ -272,9 +320,14 @@ class LagPlay(Play):
     def _names(self, d: Drawing, scene: Scene, field: Field) -> None:
         """At the lines' ends: their names and values, and the lag between them."""
         now = sums(scene)
-        top = field.y(now.end)
-        bottom = field.y(now.done)
-        d.upright("name/gap", field.right + 7, top, bottom, "ink", width=3)
+        d.upright(
+            "name/gap",
+            x=field.right + 7,
+            top=field.y(now.end),
+            bottom=field.y(now.done),
+            line="ink",
+            width=3,
+        )
         places: dict[str, float] = {
             "end": now.end,
             "lag": now.end - now.lag / 2,
@@ -283,7 +336,7 @@ class LagPlay(Play):
         if now.start > 0:
             places["start"] = now.start
         wanted = [field.y(value) for value in places.values()]
-        ys = _apart(wanted, 17, field.top + 2, field.bottom - 6)
+        ys = _apart(wanted, least=17, top=field.top + 2, bottom=field.bottom - 6)
         x = field.right + 16
         room = d.width - x
 
@@ -292,9 +345,12 @@ class LagPlay(Play):
                 words = f"lag {now.lag:,}"
                 d.text("name/lag", x, y + 5, words, bold=True, size=15, room=room)
                 continue
-            words = LINES[name].removesuffix(" offset") if d.narrow else LINES[name]
-            is_nothing = name == "committed" and now.nothing
-            value = "none" if is_nothing else f"{places[name]:,}"
+            words = LINES[name]
+            if d.narrow:
+                words = words.removesuffix(" offset")
+            value = f"{places[name]:,}"
+            if name == "committed" and now.nothing:
+                value = "none"
             d.note(f"name/{name}", x, y + 4, words, size=12, room=room - 44)
             d.number(f"name/{name}/value", d.width, y + 4, value, "ink", bold=False)
 
@@ -314,16 +370,17 @@ class LagPlay(Play):
         if right - left < 12:
             return
         bracket = d.part(key, 0, y)
-        d.level(key, left, right, y, "ink", width=2)
-        bracket.upright("0", left, -5, 5, "ink", width=2)
-        bracket.upright("1", right, -5, 5, "ink", width=2)
+        d.level(key, left=left, right=right, y=y, line="ink", width=2)
+        bracket.upright("0", x=left, top=-5, bottom=5, line="ink", width=2)
+        bracket.upright("1", x=right, top=-5, bottom=5, line="ink", width=2)
         half = widest(span.words, 13, bold=True) / 2 + 4
-        is_wide = right - left > 2 * half + 12
-        middle = (left + right) / 2 if is_wide else right + half + 4
+        middle = right + half + 4
+        if right - left > 2 * half + 12:
+            middle = (left + right) / 2
         if middle + half > field.right:
             middle = left - half - 4
         middle = max(middle, field.left + half)
-        bracket.rect("paper", middle - half, -8, 2 * half, 16, "paper")
+        bracket.rect("paper", x=middle - half, y=-8, w=2 * half, h=16, fill="paper")
         look: Look = {"size": 13, "bold": True, "anchor": "middle"}
         bracket.text("words", middle, 5, span.words, **look)
 
@@ -338,9 +395,15 @@ def _line(
 ) -> None:
     """A line through points, bend by bend."""
     for number, part in enumerate(bends(points)):
-        begin = field.x(part.at), field.y(part.value)
-        end = field.x(part.until), field.y(part.then)
-        d.line(f"{key}/{number}", *begin, *end, ink, **look)
+        d.line(
+            f"{key}/{number}",
+            x=field.x(part.at),
+            y=field.y(part.value),
+            x2=field.x(part.until),
+            y2=field.y(part.then),
+            line=ink,
+            **look,
+        )
 
 
 def _spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
@@ -348,11 +411,11 @@ def _spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
     now.
     """
     since = min([now + 1, *space["catching"]])
-    spans = [
-        Span(begin, end, f"caught up in {lasting(end - begin)}")
-        for begin, end in space["caught_up"]
-        if end < since
-    ]
+    spans = []
+    for begin, end in space["caught_up"]:
+        if end < since:
+            words = f"caught up in {lasting(end - begin)}"
+            spans.append(Span(begin, end, words))
     if space["catching"]:
         words = "catching up" if _comes_nearer(speed) else "behind"
         spans.append(Span(since, now, words))
@@ -363,14 +426,18 @@ def _comes_nearer(speed: Rates | None) -> bool:
     """Whether less waits from moment to moment."""
     if speed is None:
         return True
-    return speed.done > speed.written and not speed.stand_still
+    if speed.stand_still:
+        return False
+    return speed.done > speed.written
 
 
 def _number(rate: float) -> str:
     """With a decimal only where that says more."""
-    is_nearly_whole = abs(rate - round(rate)) < 0.06 * rate
-    is_whole = rate >= 9.5 or rate < 0.05 or is_nearly_whole
-    return f"{rate:.0f}" if is_whole else f"{rate:.1f}"
+    off = abs(rate - round(rate))
+    is_nearly_whole = off < 0.06 * rate
+    if rate >= 9.5 or rate < 0.05 or is_nearly_whole:
+        return f"{rate:.0f}"
+    return f"{rate:.1f}"
 
 
 def _apart(ys: Sequence[float], least: float, top: float, bottom: float) -> list[float]:

@@ -57,7 +57,15 @@ class Field:
         for records in range(least * step, self.most + 1, step):
             name = f"{key}/{records}"
             y = self.y(records)
-            d.level(name, self.left, self.right, y, "rule", width=1, fade=0.7)
+            d.level(
+                name,
+                left=self.left,
+                right=self.right,
+                y=y,
+                line="rule",
+                width=1,
+                fade=0.7,
+            )
             look: Look = {"size": 12, "mono": True}
             x = self.left - 6
             words = f"{records:,}"
@@ -110,7 +118,9 @@ class PartitionLane:
         """The place, with its grid."""
         field = self.field
         width = field.right - field.left
-        self.part.rect("ground", field.left, 0, width, field.height, "wash", r=3)
+        self.part.rect(
+            "ground", x=field.left, y=0, w=width, h=field.height, fill="wash", r=3
+        )
         most, least = (3, 0) if field.height > 60 else (2, 1)
         field.grid(self.d, f"grid/{self.now['partition']}", most, least)
 
@@ -144,7 +154,7 @@ class PartitionLane:
         x = place.x + 9
         y = place.y - 4
         look: Look = {"dash": "3 3", "width": 1.5, "tip": "nobody reads it"}
-        self.part.circle("nobody", x, y, 8.5, "none", ink, **look)
+        self.part.circle("nobody", x=x, y=y, r=8.5, fill="none", line=ink, **look)
 
     def _reader(self, place: Point, room: float) -> None:
         """A disc of the member's colour: with its letter, or beside its name."""
@@ -155,10 +165,21 @@ class PartitionLane:
         middle = y - 4
 
         if len(letter) == 1:
-            self.part.disc("reader", x + 9, middle, 8.5, letter, number, 12, tip=name)
+            self.part.disc(
+                "reader",
+                x=x + 9,
+                y=middle,
+                r=8.5,
+                letter=letter,
+                number=number,
+                size=12,
+                tip=name,
+            )
             return
 
-        self.part.circle("reader", x + 5, middle, 5, actor_colour(number), tip=name)
+        self.part.circle(
+            "reader", x=x + 5, y=middle, r=5, fill=actor_colour(number), tip=name
+        )
         self.part.note("owner", x + 14, y, name, size=12, room=room)
 
     def _state(self, key: str, state: State) -> None:
@@ -171,7 +192,7 @@ class PartitionLane:
         lag, waiting = (bottom - self.field.y(value) for value in partition["lags"])
         if not lag:
             return
-        whole = Box(left, bottom - lag, width, lag)
+        whole = Box(x=left, y=bottom - lag, w=width, h=lag)
         tip = _sum_of(partition)
         if partition["unread"]:
             self.d.rect(key, *whole, "hatch", tip=f"{tip} · nobody reads")
@@ -186,7 +207,7 @@ class PartitionLane:
         self.d.rect(key, *handed, colour, fade=0.4, tip=tip)
 
         if waiting:
-            foot = Box(left, bottom - waiting, width + 0.4, waiting)
+            foot = Box(x=left, y=bottom - waiting, w=width + 0.4, h=waiting)
             self.d.rect(f"{key}/wait", *foot, colour, tip=tip)
 
     def _lags(self) -> None:

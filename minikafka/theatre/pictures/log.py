@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from minikafka.theatre.columns import Log
 from minikafka.theatre.drawing import (
     NARROW,
     WIDE,
@@ -29,7 +30,6 @@ from minikafka.theatre.row import (
     MIDDLE,
     SMALL,
     TALL,
-    Log,
     Reader,
     Record,
     Row,
@@ -80,9 +80,11 @@ class LogPlay(Play):
         return dotted(*parts)
 
     def summary(self, space: Space) -> str:
-        logs = space["partitions"]
-        parts = [f"partition {log['partition']}: {_held(log)}" for log in logs]
-        lost = [Lost(*span) for log in logs for span in log["lost"]]
+        parts = []
+        lost = []
+        for log in space["partitions"]:
+            parts.append(f"partition {log['partition']}: {_held(log)}")
+            lost += [Lost(*span) for span in log["lost"]]
 
         for reader in space["readers"]:
             name = reader["name"]
@@ -91,7 +93,8 @@ class LogPlay(Play):
             parts.append(f"{name} reads {places} next{state}")
             spans = [span for span in lost if span.reader == name]
             if spans:
-                parts.append(f"{sum(span.records for span in spans)} lost to it")
+                count = sum(span.records for span in spans)
+                parts.append(f"{count} lost to it")
         return "; ".join(parts) or "nothing yet"
 
     def _places(self, reader: Space) -> list[str]:
@@ -160,12 +163,10 @@ class LogPlay(Play):
         if not rows:
             return
         names = scene["space"]["producers"]
-        writing = [
-            (names[record.producer], row)
-            for row in rows
-            for record in row.written_now()
-        ]
-        writer, into = writing[0] if writing else ("", rows[0])
+        writer, into = "", rows[0]
+        for row in reversed(rows):
+            for record in reversed(row.written_now()):
+                writer, into = names[record.producer], row
 
         for number, name in enumerate(names[:MOST]):
             place = producer_at(d, number, into.home_y)
@@ -229,10 +230,12 @@ class LogPlay(Play):
             left, right = 4, d.width - 6
         else:
             left, right = PRODUCERS + 12, d.width - self.trays.width(d) - 14
-        if self.several:
-            before, after = (42, 74) if d.narrow else (72, 104)
-            left += before
-            right -= after
+        if self.several and d.narrow:
+            left += 42
+            right -= 74
+        elif self.several:
+            left += 72
+            right -= 104
         return Room(left, right - left)
 
     def _partitions(self, d: Drawing, scene: Scene) -> "list[JourneyRow]":
@@ -253,8 +256,10 @@ class LogPlay(Play):
             row.home_y = row.y
             if self.several:
                 longest = (self.cast["most"] + 1.2) * pitch
-                row.right = room.left + min(room.width, longest) + 66
-                row.home_y = top + height * len(chosen) / 2 - 30
+                taken = min(room.width, longest)
+                row.right = room.left + taken + 66
+                whole_height = height * len(chosen)
+                row.home_y = top + whole_height / 2 - 30
             rows.append(row)
         return rows
 
@@ -278,10 +283,25 @@ class LogPlay(Play):
             refused = bool(reader["refused"])
             lag = f"lag {sum(reader['lag'].values())}"
             number = "out of range" if refused else lag
-            rows.append(Lane(lane_of(name), name, colour, number, refused))
+            rows.append(
+                Lane(
+                    key=lane_of(name),
+                    name=name,
+                    colour=colour,
+                    number=number,
+                    trouble=refused,
+                )
+            )
         if "log" in self.lanes.marks:
             there = counted(_on_disk(space), "segment")
-            rows.append(Lane("log", "log", "ink", there if self.cast["rolls"] else ""))
+            rows.append(
+                Lane(
+                    key="log",
+                    name="log",
+                    colour="ink",
+                    number=there if self.cast["rolls"] else "",
+                )
+            )
         return rows
 
 
@@ -318,8 +338,12 @@ def _held(log: Log) -> str:
 
 def _on_disk(space: Space) -> int:
     """How many segments are there."""
-    segments = [segment for log in space["partitions"] for segment in log["segments"]]
-    return sum(state != "deleted" for _, _, state in segments)
+    count = 0
+    for log in space["partitions"]:
+        for _, _, state in log["segments"]:
+            if state != "deleted":
+                count += 1
+    return count
 
 
 def _margin(d: Drawing, row: Row) -> None:
@@ -351,14 +375,16 @@ class JourneyRow(Row):
 
     def look(self, record: Record) -> Look:
         """It flies in from its producer, and shows its key or its age."""
-        home = producer_at(self.d, min(record.producer, MOST - 1), self.home_y)
+        producer = min(record.producer, MOST - 1)
+        home = producer_at(self.d, producer, self.home_y)
         look: Look = {"from_x": home.x, "from_y": home.y}
         if record.days is not None:
             look |= self._aged(record)
         elif self.cast["one_key"]:
             look |= {"text": "", "more": self._value(record)}
-        if any(span.first <= record.offset < span.up_to for span in self._lost()):
-            look |= {"line": "trouble", "width": 2}
+        for span in self._lost():
+            if span.first <= record.offset < span.up_to:
+                look |= {"line": "trouble", "width": 2}
         return look
 
     def _value(self, record: Record) -> str:
@@ -398,9 +424,9 @@ class JourneyRow(Row):
         key = f"lost/{self.key}/{span.first}"
         words = f"{span.records} lost"
         bracket = self.d.part(key, 0, y)
-        self.d.level(key, left, right, y, "trouble", width=2)
-        bracket.upright("from", left, -4, 0, "trouble", width=2)
-        bracket.upright("to", right, -4, 0, "trouble", width=2)
+        self.d.level(key, left=left, right=right, y=y, line="trouble", width=2)
+        bracket.upright("from", x=left, top=-4, bottom=0, line="trouble", width=2)
+        bracket.upright("to", x=right, top=-4, bottom=0, line="trouble", width=2)
         half = text_width(words, 13, bold=True) / 2
         middle = max((left + right) / 2, self.x + half)
         middle = min(middle, self.right - half)

@@ -40,7 +40,8 @@ class Trays:
     """The whole play decides how much room they take."""
 
     def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
-        self.colours: dict[str, str] = dict(list(cast["readers"].items())[:MOST])
+        drawn = list(cast["readers"].items())[:MOST]
+        self.colours: dict[str, str] = dict(drawn)
         self.several = len(cast["chosen"]) > 1
         self.one_key = cast["one_key"]
         self.short = cast["in_days"] or cast["most"] > 8
@@ -57,7 +58,8 @@ class Trays:
         """How wide a record is, and how many a tray holds at most."""
         for item in saw:
             if item.records == 1 and not item.is_lost:
-                self.widest = max(self.widest, _width_of(*self._words(item)))
+                text, more = self._words(item)
+                self.widest = max(self.widest, _width_of(text, more))
         if name in self.fullest and len(saw) > len(self.fullest[name]):
             self.fullest[name] = saw
 
@@ -67,7 +69,10 @@ class Trays:
             return f"{item.offset}–{item.offset + item.records - 1}", ""
         by_offset = self.short and not self.several
         if item.value is not None and not by_offset:
-            return "" if self.one_key else item.letter or "", item.value
+            letter = item.letter or ""
+            if self.one_key:
+                letter = ""
+            return letter, item.value
         if self.several:
             return f"P{item.partition}:{item.offset}", ""
         return str(item.offset), ""
@@ -82,7 +87,8 @@ class Trays:
 
     def height(self, d: Drawing, room: float) -> int:
         """Of all trays. room: what the log's rows take."""
-        return sum(_height(lines) for lines in self._lines(d, room).values())
+        lines_of_each = self._lines(d, room).values()
+        return sum(map(_height, lines_of_each))
 
     def _slots(self, d: Drawing) -> Slots:
         """As many as have room beside each other."""
@@ -93,24 +99,28 @@ class Trays:
         # a few, one below the other, show their order best
         if self.several and longest <= 5:
             count = 1
-        needed = -(-LEAST_OF_MANY // (inside // count))
-        return Slots(count, min(count, needed))
+        width_of_one = inside // count
+        needed = -(-LEAST_OF_MANY // width_of_one)
+        return Slots(across=count, of_many=min(count, needed))
 
     def _lines(self, d: Drawing, room: float) -> dict[str, int]:
         """How many lines of records each tray has: one, and more in turn where they are
         needed and there is room.
         """
         slots = self._slots(d)
-        needed = {
-            name: _lines_of(in_slots(items, slots), slots)
-            for name, items in self.fullest.items()
-        }
+        needed = {}
+        for name, items in self.fullest.items():
+            placed = in_slots(items, slots)
+            needed[name] = _lines_of(placed, slots)
         lines = dict.fromkeys(self.colours, 1)
 
-        for line in range(2, 4 if d.narrow else 7):
+        most_lines = 3 if d.narrow else 6
+        most_height = max(room, ROOM)
+        for line in range(2, most_lines + 1):
             for name in lines:
-                with_one_more = sum(map(_height, lines.values())) + CHIP + GAP
-                if needed[name] >= line and with_one_more <= max(room, ROOM):
+                height = sum(map(_height, lines.values()))
+                with_one_more = height + CHIP + GAP
+                if needed[name] >= line and with_one_more <= most_height:
                     lines[name] = line
         return lines
 
@@ -127,7 +137,7 @@ class Trays:
         seen = {reader["name"]: reader for reader in readers}
         for name, lines in self._lines(d, room).items():
             height = _height(lines)
-            box = Box(d.width - width, top, width, height - 8)
+            box = Box(x=d.width - width, y=top, w=width, h=height - 8)
             if name in seen:
                 self._tray(d, seen[name], box, lines, rows)
             top += height
@@ -157,29 +167,32 @@ class Trays:
             line, column = divmod(placed.slot, slots.across)
             x = 6 + column * pitch
             y = HEAD + line * (CHIP + GAP)
-            chip = Box(x, y, pitch * placed.span - GAP, CHIP)
+            width = pitch * placed.span - GAP
+            chip = Box(x=x, y=y, w=width, h=CHIP)
             way: Look = {"of": item.number, "same": item.same}
             is_new = item.number == now
             row = by_key.get(str(item.partition))
             if row and is_new and not item.is_lost:
                 colour = self.colours[reader["name"]]
-                self._way(tray, row, y + CHIP / 2, colour, way)
-                way |= {"from_x": row.left_of(item.offset), "from_y": row.cells_y}
+                middle = y + CHIP / 2
+                self._way(tray, row, middle, colour, way)
+                way["from_x"] = row.left_of(item.offset)
+                way["from_y"] = row.cells_y
             self._chip(tray, chip, item, is_new, way)
 
     def _frame(self, tray: Part, reader: Space, box: Box, is_busy: bool) -> None:
         """The tray itself, with its reader's name and how much that has read."""
         name = reader["name"]
         colour = self.colours[name]
-        line, width = (colour, 2) if is_busy else ("rule", None)
         look: Look = {
+            "line": colour if is_busy else "rule",
             "r": 8,
-            "width": width,
+            "width": 2 if is_busy else None,
             "dash": "4 3" if reader["state"] else None,
             "tip": f"what {name} has read so far, in its order",
         }
-        tray.whole.rect(tray.key, *box, "wash", line, **look)
-        tray.rect("colour", 7, 7, 5, 13, colour, r=2)
+        tray.whole.rect(tray.key, *box, fill="wash", **look)
+        tray.rect("colour", x=7, y=7, w=5, h=13, fill=colour, r=2)
         count = f"{reader['seen']} read"
         room = box.w - 34 - text_width(count, 12)
         tray.text("name", 17, 18, name, bold=True, room=room)
@@ -189,23 +202,39 @@ class Trays:
         """An arrow from one of several logs to the first record that is read now."""
         d = tray.whole
         if self.several and not d.narrow and "way/read" not in d.shapes:
-            begin = row.right + 8, row.cells_y + 15
-            end = tray.x - 4, tray.y + y
-            d.arrow("way/read", *begin, *end, colour, width=2, **way)
+            d.arrow(
+                "way/read",
+                x=row.right + 8,
+                y=row.cells_y + 15,
+                x2=tray.x - 4,
+                y2=tray.y + y,
+                line=colour,
+                width=2,
+                **way,
+            )
 
     def _chip(self, tray: Part, box: Box, item: Seen, is_new: bool, way: Look) -> None:
         """A record in a tray, or several, or what is lost."""
         key = item.same
         while f"{tray.key}/{key}" in tray.shapes:  # read again
             key += f"/{item.number}"
+        look: Look
         if item.is_lost:
             text = ""
             more = f"{item.records} lost"
-            look = {"fill": "none", "line": "trouble", "ink": "trouble", "dash": "3 3"}
+            look = {
+                "fill": "none",
+                "line": "trouble",
+                "ink": "trouble",
+                "dash": "3 3",
+            }
         else:
             text, more = self._words(item)
-            line = "ink" if is_new else "rule"
-            look = {"fill": "paper", "line": line, "ink": "ink"}
+            look = {
+                "fill": "paper",
+                "line": "ink" if is_new else "rule",
+                "ink": "ink",
+            }
 
         gap = 6 if text else 0
         more = fit(more, box.w - _width_of(text, "") - gap, 12.5)
@@ -215,8 +244,10 @@ class Trays:
 
 def _width_of(text: str, more: str) -> int:
     """What a record takes in a tray."""
-    gap = 6 if text and more else 0
-    return text_width(text, 13.5, mono=True) + text_width(more, 12.5) + gap + 12
+    width = text_width(text, 13.5, mono=True) + text_width(more, 12.5)
+    if text and more:
+        width += 6
+    return width + 12
 
 
 def _height(lines: int) -> int:

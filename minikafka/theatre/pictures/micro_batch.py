@@ -103,7 +103,7 @@ def _batch(
 ) -> None:
     number = batch["number"]
     name = f"batch {number}" if d.narrow else f"micro-batch {number}"
-    d.line(f"row/{number}", 0, y, d.width, y, line="rule", width=1)
+    d.line(f"row/{number}", x=0, y=y, x2=d.width, y2=y, line="rule", width=1)
     d.text(f"row/{number}/name", 0, y + 27, name)
     lamps = _lamps(batch, short=d.narrow)
     for column in columns:
@@ -133,9 +133,9 @@ def _lamp(d: Drawing, column: Column, number: int, lamp: Lamp, y: float) -> None
     colour = "trouble" if lamp.trouble else "actor1"
     d.circle(
         key,
-        column.x + 10,
-        y + 22,
-        9,
+        x=column.x + 10,
+        y=y + 22,
+        r=9,
         fill=colour if lamp.lit else "paper",
         line=colour,
         width=2,

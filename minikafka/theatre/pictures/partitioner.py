@@ -97,10 +97,10 @@ class PartitionerPlay(Play):
         ways = space["ways"]
         door = self._machine(d, space)
         left, top = (0.0, 116) if d.narrow else (326.0, 0)
-        place = Box(left, top + 26.0, d.width - left, 0)
+        place = Box(x=left, y=top + 26.0, w=d.width - left, h=0)
         ends = self._columns(d, space, place, door)
         if len(ways) == 2:
-            threads(d, ways, ends, now["key"] if now else None)
+            threads(d, ways=ways, ends=ends, new=now["key"] if now else None)
         self._captions(d, space, left, top + 15)
 
     def _columns(self, d: Drawing, space: Space, place: Box, door: Point) -> list[Ends]:
@@ -160,9 +160,9 @@ class PartitionerPlay(Play):
         leaves.
         """
         now = space["now"]
-        box = Box(0.0, 92, 286.0, 118)
+        box = Box(x=0.0, y=92, w=286.0, h=118)
         if d.narrow:
-            box = Box(134.0, 2, d.width - 134, 104)
+            box = Box(x=134.0, y=2, w=d.width - 134, h=104)
         name = "the producer's partitioner"
         colour = "quiet"
         if now:
@@ -223,12 +223,12 @@ def _goes_in(d: Drawing, now: Space, machine: Box) -> None:
     words = "no key" if key is None else key
     fits = fit(words, width - 14, 13.5, mono=True, bold=True)
     look: Look = {"line": "ink", "width": 2, "tip": f"key {key}"}
-    d.cell("in/key", 0, 24, width, 42, fits, value, **look)
+    d.cell("in/key", x=0, y=24, w=width, h=42, text=fits, more=value, **look)
 
     if d.narrow:
-        d.arrow("in/arrow", width + 2, 45, machine.x - 4, 45)
+        d.arrow("in/arrow", x=width + 2, y=45, x2=machine.x - 4, y2=45)
     else:
-        d.arrow("in/arrow", width / 2, 68, width / 2, machine.y - 3)
+        d.arrow("in/arrow", x=width / 2, y=68, x2=width / 2, y2=machine.y - 3)
 
 
 def _kind(machine: Drawing, kind: str, width: float) -> float:
@@ -236,7 +236,7 @@ def _kind(machine: Drawing, kind: str, width: float) -> float:
     words = fit(kind, 110, 12, bold=True)
     wide = text_width(words, 12, bold=True) + 18
     x = width - 12 - wide
-    machine.boxed("kind", x, 9, wide, 19, words, "chip")
+    machine.boxed("kind", x=x, y=9, w=wide, h=19, word=words, fill="chip")
     return wide + 8
 
 

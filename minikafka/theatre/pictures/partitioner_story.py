@@ -59,11 +59,14 @@ class Way:
             if key not in shown:
                 hidden.update(places.keys())
 
-        keys = [(key, self.places[key]) for key in shown if key in self.places]
+        keys = []
+        for key in shown:
+            if key in self.places:
+                keys.append([key, _pairs(self.places[key])])
         return {
             "number": number,
             **picked(self, "rule", "count", "who"),
-            "keys": [[key, _pairs(places)] for key, places in keys],
+            "keys": keys,
             "hidden": [list(each) for each in sorted(hidden.items())],
         }
 
@@ -144,8 +147,12 @@ class PartitionerStory(OfTopic):
         moved = [key for key in self.hashes if before.only(key) != after.only(key)]
         of_all = f"{len(moved)} of {len(self.hashes)} keys"
         sentence += f" Divided by {count}, {of_all} go elsewhere."
-        keys = [key for way in (before, after) for key in self._chips(way, moved)]
-        return Told(sentence, chapter, light=[*LIT, *keys] if moved else ())
+        told = Told(sentence, chapter)
+        if moved:
+            chips_before = self._chips(before, moved)
+            chips_after = self._chips(after, moved)
+            told.light = [*LIT, *chips_before, *chips_after]
+        return told
 
     def _chips(self, way: Way, keys: Sequence[Key]) -> list[str]:
         """Keys of shapes: these keys in a way."""
@@ -291,11 +298,12 @@ def _alike(pair: Sequence[Way]) -> list[Key]:
     if len(pair) < 2:
         return []
     first, second = pair
-    return [
-        key
-        for key in first.places
-        if first.only(key) is not None and second.only(key) is not None
-    ]
+    found = []
+    for key in first.places:
+        partitions_of_key = first.only(key), second.only(key)
+        if None not in partitions_of_key:
+            found.append(key)
+    return found
 
 
 def _differ(pair: Sequence[Way]) -> list[Key]:

@@ -41,12 +41,11 @@ def groups(way: Space) -> list[Group]:
     hidden = dict(way["hidden"])
     found = []
     for partition in range(min(way["count"], MOST_BINS)):
-        keys = [
-            (key, records)
-            for key, places in way["keys"]
-            for place, records in places
-            if place == partition
-        ]
+        keys = []
+        for key, places in way["keys"]:
+            for place, records in places:
+                if place == partition:
+                    keys.append((key, records))
         found.append(Group(partition, keys, hidden.get(partition, 0)))
     return found
 
@@ -106,10 +105,12 @@ class Column:
         y = self.box.y
         for group in groups(self.way):
             self._label(group, y)
-            for row, (key, records) in enumerate(group.keys):
-                ends[key] = self._key(group, key, records, y + row * self.pitch)
             if not group.keys:
                 self._empty(group, y)
+            key_y = y
+            for key, records in group.keys:
+                ends[key] = self._key(group, key, records, key_y)
+                key_y += self.pitch
             y += group.rows * self.pitch + GAP
         return ends
 
@@ -128,10 +129,12 @@ class Column:
             more = f"+{group.hidden}"
             tip += f", and {counted(group.hidden, 'key')} more"
 
-        line, width = ("ink", 2) if self._is_hit(group) else ("rule", None)
+        look: Look = {"fill": "wash", "line": "rule"}
+        if self._is_hit(group):
+            look |= {"line": "ink", "width": 2}
         key = f"part/{self.way['number']}/{group.partition}"
-        box = Box(self.label_x, y, LABEL, group.rows * self.pitch - 3)
-        look: Look = {"fill": "wash", "line": line, "width": width}
+        height = group.rows * self.pitch - 3
+        box = Box(x=self.label_x, y=y, w=LABEL, h=height)
         self.d.cell(key, *box, f"P{group.partition}", more, **look, tip=tip)
 
     def _empty(self, group: Group, y: float) -> None:
@@ -147,11 +150,14 @@ class Column:
         partition = group.partition
         is_new = self._is_hit(group) and self.now is not None and self.now["key"] == key
 
-        width, line = 1.0, "rule"
+        line = "rule"
+        width = 1.0
         if is_new:
-            width, line = 2.0, "ink"
+            line = "ink"
+            width = 2.0
         elif key in self.movers:
-            width, line = 1.5, "ink"
+            line = "ink"
+            width = 1.5
 
         whose = "no key" if key is None else f"key {key}"
         self.d.cell(
@@ -185,7 +191,7 @@ class Column:
         drawn = records if records <= most else 0
 
         for number in range(drawn):
-            box = Box(x + number * pitch, middle - 5, width, 10)
+            box = Box(x=x + number * pitch, y=middle - 5, w=width, h=10)
             flies: Look = {"from_x": self.door.x, "from_y": self.door.y}
             self.d.rect(f"{key}/{number}", *box, "quiet", r=1.5, **flies)
 

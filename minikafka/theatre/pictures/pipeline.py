@@ -53,7 +53,7 @@ class Column(NamedTuple):
         return self.y + HEAD
 
     def row(self, number: int) -> Box:
-        return Box(self.x, self.top + number * ROW, self.w, ROW - 6)
+        return Box(x=self.x, y=self.top + number * ROW, w=self.w, h=ROW - 6)
 
 
 class Columns(NamedTuple):
@@ -106,9 +106,10 @@ class PipelinePlay(Play):
         for name, words in SETTINGS.items():
             if name in config:
                 said.append(f"{words} {config[name]}")
-        if "enable_idempotence" in config:
-            is_idempotent = config["enable_idempotence"]
-            said.append("idempotent" if is_idempotent else "not idempotent")
+        if config.get("enable_idempotence"):
+            said.append("idempotent")
+        elif "enable_idempotence" in config:
+            said.append("not idempotent")
         said += [f"{node} {state}" for node, state in down.items()]
         return dotted(*said, self.cast["legend"])
 
@@ -126,7 +127,9 @@ class PipelinePlay(Play):
         if space["untrue"]:
             lamps.append(f"{space['untrue']} told wrong")
         in_logs = "; ".join(held) or "nothing yet"
-        return f"{in_logs} ({', '.join(parts)}; {', '.join(lamps)})"
+        in_short = ", ".join(parts)
+        all_lamps = ", ".join(lamps)
+        return f"{in_logs} ({in_short}; {all_lamps})"
 
     # -- draw
 
@@ -164,7 +167,7 @@ class PipelinePlay(Play):
         waiting = sum(batch["count"] for batch in batches)
         words = f"{waiting} waiting" if waiting else "empty"
         name = f"{self.cast['producer']}'s buffer"
-        _head(d, "buffer", column, name, words)
+        _head(d, key="buffer", column=column, name=name, words=words)
         hidden = len(batches) - self.rows
         for row, batch in enumerate(batches[: self.rows]):
             state = batch["state"]
@@ -177,24 +180,24 @@ class PipelinePlay(Play):
         limit = space["config"].get("max_in_flight_requests_per_connection", ROWS)
         waits = sum(request["acks"] != 0 for request in space["in_flight"])
         words = f"{waits} of {limit} unanswered"
-        _head(d, "flight", column, "in flight", words)
+        _head(d, key="flight", column=column, name="in flight", words=words)
         shown = self._in_flight(space)
         for row in range(self.rows):
             box = column.row(row)
             if row < len(shown):
                 request, batch = shown[row]
+                words = _state(request)
                 is_lost = request["state"] in LOST
-                self._batch(d, batch, box, _state(request), is_lost)
+                self._batch(d, batch, box, words, is_lost)
             else:
                 d.rect(f"slot/{row}", *box, fill="none", line="rule", r=6, dash="2 4")
 
     def _in_flight(self, space: dict[str, Any]) -> list[tuple[Any, Any]]:
         """Requests and their batches, one a row."""
-        every = [
-            (request, batch)
-            for request in space["in_flight"]
-            for batch in request["batches"]
-        ]
+        every = []
+        for request in space["in_flight"]:
+            for batch in request["batches"]:
+                every.append((request, batch))
         return every[: self.rows]
 
     def _batch(
@@ -235,9 +238,9 @@ class PipelinePlay(Play):
             for row, batch, state in space["stuck"]:
                 row = min(max(row, len(messages)), self.rows - 1)
                 messages.append((row, batch["batch"], state))
-        box = Box(column.x, column.top, column.w, self.rows * ROW)
+        box = Box(x=column.x, y=column.top, w=column.w, h=self.rows * ROW)
         lever = self.cast["producer"] if "live" in self.cast else ""
-        draw_wire(d, space, box, messages, ROW, lever)
+        draw_wire(d, space=space, box=box, messages=messages, pitch=ROW, lever=lever)
 
     # -- what the program was told
 
@@ -261,7 +264,7 @@ class PipelinePlay(Play):
 
         x = TOLD_LEFT
         for outcome in sorted([*untrue, *latest]):
-            _outcome(d, Box(x, y, TOLD, 25), outcome)
+            _outcome(d, Box(x=x, y=y, w=TOLD, h=25), outcome)
             x += pitch
 
     # -- logs
@@ -273,7 +276,9 @@ class PipelinePlay(Play):
         if not self.are_many:
             name = f"the log of partition {chosen[0] if chosen else 0}"
         ends = [log["end"] for log in space["logs"]]
-        _head(d, "caption/log", column, name, f"{sum(ends)} written")
+        _head(
+            d, key="caption/log", column=column, name=name, words=f"{sum(ends)} written"
+        )
         x = column.x
         indent = LABEL if self.are_many else 0
         per_line = int((column.w - indent) // (CELL + 5))
@@ -362,17 +367,19 @@ def _records(
     """
     count = batch["count"]
     shown = batch["records"]
-    fits = max(int((right - left) // (CELL + 2)), 1)
+    pitch = CELL + 2
+    fits = max(int((right - left) // pitch), 1)
     if count > min(fits, len(shown)):  # one place says how many more there are
         shown = shown[: max(fits - 1, 0)]
     x = left
     for number, letter, sent_key, value in shown:
-        box = Box(x, y - 14, CELL, ROW - 12)
+        box = Box(x=x, y=y - 14, w=CELL, h=ROW - 12)
         tip = f"key {sent_key} · value {value}"
         d.cell(f"{key}/{number}", *box, str(letter), tip=tip)
-        x += CELL + 2
-    if len(shown) < count:
-        d.note(key + "/more", x, y, f"+{count - len(shown)}", mono=True)
+        x += pitch
+    more = count - len(shown)
+    if more > 0:
+        d.note(key + "/more", x, y, f"+{more}", mono=True)
 
 
 def _outcome(d: Drawing, box: Box, outcome: Outcome) -> None:
@@ -416,7 +423,7 @@ class Grid(NamedTuple):
         line, column = divmod(offset - self.first, self.per_line)
         x = self.x + column * (CELL + 5)
         y = self.y + line * LINE
-        return Box(x, y, CELL, 28)
+        return Box(x=x, y=y, w=CELL, h=28)
 
 
 def _log(d: Drawing, log: Mapping[str, Any], grid: Grid) -> None:

@@ -34,15 +34,23 @@ def draw_wire(
     wire = Wire(box.x, box.x + box.w * CUT, box.right)
     by_hand = "parted" in space
     d.line(
-        "wire/door", wire.door, box.y, wire.door, box.bottom - 6, line="rule", width=3
+        "wire/door",
+        x=wire.door,
+        y=box.y,
+        x2=wire.door,
+        y2=box.bottom - 6,
+        line="rule",
+        width=3,
     )
     for row, number, state in messages:
         y = box.y + row * pitch + 12
-        _row(d, f"wire/{row}", wire, y, state)
+        _row(d, key=f"wire/{row}", wire=wire, y=y, state=state)
         # What broke, broke behind what is on its way; what was cut by hand holds it
         # back.
         past = space["cut"] and not by_hand and state == "on its way"
-        _message(d, f"wire/{number}/message", wire, y - 9, state, past=past)
+        _message(
+            d, key=f"wire/{number}/message", wire=wire, y=y - 9, state=state, past=past
+        )
     if space["cut"]:
         _cut(d, wire.cut, box)
     if lever:
@@ -53,8 +61,17 @@ def _row(d: Drawing, key: str, wire: Wire, y: float, state: str) -> None:
     """Dashed behind the cut for a request that is lost, before it for an answer."""
     near = "2 4" if state == "answer lost" else None
     far = "2 4" if state == "lost" else None
-    d.line(key, wire.x + 1, y, wire.cut, y, line="rule", width=2, dash=near)
-    d.line(key + "/far", wire.cut, y, wire.door - 2, y, line="rule", width=2, dash=far)
+    d.line(key, x=wire.x + 1, y=y, x2=wire.cut, y2=y, line="rule", width=2, dash=near)
+    d.line(
+        key + "/far",
+        x=wire.cut,
+        y=y,
+        x2=wire.door - 2,
+        y2=y,
+        line="rule",
+        width=2,
+        dash=far,
+    )
 
 
 def _message(
@@ -83,11 +100,11 @@ def _message(
         ink = "trouble"
     d.boxed(
         key,
-        x,
-        y,
-        PILL,
-        18,
-        words,
+        x=x,
+        y=y,
+        w=PILL,
+        h=18,
+        word=words,
         fill=fill,
         ink=ink,
         line=line,
@@ -101,9 +118,9 @@ def _cut(d: Drawing, x: float, box: Box) -> None:
     teeth = "l4,4 l-8,8 l4,4" * (int(box.h) // 16)
     d.path(
         "wire/cut",
-        x,
-        box.y - 3,
-        f"M0,0 {teeth}",
+        x=x,
+        y=box.y - 3,
+        d=f"M0,0 {teeth}",
         line="trouble",
         width=2.5,
         tip="the connection is lost",

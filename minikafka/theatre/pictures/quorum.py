@@ -97,7 +97,7 @@ class QuorumPlay(Play):
         )
         brokers = [voter["broker"] for voter in space["voters"]]
         live = bool(self.cast.get("live"))
-        rows, foot = rows_of(d, brokers, HEAD, CELL, live)
+        rows, foot = rows_of(d, brokers=brokers, top=HEAD, cell=CELL, live=live)
 
         for row, voter in zip(rows.values(), space["voters"], strict=True):
             self._card(row, voter, is_fenced=voter["broker"] in space["fenced"])
@@ -107,7 +107,9 @@ class QuorumPlay(Play):
             comes_from = leader if leader is not row else None
             from_y = comes_from.cells_y if comes_from else None
             leaders = self.cast["leaders"]
-            draw_log(row, columns, voter, leaders, now=now, from_y=from_y)
+            draw_log(
+                row, columns=columns, log=voter, leaders=leaders, now=now, from_y=from_y
+            )
 
         if len(rows) <= MOST_WITH_LANES:
             self.lanes.draw(d, foot - 8, _lanes(space), scene["step"])
@@ -145,7 +147,16 @@ class QuorumPlay(Play):
         tip = f"voted for {candidate.name} in epoch {voter['epoch']}"
         number = candidate.broker
         d.note(row.key + "/voted", x - 12, y + 4, "vote", anchor="end", size=12)
-        d.disc(row.key + "/vote", x, y, 8, str(number), number - 1, 12, tip=tip)
+        d.disc(
+            row.key + "/vote",
+            x=x,
+            y=y,
+            r=8,
+            letter=str(number),
+            number=number - 1,
+            size=12,
+            tip=tip,
+        )
 
     def _answer(
         self, row: Row, answered: Sequence[Any], rows: Mapping[int, Row], now: int

@@ -84,5 +84,7 @@ class RebalancePlay(Play):
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene = scenes[-1]
-        bottom = draw_space(drawing, self.cast, self.actors, scene, self.words)
-        draw_lanes(drawing, bottom, self.cast, self.axis, scene)
+        bottom = draw_space(
+            drawing, cast=self.cast, actors=self.actors, scene=scene, words=self.words
+        )
+        draw_lanes(drawing, top=bottom, cast=self.cast, axis=self.axis, scene=scene)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, has_room, text_width
+from minikafka.theatre.drawing import Drawing, has_room, widest
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
 from minikafka.theatre.pictures.rebalance_group import MOST_MEMBERS
@@ -65,10 +65,7 @@ class BesideStory(Story):
         every_ms = max(story.every_ms for story in self.stories)
         for story in self.stories:
             story.every_ms = every_ms
-        used = [_protocol(each) for each in traces]
-        if used[0] == used[1]:
-            used = [f"{name} ({n})" for n, name in enumerate(used, 1)]
-        self.names = list(names or used)
+        self.names = list(names or _protocols(trace, beside))
         group = self.stories[0].who.group
         first, second = self.names
         self.title = f"{first} beside {second}: group {group}"
@@ -93,11 +90,17 @@ class BesideStory(Story):
             spans_of_all: list[str] = []
             for label in group["waiting"]:
                 spans = group["spans"].get(label, [])
-                total_ms += lasted_ms("nobody", spans, story.since_ms, last["at"])
+                total_ms += lasted_ms(
+                    "nobody", spans=spans, since_ms=story.since_ms, at=last["at"]
+                )
                 spans_of_all += unread_spans(f"{n}/", label, spans)
             sums.append(f"{seconds(total_ms)} with {self.names[n]}")
-            light += [f"time/{n}/sum", f"group/{n}/title", f"group/{n}/unread"]
-            light += spans_of_all
+            light += [
+                f"time/{n}/sum",
+                f"group/{n}/title",
+                f"group/{n}/unread",
+                *spans_of_all,
+            ]
         add_to_last(last, f"Not read, all partitions together: {', '.join(sums)}.")
         last["light"] = light
 
@@ -121,10 +124,11 @@ class BesidePlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.names = self.cast["names"]
         self.groups = self.cast["groups"]
-        spaces = {}
-        every = [scene["space"]["groups"] for scene in scenes]
-        for n in range(2):
-            spaces[f"{n}/"] = [groups[n] for groups in every]
+        spaces: dict[str, list[Space]] = {"0/": [], "1/": []}
+        for scene in scenes:
+            first, second = scene["space"]["groups"]
+            spaces["0/"].append(first)
+            spaces["1/"].append(second)
         self.axis = Axis(scenes, spaces)
 
     def scenario(self, scene: Scene) -> str:
@@ -149,7 +153,9 @@ class BesidePlay(Play):
             self._header(drawing, y, number, space, band)
             self._members(drawing, y, number, space, band)
             top = y + HEADER
-            block = Block(band, group, space, f"{number}/", LANE)
+            block = Block(
+                band=band, cast=group, space=space, tag=f"{number}/", height=LANE
+            )
             foot = block.draw(top, 2)
             key = f"time/cursor/{number}"
             drawing.cursor(band.cursor, top - 2, foot + 2, key)
@@ -162,15 +168,18 @@ class BesidePlay(Play):
         """What it is called, and the group's state in Kafka's word."""
         key = f"group/{number}"
         state = space["state"]
-        room = (band.waiting_x - 70 - 190) if d.narrow else 300.0
+        room = 300.0
+        if d.narrow:
+            room = band.waiting_x - 70 - 190
         name = self.names[number]
-        d.text(key + "/title/name", 0, y + 15, name, bold=True, size=14, room=room)
+        line = y + 15
+        d.text(key + "/title/name", 0, line, name, bold=True, size=14, room=room)
         if state:
-            widest = max(text_width(each, 14, bold=True) for each in self.names)
-            x = min(widest / LEAST_STRETCH, room) + 12
+            widths = [widest(each, 14, bold=True) for each in self.names]
+            x = min(max(widths), room) + 12
             fill = "good" if state == "Stable" else "chip"
             d.chip(key + "/state", x, y + 1, state, fill=fill)
-        band.columns(key, y + 15)
+        band.columns(key, line)
 
     def _members(
         self, d: Drawing, y: float, number: int, space: Space, band: Band
@@ -188,12 +197,12 @@ class BesidePlay(Play):
             is_away = bool(member["life"]) or not member["inside"]
             d.disc(
                 key,
-                left + 9,
-                y + 32,
-                9,
-                actor.letter,
-                actor.number,
-                12.5,
+                x=left + 9,
+                y=y + 32,
+                r=9,
+                letter=actor.letter,
+                number=actor.number,
+                size=12.5,
                 fade=0.5 if is_away else None,
                 tip=f"{actor.name}: {member['words']}",
             )
@@ -210,6 +219,15 @@ def _in_short(words: str, actor: Actor, assigns: str, room: float) -> str:
     if assigns == actor.name:
         return "decides"
     return re.split(" gives| [A-Za-z][0-9]", first)[0]
+
+
+def _protocols(trace: Sequence[Event], beside: Sequence[Event]) -> list[str]:
+    """What the two used; numbered where it was the same."""
+    first = _protocol(trace)
+    second = _protocol(beside)
+    if first == second:
+        return [f"{first} (1)", f"{second} (2)"]
+    return [first, second]
 
 
 def _protocol(trace: Sequence[Event]) -> str:

@@ -111,18 +111,25 @@ class Card:
         y = self.box.y + 20
         d.disc(
             key + "/letter",
-            x,
-            y,
-            12,
-            actor.letter,
-            actor.number,
-            14,
+            x=x,
+            y=y,
+            r=12,
+            letter=actor.letter,
+            number=actor.number,
+            size=14,
             dash=dash,
             fade=0.6 if self.gone else None,
         )
         if actor.pattern:
             d.circle(
-                key + "/ring", x, y, 9.5, fill="none", line="paper", dash="2 3", width=2
+                key + "/ring",
+                x=x,
+                y=y,
+                r=9.5,
+                fill="none",
+                line="paper",
+                dash="2 3",
+                width=2,
             )
         self._name()
         self._words()
@@ -204,11 +211,11 @@ class Card:
             w = text_width(word, 12) + around
             self.d.boxed(
                 f"{self.key}/lever/{word}",
-                x,
-                y,
-                w,
-                20,
-                word,
+                x=x,
+                y=y,
+                w=w,
+                h=20,
+                word=word,
                 fill="wash",
                 line="rule",
                 r=10,
@@ -246,7 +253,7 @@ class Card:
         y = box.bottom - 25
 
         for label, how in shown:
-            part = Box(x, y, pitch - 4, CHIP)
+            part = Box(x=x, y=y, w=pitch - 4, h=CHIP)
             self._part(label, how, part)
             x += pitch
 
@@ -295,10 +302,10 @@ class Card:
         x = self.box.x + 20
         top, foot = self._ends
         if self.member["inside"] and not self.silent:
-            d.line(key, x, top, x, foot, line="rule")
+            d.line(key, x=x, y=top, x2=x, y2=foot, line="rule")
         elif self.member["life"] == "cut off":
             look = {"width": 2, "dash": "3 5", "tip": "nothing passes"}
-            d.line(key, x, top, x, foot, line="trouble", **look)
+            d.line(key, x=x, y=top, x2=x, y2=foot, line="trouble", **look)
 
     def _arrow(self) -> Arrow | None:
         """The answer that has just come; else the request that it waits for."""

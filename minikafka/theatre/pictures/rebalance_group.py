@@ -138,10 +138,11 @@ class Group:
     def two_owners(self) -> list[Part]:
         """Partitions that have two owners now."""
         owned = self._all_owners()
-        two = {part for part, owners in owned.items() if _are_two(owners)}
-        if not two:
-            return []
-        return [part for part in self.cast.parts if part in two]
+        two = []
+        for part in self.cast.parts:
+            if _are_two(owned.get(part, [])):
+                two.append(part)
+        return two
 
     def _all_owners(self) -> dict[Part, list[Member]]:
         found: dict[Part, list[Member]] = {}
@@ -172,9 +173,8 @@ class Group:
             elif readers:
                 self._span(lane, at, readers, "reads")
             elif owners or lane in self.spans:
-                frozen = [each for each in owners if each.life == "frozen"]
-                names = [each.actor.name for each in frozen[:1]]
-                self._span(lane, at, names, "nobody")
+                frozen = [each.actor.name for each in owners if each.life == "frozen"]
+                self._span(lane, at, frozen[:1], "nobody")
 
         if self.state:
             self._span("group", at, [str(self.number)], self.state)
@@ -222,8 +222,13 @@ class Group:
     def _shown(self) -> list[Member]:
         """At most six members, those inside first; in the order of their letters."""
         members = sorted(self.members.values(), key=_by_letter)
-        here = [each for each in members if each.inside or each.owns]
-        others = [each for each in members if not (each.inside or each.owns)]
+        here = []
+        others = []
+        for each in members:
+            if each.inside or each.owns:
+                here.append(each)
+            else:
+                others.append(each)
         chosen = [*here, *others][:MOST_MEMBERS]
         return [each for each in members if each in chosen]
 

@@ -62,14 +62,14 @@ class Places:
         row, column = divmod(number, self.columns)
         x = column * (self.width + BETWEEN)
         y = self.top + row * (self.height + GAP)
-        return Box(x, y, self.width, self.height)
+        return Box(x=x, y=y, w=self.width, h=self.height)
 
     def one_more(self, d: Drawing) -> Box:
         """Where one adds a member: a card, or where all are taken a strip beside
         them.
         """
         if self.is_full:
-            return Box(d.width - STRIP, self.top, STRIP, self.height)
+            return Box(x=d.width - STRIP, y=self.top, w=STRIP, h=self.height)
         return self[self.slots - 1]
 
     @property
@@ -88,7 +88,7 @@ def draw_space(
     live = cast.get("live", False)
     foot = _coordinator(d, space, actors)
     _lamp(d, space, cast["since_ms"], scene["at"])
-    places = Places(d, len(actors), live, words, foot + GAP)
+    places = Places(d, count=len(actors), live=live, words=words, top=foot + GAP)
     names = list(actors)
 
     cards = []
@@ -152,7 +152,17 @@ def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
     if space["assigns"] == "coordinator":
         fill = "said"
         line = "saidline"
-    d.rect("coordinator", 0, 0, d.width, height, fill=fill, line=line, r=8, dash=dash)
+    d.rect(
+        "coordinator",
+        x=0,
+        y=0,
+        w=d.width,
+        h=height,
+        fill=fill,
+        line=line,
+        r=8,
+        dash=dash,
+    )
     d.text("coordinator/name", 12, 19, "group coordinator", bold=True)
     state = space["state"]
     if not state:
@@ -201,7 +211,7 @@ def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
     two_ms = {}
     for label, spans in space["spans"].items():
         if any(Span(*each).what == "two" for each in spans):
-            two_ms[label] = lasted_ms("two", spans, since_ms, now)
+            two_ms[label] = lasted_ms("two", spans=spans, since_ms=since_ms, at=now)
 
     is_red = bool(space["two_owners"])
     words = "no two owners" if d.narrow else "no partition has two owners"
@@ -219,7 +229,7 @@ def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
     )
     fill = "trouble" if is_red else "good"
     line = "trouble" if two_ms else "quiet"
-    d.circle("lamp", d.width - 20, 13.5, 7, fill=fill, line=line)
+    d.circle("lamp", x=d.width - 20, y=13.5, r=7, fill=fill, line=line)
 
 
 def _two_owners(two_ms: Mapping[str, int], is_red: bool) -> str:
@@ -243,7 +253,7 @@ def _pool(d: Drawing, free: Sequence[str], foot: float) -> None:
     )
 
     for label in free:
-        box = Box(x, y, _chip_width(label), CHIP)
+        box = Box(x=x, y=y, w=_chip_width(label), h=CHIP)
         d.cell(
             f"part/{label}",
             *box,

@@ -159,7 +159,9 @@ class RebalanceStory(Story):
         for part in self.who.parts:
             label = self.who.label(part)
             lane = lanes.get(label, [])
-            unread_ms[label] = lasted_ms("nobody", lane, self.since_ms, last["at"])
+            unread_ms[label] = lasted_ms(
+                "nobody", spans=lane, since_ms=self.since_ms, at=last["at"]
+            )
 
         longest_ms = max(unread_ms.values(), default=0)
         if longest_ms < LONG_MS:

@@ -49,27 +49,23 @@ class Axis:
         for tag, each in spaces.items():
             self._note_begun(tag, scenes, each)
         self.times: list[int] = [scene["at"] for scene in scenes]
-        gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
-        own = [_own_units(step, gap, spaces) for step, gap in enumerate(gaps)]
-        total_ms = sum(gaps) or 1
-        total_units = sum(own)
-        unit = min(OWN_ROOM, OWN_SHARE / max(total_units, 1))
-        by_time = 1 - unit * total_units
-        place = 0.0
-        self.places: list[float] = [place]
-        for gap, units in zip(gaps, own, strict=True):
-            place += unit * units
-            place += by_time * gap / total_ms
-            self.places.append(place)
+        gaps = []
+        own = []
+        for step, (at, after) in enumerate(pairwise(self.times)):
+            gap = max(after - at, 0)
+            gaps.append(gap)
+            own.append(_own_units(step, gap, spaces))
+        self.places: list[float] = _places(gaps, own)
 
     def _note_begun(
         self, tag: str, scenes: Sequence[Scene], spaces: Sequence[Space]
     ) -> None:
         for scene, space in zip(scenes, spaces, strict=True):
+            number = scene["number"]
             for lane, spans in space["spans"].items():
                 begun = self.begun.setdefault(tag + lane, [])
                 new = len(spans) - len(begun)
-                begun += [scene["number"]] * new
+                begun += [number] * new
 
     def at(self, ms: int, step: int | None = None) -> float:
         """The place of a moment; of several steps at that moment the last one, or the
@@ -78,15 +74,33 @@ class Axis:
         if step is not None:
             return self.places[step]
         after = bisect_right(self.times, ms)
-        if after == 0 or after == len(self.times):
-            return self.places[max(after - 1, 0)]
-        before = after - 1
+        before = max(after - 1, 0)
+        is_last = after == len(self.times)
+        if after == 0 or is_last:
+            return self.places[before]
         begin_ms = self.times[before]
         end_ms = self.times[after]
         part = (ms - begin_ms) / (end_ms - begin_ms)
         begin = self.places[before]
         end = self.places[after]
         return begin * (1 - part) + end * part
+
+
+def _places(gaps: Sequence[int], own: Sequence[int]) -> list[float]:
+    """Where each step is, from 0 to 1. gaps: ms between two of them. own: how often
+    each gets the room that it has for itself.
+    """
+    total_ms = sum(gaps) or 1
+    total_units = sum(own)
+    unit = min(OWN_ROOM, OWN_SHARE / max(total_units, 1))
+    by_time = 1 - unit * total_units
+    place = 0.0
+    places = [place]
+    for gap, units in zip(gaps, own, strict=True):
+        place += unit * units
+        place += by_time * gap / total_ms
+        places.append(place)
+    return places
 
 
 def _own_units(step: int, gap: int, spaces: Mapping[str, Sequence[Space]]) -> int:
@@ -108,20 +122,22 @@ class Band:
         self.unread_x = d.width - 6
         self.axis = axis
         self.now = scene["at"]
-        self.cursor = self._place(axis.at(self.now, scene["step"]))
+        now = axis.at(self.now, scene["step"])
+        self.cursor = self._place(now)
 
     def x(self, ms: int) -> float:
-        return min(self._place(self.axis.at(ms)), self.cursor)
+        x = self._place(self.axis.at(ms))
+        return min(x, self.cursor)
 
     def _place(self, part: float) -> float:
         return self.left + part * (self.right - self.left)
 
     def columns(self, key: str, y: float) -> None:
         """What the numbers at the lanes' ends are."""
-        self.d.note(key + "/waiting", self.waiting_x, y, "waiting", anchor="end")
-        self.d.note(
-            key + "/unread/words", self.unread_x, y, "not read for", anchor="end"
-        )
+        d = self.d
+        d.note(f"{key}/waiting", self.waiting_x, y, "waiting", anchor="end")
+        words = "not read for"
+        d.note(f"{key}/unread/words", self.unread_x, y, words, anchor="end")
 
     def times(self, y: float) -> None:
         moments = self.axis.times
@@ -130,7 +146,7 @@ class Band:
             return
         first = moments[0]
         last = moments[-1]
-        rounded = round_times(first, last, self.now, MOST_TIMES)
+        rounded = round_times(first, last_ms=last, now_ms=self.now, most=MOST_TIMES)
         times = []
         for at, words in rounded:
             times.append((at, self.x(at), words))
@@ -146,10 +162,15 @@ def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> 
     band.columns("time", caption)
     members = len(cast["actors"])
     partitions = len(cast["partitions"])
-    are_many = members > 3 or partitions > 4
-    height, gap = (14, 2) if are_many else (16, 3)
+    height = 16
+    gap = 3
+    if members > 3 or partitions > 4:
+        height = 14
+        gap = 2
     top += CAPTION
-    foot = Block(band, cast, space, "", height).draw(top, gap)
+    foot = Block(band=band, cast=cast, space=space, tag="", height=height).draw(
+        top, gap
+    )
     d.cursor(band.cursor, top - 1, foot + 2)
     band.times(foot + 14)
 
@@ -159,13 +180,23 @@ def _legend(d: Drawing, y: float, space: Space) -> None:
     key = "time/legend"
     x = 200.0 if d.narrow else 220.0
     top = y - 10
-    d.rect(key + "/nobody", x, top, 16, 12, fill="hatch", line="trouble", r=3)
+    d.rect(key + "/nobody", x=x, y=top, w=16, h=12, fill="hatch", line="trouble", r=3)
     d.note(key + "/nobody/word", x + 22, y, "nobody")
     if any(_ever_two(spans) for spans in space["spans"].values()):
         x += 100
-        d.rect(key + "/two/over", x, top, 16, 6, fill="quiet")
-        d.rect(key + "/two/under", x, y - 4, 16, 6, fill="chip")
-        d.rect(key + "/two", x, top, 16, 12, fill="none", line="trouble", r=2, width=2)
+        d.rect(key + "/two/over", x=x, y=top, w=16, h=6, fill="quiet")
+        d.rect(key + "/two/under", x=x, y=y - 4, w=16, h=6, fill="chip")
+        d.rect(
+            key + "/two",
+            x=x,
+            y=top,
+            w=16,
+            h=12,
+            fill="none",
+            line="trouble",
+            r=2,
+            width=2,
+        )
         words = "two" if d.narrow else "two own it"
         d.note(key + "/two/word", x + 22, y, words)
 
@@ -214,13 +245,15 @@ class Block:
         ends = [*begins[1:], self.band.cursor]
         shown = []
         for span, begin, end in zip(spans, begins, ends, strict=False):
-            box = Box(begin, y, end - begin, self.height)
+            box = Box(x=begin, y=y, w=end - begin, h=self.height)
             shown.append(Shown(box, span))
         return shown
 
     def unread_ms(self, label: str) -> int:
         lane = self.space["spans"].get(label, [])
-        return lasted_ms("nobody", lane, self.cast["since_ms"], self.band.now)
+        return lasted_ms(
+            "nobody", spans=lane, since_ms=self.cast["since_ms"], at=self.band.now
+        )
 
     def phases(self, y: float) -> None:
         """The group's states, and at the end how long partitions were not read, all of
@@ -234,18 +267,27 @@ class Block:
         key = f"time/{self.tag}sum"
         right = self.band.unread_x
         foot = y + self.height
-        d.rect(key, right - 104, y - 2, 110, self.height + 4, r=4)
-        total_ms = sum(self.unread_ms(label) for label in self.cast["partitions"])
-        words = f"sum {seconds(total_ms)}"
-        look: dict[str, Any] = {"bold": True, "size": 12.5, "anchor": "end"}
-        d.text(key + "/words", right, foot - FOOT, words, **look)
+        d.rect(key, x=right - 104, y=y - 2, w=110, h=self.height + 4, r=4)
+        total_ms = sum(map(self.unread_ms, self.cast["partitions"]))
+        d.text(
+            key + "/words",
+            right,
+            foot - FOOT,
+            f"sum {seconds(total_ms)}",
+            bold=True,
+            size=12.5,
+            anchor="end",
+        )
 
     def _phase(self, key: str, shown: Shown) -> None:
         box = shown.box
         state = shown.span.what
         [number] = shown.span.who
-        plain, short, fill = PHASES.get(state, (state, state, "wash"))
-        counts = "generation" if self.cast["kind"] == "classic" else "epoch"
+        unknown = (state, state, "wash")
+        plain, short, fill = PHASES.get(state, unknown)
+        counts = "epoch"
+        if self.cast["kind"] == "classic":
+            counts = "generation"
         tip = f"{state}, {counts} {number}: {plain}"
         drawn = box._replace(w=max(box.w - 1, 1))
         self.d.rect(key, *drawn, fill=fill, r=3, tip=tip)
@@ -253,10 +295,14 @@ class Block:
             plain = f"{plain} · {number}"
         words = fitting([plain, short], box.w - 4)
         if words:
-            middle = (box.x + box.right) / 2
-            foot = box.bottom - FOOT
-            key += "/word"
-            self.d.text(key, middle, foot, words, size=12, anchor="middle")
+            self.d.text(
+                key + "/word",
+                (box.x + box.right) / 2,
+                box.bottom - FOOT,
+                words,
+                size=12,
+                anchor="middle",
+            )
 
     def partition(self, y: float, label: str) -> None:
         d = self.d
@@ -265,16 +311,18 @@ class Block:
         foot = y + self.height - FOOT
         d.number(key + "/name", band.left - 8, foot, label, ink="ink")
         width = band.right - band.left
-        ground = Box(band.left, y, width, self.height)
+        ground = Box(x=band.left, y=y, w=width, h=self.height)
         d.rect(key + "/ground", *ground, fill="wash", r=3)
         lane = self.shown(label, y)
-        last = lane[-1].span if lane else None
         end = band.cursor
-        if last and last.what == "two":  # it is seen though it has just begun
-            box = lane[-1].box
-            box = box._replace(w=max(box.w, LEAST_SEEN))
-            lane[-1] = Shown(box, last)
-            end = box.right
+        last = None
+        if lane:
+            box, last = lane[-1]
+            if last.what == "two":  # it is seen though it has just begun
+                wide = max(box.w, LEAST_SEEN)
+                box = box._replace(w=wide)
+                lane[-1] = Shown(box, last)
+                end = box.right
         begun = band.axis.begun.get(self.tag + label, [])
 
         for number, shown in enumerate(lane):
@@ -287,30 +335,42 @@ class Block:
         room = band.right - end - 16
         if words and has_room(words, room):
             key = f"time/cursor/{self.tag}{label}/words"
-            d.text(key, end + 9, foot, words, fill="trouble", size=12)
+            left = end + 9
+            d.text(key, left, foot, words, fill="trouble", size=12)
 
     def _numbers(self, key: str, y: float, label: str, *, nobody: bool) -> None:
         """How many records wait, and for how long nobody has read in all."""
         d = self.d
         band = self.band
         waiting = self.space["waiting"][label]
-        ink = "trouble" if nobody and waiting else "quiet"
-        d.number(key + "/waiting", band.waiting_x, y, str(waiting), ink=ink)
-        unread = self.unread_ms(label)
-        is_long = unread >= SHORTEST_MS
-        ink = "trouble" if nobody and is_long else "quiet"
-        words = seconds(unread)
-        d.number(key + "/unread", band.unread_x, y, words, ink=ink, bold=is_long)
+        d.number(
+            key + "/waiting",
+            band.waiting_x,
+            y,
+            str(waiting),
+            ink="trouble" if nobody and waiting else "quiet",
+        )
+        unread_ms = self.unread_ms(label)
+        is_long = unread_ms >= SHORTEST_MS
+        d.number(
+            key + "/unread",
+            band.unread_x,
+            y,
+            seconds(unread_ms),
+            ink="trouble" if nobody and is_long else "quiet",
+            bold=is_long,
+        )
 
     def _words(self, label: str, last: Span) -> str:
         """At the cursor: what is wrong now."""
         if last.what == "two":
             return f"{self._letters(last.who)} own it"
         waiting = self.space["waiting"][label]
-        if last.what == "nobody" and waiting:
-            verb = "waits" if waiting == 1 else "wait"
-            return f"{counted(waiting, 'record')} {verb}"
-        return ""
+        if last.what != "nobody" or not waiting:
+            return ""
+        if waiting == 1:
+            return "1 record waits"
+        return f"{counted(waiting, 'record')} wait"
 
     def _letters(self, names: Sequence[str]) -> str:
         return listed([self.actors[name].letter for name in names])
@@ -333,22 +393,34 @@ class Block:
         words = [f"{actor.letter} frozen" for actor in actors]
         if waited is not None:
             words.append(f"{waited} waited")
-        tip = ", ".join(["nobody reads", *words])
         self.d.rect(
-            key + "/span", *box, fill="hatch", line="trouble", r=3, of=begun, tip=tip
+            key + "/span",
+            *box,
+            fill="hatch",
+            line="trouble",
+            r=3,
+            of=begun,
+            tip=", ".join(["nobody reads", *words]),
         )
-        self._label(key, box, [", ".join(words), *words])
+        together = ", ".join(words)
+        self._label(key, box, [together, *words])
 
     def _read(self, key: str, box: Box, actor: Actor, begun: int) -> None:
         d = self.d
         d.rect(key + "/span", *box, fill=actor.colour, r=3, of=begun)
         # where colours repeat: a dotted edge the first time, then a dashed one
         if actor.pattern and box.w > 4:
-            y = box.bottom - 2.5
-            dash = "2 3" if actor.pattern == 1 else "7 3"
-            ends = (box.x + 2, y, box.right - 2, y)
-            d.line(key + "/pattern", *ends, line="paper", width=2, dash=dash)
-        if box.w > text_width(actor.letter, 12, bold=True) + 8:
+            d.level(
+                key + "/pattern",
+                left=box.x + 2,
+                right=box.right - 2,
+                y=box.bottom - 2.5,
+                line="paper",
+                width=2,
+                dash="2 3" if actor.pattern == 1 else "7 3",
+            )
+        needed = text_width(actor.letter, 12, bold=True) + 8
+        if box.w > needed:
             d.text(
                 key + "/who",
                 box.x + 5,
@@ -387,7 +459,7 @@ class Block:
             d = self.d
             left = box.x + 4
             wide = text_width(said, 12, bold=True) + 8
-            paper = Box(left, box.y + 1, wide, self.height - 2)
+            paper = Box(x=left, y=box.y + 1, w=wide, h=self.height - 2)
             d.rect(key + "/paper", *paper, fill="paper", r=3)
             foot = box.bottom - FOOT
             d.text(key + "/who", left + 4, foot, said, size=12, bold=True)

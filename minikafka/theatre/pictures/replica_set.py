@@ -106,14 +106,16 @@ class ReplicaSetPlay(Play):
         self._told(d, columns, space, top - TOLD - 4)
         brokers = [copy["broker"] for copy in space["copies"]]
         live = bool(self.cast.get("live"))
-        rows, foot = rows_of(d, brokers, top, CELL, live)
+        rows, foot = rows_of(d, brokers=brokers, top=top, cell=CELL, live=live)
 
         for row, copy in zip(rows.values(), space["copies"], strict=True):
             _card(row, copy, space)
             leader = None if copy["leads"] else rows.get(copy["follows"])
             from_y = leader.cells_y if leader else None
             leaders = self.cast["leaders"]
-            draw_log(row, columns, copy, leaders, now=now, from_y=from_y)
+            draw_log(
+                row, columns=columns, log=copy, leaders=leaders, now=now, from_y=from_y
+            )
             _numbers(row, copy)
             if leader:
                 row.link(leader, copy["apart"])
@@ -140,7 +142,7 @@ class ReplicaSetPlay(Play):
         for told in every:
             is_shown = told.lost or latest[told.offset] == told.epoch
             if told.offset >= columns.first and is_shown:
-                _one_told(d, columns, told, y - TOLD if told.lost else y)
+                _one_told(d, columns=columns, told=told, y=y - TOLD if told.lost else y)
 
 
 def _lamp(d: Drawing, lost: int) -> None:
@@ -169,11 +171,11 @@ def _one_told(d: Drawing, columns: Columns, told: WasTold, y: float) -> None:
         look["dash"] = "3 3"
     d.cell(
         f"told/{record}",
-        x,
-        y,
-        w,
-        TOLD - 3,
-        words,
+        x=x,
+        y=y,
+        w=w,
+        h=TOLD - 3,
+        text=words,
         of=told.number,
         tip=f"{who}: offset {told.offset}, {told.name}: {heard}",
         same=record,

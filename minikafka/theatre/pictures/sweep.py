@@ -37,15 +37,19 @@ class SweepStory(Story):
 
     def _see_RunEnded(self, event: Event, d: Detail) -> Told:
         self.runs.append({"run": d["run"], "written": d["written"]})
-        wrong = {number: _trouble(times) for number, times in _wrong(d["written"])}
-        sentences = [f"order {number} {words}" for number, words in wrong.items()]
+        troubles = []
+        sentences = []
+        for number, times in _wrong(d["written"]):
+            words = _trouble(times)
+            troubles.append(words)
+            sentences.append(f"order {number} {words}")
         found = " and ".join(sentences) or "each order is there once"
-        first = self.once(next(iter(wrong.values()))) if wrong else None
+        first = self.once(troubles[0]) if troubles else None
         return Told(
             f"Killed on entering call {d['run']}, {d['call']}, and started again:"
             f" {found}.",
             chapter=first,
-            trouble=bool(wrong),
+            trouble=bool(troubles),
             light=[f"run/{d['run']}"] if first else (),
         )
 
@@ -68,21 +72,30 @@ class SweepPlay(Play):
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
-        calls = self.cast["calls"]
-        d.note("call", 0, 14, "on entering")
+        self._heads(d)
+        for number in range(self.cast["of"]):
+            self._place(d, number)
+        runs = scenes[-1]["space"]["runs"]
+        for number, run in enumerate(runs):
+            box = self._tile(d, number)
+            _run(d, run, number + 1, box)
 
-        for column, call in enumerate(calls):
+    def _heads(self, d: Drawing) -> None:
+        """Above each column the call that the program is killed at."""
+        d.note("call", 0, 14, "on entering")
+        for column, call in enumerate(self.cast["calls"]):
             x = self._tile(d, column).x
             d.text(f"call/{column}", x + 8, 14, call, bold=True)
-        for number in range(self.cast["of"]):
-            row, column = divmod(number, len(calls))
-            box = self._tile(d, number)
-            if not column:
-                y = box.y + TILE / 2 + 5
-                d.note(f"round/{row}", 0, y, f"at order {row}")
-            d.rect(f"place/{number}", *box, "none", "rule", r=8, dash="3 3")
-        for number, run in enumerate(scenes[-1]["space"]["runs"]):
-            _run(d, run, number + 1, self._tile(d, number))
+
+    def _place(self, d: Drawing, number: int) -> None:
+        """Of a run, before it has ended; a row begins with its name."""
+        row, column = divmod(number, len(self.cast["calls"]))
+        box = self._tile(d, number)
+        if column == 0:
+            y = box.y + TILE / 2 + 5
+            d.note(f"round/{row}", 0, y, f"at order {row}")
+        look: Look = {"r": 8, "dash": "3 3"}
+        d.rect(f"place/{number}", *box, fill="none", line="rule", **look)
 
     def _tile(self, d: Drawing, number: int) -> Box:
         """The place of a run: calls side by side, rounds below each other."""
@@ -91,7 +104,7 @@ class SweepPlay(Play):
         row, column = divmod(number, calls)
         x = MARGIN + column * pitch
         y = HEAD + row * (TILE + GAP)
-        return Box(x, y, pitch - GAP, TILE)
+        return Box(x=x, y=y, w=pitch - GAP, h=TILE)
 
 
 def _run(d: Drawing, run: Detail, number: int, box: Box) -> None:
@@ -105,10 +118,13 @@ def _run(d: Drawing, run: Detail, number: int, box: Box) -> None:
     pitch = (box.w - 12) / len(run["written"])
 
     for order, times in enumerate(run["written"]):
-        fill, edge, ink = "good", "none", "ink"
+        fill = "good"
+        edge = "none"
+        ink = "ink"
         if order in wrong:
-            fill, edge, ink = "paper", "trouble", "trouble"
-        place = Box(6 + order * pitch, 22, pitch - 3, 22)
+            fill = "paper"
+            edge = ink = "trouble"
+        place = Box(x=6 + order * pitch, y=22, w=pitch - 3, h=22)
         tip = f"order {order}: {times} times in the table"
         look: Look = {"line": edge, "r": 5, "tip": tip}
         tile.boxed(f"{order}", *place, _times(times), fill, ink, **look)
@@ -128,4 +144,8 @@ def _trouble(times: int) -> str:
 
 def _wrong(written: Sequence[int]) -> list[tuple[int, int]]:
     """The orders that are not there once, and how often they are."""
-    return [(order, times) for order, times in enumerate(written) if times != 1]
+    wrong = []
+    for order, times in enumerate(written):
+        if times != 1:
+            wrong.append((order, times))
+    return wrong

@@ -65,7 +65,7 @@ class Columns(NamedTuple):
 
     def box(self, offset: int) -> Box:
         x = LEFT + (offset - self.first) * self.pitch
-        return Box(x, self.y, self.pitch - 5, CELL)
+        return Box(x=x, y=self.y, w=self.pitch - 5, h=CELL)
 
 
 class TransactionPlay(Play):
@@ -124,26 +124,29 @@ class TransactionPlay(Play):
         self.lanes.draw(d, top, self._lanes(space), scene["step"])
 
     def _lamp(self, d: Drawing, readers: Sequence[Any]) -> None:
-        is_wrong = False
+        read = []
         for name, found in readers:
             if self.cast["levels"][name] == READ_COMMITTED:
-                states = [state for _, _, _, _, state, _ in found]
-                is_wrong = is_wrong or "aborted" in states
+                read += [state for _, _, _, _, state, _ in found]
+        is_wrong = "aborted" in read
         words = "read_committed reads no aborted record"
         d.lamp("lamp", d.width, 1, words, is_wrong, anchor="end")
 
     def _producers(self, d: Drawing, space: Space, y: float, now: int) -> None:
         producers = space["producers"]
+        asks = Asked(*space["asks"]) if space["asks"] else None
         count = max(len(producers), 2)
         wide = (d.width + GAP) / count - GAP
+        pitch = wide + GAP
         for number, (name, epoch, life) in enumerate(producers):
             if not life:
                 continue
-            words = f"epoch {epoch}" if epoch >= 0 else "no epoch yet"
-            asks = Asked(*space["asks"]) if space["asks"] else None
+            words = "no epoch yet"
+            if epoch >= 0:
+                words = f"epoch {epoch}"
             if asks and asks.who == name and asks.number == now:
                 words += f": {asks.api}"
-            box = Box(number * (wide + GAP), y, wide, CARD)
+            box = Box(x=number * pitch, y=y, w=wide, h=CARD)
             _producer(d, number, name, life, words, box)
 
     def _log(self, d: Drawing, part: str, log: Mapping[str, Any], y: float) -> None:
@@ -171,9 +174,14 @@ class TransactionPlay(Play):
 
         d.slot(key + "/next", *columns.box(end), end)
         if last_stable >= columns.first:
-            x = columns.box(last_stable).x - 2.5
-            ends = (x, y - 6, x, y + CELL + 6)
-            d.line(key + "/last-stable", *ends, line="ink", width=3)
+            d.upright(
+                key + "/last-stable",
+                x=columns.box(last_stable).x - 2.5,
+                top=y - 6,
+                bottom=y + CELL + 6,
+                line="ink",
+                width=3,
+            )
 
     def _readers(self, d: Drawing, readers: Sequence[Any], y: float) -> None:
         """What each was handed, in its order: side by side."""
@@ -181,7 +189,7 @@ class TransactionPlay(Play):
         for side, (name, found) in enumerate(readers):
             key = f"reader/{side}"
             level = self.cast["levels"][name]
-            box = Box(side * (wide + GAP), y, wide, READ + 30)
+            box = Box(x=side * (wide + GAP), y=y, w=wide, h=READ + 30)
             d.rect(key, *box, fill="wash", r=8)
             right = box.right - 8
             d.note(key + "/level", right, y + 17, level, anchor="end", size=12)
@@ -196,7 +204,7 @@ class TransactionPlay(Play):
         """The latest records of a reader."""
         columns = max(int((box.w - 16) // READ_PITCH), 1)
         first = max(len(found) - columns, 0)
-        cell = Box(box.x + 8, box.y + 24, READ_PITCH - 4, READ)
+        cell = Box(x=box.x + 8, y=box.y + 24, w=READ_PITCH - 4, h=READ)
         for number, (place, *each) in enumerate(found[first:], first):
             part = self.cast["parts"][place]
             record = Record(*each)
@@ -292,12 +300,12 @@ def _states(d: Drawing, now: str) -> float:
         wide = max(_chip_width(state) for state in states)
         y = 13 if len(states) == 1 else 0
         for state in states:
-            box = Box(x, y, wide, 20)
+            box = Box(x=x, y=y, w=wide, h=20)
             _state(d, box, state, is_now=state == now)
             y += 26
         if column:
             key = f"state/arrow/{column}"
-            d.arrow(key, x - 14, 23, x - 3, 23, line="rule", width=1.5)
+            d.arrow(key, x=x - 14, y=23, x2=x - 3, y2=23, line="rule", width=1.5)
         x += wide + 17
     return x
 
@@ -340,7 +348,15 @@ def _producer(
     line = "rule" if life in CHIPS else "trouble"
     d.rect(key, *box, fill="paper", line=line, r=8, width=1.5)
     letter = name[:1].upper()
-    d.disc(key + "/disc", box.x + 18, box.y + 17, 10, letter, number, 12)
+    d.disc(
+        key + "/disc",
+        x=box.x + 18,
+        y=box.y + 17,
+        r=10,
+        letter=letter,
+        number=number,
+        size=12,
+    )
     wide = _chip_width(life)
     fill, ink = CHIPS.get(life, ("trouble", "paper"))
     left = box.right - wide - 6

@@ -138,7 +138,7 @@ class WatermarkPlay(Play):
             x = self.axis.x(minute)
             words = clock(minute)
             d.note(key, x, AXIS, words, anchor="middle", size=12, mono=True)
-            d.line(key + "/line", x, AXIS + 6, x, foot, line="rule", width=1)
+            d.line(key + "/line", x=x, y=AXIS + 6, x2=x, y2=foot, line="rule", width=1)
 
     def _window(self, d: Drawing, window: Mapping[str, Any]) -> None:
         """What is in state of it, and below what the sink has got."""
@@ -147,11 +147,11 @@ class WatermarkPlay(Play):
         x = self.axis.x(begin)
         w = self.axis.x(end) - x - 8
         name = f"window {clock(begin)} to {clock(end)}"
-        state = Box(x + 4, STATE, w, BOX)
+        state = Box(x=x + 4, y=STATE, w=w, h=BOX)
         _state(d, state, name, window)
         if window["written"] or window["lost"]:
             sink = state._replace(y=SINK)
-            _sink(d, sink, name, window)
+            _sink(d, box=sink, name=name, window=window)
 
     # -- a micro-batch
 
@@ -160,7 +160,7 @@ class WatermarkPlay(Play):
         closed = row["closed"]
         key = f"row/{batch}"
         name = f"batch {batch}" if d.narrow else f"micro-batch {batch}"
-        d.line(key, 0, y, d.width, y, line="rule", width=1)
+        d.line(key, x=0, y=y, x2=d.width, y2=y, line="rule", width=1)
         d.text(key + "/name", 0, y + 18, name, bold=now, size=12.5)
         d.note(key + "/writes", 0, y + 37, "writes", size=12)
         closes_windows = closed is not None and self.cast["mode"] != "complete"
@@ -189,7 +189,7 @@ class WatermarkPlay(Play):
         )
         left = self.axis.left
         right = self.axis.x(ended)
-        box = Box(left, y + 1, right - left, ROW - 2)
+        box = Box(x=left, y=y + 1, w=right - left, h=ROW - 2)
         d.rect(f"closed/{batch}", *box, fill="chip", fade=0.55, tip=tip)
 
     def _order(self, d: Drawing, order: Order, y: float) -> None:
@@ -204,9 +204,9 @@ class WatermarkPlay(Play):
             act = f"later {name}"
         d.circle(
             key,
-            x,
-            y,
-            RADIUS,
+            x=x,
+            y=y,
+            r=RADIUS,
             fill=fate.fill,
             line=fate.line,
             dash=fate.dash,
@@ -244,7 +244,15 @@ class WatermarkPlay(Play):
         for before, after in pairwise(stands):
             if before.minute != after.minute:
                 key = f"mark/{after.batch}/moved"
-                d.line(key, before.x, after.y, after.x, after.y, line="ink", width=3)
+                d.line(
+                    key,
+                    x=before.x,
+                    y=after.y,
+                    x2=after.x,
+                    y2=after.y,
+                    line="ink",
+                    width=3,
+                )
 
 
 def _what_became(window: Mapping[str, Any]) -> list[str]:
@@ -310,7 +318,7 @@ def _stand(d: Drawing, stand: Stand) -> None:
     key = f"mark/{stand.batch}"
     x = stand.x
     y = stand.y
-    d.line(key, x, y, x, y + ROW, line="ink", width=3)
+    d.line(key, x=x, y=y, x2=x, y2=y + ROW, line="ink", width=3)
     d.text(
         key + "/time",
         d.width,
