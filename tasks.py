@@ -45,6 +45,8 @@ SIZES = {
 }
 # many tests wait more than they compute
 WORKERS = ("-n", "4", "--dist", "loadscope", "--no-loadscope-reorder")
+# each lesson has a pytest of its own that needs it
+WORKERS += ("-p", "no:nbval")
 WINDOWS = os.name == "nt"
 
 

@@ -4,7 +4,8 @@ import shutil
 from contextlib import contextmanager
 
 PATIENCE_MS = 180_000
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu"]
+# /dev/shm is small in a container, and a page that fills it crashes: files in /tmp then
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 
 @contextmanager

@@ -9,15 +9,22 @@ import threading
 import time
 from _thread import interrupt_main
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import tests.no_grammar  # noqa: F401 (before nbformat)
 from tests.kafka import java_missing
 
 # Stored outputs hold pictures as text; kernels and servers that a test starts inherit
 # it.
 os.environ["MINIKAFKA_PICTURES"] = "text"
+
+# Where Python keeps no bytecode, as in many containers, each worker, server and kernel
+# of a run would compile all of it anew: minutes in all.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The same examples on every machine and every run: a failure in CI is a failure here.
 # No deadline: workers share cores.
@@ -27,6 +34,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("quick", settings.get_profile("replay"), max_examples=16)
 settings.load_profile("replay")
 
 
@@ -46,11 +54,17 @@ NEEDS = {"java": java_missing, "spark": spark_missing, "browser": browser_missin
 
 
 # What `make quick` leaves out beside Java, Spark and the browser: real clients, lessons
-# and their checks, soaks, and what looks at every step of every picture.
+# and their checks, soaks, the largest that a node takes, and what looks at every step
+# of every picture.
 SLOW = (
     "tests/broker/test_bombs.py",
+    "tests/broker/test_many_partitions.py",
+    "tests/broker/test_most_items.py",
+    "tests/broker/test_very_many_partitions.py",
+    "tests/browser/",
     "tests/clients/",
     "tests/conformance/",
+    "tests/coordinators/test_what_is_written_can_be_loaded.py",
     "tests/course/",
     "tests/datasets/test_replay.py",
     "tests/docker/",
@@ -58,7 +72,10 @@ SLOW = (
     "tests/house/test_wheels.py",
     "tests/notebooks/",
     "tests/server/test_bounds.py",
+    "tests/server/test_data_folder.py",
+    "tests/server/test_door.py::test_nodes_with_one_secret",
     "tests/server/test_hostile_frames.py",
+    "tests/server/test_processes.py",
     "tests/soak/",
     "tests/simulation/test_group_schedules.py::test_the_detectors",
     "tests/simulation/test_replication_schedules.py",
@@ -91,6 +108,14 @@ FIRST = (
     "tests/theatre/test_browser.py",
     "tests/theatre/test_lessons",
 )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What is slow as a whole isn't even imported for `make quick`."""
+    if not is_quick(config):
+        return None
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    return True if {name, f"{name}/"} & {*SLOW} else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -169,7 +194,12 @@ class Watch:
                 return
 
 
+def is_quick(config: pytest.Config) -> bool:
+    return "not slow" in config.option.markexpr
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("quick" if is_quick(config) else "replay")
     # with xdist, in the process that hears of all tests
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Watch())

@@ -5,6 +5,7 @@ without Docker.
 MINIKAFKA_KAFKA_JARS names another folder.
 """
 
+import atexit
 import itertools
 import os
 import shutil
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -117,6 +119,28 @@ def an_address(which: int = 0) -> str:
     return f"127.{10 + which}.{(os.getpid() >> 8) % 256}.{1 + os.getpid() % 254}"
 
 
+@cache
+def formatted(node_id: str) -> Path:
+    """A new data folder of this node, for all clusters of these tests: made once in a
+    process, since the tool takes as long as half a broker's start.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="apache-kafka-formatted-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    config, data = folder / "server.properties", folder / "data"
+    config.write_text(
+        f"process.roles=broker\nnode.id={node_id}\nlog.dirs={data}\n"
+        "controller.listener.names=CONTROLLER\n"
+        "controller.quorum.voters=0@127.0.0.1:1\n"
+    )
+    cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"
+    done = java_tool(
+        "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config)
+    )
+    if done.returncode:
+        raise RuntimeError(f"StorageTool format failed: {done.stdout}{done.stderr}")
+    return data
+
+
 class ApacheKafka:
     """One combined broker and controller: `with ApacheKafka() as kafka:
     client(kafka.bootstrap)`.
@@ -131,7 +155,7 @@ class ApacheKafka:
         properties: Mapping[str, str] | None = None,
         *,
         data: Path | None = None,
-        jvm: Sequence[str] = ("-Xmx512m", "-XX:+UseSerialGC"),
+        jvm: Sequence[str] = ("-Xmx512m", *SMALL_JVM),
         start_timeout_s: float = 240,
     ) -> None:
         self.port, self.controller_port = free_ports(2)
@@ -174,14 +198,9 @@ class ApacheKafka:
             "".join(f"{name}={value}\n" for name, value in self.properties.items())
         )
         if not self.data.exists() or not any(self.data.iterdir()):
-            cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"
-            done = java_tool(
-                "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config)
+            shutil.copytree(
+                formatted(self.properties["node.id"]), self.data, dirs_exist_ok=True
             )
-            if done.returncode:
-                raise RuntimeError(
-                    f"StorageTool format failed: {done.stdout}{done.stderr}"
-                )
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
                 java_command("kafka.Kafka", str(config), jvm=self.jvm),

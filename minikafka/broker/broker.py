@@ -12,18 +12,19 @@ Who hears of that, and of records that were appended, is in news.py. How far the
 has come in its life is in lifecycle.py.
 """
 
-from collections import deque
 from collections.abc import Hashable, Mapping
 
 from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.config import BrokerConfig, Random, random_uuid
+from minikafka.broker.config import BrokerConfig, InForce, Random, random_uuid
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.due import Due
-from minikafka.broker.effects import Connection, Effect, Notice
+from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.forwarding import Forwarding
+from minikafka.broker.internal_topics import InternalTopics
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import FENCED, READY, RECOVERING, STOPS, Lifecycle
+from minikafka.broker.loggers import Loggers
 from minikafka.broker.news import News, new_quorum
 from minikafka.broker.peers import Peers
 from minikafka.broker.registration import Registration
@@ -31,6 +32,7 @@ from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.requests import Requests
 from minikafka.broker.sharing import Sharing
+from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
 from minikafka.cluster.election import Then
 from minikafka.cluster.metadata import METADATA_TOPIC, Image
@@ -64,10 +66,12 @@ class Broker:
         self.now = Now(0, 0)
         self.outbox: list[Effect] = []
         self.life = Lifecycle()
+        self.loggers = Loggers(self.outbox.append)
+        self.notice = self.loggers.notice
         self.image = Image()
+        self.in_force = InForce(config, self.image, node_id)
         self.descriptions: dict[Hashable, Encoded] = {}
         self._disk = disk
-        self._told: deque[str] = deque(maxlen=100)
 
         self.news = News(self)
         self.requests = Requests(self, self.news.follow)
@@ -79,6 +83,7 @@ class Broker:
         self.active_controller = ActiveController(self)
         self.registration = Registration(self)
         self.forwarding = Forwarding(self)
+        self.internal_topics = InternalTopics(self)
         self.peers = Peers(node_id, config, self.outbox.append, self.notice)
         # of logs
         self.replicas = ReplicaManager(
@@ -87,6 +92,7 @@ class Broker:
         self.fetcher = ReplicaFetcher(self)
         self.isr = IsrChanges(self)
         self.damage = DamagedReplicas(self)
+        self.throttling = Throttling(self)
         # of groups and transactions
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self)
@@ -278,14 +284,6 @@ class Broker:
             self.requests.ask_itself(api, version, body, then)
         else:
             self.peers.ask(node, lane, api, version, body, then, self.now)
-
-    def notice(self, line: str, error: Exception | None = None) -> None:
-        """Something went wrong that ends one thing and not the node: told by the shell,
-        and once.
-        """
-        if line not in self._told:
-            self._told.append(line)
-            self.outbox.append(Notice(line, error))
 
     def random_uuid(self) -> bytes:
         """16 bytes, from the node's random source."""

@@ -9,13 +9,15 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.config import Random
+from minikafka.broker.config import InForce, Random
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.forwarding import Forwarding
+from minikafka.broker.internal_topics import InternalTopics
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import Lifecycle
+from minikafka.broker.loggers import Loggers
 from minikafka.broker.peers import Peers
 from minikafka.broker.ports import CONTROLLER_LISTENER as CONTROLLER_LISTENER
 from minikafka.broker.ports import HearsOfReplicas, Node
@@ -24,8 +26,9 @@ from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.sharing import Sharing
+from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
-from minikafka.cluster.waiting import Answer, Wait, Waiting
+from minikafka.cluster.waiting import Answer, Waiting
 from minikafka.coordinators.coordinator import GroupCoordinator, TransactionCoordinator
 from minikafka.coordinators.transaction_requests import Joins
 from minikafka.coordinators.transaction_states import TopicPartition
@@ -48,6 +51,7 @@ OF_MEMBERS = (
     "OffsetDelete",
     "ConsumerGroupHeartbeat",
     "ShareGroupHeartbeat",
+    "StreamsGroupHeartbeat",
 )
 
 
@@ -55,7 +59,8 @@ OF_MEMBERS = (
 class Client:
     """One connection as the broker sees it. lets_in: its next request may come before
     the last one is answered. asked, answered: how many requests. early: what became of
-    one whose turn to be answered hasn't come, by its number.
+    one whose turn to be answered hasn't come, by its number. muted_until_ms: monotonic,
+    before which none of its requests is served.
     """
 
     listener: str
@@ -64,6 +69,7 @@ class Client:
     lets_in: bool = False
     asked: int = 0
     answered: int = 0
+    muted_until_ms: int = 0
     early: dict[int, Effect] = field(default_factory=dict)
 
 
@@ -95,16 +101,20 @@ class Broker(Node, Protocol):
     random: Random
     outbox: list[Effect]
     life: Lifecycle
+    loggers: Loggers
+    in_force: InForce
     descriptions: dict[Hashable, Encoded]
     fetch_sessions: FetchSessions
     active_controller: ActiveController
     registration: Registration
     forwarding: Forwarding
+    internal_topics: InternalTopics
     peers: Peers
     replicas: ReplicaManager
     fetcher: ReplicaFetcher
     isr: IsrChanges
     damage: DamagedReplicas
+    throttling: Throttling
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     joins: Joins
@@ -130,7 +140,7 @@ class Broker(Node, Protocol):
 @dataclass(slots=True, eq=False)
 class Call:
     """A request on its way through a handler. number: 1 for the first one of its
-    connection.
+    connection. size_bytes: of its frame.
 
     What a request that begins anew has found out before: joined says of each partition
     of a transaction whether a batch may be appended
@@ -148,10 +158,25 @@ class Call:
     body: Message
     handler: "Handler"
     number: int = 0
+    size_bytes: int = 0
     joined: Mapping[TopicPartition, Guard | KafkaError] | None = None
-    unknown: dict[str, Answer] | None = None
+    unknown: dict[Hashable, Answer] | None = None
     passed_on: Split | None = None
     share_fetch: Any = None
+
+
+def throttle(broker: Broker, call: Call, quota: str, size_bytes: int) -> int:
+    """A client wrote or read these bytes: for how many ms it is throttled, which its
+    answer says. Nodes have no quota.
+    """
+    client = call.client
+    if client.listener == CONTROLLER_LISTENER:
+        return 0
+    now = broker.now
+    throttle_ms = broker.throttling.count(client.client_id, quota, size_bytes, now)
+    muted_until_ms = now.monotonic_ms + throttle_ms
+    client.muted_until_ms = max(client.muted_until_ms, muted_until_ms)
+    return throttle_ms
 
 
 class HangUp(NamedTuple):
@@ -163,20 +188,23 @@ class HangUp(NamedTuple):
 class Handler(NamedTuple):
     """How one API is served. versions: the lowest and the highest.
 
-    refuse: the answer to a request that failed as a whole, where the API has its own
-    form for that. shape: an answer that was waited for, completed. decides: the request
-    changes metadata, so the active controller answers it, once what it decided before
-    is committed. split: what of that the broker that was asked answers itself. of_nodes:
-    it is served to other nodes only.
+    Its functions are named, `module.function` of handlers/. handle(broker, call, now):
+    the answer, what to wait for, or that the connection is closed. refuse(call, error):
+    the answer to a request that failed as a whole, where the API has its own form for
+    that. shape(call, answer): an answer that was waited for, completed.
+
+    decides: the request changes metadata, so the active controller answers it, once
+    what it decided before is committed. split(broker, call): what of that the broker
+    that was asked answers itself. of_nodes: it is served to other nodes only.
     """
 
     api: str
     versions: tuple[int, int]
-    handle: Callable[[Broker, Call, Now], Answer | Wait | HangUp | None]
-    refuse: Callable[[Call, KafkaError], Answer] | None = None
-    shape: Callable[[Call, Answer], Answer] | None = None
+    handle: str
+    refuse: str | None = None
+    shape: str | None = None
     decides: bool = False
-    split: Callable[[Broker, Call], Split] | None = None
+    split: str | None = None
     of_nodes: bool = False
 
 

@@ -30,7 +30,7 @@ class Due:
         if broker.config.peers:  # else nobody is asked, and nobody is missed
             parts += [broker.peers, broker.quorum, broker.active_controller]
             parts += [broker.fetcher, broker.isr, broker.damage]
-        self._parts = parts
+        self._deadlines = [part.next_deadline for part in parts]
 
     def next_deadline(self) -> int:
         """Monotonic ms at which something is due, later than the last time that the
@@ -41,7 +41,7 @@ class Due:
         is_recovering = broker.life.state == RECOVERING
         if is_recovering or broker.requests.is_busy or broker.quorum.is_handing_on:
             return next_ms
-        due_ms = soonest(*[part.next_deadline() for part in self._parts])
+        due_ms = soonest(*[next_deadline() for next_deadline in self._deadlines])
         return next_ms + IDLE_MS if due_ms is None else max(next_ms, due_ms)
 
     def do_a_slice(self, now: Now) -> None:

@@ -6,10 +6,11 @@ last. An incremental answer leaves out every partition that has nothing new. The
 grows with each request: one that is lost or doubled is noticed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from minikafka.broker.ports import PartitionKey
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Follower, Replica
 from minikafka.cluster.waiting import Answer
@@ -21,25 +22,25 @@ LAST_EPOCH = 2**31 - 1
 # of all sessions: each takes some hundred bytes, known to the broker or not
 MOST_PARTITIONS = 100_000
 
-FetchKey = tuple[str | bytes, int]
 
-
-class Asked(NamedTuple):
-    """One partition of a fetch, in FetchRequest's words. topic: its name, or its id
-    from version 13 on.
+class FetchKey(NamedTuple):
+    """A partition, as its client names it. topic: its name, or its id from version 13
+    on.
     """
 
     topic: str | bytes
     partition: int
+
+
+class Asked(NamedTuple):
+    """One partition of a fetch, in FetchRequest's words."""
+
+    key: FetchKey
     fetch_offset: int
     max_bytes: int
     current_leader_epoch: int
     last_fetched_epoch: int
     log_start_offset: int  # of a follower
-
-    @property
-    def key(self) -> FetchKey:
-        return self.topic, self.partition
 
 
 class Row(NamedTuple):
@@ -61,18 +62,40 @@ class Told(NamedTuple):
 
 class Settled(NamedTuple):
     """A partition of which a follower has all that its leader has, all of it committed.
-    There is nothing to say of it while its replica, in this state of the metadata, has
-    these ends.
+    There is nothing to say of it while its replica is this one, in this state of the
+    metadata, begins where the follower was told, and ends where it asked for more.
     """
 
-    place: tuple[str, int]  # the topic's name, and the partition
-    follower: Follower
+    place: PartitionKey
+    replica: Replica
     partition: Partition
-    log_start_offset: int
-    log_end_offset: int
+    follower: Follower
+
+    def still_holds(self, held: Replica | None, asked: Asked, told: Told) -> bool:
+        """held: the replica that is in this place now."""
+        replica = self.replica
+        if held is not replica or replica.partition is not self.partition:
+            return False
+        log = replica.log
+        return (
+            log.log_start_offset == told.log_start_offset
+            and log.log_end_offset == asked.fetch_offset
+        )
 
 
-AskedByKey = Mapping[FetchKey, Asked]  # of one request
+AskedByKey = Mapping[FetchKey, Asked]
+
+
+class Naming(NamedTuple):
+    """What a request says of its session, and of the partitions in it. forgotten: it no
+    longer wants them.
+    """
+
+    session_id: int
+    epoch: int
+    by_id: bool
+    asked: AskedByKey
+    forgotten: Sequence[FetchKey]
 
 
 @dataclass(slots=True)
@@ -90,12 +113,12 @@ class Session:
     settled: dict[FetchKey, Settled] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
 
-    def take_in(self, asked: AskedByKey, forgotten: Iterable[FetchKey]) -> None:
+    def take_in(self, naming: Naming) -> None:
         """What an incremental request changes."""
-        self.asked.update(asked)
-        for key in asked:
+        self.asked.update(naming.asked)
+        for key in naming.asked:
             self.settled.pop(key, None)
-        for key in forgotten:
+        for key in naming.forgotten:
             self.asked.pop(key, None)
             self.told.pop(key, None)
             self.settled.pop(key, None)
@@ -123,48 +146,47 @@ class FetchSessions:
         self._last_id = 0
         self._partitions = 0
 
-    def open(
-        self,
-        session_id: int,
-        epoch: int,
-        by_id: bool,
-        asked: AskedByKey,
-        forgotten: Iterable[FetchKey],
-        now_ms: int,
-    ) -> Opened:
+    def open(self, naming: Naming, now_ms: int) -> Opened:
         """Take in a request. Raises FETCH_SESSION_ID_NOT_FOUND,
         INVALID_FETCH_SESSION_EPOCH, or FETCH_SESSION_TOPIC_ID_ERROR for a client that
         went over from names to ids, or back, within a session.
         """
-        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self._drop(session_id)
+        if naming.epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self._drop(naming.session_id)
             session = None
-            if epoch == INITIAL_EPOCH:
-                session = self._create(by_id, asked, now_ms)
-            return Opened(list(asked.values()), session, incremental=False)
-        session = self._continued(session_id, epoch, by_id)
-        session.epoch = epoch + 1 if epoch < LAST_EPOCH else 1
+            if naming.epoch == INITIAL_EPOCH:
+                session = self._create(naming, now_ms)
+            return Opened(list(naming.asked.values()), session, incremental=False)
+        session = self._continued(naming)
+        is_last = naming.epoch == LAST_EPOCH
+        session.epoch = 1 if is_last else naming.epoch + 1
         session.used_ms = now_ms
         before = len(session.asked)
-        session.take_in(asked, forgotten)
+        session.take_in(naming)
         self._count(len(session.asked) - before)
         return Opened(list(session.asked.values()), session, incremental=True)
 
-    def _continued(self, session_id: int, epoch: int, by_id: bool) -> Session:
-        session = self._sessions.get(session_id)
+    def _continued(self, naming: Naming) -> Session:
+        session = self._sessions.get(naming.session_id)
         if session is None:
             raise KafkaError(Error.FETCH_SESSION_ID_NOT_FOUND)
-        if session.epoch != epoch:
+        if session.epoch != naming.epoch:
             raise KafkaError(Error.INVALID_FETCH_SESSION_EPOCH)
-        if session.by_id != by_id:
+        if session.by_id != naming.by_id:
             raise KafkaError(Error.FETCH_SESSION_TOPIC_ID_ERROR)
         return session
 
-    def _create(self, by_id: bool, asked: AskedByKey, now_ms: int) -> Session | None:
+    def _create(self, naming: Naming, now_ms: int) -> Session | None:
         if len(self._sessions) >= self._slots and not self._evict(now_ms):
             return None
         self._last_id += 1
-        session = Session(self._last_id, INITIAL_EPOCH + 1, now_ms, by_id, dict(asked))
+        session = Session(
+            session_id=self._last_id,
+            epoch=INITIAL_EPOCH + 1,
+            used_ms=now_ms,
+            by_id=naming.by_id,
+            asked=dict(naming.asked),
+        )
         self._sessions[session.session_id] = session
         self._count(len(session.asked))
         return session

@@ -98,21 +98,19 @@ class News:
 
     # -- of metadata
 
-    def committed(self, first_offset: int, records: Sequence[MetadataRecord]) -> None:
+    def committed(self, records: Sequence[MetadataRecord]) -> None:
         """Metadata is committed: the image changes."""
-        for offset, record in enumerate(records, first_offset):
-            change = self._broker.image.apply(offset, record)
+        for record in records:
+            change = self._broker.image.apply(record)
             if change is not None:
                 self._hand_out(change)
         self._broker.descriptions.clear()
 
-    def replaced(
-        self, end_offset: int, later: Image, records: Sequence[MetadataRecord]
-    ) -> None:
+    def replaced(self, later: Image, records: Sequence[MetadataRecord]) -> None:
         """Too far behind to replay the log: the image becomes another node's, and what
         is gone there goes here.
         """
-        self.committed(end_offset, [*self._broker.image.gone(later), *records])
+        self.committed([*self._broker.image.gone(later), *records])
 
     def leader_changed(self, now: Now) -> None:
         """Another node is the active controller, or none, or it is this one."""

@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig, unusable_configs
+from minikafka.broker.config import BrokerConfig, InForce
+from minikafka.broker.config_rules import unusable_configs
 from minikafka.broker.ports import HearsOfReplicas, PartitionKey
 from minikafka.clock import Now
 from minikafka.cluster import telling
@@ -41,10 +42,11 @@ ASKED_FOR_AT_ONCE = 200  # logs between two ticks, of those that are asked for
 # a log, looking whose it is.
 LOG_COST, FILE_COST, OPEN_COST, LOOK_COST = 1 << 20, 1 << 16, 1 << 14, 1 << 13
 
+OF_THE_BROKER = "producer_id_expiration_ms"
 LOG_CONFIGS = {
-    name.replace(".", "_"): name
-    for name in TOPIC_CONFIGS
-    if name.replace(".", "_") in LogConfig.__dataclass_fields__
+    field: field.replace("_", ".")
+    for field in LogConfig._fields
+    if field != OF_THE_BROKER
 }
 
 Work = Generator[int, None, None]  # yields what it costs, in bytes to read
@@ -80,6 +82,7 @@ class ReplicaManager:
     _now_ms: int = 0
 
     def __post_init__(self) -> None:
+        self._in_force = InForce(self._config, self._image, self._node_id)
         self._cleaner = Cleaner(
             self._config["log.cleaner.dedupe.buffer.size"], self._notice
         )
@@ -153,7 +156,7 @@ class ReplicaManager:
                 max(1, self._config["log.flush.offset.checkpoint.interval.ms"]),
             ),
             (self._write_high_watermarks, HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS),
-            (self._compact, max(1, self._config["log.cleaner.backoff.ms"])),
+            (self._compact, self._compaction_period_ms()),
         ):
             self._periods_ms[work] = period_ms
             self._arm(work, now.monotonic_ms)
@@ -319,7 +322,12 @@ class ReplicaManager:
             replica.min_insync_replicas = self._topic_value(
                 key[0], "min.insync.replicas"
             )
+        self._cleaner.buffer_bytes = self._in_force["log.cleaner.dedupe.buffer.size"]
+        self._periods_ms[self._compact] = self._compaction_period_ms()
         self._arm(self._compact, self._now_ms)
+
+    def _compaction_period_ms(self) -> int:
+        return max(1, int(self._in_force["log.cleaner.backoff.ms"]))
 
     def _remove(self, keys: Iterable[PartitionKey]) -> None:
         """These partitions are deleted, or move to other nodes."""
@@ -382,10 +390,11 @@ class ReplicaManager:
 
     def _log_config(self, topic: str) -> LogConfig:
         """The same for all topics that set the same."""
+        in_force = self._config.in_force(self._image)
         key = "log", *self._image.config(TOPIC_RESOURCE, topic).items()
-        found: LogConfig | None = self._image.in_force.get(key)
+        found: LogConfig | None = in_force.get(key)
         if found is None:
-            found = self._image.in_force[key] = self._new_log_config(topic)
+            found = in_force[key] = self._new_log_config(topic)
         return found
 
     def _new_log_config(self, topic: str) -> LogConfig:
@@ -397,7 +406,7 @@ class ReplicaManager:
             values["segment_bytes"] = segment_bytes
         return LogConfig(
             **values,
-            producer_id_expiration_ms=self._config["producer.id.expiration.ms"],
+            producer_id_expiration_ms=self._in_force["producer.id.expiration.ms"],
         )
 
     # -- background

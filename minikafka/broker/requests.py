@@ -33,8 +33,8 @@ from minikafka.broker.calls import (
     member_refusal,
     refusal,
 )
-from minikafka.broker.effects import Close, Connection, Done, Effect, Reply
-from minikafka.broker.handlers import HANDLERS
+from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
+from minikafka.broker.handlers import HANDLERS, load
 from minikafka.broker.ports import Split
 from minikafka.clock import Now
 from minikafka.cluster.election import Then
@@ -121,6 +121,7 @@ class Requests:
             request.body,
             handler,
             client.asked,
+            len(frame),
         )
         self._on_behalf(call, self._serve, call, now)
 
@@ -142,7 +143,7 @@ class Requests:
     # -- serving
 
     def _serve(self, call: Call, now: Now) -> None:
-        answer = self._handle(call, now)
+        answer = self._unmuted(call, now) or self._handle(call, now)
         if not isinstance(answer, Wait):
             self._answer(call, answer)
             return
@@ -155,8 +156,27 @@ class Requests:
             self.waiting.park(answer, call.connection, call)
             call.client.lets_in = answer.lets_in
 
+    @staticmethod
+    def _unmuted(call: Call, now: Now) -> Wait | None:
+        """A throttled client is not heard for a while (KIP-219): its request begins
+        then.
+        """
+        client = call.client
+        if client.muted_until_ms <= now.monotonic_ms:
+            return None
+
+        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
+            if not expired:
+                return None
+            client.muted_until_ms = 0
+            return {}
+
+        return Wait((), client.muted_until_ms, attempt, again=True)
+
     def _handle(self, call: Call, now: Now) -> Answer | Wait | HangUp | None:
         broker, handler = self._broker, call.handler
+        if broker.loggers.names_requests:
+            self._name(call)
         try:
             if handler.decides and not broker.quorum.is_leader:
                 if call.client.listener == CONTROLLER_LISTENER:
@@ -167,16 +187,25 @@ class Requests:
                 )
             if handler.decides and not broker.quorum.is_settled:
                 return broker.active_controller.settled(now)
-            return handler.handle(broker, call, now)
+            served: Answer | Wait | HangUp | None = load(handler.handle)(
+                broker, call, now
+            )
+            return served
         except KafkaError as error:
             return self._refusal(call, error)
 
+    def _name(self, call: Call) -> None:
+        """What kafka.request.logger tells of a request."""
+        who = "this node" if isinstance(call.connection, Itself) else call.connection
+        what = f"{call.api} {call.version}, correlation id {call.correlation_id}"
+        self._broker.outbox.append(Notice(f"{who} asks {what}"))
+
     def _split(self, call: Call) -> Split:
         """What the active controller is asked of a request that it must answer."""
-        split = call.handler.split
-        if split is None:
+        if call.handler.split is None:
             return Split(call.body.to_dict(), whole=dict)
-        return split(self._broker, call)
+        split: Split = load(call.handler.split)(self._broker, call)
+        return split
 
     def _end(self, call: Call, wait: Wait, now: Now) -> None:
         """A wait has ended: its request is answered, or begins anew."""
@@ -186,8 +215,10 @@ class Requests:
             self._serve(call, now)
         else:
             assert wait.answer is not None, "a wait ends with an answer or an error"
-            shape = call.handler.shape
-            self._answer(call, shape(call, wait.answer) if shape else wait.answer)
+            answer = wait.answer
+            if call.handler.shape is not None:
+                answer = load(call.handler.shape)(call, answer)
+            self._answer(call, answer)
 
     def _refusal(self, call: Call, error: KafkaError) -> Answer | HangUp:
         """How the API says an error: its handler knows better (refuse), or it has a
@@ -195,8 +226,10 @@ class Requests:
         """
         if error.error is Error.KAFKA_STORAGE_ERROR:
             self._broker.storage_failed(error)
-        refuse = call.handler.refuse
-        return refuse(call, error) if refuse else refusal(call, error)
+        if call.handler.refuse is None:
+            return refusal(call, error)
+        refused: Answer = load(call.handler.refuse)(call, error)
+        return refused
 
     def _on_behalf(self, call: Call, do: Callable[..., None], *args: object) -> None:
         """What happens meanwhile has this request as its cause. An error that nobody

@@ -1,5 +1,9 @@
 """The features that this code knows, and at which level the cluster uses them (KIP-584):
 what a node may write, and which protocols it serves.
+
+Who serves the protocol of a feature asks `level(image, SHARE_FEATURE)` with each
+request, as ConsumerGroupHeartbeat does for GROUP_FEATURE: 0 means that it is off, and
+the request is refused with UNSUPPORTED_VERSION. It may be switched while a node runs.
 """
 
 from typing import NamedTuple
@@ -12,6 +16,8 @@ GROUP_FEATURE = "group.version"
 TRANSACTION_FEATURE = "transaction.version"
 ELR_FEATURE = "eligible.leader.replicas.version"
 KRAFT_FEATURE = "kraft.version"
+SHARE_FEATURE = "share.version"
+STREAMS_FEATURE = "streams.version"
 
 
 class Levels(NamedTuple):
@@ -31,8 +37,10 @@ FEATURES = {
     TRANSACTION_FEATURE: Levels(0, 2, undecided=2),
     # KIP-966; without it nothing here would lead safely
     ELR_FEATURE: Levels(1, 1, undecided=1),
-    # KIP-853; it is kept by the quorum itself, not in the metadata
+    # KIP-853; who votes is said at the start, at either level
     KRAFT_FEATURE: Levels(0, 1, undecided=0),
+    SHARE_FEATURE: Levels(0, 1, undecided=1),  # share groups (KIP-932)
+    STREAMS_FEATURE: Levels(0, 1, undecided=1),  # streams groups (KIP-1071)
 }
 
 

@@ -9,11 +9,12 @@ A record changes one thing, and `Image.apply` returns that `Change`: what it was
 and what it is after. What a node does because the cluster changed is done for a change.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from minikafka.cluster.users import Users
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import decode_record, encode_record
 from minikafka.wire.records import NewRecord, Record
@@ -27,8 +28,9 @@ SHARE_STATE_TOPIC = "__share_group_state"
 # records, and asking for one makes it as its coordinator wants it, or not at all
 # (org.apache.kafka.common.internals.Topic).
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
-BROKER_RESOURCE, TOPIC_RESOURCE, GROUP_RESOURCE = 4, 2, 32  # ConfigResource.Type
-MOST_IN_FORCE = 10_000  # values that are kept
+# ConfigResource.Type
+TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE = 2, 4, 8
+CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 16, 32
 NO_LEADER = -1
 UNCHANGED_LEADER = -2  # PartitionChangeRecord: the leader field was left out
 
@@ -234,25 +236,26 @@ class Image:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
-        # what follows from a resource's own configs and the brokers'
-        self.in_force: dict[Hashable, Any] = {}
+        # another one whenever the configs of a broker, or of all, have changed
+        self.brokers_configured = object()
+        self.users = Users()
 
     @staticmethod
-    def of(records: Iterable[MetadataRecord], offset: int = 0) -> "Image":
+    def of(records: Iterable[MetadataRecord]) -> "Image":
         """What a snapshot's records say. Errors: LookupError, AssertionError if they
         don't fit together.
         """
         image = Image()
         for record in records:
-            image.apply(offset, record)
+            image.apply(record)
         return image
 
-    def apply(self, offset: int, record: MetadataRecord) -> Change | None:
-        """Take in one committed record. offset: where it stands in the metadata log.
-        Returns what it changed; None, if that is nothing that a node acts upon.
+    def apply(self, record: MetadataRecord) -> Change | None:
+        """Take in one committed record. Returns what it changed; None, if that is
+        nothing that a node acts upon.
         """
         apply = APPLY.get(record.name)
-        return None if apply is None else apply(self, offset, record.fields)
+        return None if apply is None else apply(self, record.fields)
 
     @cached_property
     def all_topic_names(self) -> frozenset[str]:
@@ -286,6 +289,9 @@ class Image:
             ]
         for (kind, resource), configs in self.configs.items():
             found += config_records(kind, resource, configs)
+        found += [
+            MetadataRecord(name, 0, fields) for name, fields in self.users.records()
+        ]
         ids = {
             "broker_id": -1,
             "broker_epoch": -1,
@@ -309,7 +315,8 @@ class Image:
         for (kind, resource), configs in self.configs.items():
             unset = configs.keys() - later.config(kind, resource).keys()
             found += config_records(kind, resource, dict.fromkeys(sorted(unset)))
-        return found
+        users = self.users.gone(later.users)
+        return found + [MetadataRecord(name, 0, fields) for name, fields in users]
 
     def topic(self, name: str) -> Topic:
         """The topic, or UNKNOWN_TOPIC_OR_PARTITION."""
@@ -351,7 +358,7 @@ def metric_name(topic: str) -> str:
     return topic.replace(".", "_")
 
 
-def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+def _register_broker(image: Image, fields: dict[str, Any]) -> Change:
     broker_id = fields["broker_id"]
     endpoints = {
         each["name"]: (each["host"], each["port"]) for each in fields["end_points"]
@@ -374,9 +381,7 @@ def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> Chang
     return BrokerChange(broker_id, before, after=registered)
 
 
-def _change_broker_registration(
-    image: Image, offset: int, fields: dict[str, Any]
-) -> Change:
+def _change_broker_registration(image: Image, fields: dict[str, Any]) -> Change:
     before = image.brokers[fields["broker_id"]]
     assert before.broker_epoch == fields["broker_epoch"], (
         "a registration change must name the broker's current epoch"
@@ -390,13 +395,13 @@ def _change_broker_registration(
     return BrokerChange(after.broker_id, before, after)
 
 
-def _unregister_broker(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+def _unregister_broker(image: Image, fields: dict[str, Any]) -> Change:
     broker_id = fields["broker_id"]
     before = image.brokers.pop(broker_id, None)
     return BrokerChange(broker_id, before, after=None)
 
 
-def _topic(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+def _topic(image: Image, fields: dict[str, Any]) -> Change:
     name, topic_id = fields["name"], fields["topic_id"]
     before, after = image.topics.get(name), Topic(name, topic_id)
     assert before is None or before.topic_id == topic_id, (
@@ -410,7 +415,7 @@ def _topic(image: Image, offset: int, fields: dict[str, Any]) -> Change:
     return TopicChange(name, topic_id, before, after)
 
 
-def _remove_topic(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+def _remove_topic(image: Image, fields: dict[str, Any]) -> Change:
     topic_id = fields["topic_id"]
     name = image.topic_names.pop(topic_id)
     image.deleted.add(topic_id)
@@ -426,7 +431,7 @@ def _lists(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(fields[name]) for name in LISTS if fields.get(name) is not None}
 
 
-def _partition(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+def _partition(image: Image, fields: dict[str, Any]) -> Change:
     after = Partition(
         **_lists(fields),
         leader=fields["leader"],
@@ -436,7 +441,7 @@ def _partition(image: Image, offset: int, fields: dict[str, Any]) -> Change:
     return _set_partition(image, fields, after)
 
 
-def _change_partition(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+def _change_partition(image: Image, fields: dict[str, Any]) -> Change:
     topic = image.topic_by_id(fields["topic_id"])
     before = topic.partitions[fields["partition_id"]]
     leader = fields.get("leader", UNCHANGED_LEADER)
@@ -476,10 +481,10 @@ def check_partition(before: Partition | None, after: Partition) -> None:
     )
 
 
-def _config(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+def _config(image: Image, fields: dict[str, Any]) -> Change:
     kind, resource_name = fields["resource_type"], fields["resource_name"]
-    if kind == BROKER_RESOURCE or len(image.in_force) > MOST_IN_FORCE:
-        image.in_force.clear()
+    if kind == BROKER_RESOURCE:
+        image.brokers_configured = object()
     configs = image.configs.setdefault((kind, resource_name), {})
     name, after = fields["name"], fields["value"]
     before = configs.pop(name, None) if after is None else configs.get(name)
@@ -490,7 +495,7 @@ def _config(image: Image, offset: int, fields: dict[str, Any]) -> Change:
     return ConfigChange(kind, resource_name, name, before, after)
 
 
-def _feature(image: Image, offset: int, fields: dict[str, Any]) -> Change:
+def _feature(image: Image, fields: dict[str, Any]) -> Change:
     name, level = fields["name"], fields["feature_level"]
     before = image.features.get(name)
     assert level >= 0, "a level is 0, where the feature is off, or more"
@@ -498,7 +503,7 @@ def _feature(image: Image, offset: int, fields: dict[str, Any]) -> Change:
     return FeatureChange(name, before, after=level)
 
 
-def _producer_ids(image: Image, offset: int, fields: dict[str, Any]) -> None:
+def _producer_ids(image: Image, fields: dict[str, Any]) -> None:
     next_producer_id = fields["next_producer_id"]
     assert next_producer_id >= image.next_producer_id, (
         "a producer id is given to one producer only"
@@ -506,9 +511,21 @@ def _producer_ids(image: Image, offset: int, fields: dict[str, Any]) -> None:
     image.next_producer_id = next_producer_id
 
 
+def _quota(image: Image, fields: dict[str, Any]) -> None:
+    image.users.set_quota(fields)
+
+
+def _credential(image: Image, fields: dict[str, Any]) -> None:
+    image.users.set_credential(fields)
+
+
+def _remove_credential(image: Image, fields: dict[str, Any]) -> None:
+    image.users.remove_credential(fields)
+
+
 # A record type that is missing here changes nothing that this project uses (NoOpRecord,
 # for one).
-APPLY: dict[str, Callable[[Image, int, dict[str, Any]], Change | None]] = {
+APPLY: dict[str, Callable[[Image, dict[str, Any]], Change | None]] = {
     "RegisterBrokerRecord": _register_broker,
     "BrokerRegistrationChangeRecord": _change_broker_registration,
     "UnregisterBrokerRecord": _unregister_broker,
@@ -519,4 +536,7 @@ APPLY: dict[str, Callable[[Image, int, dict[str, Any]], Change | None]] = {
     "ConfigRecord": _config,
     "FeatureLevelRecord": _feature,
     "ProducerIdsRecord": _producer_ids,
+    "ClientQuotaRecord": _quota,
+    "UserScramCredentialRecord": _credential,
+    "RemoveUserScramCredentialRecord": _remove_credential,
 }

@@ -76,15 +76,14 @@ class QuorumConfig:
 class Listener:
     """Who follows the metadata log on this node, as Kafka's RaftClient.Listener.
 
-    committed(first offset, records): called with committed records, in order and
-    without a gap, replay included. replaced(end offset, image, records): another node's
-    snapshot takes the place of all before; the image is what its records say.
-    leader_changed(now): who leads, or in which epoch, is new. image(): all that was
-    handed on, as records.
+    committed(records): called with committed records, in order and without a gap,
+    replay included. replaced(image, records): another node's snapshot takes the place
+    of all before; the image is what its records say. leader_changed(now): who leads, or
+    in which epoch, is new. image(): all that was handed on, as records.
     """
 
-    committed: Callable[[int, Sequence[MetadataRecord]], None]
-    replaced: Callable[[int, Image, Sequence[MetadataRecord]], None]
+    committed: Callable[[Sequence[MetadataRecord]], None]
+    replaced: Callable[[Image, Sequence[MetadataRecord]], None]
     leader_changed: Callable[[Now], None]
     image: Callable[[], list[MetadataRecord]]
 
@@ -111,8 +110,7 @@ class Quorum:
     """The metadata log and who leads it.
 
     ask: sends a request to another node. hears: of the log's offsets, as of any
-    replica's. applied_offset: after the last record that was handed on. observers: the
-    nodes that are no voters, and follow this leader.
+    replica's. applied_offset: after the last record that was handed on.
     """
 
     election: Election  # from start() on, as are the others
@@ -135,7 +133,6 @@ class Quorum:
         self.node_id = node_id
         self.cluster_id = ""
         self.applied_offset = 0
-        self.observers: dict[int, Follower] = {}
         self._config = config
         self._voters = config.voters
         self._listener = listener
@@ -270,7 +267,7 @@ class Quorum:
         try:
             if newest is not None:
                 records = self.snapshots.read(newest)
-                self._listener.committed(newest.end_offset, records)
+                self._listener.committed(records)
                 self.applied_offset = newest.end_offset
             while not self.hand_on():
                 pass
@@ -314,7 +311,7 @@ class Quorum:
                     if decoded % RECORDS_AT_ONCE == 0:
                         yield
                 if records:
-                    self._listener.committed(header.base_offset, records)
+                    self._listener.committed(records)
                 self.applied_offset = header.next_offset
                 self._unsaved_bytes += header.size_bytes
 
@@ -347,6 +344,11 @@ class Quorum:
             observer.fetched(offset, self.end_offset, -1, now.monotonic_ms)
             if len(self.observers) > MOST_OBSERVERS:
                 self._forget_an_observer()
+
+    @property
+    def observers(self) -> dict[int, Follower]:
+        """The nodes that are no voters, and follow this leader."""
+        return self.replica.observers
 
     def _forget_an_observer(self) -> None:
         def fetched_ms(node: int) -> int:
@@ -421,7 +423,7 @@ class Quorum:
         snapshot = incoming.snapshot
         try:
             records = incoming.records()
-            image = Image.of(records, snapshot.end_offset)
+            image = Image.of(records)
         except (KafkaError, LookupError, ValueError, AssertionError) as error:
             why = f"{snapshot.path} of the leader is no snapshot ({error!r})"
             raise DecodeError(why) from error
@@ -429,7 +431,7 @@ class Quorum:
         self._begin_after(self.replica.log, snapshot)
         self.replica.high_watermark = self.applied_offset = snapshot.end_offset
         self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
-        self._listener.replaced(snapshot.end_offset, image, records)
+        self._listener.replaced(image, records)
 
     # -- as follower
 
@@ -525,7 +527,6 @@ class Quorum:
     def _follow_election(self, now: Now) -> None:
         partition = self.replica.partition
         vote = self.election.vote
-        self.observers.clear()
         # another leader's snapshot of that name may be other bytes
         self._incoming = None
         self.replica.follow_image(

@@ -42,7 +42,8 @@ class Hears(Protocol):
 class Follower:
     """What a leader knows of a follower. log_end_offset: it has all before.
     caught_up_ms: when it last had all that the leader had, monotonic. broker_epoch: the
-    run of the broker that fetched, -1 if it didn't say.
+    run of the broker that fetched, -1 if it didn't say. was_given: records, since it
+    has got so far.
     """
 
     caught_up_ms: int
@@ -51,6 +52,7 @@ class Follower:
     fetched_ms: int = 0
     leader_end: int = 0  # when it fetched
     log_start_offset: int = 0
+    was_given: bool = False
 
     def fetched(
         self, offset: int, leader_end: int, broker_epoch: int, now_ms: int
@@ -63,6 +65,8 @@ class Follower:
             self.caught_up_ms = now_ms
         elif offset >= self.leader_end and self.fetched_ms:
             self.caught_up_ms = max(self.caught_up_ms, self.fetched_ms)
+        if offset != self.log_end_offset:
+            self.was_given = False
         self.log_end_offset, self.broker_epoch = offset, broker_epoch
         self.fetched_ms, self.leader_end = now_ms, leader_end
 
@@ -93,14 +97,14 @@ class Replica:
         self.min_insync_replicas = 1
         self._node_id = node_id
         self._hears = hears
-        self.followers: dict[int, Follower] = {}  # as this leader knows them
+        # As this leader knows them. Observers follow the metadata log without a vote.
+        self.followers: dict[int, Follower] = {}
+        self.observers: dict[int, Follower] = {}
         # asked of the controller, and not answered yet
         self.asked_isr: frozenset[int] = frozenset()
         self._leader_high_watermark = 0  # as this follower knows it
         # as follower: what this leader sent for it was refused, and is asked for again
         self._doubted_offset = -1
-        # as leader: the offset from which each follower was given records last
-        self._given: dict[int, int] = {}
         # appended since the high watermark stood at the log's end
         self._waiting_bytes = 0
 
@@ -156,7 +160,7 @@ class Replica:
             self.asked_isr = frozenset()
         if partition.leader_epoch != was.leader_epoch:
             self.followers.clear()
-            self._given.clear()
+            self.observers.clear()
             self._leader_high_watermark, self._doubted_offset = 0, -1
         self.partition = partition
         if self.log.trace:
@@ -260,8 +264,10 @@ class Replica:
         """As leader: records from this offset on go to a follower. Whether it was given
         them before, and asks again.
         """
-        again = self._given.get(node) == offset
-        self._given[node] = offset
+        follower = self.followers.get(node) or self.observers.get(node)
+        if follower is None or follower.log_end_offset != offset:
+            return False
+        again, follower.was_given = follower.was_given, True
         return again
 
     def start_at(self, offset: int) -> None:

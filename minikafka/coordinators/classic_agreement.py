@@ -1,8 +1,9 @@
-"""What the members of a classic group agreed on: its hard state.
+"""What the members of a classic group agree on.
 
-It is one record, GroupMetadata: generation, leader, protocol, members with their
-assignments. What a group answers by it stands here, too; how the members come to an
-agreement, in classic_group.py.
+An agreement that all of them have come to is one record, GroupMetadata: generation,
+leader, protocol, members with their assignments. That is the hard state of a group.
+What it answers by an agreement stands here, too; how the members come to one, in
+classic_group.py.
 """
 
 from collections.abc import Mapping
@@ -94,6 +95,16 @@ class Agreement:
         since_ms = value.current_state_timestamp
         self.empty_since_ms = since_ms if since_ms >= 0 else None
         self.topics = self.subscribed_topics()
+
+    def follow(self, agreed: "Agreement") -> None:
+        """The agreement becomes another one; who is known stays known in full."""
+        self.generation = agreed.generation
+        self.protocol = agreed.protocol
+        self.protocol_type = agreed.protocol_type
+        self.members = agreed.members.described_by(self.members, agreed.protocol)
+        self.assignments = agreed.assignments
+        self.empty_since_ms = agreed.empty_since_ms
+        self.topics = agreed.topics
 
     # -- checks
 

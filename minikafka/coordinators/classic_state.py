@@ -142,6 +142,22 @@ class Members(Mapping[str, ClassicMember]):
         leader = member.member_id if self.leader == former_id else self.leader
         return Members(leader, by_id, static)
 
+    def described_by(self, known: "Members", protocol: str | None) -> "Members":
+        """These members, read from a record, which keeps of each what it said of the
+        protocol that was agreed on. Who is known, and says the same there, is known
+        with all the protocols that it named.
+        """
+        described = Members()
+        for member in self.values():
+            before = known.get(member.member_id)
+            if before is not None and protocol is not None:
+                said = before.protocols.get(protocol)
+                if said == member.protocols[protocol]:
+                    member = replace(member, protocols=before.protocols)
+            described.put(member)
+        described.leader = self.leader
+        return described
+
     def static_member_id(self, instance_id: str | None) -> str | None:
         if instance_id is None:
             return None

@@ -8,8 +8,7 @@ until it is done.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
-from uuid import UUID
+from typing import TYPE_CHECKING, Any
 
 from minikafka.clock import Now, soonest
 from minikafka.cluster import features
@@ -22,21 +21,27 @@ from minikafka.cluster.metadata import (
     TopicChange,
 )
 from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.groups import Groups, partition_for
 from minikafka.coordinators.ports import CoordinatingNode
-from minikafka.coordinators.runtime import Decision, RecordCodec, Runtime, State
+from minikafka.coordinators.runtime import (
+    Decision,
+    RecordCodec,
+    Runtime,
+    State,
+    partition_for,
+)
 from minikafka.coordinators.share_group_state import ByTopicId
 from minikafka.coordinators.share_groups import keys_of
 from minikafka.coordinators.share_persister import Results, Then, ask_for_all
 from minikafka.coordinators.share_states import UNKNOWN, ShareKey
 from minikafka.coordinators.transaction_requests import Markers, Pending
 from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, Transaction
-from minikafka.coordinators.transactions import Transactions
 from minikafka.storage.producer_state import Appended, Marker
-from minikafka.trace import Cause
 from minikafka.wire import internal_records
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import MAX_STRING_BYTES
+
+if TYPE_CHECKING:
+    from minikafka.coordinators.transactions import Transactions
 
 MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
 
@@ -61,7 +66,7 @@ class Coordinator(Runtime):
         codec: RecordCodec,
         write_timeout_ms: int,
     ) -> None:
-        super().__init__(new_state, codec, write_timeout_ms, node.notice)
+        super().__init__(new_state, codec, write_timeout_ms, node.notice, node.trace)
         self._node = node
 
     @property
@@ -110,10 +115,7 @@ class Coordinator(Runtime):
         try:
             partition = self.partition(key)
             state = self.shard(partition).state
-            because = partial(self._because, self._node.trace.cause)
-            self.submit(
-                partition, key, lambda now: because(ask(state, wait, now)), wait, now
-            )
+            self.submit(partition, key, partial(ask, state, wait), wait, now)
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 self._node.storage_failed(error)
@@ -141,22 +143,6 @@ class Coordinator(Runtime):
         """What else the topic is made with."""
         raise NotImplementedError
 
-    def _because(self, cause: Cause | None, decision: Decision) -> Decision:
-        """Whenever a decision changes something, the trace tells the request that it
-        was for.
-        """
-        trace, change = self._node.trace, decision.change
-        if not trace or change is None:
-            return decision
-
-        def caused(now: Now) -> Decision | None:
-            trace.cause, outer = cause, trace.cause
-            follow_up = change(now)
-            trace.cause = outer
-            return None if follow_up is None else self._because(cause, follow_up)
-
-        return decision._replace(change=caused)
-
     def _lead_or_not(self, number: int, partition: Partition) -> None:
         if partition.leader == self._node.node_id:
             self.elected(number, self._node.replicas.leader(self.topic_name, number))
@@ -176,10 +162,13 @@ class GroupCoordinator(Coordinator):
         )
         timeout_ms = node.config["offsets.commit.timeout.ms"]
 
-        def groups_of(partition: int) -> Groups:
+        def groups_of(partition: int) -> State:
+            # with the first partition: a node starts without them
+            from minikafka.coordinators.groups import Groups
+
             return Groups(
                 partition,
-                node.config,
+                node.in_force,
                 node.image,
                 self._new_member_id,
                 node.trace,
@@ -288,6 +277,8 @@ class GroupCoordinator(Coordinator):
                 Error.UNKNOWN_SERVER_ERROR,
                 "The member id would be longer than a string may be.",
             )
+        from uuid import UUID  # with the first member: a node starts without it
+
         return f"{prefix}-{UUID(bytes=self._node.random_uuid())}"
 
 
@@ -303,7 +294,10 @@ class TransactionCoordinator(Coordinator):
         )
         version = partial(features.level, node.image, features.TRANSACTION_FEATURE)
 
-        def new(partition: int) -> Transactions:
+        def new(partition: int) -> State:
+            # with the first partition: a node starts without them
+            from minikafka.coordinators.transactions import Transactions
+
             prepared = partial(self._prepared, partition)
             return Transactions(
                 node.config,
@@ -373,7 +367,7 @@ class TransactionCoordinator(Coordinator):
         """
         transaction = pending.transaction
 
-        def decide(transactions: Transactions, _: Any, now: Now) -> Any:
+        def decide(transactions: "Transactions", _: Any, now: Now) -> Any:
             return transactions.complete(transaction, now)
 
         wait = self.ask(transaction.transactional_id, decide, now)

@@ -2,42 +2,50 @@
 one partition.
 
 One `Groups` is the state of one partition of `__consumer_offsets` (runtime.py says how
-it is loaded and written). A group is classic or of the consumer protocol (KIP-848); an
-empty one may change its kind, a living one refuses the other kind's members, so that
-the two never mix silently. Apache Kafka 4 can also convert a living group while it is
-rolled over to the new protocol; this one cannot.
+it is loaded and written). A group is classic, of the consumer protocol (KIP-848) or of
+the streams protocol (KIP-1071); an empty one may change its kind, a living one refuses
+the other kinds' members, so that they never mix silently. Apache Kafka 4 can also
+convert a living group while it is rolled over to the new protocol; this one cannot.
 
 Each request has a method here that decides (runtime.py). What a group itself decides
-stands in classic_group.py and consumer_group.py; what its offsets are, in offsets.py.
+stands in classic_group.py, consumer_group.py and streams_group.py; what its offsets
+are, in offsets.py.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Deadlines, Wait
+from minikafka.coordinators.classic_changes import ClassicChange
 from minikafka.coordinators.classic_group import ClassicGroup, Leaving
 from minikafka.coordinators.classic_state import CONSUMER
-from minikafka.coordinators.consumer_group import ConsumerGroup, Draft
+from minikafka.coordinators.consumer_group import ConsumerGroup
+from minikafka.coordinators.group_changes import (
+    Drafted,
+    GroupDeleted,
+    GroupMade,
+    OffsetsCommitted,
+    OffsetsLookedAt,
+)
 from minikafka.coordinators.offsets import (
     NOTHING,
     Committed,
     Offsets,
-    fetched,
     forgotten,
     offset_commit,
 )
-from minikafka.coordinators.runtime import Configs, CoordinatorRecord, Decision
+from minikafka.coordinators.runtime import Change, Configs, CoordinatorRecord, Decision
 from minikafka.coordinators.share_group import ShareGroup
 from minikafka.coordinators.share_groups import Initialize, ShareRequests
+from minikafka.coordinators.streams_group import StreamsGroup
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
-Group = ClassicGroup | ConsumerGroup | ShareGroup
+Group = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 
 
 @dataclass(eq=False, repr=False)
@@ -77,11 +85,10 @@ class Groups:
         elif name == "GroupMetadata":
             self._apply_classic(key.group, value)
         elif name.startswith("ShareGroup"):
-            gone = self.share.apply(name, key, value)
-            if gone is not None:
-                self._remove(gone)
+            if self.share.apply(name, key, value):
+                self._remove(key.group_id)
         else:
-            self._apply_consumer(name, key, value)
+            self._apply_modern(name, key, value)
 
     def _make_for_offsets(self, group_id: str) -> None:
         """A group of consumers that assign partitions by hand has no other record."""
@@ -97,18 +104,22 @@ class Groups:
         if not isinstance(group, ClassicGroup):
             group = self._new_classic(group_id)
             self.groups[group_id] = group
-        if not self._live:  # live, its decision changes it
-            group.restore(value)
+        group.apply(value)
 
-    def _apply_consumer(self, name: str, key: Message, value: Message | None) -> None:
+    def _apply_modern(self, name: str, key: Message, value: Message | None) -> None:
+        """Of a group of the consumer or of the streams protocol."""
         group_id = key.group_id
+        kind = StreamsGroup if name.startswith("Streams") else ConsumerGroup
         group = self.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup):
+        if (
+            not isinstance(group, ConsumerGroup | StreamsGroup)
+            or type(group) is not kind
+        ):
             if value is None:
                 return
-            group = self._new_consumer(group_id)
+            group = self._new_modern(kind, group_id)
             self.groups[group_id] = group
-        if value is None and name == "ConsumerGroupMetadata":
+        if value is None and name in ("ConsumerGroupMetadata", "StreamsGroupMetadata"):
             self._remove(group_id)
         else:
             group.apply(name, key, value)
@@ -149,9 +160,7 @@ class Groups:
         return list(self.groups)
 
     def _groups_loaded(self) -> None:
-        members = {}
-        for group_id, group in self.groups.items():
-            members[group_id] = group.member_ids
+        members = {each: group.member_ids for each, group in self.groups.items()}
         self._trace.emit(
             "GroupLoaded",
             partition=self._partition,
@@ -169,11 +178,51 @@ class Groups:
             if isinstance(group, ClassicGroup):
                 return group.tick()
             if isinstance(group, ShareGroup):
-                return self.share.decided(key, group.tick(now))
-            return self._decided(key, group.tick(now))
+                return self.share.decided(group.tick(now))
+            return self._decided(group.tick(now))
         if self._looks.is_overdue(key, now.monotonic_ms):
             return self._expired(key, group, now)
         return Decision()
+
+    def carry_out(self, key: str, change: Change, now: Now) -> Decision | None:
+        """What a decision leads to besides its records. There may be more to write."""
+        group = self.groups.get(key)
+        match change:
+            case ClassicChange():
+                assert isinstance(group, ClassicGroup)
+                return group.carry_out(change, now)
+            case GroupMade():
+                self._look_later_if_new(key, now)
+                return self._join_it(change, now)
+            case Drafted(draft):
+                self._look_later_if_new(key, now)
+                if isinstance(group, ShareGroup):
+                    self.share.committed(group, draft, now)
+                elif isinstance(group, ConsumerGroup | StreamsGroup):
+                    group.committed(draft, now)
+            case OffsetsCommitted(member_id, kind, events):
+                self._look_later_if_new(key, now)
+                if isinstance(group, ClassicGroup):
+                    group.heard(member_id, now)
+                for detail in events:
+                    self._trace.emit(kind, **detail)
+            case OffsetsLookedAt(expired, is_deleted):
+                if expired and self._trace:
+                    detail = {"group": key, "partitions": expired}
+                    self._trace.emit("OffsetsExpired", **detail)
+                if is_deleted:
+                    self._tell_deleted(key)
+                else:
+                    self._look_later(key, now)
+            case GroupDeleted():
+                self._tell_deleted(key)
+        return None
+
+    def give_up(self, key: str, failed: Change, error: KafkaError, now: Now) -> None:
+        """Only classic groups tell those who wait."""
+        group = self.groups[key]
+        assert isinstance(group, ClassicGroup) and isinstance(failed, ClassicChange)
+        group.give_up(failed, error, now)
 
     def next_deadline(self, key: str) -> int | None:
         group = self.groups.get(key)
@@ -206,15 +255,14 @@ class Groups:
         if request.member_id != "":
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         empty = self._new_classic(request.group_id).empty_record(0, now)
-
-        def join_it(now: Now) -> Decision | None:
-            self._look_later_if_new(request.group_id, now)
-            if wait.is_done:  # it took too long to make the group
-                return None
-            return self.join(wait, request, client, version, now)
-
         former = group.tombstones() if group else []
-        return Decision([*former, empty], change=join_it)
+        made = GroupMade(wait=wait, request=request, client=client, version=version)
+        return Decision([*former, empty], change=made)
+
+    def _join_it(self, made: GroupMade, now: Now) -> Decision | None:
+        if made.wait.is_done:  # it took too long to make the group
+            return None
+        return self.join(made.wait, made.request, made.client, made.version, now)
 
     def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
         return self._classic(request.group_id).sync(wait, request, now)
@@ -244,9 +292,8 @@ class Groups:
         """ConsumerGroupHeartbeat; one with epoch 0 makes the group."""
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            draft = group.heartbeat(request, *client, now)
-            return self._decided(request.group_id, draft)
-        if request.member_epoch != 0:
+            return self._decided(group.heartbeat(request, *client, now))
+        if request.member_epoch != 0 or isinstance(group, StreamsGroup):
             why = f"Group {request.group_id} is not a consumer group."
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
         if group is not None and group.state_name != "Empty":
@@ -258,18 +305,33 @@ class Groups:
         new = self._new_consumer(request.group_id)
         draft = new.heartbeat(request, *client, now)
         former = group.tombstones() if group else []
-        return self._decided(request.group_id, draft, former)
+        return self._decided(draft, former)
+
+    # -- streams groups (KIP-1071)
+
+    def streams_heartbeat(
+        self, request: Message, client: tuple[str, str], now: Now
+    ) -> Decision:
+        """StreamsGroupHeartbeat; one with epoch 0 makes the group."""
+        group_id = request.group_id
+        group = self.groups.get(group_id)
+        if isinstance(group, StreamsGroup):
+            return self._decided(group.heartbeat(request, client, now))
+        if group is None and request.member_epoch != 0:
+            what = "Streams group" if request.member_epoch > 0 else "Group"
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"{what} {group_id} not found.")
+        is_empty = isinstance(group, ClassicGroup) and group.state_name == "Empty"
+        if request.member_epoch != 0 or not (group is None or is_empty):
+            why = f"Group {group_id} is not a streams group."
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
+        draft = self._new_streams(group_id).heartbeat(request, client, now)
+        former = group.tombstones() if group else []
+        return self._decided(draft, former)
 
     def _decided(
-        self, group_id: str, draft: Draft, before: Sequence[CoordinatorRecord] = ()
+        self, draft: Any, before: Sequence[CoordinatorRecord] = ()
     ) -> Decision:
-        def change(now: Now) -> None:
-            self._look_later_if_new(group_id, now)
-            group = self.groups.get(group_id)
-            if isinstance(group, ConsumerGroup):
-                group.committed(draft, now)
-
-        return Decision([*before, *draft.records], draft.answer, change)
+        return Decision([*before, *draft.records], draft.answer, Drafted(draft))
 
     # -- offsets
 
@@ -308,19 +370,15 @@ class Groups:
                 )
                 records.append(record)
                 if self._trace:
-                    event = self._commit_event(request, topic.name, partition)
+                    event = self.offsets.commit_event(request, topic.name, partition)
                     if producer:
                         event["producer_id"], _ = producer
                     events.append(event)
-        kind = "OffsetPending" if producer else "OffsetCommitted"
-
-        def change(now: Now) -> None:
-            self._look_later_if_new(request.group_id, now)
-            if isinstance(group, ClassicGroup):
-                group.heard(request.member_id, now)
-            for detail in events:
-                self._trace.emit(kind, **detail)
-
+        change = OffsetsCommitted(
+            member_id=request.member_id,
+            kind="OffsetPending" if producer else "OffsetCommitted",
+            events=events,
+        )
         answer = {"topics": nested(results)}
         return Decision(records, answer, change, producer=producer)
 
@@ -335,29 +393,10 @@ class Groups:
         committed reads as -1. require_stable: one that a transaction may change is an
         error (KIP-447).
         """
-
-        group_id = request.group_id
-
-        def found(topic: str, number: int) -> dict[str, Any]:
-            if require_stable and self.offsets.is_pending(group_id, topic, number):
-                return fetched(number, None, Error.UNSTABLE_OFFSET_COMMIT)
-            return fetched(number, self.offsets.get(group_id, topic, number))
-
-        group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup | StreamsGroup):
             group.check_fetch(member_id, member_epoch)
-        by_topic: dict[str, list[dict[str, Any]]] = {}
-        if request.topics is None:
-            for topic, number in self.offsets.committed(group_id):
-                by_topic.setdefault(topic, []).append(found(topic, number))
-        else:
-            for asked in request.topics:
-                numbers = asked.partition_indexes
-                by_topic[asked.name] = [found(asked.name, each) for each in numbers]
-        topics = []
-        for topic, partitions in by_topic.items():
-            topics.append({"name": topic, "partitions": partitions})
-        return {"topics": topics}
+        return self.offsets.answer(request, require_stable)
 
     def delete_offsets(self, request: Message) -> Decision:
         """OffsetDelete (KIP-496): forget offsets of topics that nobody in the group
@@ -369,7 +408,8 @@ class Groups:
         if isinstance(group, ShareGroup):
             raise group.refuse_offsets()
         known = set(self.offsets.places(group_id))
-        if group.state_name != "Empty" and group.protocol_type != CONSUMER:
+        is_unknown = isinstance(group, ClassicGroup) and group.protocol_type != CONSUMER
+        if group.state_name != "Empty" and is_unknown:
             raise KafkaError(Error.NON_EMPTY_GROUP)
         records = []
         results = []
@@ -386,8 +426,8 @@ class Groups:
     # -- groups as a whole
 
     def describe(self, group_id: str, kind: type[Group]) -> Answer:
-        """DescribeGroups of a classic group, ConsumerGroupDescribe (KIP-848) of the
-        other kind. Errors: GROUP_ID_NOT_FOUND.
+        """DescribeGroups of a classic group, ConsumerGroupDescribe (KIP-848) and
+        StreamsGroupDescribe (KIP-1071) of the other kinds. Errors: GROUP_ID_NOT_FOUND.
         """
         group = self.groups.get(group_id)
         if not isinstance(group, kind):
@@ -411,7 +451,7 @@ class Groups:
             records.append(forgotten(group_id, topic, number))
         records += group.tombstones()
         answer = {"error_code": Error.NONE}
-        return Decision(records, answer, partial(self._deleted, group_id))
+        return Decision(records, answer, GroupDeleted())
 
     def forget_topic(self, group_id: str, topic: str) -> Decision:
         """The topic is gone: so are the offsets that a group committed for it."""
@@ -439,10 +479,18 @@ class Groups:
         size = self._config["group.max.size"]
         return ClassicGroup(group_id, delay_ms, size, self._new_member_id, self._trace)
 
+    def _new_modern(self, kind: type, group_id: str) -> ConsumerGroup | StreamsGroup:
+        if kind is StreamsGroup:
+            return self._new_streams(group_id)
+        return self._new_consumer(group_id)
+
     def _new_consumer(self, group_id: str) -> ConsumerGroup:
         return ConsumerGroup(
             group_id, self._config, self._image, self._trace, self._live
         )
+
+    def _new_streams(self, group_id: str) -> StreamsGroup:
+        return StreamsGroup(group_id, self._config, self._image, self._trace)
 
     def _look_later(self, group_id: str, now: Now) -> None:
         if isinstance(self.groups.get(group_id), ShareGroup):
@@ -473,15 +521,8 @@ class Groups:
         if goes:
             records += group.tombstones()
 
-        def change(now: Now) -> None:
-            if names and self._trace:
-                self._trace.emit("OffsetsExpired", group=group_id, partitions=names)
-            if goes:
-                self._deleted(group_id, now)
-            else:
-                self._look_later(group_id, now)
-
-        return Decision(records, answer={}, change=change)
+        looked = OffsetsLookedAt(expired=names, is_deleted=goes)
+        return Decision(records, answer={}, change=looked)
 
     def _is_old(
         self, group: Group, topic: str, committed: Committed, wall_ms: int
@@ -496,41 +537,12 @@ class Groups:
         retention_ms = self._config["offsets.retention.minutes"] * 60_000
         return since_ms + retention_ms <= wall_ms
 
-    def _deleted(self, group_id: str, _: Now) -> None:
+    def _tell_deleted(self, group_id: str) -> None:
         if self._trace:
             self._trace.emit("GroupDeleted", group=group_id)
-
-    def _commit_event(
-        self, request: Message, topic: str, partition: Message
-    ) -> dict[str, Any]:
-        before = self.offsets.get(request.group_id, topic, partition.partition_index)
-        return {
-            "group": request.group_id,
-            "member": request.member_id,
-            "generation": request.generation_id_or_member_epoch,
-            "topic": topic,
-            "partition": partition.partition_index,
-            "offset": partition.committed_offset,
-            "was": before.offset if before else None,
-        }
 
 
 def _result(topic: str, partition: Message, error: Error) -> tuple[str, Answer]:
     """One partition of an OffsetCommit or OffsetDelete answer, with its topic."""
     number = partition.partition_index
     return topic, {"partition_index": number, "error_code": error}
-
-
-def partition_for(key: str, partitions: int) -> int:
-    """Which partition of the internal topic holds a group: Java's String.hashCode, made
-    positive, modulo.
-    """
-    value = 0
-    units = key.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    if value == 1 << 31:  # Java's smallest int has no positive one
-        return 0
-    if value > 1 << 31:
-        value = (1 << 32) - value
-    return value % partitions

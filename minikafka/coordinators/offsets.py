@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.errors import Error
-from minikafka.wire.schema import Message
+from minikafka.wire.schema import Message, nested
 
 Place = tuple[str, int]  # topic, partition
 NOTHING = -1
@@ -152,6 +152,39 @@ class Offsets:
             del topics[topic]
         if not topics:
             del self._by_group[group]
+
+    def answer(self, request: Message, require_stable: bool) -> dict[str, Any]:
+        """OffsetFetch of one group (groups.py)."""
+        group_id = request.group_id
+
+        def found(topic: str, number: int) -> dict[str, Any]:
+            if require_stable and self.is_pending(group_id, topic, number):
+                return fetched(number, None, Error.UNSTABLE_OFFSET_COMMIT)
+            return fetched(number, self.get(group_id, topic, number))
+
+        if request.topics is None:
+            places = self.committed(group_id)
+            return {"topics": nested((place[0], found(*place)) for place in places)}
+        topics = []
+        for asked in request.topics:
+            partitions = [found(asked.name, each) for each in asked.partition_indexes]
+            topics.append({"name": asked.name, "partitions": partitions})
+        return {"topics": topics}
+
+    def commit_event(
+        self, request: Message, topic: str, partition: Message
+    ) -> dict[str, Any]:
+        """What the trace is told of a commit."""
+        before = self.get(request.group_id, topic, partition.partition_index)
+        return {
+            "group": request.group_id,
+            "member": request.member_id,
+            "generation": request.generation_id_or_member_epoch,
+            "topic": topic,
+            "partition": partition.partition_index,
+            "offset": partition.committed_offset,
+            "was": before.offset if before else None,
+        }
 
 
 def offset_commit(

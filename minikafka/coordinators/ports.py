@@ -79,7 +79,11 @@ class KnowingNode(Asks, Protocol):
 
     @property
     def config(self) -> Configs:
-        """Of this node."""
+        """Of this node, as at start."""
+
+    @property
+    def in_force(self) -> Configs:
+        """Of this node, as they are now."""
 
 
 class HasShareStatesMade(Protocol):

@@ -8,13 +8,14 @@ is what it has read there. A request takes five steps:
     decide   look at the state, change nothing: refuse (KafkaError), or return a Decision
     append   its records, as one batch, to the partition
     wait     until the high watermark has passed them: now they can't be lost
-    apply    the records to the state
+    apply    the records to the state, live as in a replay
     change   what has no record, tell the trace, give the answer
 
-A request without records goes from `decide` to `change` at once. Most do: heartbeats,
-and who waits for whom, are soft state; a new leader does without. A soft change may
-lead to records (the last member left, the group is empty now): then it returns another
-Decision, for the same request.
+A decision is data: the records, and a `Change`, which says what else is to be done and
+which only `State.carry_out` does. A request without records goes from `decide` to
+`change` at once. Most do: heartbeats, and who waits for whom, are soft state; a new
+leader does without. A soft change may lead to records (the last member left, the group
+is empty now): then it returns another Decision, for the same request.
 
 Requests for one key (a group) queue while its records are not committed, so `decide`
 sees committed state only; other keys go on. Nobody waits for ever: a request whose
@@ -39,6 +40,7 @@ from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Deadlines, Wait
 from minikafka.storage.producer_state import Appended, Marker
+from minikafka.trace import Cause, Trace
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.internal_records import COMMIT, UnknownRecord, control_type
 from minikafka.wire.primitives import Buffer, DecodeError, EncodeError
@@ -81,19 +83,26 @@ class CoordinatorRecord(NamedTuple):
     value: dict[str, Any] | None
 
 
+class Change:
+    """What a decision leads to besides its records: soft state, what is told, who is
+    answered. Each kind is a frozen dataclass; State.carry_out says what it means.
+    """
+
+    __slots__ = ()
+
+
 class Decision(NamedTuple):
     """What a request means. answer: given at the end; None: whoever keeps the Wait ends
-    it later (a JoinGroup waits for the other members). change(now): changes soft state
-    and tells the trace, after the records were applied. failed(error, now): what
-    happens instead, when the records can't be written or are not committed in time;
-    without it nothing does. producer: id and epoch, if the records are part of a
-    transaction.
+    it later (a JoinGroup waits for the other members). change: carried out after the
+    records were applied. failed: what is given up instead, when the records can't be
+    written or are not committed in time; without it nothing is. producer: id and epoch,
+    if the records are part of a transaction.
     """
 
     records: Sequence[CoordinatorRecord] = ()
     answer: Answer | None = None
-    change: "Callable[[Now], Decision | None] | None" = None
-    failed: Callable[[KafkaError, Now], None] | None = None
+    change: Change | None = None
+    failed: Change | None = None
     producer: tuple[int, int] | None = None
 
 
@@ -134,6 +143,15 @@ class State(Protocol):
         """The pending records of a producer are committed now, or are gone."""
         return None
 
+    def carry_out(self, key: str, change: Change, now: Now) -> Decision | None:
+        """Do what a decision for this key led to. There may be more to write."""
+
+    def give_up(self, key: str, failed: Change, error: KafkaError, now: Now) -> None:
+        """The records of a decision for this key can't be written, or are not committed
+        in time.
+        """
+        raise AssertionError(f"nobody waits for {failed}")
+
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over: sessions begin. Returns the keys that are there."""
 
@@ -147,28 +165,18 @@ class State(Protocol):
 @dataclass(slots=True, eq=False)
 class Write:
     """A request on its way through the log: maybe queued after another one of its key,
-    then appended.
+    then appended. cause: what the node was busy with when it came, which the trace
+    tells of all that it leads to.
     """
 
     key: str
     decide: Decide
     wait: Wait
     deadline_ms: int
+    cause: Cause | None
     decision: Decision | None = None
     decoded: list[Decoded] = field(default_factory=list)
     next_offset: int = -1
-
-    def give_up(self, error: KafkaError, now: Now) -> None:
-        """It was refused, or its records are not committed in time: whoever waits for
-        them hears of it.
-        """
-        code = AS_A_COORDINATOR_SAYS.get(error.error, error.error)
-        error = KafkaError(code, error.message)
-        decision = self.decision
-        if decision is not None and decision.failed is not None:
-            self.decision = Decision()
-            decision.failed(error, now)
-        self.wait.fail(error)
 
 
 class Ended(NamedTuple):
@@ -179,8 +187,8 @@ class Ended(NamedTuple):
     committed: bool
 
 
-# writes, and keys of partitions that need a tick
-Timed = Deadlines[Write | tuple[int, str]]
+# of partitions: writes, and keys that need a tick
+Timed = Deadlines[tuple[int, Write | str]]
 
 
 @dataclass(eq=False, repr=False)
@@ -193,6 +201,7 @@ class Shard:
     _codec: RecordCodec
     _deadlines: Timed
     _notice: Notice
+    _trace: Trace
     failed: bool = False
     open: dict[Wait, None] = field(default_factory=dict)
     # appended, and not committed yet
@@ -267,7 +276,7 @@ class Shard:
         """Decide, unless records of the same key are not committed yet."""
         if self.is_busy(write.key):
             self._queued[write.key].append(write)
-            self._deadlines.set(write, write.deadline_ms)
+            self._must_end(write)
         else:
             with self._answering(write, now):
                 self._carry_out(write, write.decide(now), now)
@@ -283,6 +292,18 @@ class Shard:
         if not self.is_busy(key):
             self._deadlines.set((self.partition, key), self.state.next_deadline(key))
 
+    def give_up(self, write: Write, error: KafkaError, now: Now) -> None:
+        """It was refused, or its records are not committed in time: whoever waits for
+        them hears of it. They stay in the log, and may be applied later.
+        """
+        code = AS_A_COORDINATOR_SAYS.get(error.error, error.error)
+        error = KafkaError(code, error.message)
+        decision = write.decision
+        if decision is not None and decision.failed is not None:
+            write.decision = Decision()
+            self.state.give_up(write.key, decision.failed, error, now)
+        write.wait.fail(error)
+
     def commit(self, now: Now) -> None:
         """Carry on with what the high watermark has passed; let in the requests that
         waited for it.
@@ -297,7 +318,7 @@ class Shard:
                 self._is_committed(appended, now)
 
     def _is_committed(self, write: Write, now: Now) -> None:
-        self._deadlines.set(write, None)
+        self._has_ended(write)
         queue = self._queued.pop(write.key)
         decision = write.decision
         write.decision = None
@@ -310,7 +331,7 @@ class Shard:
         with self._answering(write, now):
             self._carry_out(write, decision._replace(records=()), now)
         for each in queue:  # after the first that appends, the others queue again
-            self._deadlines.set(each, None)
+            self._has_ended(each)
             if not each.wait.is_done:
                 self.run(each, now)
         self.arm(write.key)
@@ -321,12 +342,19 @@ class Shard:
         """
         for write in self._pending:
             if isinstance(write, Write):
-                self._deadlines.set(write, None)
+                self._has_ended(write)
         for queue in self._queued.values():
             for write in queue:
-                self._deadlines.set(write, None)
+                self._has_ended(write)
         for wait in list(self.open):
             wait.fail(error)
+
+    def _must_end(self, write: Write) -> None:
+        """In time, or it is given up."""
+        self._deadlines.set((self.partition, write), write.deadline_ms)
+
+    def _has_ended(self, write: Write) -> None:
+        self._deadlines.set((self.partition, write), None)
 
     def _carry_out(self, write: Write, decision: Decision, now: Now) -> None:
         """Change by change, until there are records to append or nothing is left to
@@ -335,7 +363,7 @@ class Shard:
         while not decision.records:
             next_decision = None
             if decision.change is not None:
-                next_decision = decision.change(now)
+                next_decision = self._change(write, decision.change, now)
             if next_decision is None:
                 if decision.answer is not None:
                     write.wait.finish(decision.answer)
@@ -348,6 +376,15 @@ class Shard:
         # here.
         write.decoded = [self._codec.decode(*each) for each in encoded]
         self._append(write, encoded, decision.producer, now)
+
+    def _change(self, write: Write, change: Change, now: Now) -> Decision | None:
+        """Whenever something changes, the trace tells the request that it was for."""
+        trace = self._trace
+        trace.cause, outer = write.cause, trace.cause
+        try:
+            return self.state.carry_out(write.key, change, now)
+        finally:
+            trace.cause = outer
 
     def end_transaction(self, marker: Marker, now: Now) -> Appended:
         """Write a marker; when it is committed, so are pending records, or they are
@@ -395,7 +432,7 @@ class Shard:
         write.next_offset = appended.last_offset + 1
         self._pending.append(write)
         self._queued[write.key] = []
-        self._deadlines.set(write, write.deadline_ms)
+        self._must_end(write)
 
     @contextmanager
     def _answering(self, write: Write, now: Now) -> Iterator[None]:
@@ -403,16 +440,17 @@ class Shard:
         try:
             yield
         except KafkaError as error:
-            write.give_up(error, now)
+            self.give_up(write, error, now)
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
         # what a client named doesn't fit into a record
         except (EncodeError, DecodeError) as error:
-            write.give_up(KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error)), now)
+            refusal = KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error))
+            self.give_up(write, refusal, now)
         except AssertionError:
             raise
         except Exception as error:
-            write.give_up(KafkaError(Error.UNKNOWN_SERVER_ERROR), now)
+            self.give_up(write, KafkaError(Error.UNKNOWN_SERVER_ERROR), now)
             line = f"a request of {write.key!r} met a bug of minikafka's: {error!r}"
             self._notice(line, error)
 
@@ -423,13 +461,14 @@ class Runtime:
 
     new_state: makes the empty state of a partition. write_timeout_ms: how long a
     request waits for its records to be committed. notice(line, error): something failed
-    that ends a shard, not the node.
+    that ends a shard, not the node. trace: told what causes a change.
     """
 
     _new_state: Callable[[int], State]
     _codec: RecordCodec
     _write_timeout_ms: int
     _notice: Notice
+    _trace: Trace
     shards: dict[int, Shard] = field(default_factory=dict)
     _loading: dict[int, Shard] = field(default_factory=dict)
     _deadlines: Timed = field(default_factory=Deadlines)
@@ -444,6 +483,7 @@ class Runtime:
                 _codec=self._codec,
                 _deadlines=self._deadlines,
                 _notice=self._notice,
+                _trace=self._trace,
             )
             self.shards[partition] = shard
             self._loading[partition] = shard
@@ -491,10 +531,12 @@ class Runtime:
         # what is due again at once comes with the next tick
         for due in self._deadlines.overdue(now.monotonic_ms):
             self._deadlines.set(due, None)
-            if isinstance(due, Write):
-                due.give_up(KafkaError(Error.REQUEST_TIMED_OUT), now)
+            partition, what = due
+            if isinstance(what, Write):
+                timed_out = KafkaError(Error.REQUEST_TIMED_OUT)
+                self.shards[partition].give_up(what, timed_out, now)
             else:
-                self._tick_key(*due, now)
+                self._tick_key(partition, what, now)
         for partition, shard in list(self._loading.items()):
             if not shard.can_load:
                 continue
@@ -511,8 +553,9 @@ class Runtime:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms; 0 (at once) while something is being loaded."""
-        is_loading = any(shard.can_load for shard in self._loading.values())
-        return 0 if is_loading else self._deadlines.next()
+        if self._loading and any(shard.can_load for shard in self._loading.values()):
+            return 0
+        return self._deadlines.next()
 
     def close(self) -> None:
         """The node stops."""
@@ -531,9 +574,15 @@ class Runtime:
     def _run(
         self, shard: Shard, key: str, decide: Decide, wait: Wait, now: Now
     ) -> None:
-        deadline_ms = now.monotonic_ms + self._write_timeout_ms
+        write = Write(
+            key=key,
+            decide=decide,
+            wait=wait,
+            deadline_ms=now.monotonic_ms + self._write_timeout_ms,
+            cause=self._trace.cause,
+        )
         with self._failing(shard):
-            shard.run(Write(key, decide, wait, deadline_ms), now)
+            shard.run(write, now)
 
     @contextmanager
     def _failing(self, shard: Shard) -> Iterator[None]:
@@ -557,3 +606,18 @@ class Runtime:
                 f" here: {error}"
             )
             self._notice(line, error)
+
+
+def partition_for(key: str, partitions: int) -> int:
+    """Which partition of the internal topic holds a key's state: Java's String.hashCode, made
+    positive, modulo.
+    """
+    value = 0
+    units = key.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    if value == 1 << 31:  # Java's smallest int has no positive one
+        return 0
+    if value > 1 << 31:
+        value = (1 << 32) - value
+    return value % partitions

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER, SHARE_STATE_TOPIC
-from minikafka.coordinators.groups import partition_for
 from minikafka.coordinators.ports import CoordinatingNode
+from minikafka.coordinators.runtime import partition_for
 from minikafka.coordinators.share_states import ShareKey
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message

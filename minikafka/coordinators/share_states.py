@@ -27,7 +27,12 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.share_batches import StateBatch
 from minikafka.cluster.waiting import Answer, Deadlines
-from minikafka.coordinators.runtime import Configs, CoordinatorRecord, Decision
+from minikafka.coordinators.runtime import (
+    Change,
+    Configs,
+    CoordinatorRecord,
+    Decision,
+)
 from minikafka.storage.checkpoints import uuid_bytes, uuid_text
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -183,6 +188,11 @@ def _append(found: list[StateBatch], batch: StateBatch) -> None:
         found.append(batch)
 
 
+@dataclass(frozen=True, slots=True)
+class LookLater(Change):
+    """Whether a snapshot is due is asked again after a while."""
+
+
 @dataclass(eq=False, repr=False)
 class ShareStates:
     """The share partitions of one partition of the topic, by their key as text."""
@@ -225,6 +235,15 @@ class ShareStates:
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         """There are none."""
 
+    def carry_out(self, key: str, change: Change, now: Now) -> None:
+        """The next look at this key comes later."""
+        assert isinstance(change, LookLater), f"nothing else comes of it: {change}"
+        self._look_later(key, now)
+
+    def give_up(self, key: str, failed: Change, error: KafkaError, now: Now) -> None:
+        """Nobody waits for one."""
+        raise AssertionError(f"nobody waits for {failed}")
+
     def loaded(self, now: Now) -> Iterable[str]:
         for key in self.states:
             self._look_later(key, now)
@@ -237,19 +256,15 @@ class ShareStates:
         state = self.states.get(key)
         if state is None:
             return Decision()
-
-        def change(now: Now) -> None:
-            self._look_later(key, now)
-
         interval_ms = self._cold_ms
         if not state.updates or now.wall_ms - state.write_timestamp < interval_ms:
-            return Decision(change=change)
+            return Decision(change=LookLater())
         snapshot = replace(
             state,
             snapshot_epoch=state.snapshot_epoch + 1,
             write_timestamp=now.wall_ms,
         )
-        return Decision([snapshot.snapshot(ShareKey.parse(key))], change=change)
+        return Decision([snapshot.snapshot(ShareKey.parse(key))], change=LookLater())
 
     def next_deadline(self, key: str) -> int | None:
         return self._snapshots.at(key)
@@ -358,11 +373,8 @@ class ShareStates:
     def _write(
         self, key: ShareKey, record: CoordinatorRecord, answer: Answer
     ) -> Decision:
-        def change(now: Now) -> None:
-            if self._snapshots.at(str(key)) is None:
-                self._look_later(str(key), now)
-
-        return Decision([record], answer, change)
+        is_new = self._snapshots.at(str(key)) is None
+        return Decision([record], answer, LookLater() if is_new else None)
 
     def _record(self, key: ShareKey, change: ShareState, now: Now) -> CoordinatorRecord:
         """A change; or, when there were many, all that is known after it."""

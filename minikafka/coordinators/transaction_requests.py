@@ -24,8 +24,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.groups import partition_for
 from minikafka.coordinators.ports import Asks, JoiningNode, JoiningRequest, KnowingNode
+from minikafka.coordinators.runtime import partition_for
 from minikafka.coordinators.transaction_states import (
     Status,
     TopicPartition,
@@ -123,7 +123,9 @@ class Gathering(Generic[Part]):
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return min((at_ms for at_ms, _ in self._later), default=None)
+        if not self._later:
+            return None
+        return min(at_ms for at_ms, _ in self._later)
 
     def _ask(self, node: int) -> None:
         if node in self._asked or not self._queues.get(node):
@@ -273,7 +275,7 @@ class Joins:
         transaction; the request begins anew then. call.joined says how it went: a guard
         or an error for each of them. None: there is nothing to ask.
         """
-        verifies = self._broker.config["transaction.partition.verification.enable"]
+        verifies = self._broker.in_force["transaction.partition.verification.enable"]
         if call.joined is not None or not verifies:
             return None
         guards = {}

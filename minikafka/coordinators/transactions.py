@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Deadlines
-from minikafka.coordinators.runtime import Configs, Decision, State
+from minikafka.coordinators.runtime import Change, Configs, Decision, State
 from minikafka.coordinators.subscriptions import compiled_once
 from minikafka.coordinators.transaction_states import (
     NO_PRODUCER_ID,
@@ -68,6 +68,17 @@ def ids(transaction: Transaction) -> Answer:
         "producer_id": producer_id,
         "producer_epoch": epoch,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Change):
+    """A step of the table was written down: from there on the coordinator goes on by
+    itself, with markers or a deadline. was: None for a new transactional id.
+    """
+
+    was: Transaction | None
+    becomes: Transaction
+    why: Reason
 
 
 class Earlier(NamedTuple):
@@ -135,11 +146,22 @@ class Transactions(State):
             return self._step(fenced, {}, now, TIME_IS_OVER)
         gone = known.to(Status.DEAD)
         tombstone = gone.record(known)._replace(value=None)
+        step = Step(was=known, becomes=gone, why=EXPIRED)
+        return Decision([tombstone], answer={}, change=step)
 
-        def change(now: Now) -> None:
-            self._state_changed(known, gone, EXPIRED)
-
-        return Decision([tombstone], answer={}, change=change)
+    def carry_out(self, key: str, change: Change, now: Now) -> None:
+        """A step was taken. By its record the state is what it is; who comes again is
+        known by what was before.
+        """
+        assert isinstance(change, Step)
+        self._state_changed(change)
+        becomes = change.becomes
+        if becomes.status is Status.DEAD:
+            return
+        self._earlier[key] = Earlier(
+            becomes.previous_producer_id, becomes.last_producer_epoch
+        )
+        self._go_on(becomes, now)
 
     def next_deadline(self, key: str) -> int | None:
         return self._deadlines.at(key)
@@ -372,15 +394,8 @@ class Transactions(State):
         if more_bytes > 0 and not self._has_room(more_bytes):
             reason = "too many transactional ids, or partitions in transactions"
             raise KafkaError(Error.POLICY_VIOLATION, reason)
-
-        earlier = Earlier(wanted.previous_producer_id, wanted.last_producer_epoch)
-
-        def change(now: Now) -> None:
-            self._earlier[wanted.transactional_id] = earlier
-            self._state_changed(was, wanted, why)
-            self._go_on(wanted, now)
-
-        return Decision([wanted.record(was or wanted)], answer, change)
+        step = Step(was=was, becomes=wanted, why=why)
+        return Decision([wanted.record(was or wanted)], answer, step)
 
     def _go_on(self, transaction: Transaction, now: Now) -> None:
         """What comes next of itself: markers, or a deadline."""
@@ -401,11 +416,10 @@ class Transactions(State):
         rounds = -(-due_ms // every_ms)  # upwards: not before it is due
         self._deadlines.set(transaction.transactional_id, rounds * every_ms)
 
-    def _state_changed(
-        self, was: Transaction | None, becomes: Transaction, why: Reason
-    ) -> None:
+    def _state_changed(self, step: Step) -> None:
         if not self._trace:
             return
+        was, becomes = step.was, step.becomes
         names = []
         for topic, number in sorted(becomes.partitions):
             names.append(f"{topic}-{number}")
@@ -417,5 +431,5 @@ class Transactions(State):
             was=was.status.word if was else "nothing",
             state=becomes.status.word,
             partitions=names,
-            why=why,
+            why=step.why,
         )

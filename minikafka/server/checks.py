@@ -7,11 +7,12 @@ changed.
 
 import ipaddress
 import os
+import random
 import socket
-import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from minikafka.broker.config import random_uuid
 from minikafka.server.addresses import CannotServe, is_loopback, named
 from minikafka.server.door import made_secret
 from minikafka.server.folder_disk import FolderDisk
@@ -105,8 +106,13 @@ def check_node(args: "argparse.Namespace") -> None:
     if not args.cluster_id and not (args.data and holds_data(args.data)):
         raise CannotServe(
             "--cluster-id: all nodes name the same one, for example"
-            f" {uuid_text(uuid.uuid4().bytes)}."
+            f" {new_cluster_id()}."
         )
+
+
+def new_cluster_id() -> str:
+    """As kafka-storage random-uuid prints one."""
+    return uuid_text(random_uuid(random.Random()))
 
 
 def means_all_addresses(host: str) -> bool:

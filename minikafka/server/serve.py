@@ -8,7 +8,6 @@ import random
 import signal
 import socket
 import threading
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -30,6 +29,7 @@ from minikafka.server.checks import (
     check_door,
     check_folders,
     cluster_secret,
+    new_cluster_id,
     place_of,
 )
 from minikafka.server.folder_disk import FolderDisk
@@ -37,7 +37,6 @@ from minikafka.server.log import log
 from minikafka.server.memory import keep_freed_memory
 from minikafka.server.open_files import raised_limit, share
 from minikafka.server.shell import LISTENER, Server, now
-from minikafka.storage.checkpoints import uuid_text
 from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
 
@@ -167,6 +166,7 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     if parent.wait_for_end is not None:
         stop_after(parent.wait_for_end, stop_wanted)
     warn_if_reachable(listeners[places.nodes[0]])
+    warn_without_effect(servers[places.nodes[0]].broker.config)
     stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
     await run(servers, listeners, places.of_nodes, shared.host, parent.say_ready)
     stopping.cancel()
@@ -230,6 +230,12 @@ def warn_if_reachable(listener: socket.socket) -> None:
             "there is no authentication: anybody who reaches"
             f" {named(listener.getsockname())} may read and write."
         )
+
+
+def warn_without_effect(config: BrokerConfig) -> None:
+    """Who gives a property expects something of it."""
+    if config.without_effect:
+        log(f"without effect here: {', '.join(config.without_effect)}.")
 
 
 def all_here(args: "argparse.Namespace") -> Places:
@@ -336,16 +342,16 @@ def data_folder(
     cluster that these nodes are to be: the one that their data belong to, --cluster-id,
     or a new one. None: a single broker makes its own.
     """
+    made = None if len(nodes) == 1 else new_cluster_id()
     if args.data is None:
-        folder = temporary_folder(args, cleanup)
-        return folder, args.cluster_id or new_cluster_id(nodes)
+        return temporary_folder(args, cleanup), args.cluster_id or made
     cluster_id = check_folders(args.data, nodes, args.cluster_id)
     try:
         os.makedirs(args.data, exist_ok=True)
     except OSError as error:
         why = f"can't use {args.data} as data folder: {error.strerror}."
         raise CannotServe(why) from error
-    return str(args.data), cluster_id or new_cluster_id(nodes)
+    return str(args.data), cluster_id or made
 
 
 def temporary_folder(args: "argparse.Namespace", cleanup: ExitStack) -> str:
@@ -364,10 +370,6 @@ def temporary_folder(args: "argparse.Namespace", cleanup: ExitStack) -> str:
             " keeps it."
         )
     return folder
-
-
-def new_cluster_id(nodes: Sequence[int]) -> str | None:
-    return uuid_text(uuid.uuid4().bytes) if len(nodes) > 1 else None
 
 
 @contextmanager

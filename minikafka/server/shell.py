@@ -77,13 +77,13 @@ class Server:
         # a few of the largest, and many ordinary ones
         self.answers = Budget(4 * config["fetch.max.bytes"])
         self.connections: set[Connection] = set()
-        self._max_connections = min(max_connections, config["max.connections"])
+        self._max_connections = max_connections
         self._turned_away = 0
         self._secret = secret
         self._door = (
             None
             if secret is None
-            else Door(secret, self._max_connections // 2, self._let_in_node)
+            else Door(secret, self._most_connections // 2, self._let_in_node)
         )
         # nodes in whose place somebody else stands, as far as we have told
         self._strangers: set[int] = set()
@@ -94,6 +94,7 @@ class Server:
         self._full = False  # requests are, and somebody will have to give way
         self._turn = Turn(broker, self, now)
         self._going_on = False
+        self._is_settling = False
         self._touched: dict[Connection, None] = {}  # by the turn, in that order
         self._lanes: dict[tuple[int, str], Lane] = {}  # to other nodes
         # requests that wait until answers are read, and since when
@@ -176,7 +177,7 @@ class Server:
             try:
                 client, address = await self._loop.sock_accept(listener)
                 waiting = 0 if self._door is None else len(self._door)
-                if len(self.connections) + waiting >= self._max_connections:
+                if len(self.connections) + waiting >= self._most_connections:
                     client.close()
                     self._turn_away()
                     # sock_accept doesn't wait while somebody stands there
@@ -208,9 +209,15 @@ class Server:
             self._loop.call_later(ONCE_SECONDS, self._tell_turned_away)
         self._turned_away += 1
 
+    @property
+    def _most_connections(self) -> int:
+        """max.connections may change at run time."""
+        allowed: int = self.broker.in_force["max.connections"]
+        return min(self._max_connections, allowed)
+
     def _tell_turned_away(self) -> None:
         log(
-            f"turned away {self._turned_away} connection(s): {self._max_connections} at"
+            f"turned away {self._turned_away} connection(s): {self._most_connections} at"
             " a time are what max.connections and the limit of open files (ulimit -n)"
             " allow."
         )
@@ -330,7 +337,9 @@ class Server:
         touched, self._touched = self._touched, {}
         for connection in touched:
             connection.send()
-        self._settle()
+        if not self._is_settling:
+            self._is_settling = True
+            self._loop.call_soon(self._settle)
 
     def _go_on(self) -> None:
         self._going_on = False
@@ -338,7 +347,10 @@ class Server:
         self._drain()
 
     def _settle(self) -> None:
-        """After each turn: one timer for the broker's next deadline."""
+        """After all turns of one round of the loop: one timer for the broker's next
+        deadline.
+        """
+        self._is_settling = False
         broker = self.broker
         if broker.stopped or broker.ready != self._ready:
             self._ready = broker.ready

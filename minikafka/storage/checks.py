@@ -5,16 +5,14 @@ begins.
 """
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from minikafka.storage.epochs import NONE
+from minikafka.storage.ports import LogOfBatches
 from minikafka.storage.segment import MAX_OFFSET, with_ends
 from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, batches, check_crc
-
-if TYPE_CHECKING:
-    from minikafka.storage.log import Log
 
 
 class Damage(NamedTuple):
@@ -48,7 +46,7 @@ def checked(data: Buffer, offset: int, *, gapless: bool) -> list[BatchHeader]:
     return headers
 
 
-def look_at(log: "Log", offset: int, max_bytes: int) -> Looked:
+def look_at(log: LogOfBatches, offset: int, max_bytes: int) -> Looked:
     """Look at about max_bytes of one segment, from the batch on that holds this offset,
     or the next one.
     """
@@ -63,7 +61,7 @@ def look_at(log: "Log", offset: int, max_bytes: int) -> Looked:
     return Looked(log.log_end_offset, 0, None)
 
 
-def _look(log: "Log", data: memoryview, offset: int, end: int) -> Looked:
+def _look(log: LogOfBatches, data: memoryview, offset: int, end: int) -> Looked:
     """end: of the segment. In what an earlier run wrote no offset is missing; what this
     one copied has the gaps that its leader stood by.
     """
@@ -92,7 +90,7 @@ def _look(log: "Log", data: memoryview, offset: int, end: int) -> Looked:
     return Looked(offset, at, None)
 
 
-def epochs_fit(log: "Log") -> bool:
+def epochs_fit(log: LogOfBatches) -> bool:
     """Whether the list of leader epochs says of the batches around each of its
     beginnings what they say themselves.
     """
@@ -112,7 +110,7 @@ def epochs_fit(log: "Log") -> bool:
     return True
 
 
-def _batch_at(log: "Log", offset: int) -> BatchHeader | None:
+def _batch_at(log: LogOfBatches, offset: int) -> BatchHeader | None:
     begins = max(log.segments[0].base_offset, log.log_start_offset)
     if not begins <= offset < log.log_end_offset:
         return None
@@ -123,7 +121,7 @@ def _batch_at(log: "Log", offset: int) -> BatchHeader | None:
     return header
 
 
-def epochs_anew(log: "Log") -> None:
+def epochs_anew(log: LogOfBatches) -> None:
     """Make the list of leader epochs from the batches."""
     log.epochs.clear()
     with suppress(KafkaError):

@@ -87,7 +87,7 @@ class Cleaner:
         self, buffer_bytes: int, notice: Callable[[str, Exception], object]
     ) -> None:
         self.log: Log | None = None  # what is being cleaned
-        self._buffer_bytes = buffer_bytes
+        self.buffer_bytes = buffer_bytes
         self._compaction: Compaction | None = None
         self._work: Generator[int, None, None] | None = None
         self._notice = notice
@@ -111,7 +111,7 @@ class Cleaner:
             dirtiest = max(worthy, key=lambda dirt: dirt.ratio)
             self.log = dirtiest.log
             self._compaction = Compaction(
-                dirtiest.log, dirtiest.end_offset, now_ms, self._buffer_bytes
+                dirtiest.log, dirtiest.end_offset, now_ms, self.buffer_bytes
             )
             self._work = self._compaction.run()
         return bool(found)

@@ -46,19 +46,16 @@ then the pass is given up.
 
 from bisect import bisect_right
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING
 
 from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.file_names import FILES, LOG, file_name, files_in
 from minikafka.storage.index import Aborted
+from minikafka.storage.ports import LogOfKeys
 from minikafka.storage.segment import Segment, with_ends
 from minikafka.wire import records
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, RawRecord
 from minikafka.wire.unpacking import TooMuchToDecode
-
-if TYPE_CHECKING:
-    from minikafka.storage.log import Log
 
 CLEANED, SWAP = ".cleaned", ".swap"
 # decoding records takes about so many times as long as reading their bytes
@@ -185,7 +182,7 @@ class Compaction:
     """
 
     def __init__(
-        self, log: "Log", end_offset: int, now_ms: int, buffer_bytes: int
+        self, log: LogOfKeys, end_offset: int, now_ms: int, buffer_bytes: int
     ) -> None:
         self.log = log
         self._first_dirty_offset = max(log.first_dirty_offset, log.log_start_offset)
@@ -434,7 +431,7 @@ def empty(header: BatchHeader) -> bytes:
 # -- restart
 
 
-def finish_swap(log: "Log") -> None:
+def finish_swap(log: LogOfKeys) -> None:
     """Finish the swap that a crash interrupted, if the new segment is complete; else
     remove the new segment.
     """

@@ -1,10 +1,9 @@
 """The configs of a topic that its logs obey."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class LogConfig:
+class LogConfig(NamedTuple):
     """Kafka's topic configs, with its defaults. -1 means no limit."""
 
     segment_bytes: int = 1 << 30

@@ -122,8 +122,7 @@ def nested(
     return [{topic: name, partitions: found} for name, found in by_topic.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One line of the schema text."""
 
     name: str

@@ -282,7 +282,7 @@ def compare_brokers(args):
         else:
             brokers = {
                 MINIKAFKA: MiniKafka,
-                APACHE: lambda: ApacheKafka(data=Path(data)),
+                APACHE: lambda: ApacheKafka(data=Path(data), jvm=measures.JVM),
             }
             with ApacheKafka(data=Path(data)):
                 pass  # formats the folder: that is not counted as a start

@@ -19,6 +19,9 @@ from tests.kafka import java_tool
 QUIET = {"log_level": 0}
 QUIET_PERCENT = 15  # of all processors
 
+# whose compiler may take its time, as in production
+JVM = ("-Xmx512m", "-XX:+UseSerialGC")
+
 
 def new_topic(bootstrap, replicas=1, partitions=1, **configs):
     name = fresh_name("bench")
@@ -71,7 +74,7 @@ def produce_with_java(bootstrap, topic, size, count):
             "-1",
         ),
         *("--producer-props", f"bootstrap.servers={bootstrap}"),
-        jvm=("-Xmx512m", "-XX:+UseSerialGC"),
+        jvm=JVM,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minikafka.broker.fetch_sessions import Session, news
+from minikafka.broker.fetch_sessions import FetchKey, Session, news
 from minikafka.wire.errors import Error
 from tests.broker.node import Node
 
@@ -123,7 +123,7 @@ def test_kip_392_an_answer_that_sends_the_consumer_to_another_replica_is_never_l
     """It has no records, and marks that were told before; a consumer that doesn't get
     it asks again at once.
     """
-    session, key = Session(1, 1, 0, by_id=False), ("orders", 0)
+    session, key = Session(1, 1, 0, by_id=False), FetchKey("orders", 0)
     answer = {
         "error_code": Error.NONE,
         "high_watermark": 7,

@@ -12,14 +12,12 @@ import pytest
 from minikafka.broker import fetch_sessions, replica_manager, requests
 from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.effects import Close, Notice, Reply
-from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.handlers import metadata as metadata_handler
 from minikafka.cluster import waiting
 from minikafka.cluster.controller import MAX_TOPICS_PER_REQUEST
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import (
-    API,
     MOST_REQUEST_ITEMS,
     decode_response,
     encode_request,
@@ -198,17 +196,16 @@ def test_garbage_in_the_offsets_topic_fails_its_partition_and_no_other(node):
 
 
 def test_an_unforeseen_error_ends_its_request_and_connection_only(node, monkeypatch):
-    key = API["Heartbeat"].key
-    monkeypatch.setitem(
-        HANDLERS,
-        key,
-        HANDLERS[key]._replace(handle=lambda broker, request, now: {}["a bug"]),
-    )
+    def has_a_bug(broker, request, now):
+        return {}["a bug"]
+
+    monkeypatch.setattr(requests, "load", lambda name: has_a_bug)
     node.send("Heartbeat", 3, group_id="g", generation_id=1, member_id="m")
     notice, close = node.out()
     assert "Heartbeat 3" in notice.line
     assert isinstance(notice.error, KeyError)
     assert isinstance(close, Close)
+    monkeypatch.undo()
     node.connect("other")
     node.send("Metadata", 8, connection="other", topics=[])
     assert isinstance(node.out()[0], Reply)

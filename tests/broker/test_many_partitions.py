@@ -85,16 +85,12 @@ def image_of_many(brokers=(1, 2, 3)):
             "end_points": [],
             "fenced": False,
         }
-        image.apply(
-            broker,
-            MetadataRecord(
-                "RegisterBrokerRecord", 3, fields | {"incarnation_id": bytes(16)}
-            ),
-        )
+        fields["incarnation_id"] = bytes(16)
+        image.apply(MetadataRecord("RegisterBrokerRecord", 3, fields))
     topic_id = bytes([7] * 16)
     placement = placer.place(image, MANY, len(brokers), first=0)
     for record in controller.create_topic("many", topic_id, placement, {}):
-        image.apply(10, record)
+        image.apply(record)
     return image
 
 
@@ -110,7 +106,7 @@ def decide_until_done(image, decide):
     while records := decide():
         assert len(records) <= CHANGES_AT_ONCE + 2
         for record in records:
-            image.apply(20, record)
+            image.apply(record)
         decisions.append([record.name for record in records])
         assert len(decisions) < 10
     return decisions, {partition.leader for _, _, partition in image.all_partitions()}

@@ -4,7 +4,7 @@ the offsets topic.
 
 import pytest
 
-from minikafka.coordinators.groups import partition_for
+from minikafka.coordinators.runtime import partition_for
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.wire.errors import Error
 from tests.broker.node import Node

@@ -4,6 +4,7 @@ is closed.
 
 import pytest
 
+from minikafka.broker import requests
 from minikafka.broker.effects import Close, Reply
 from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.errors import Error, KafkaError
@@ -33,7 +34,7 @@ def fails(broker, request, now):
 )
 def test_every_version_says_that_a_request_failed(monkeypatch, key, version):
     node, api = Node(), WHOLE[key].api
-    monkeypatch.setitem(HANDLERS, key, WHOLE[key]._replace(handle=fails))
+    monkeypatch.setattr(requests, "load", lambda name: fails)
     frame = bytearray().join(encode_request(api, version, 1, "client", {}))
     node.broker.receive("client", frame, node.now)
     [effect] = node.broker.outbox

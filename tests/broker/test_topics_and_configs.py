@@ -313,11 +313,11 @@ def test_kip_226_a_topics_config_overrides_the_brokers_which_overrides_the_defau
     assert source() == 2
     alter(node, TOPIC, "orders", ("retention.ms", SET, "5000"))
     config = configs(node, TOPIC, "orders")["retention.ms"]
-    assert [(one.value, one.source) for one in config.synonyms] == [
-        ("5000", 1),
-        ("6000", 2),
-        ("7000", 3),
-        ("604800000", 5),
+    assert [(one.name, one.value, one.source) for one in config.synonyms] == [
+        ("retention.ms", "5000", 1),
+        ("log.retention.ms", "6000", 2),
+        ("log.retention.ms", "7000", 3),
+        ("log.retention.hours", "168", 5),
     ]
     alter(node, TOPIC, "orders", ("retention.ms", DELETE, None))
     assert configs(node, TOPIC, "orders")["retention.ms"].value == "6000"

@@ -8,11 +8,12 @@ import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.state.Stores;
 
 /**
- * `java WordCount.java BOOTSTRAP FOLDER`: Kafka Streams counts the words of the topic lines, exactly once, and writes
- * each new count to the topic counts. Its state is in memory and in its changelog: nothing is kept in the folder.
+ * `java WordCount.java BOOTSTRAP FOLDER PROTOCOL REPLICAS`: Kafka Streams counts the words of the topic lines, exactly
+ * once, and writes each new count to the topic counts. Its state is in memory and in its changelog: nothing is kept in
+ * the folder. PROTOCOL: classic or streams (KIP-1071).
  */
 public class WordCount {
-    public static void main(String[] where) {
+    public static void main(String[] args) {
         var builder = new StreamsBuilder();
         builder.<String, String>stream("lines")
                 .flatMapValues(line -> List.of(line.split(" ")))
@@ -22,16 +23,19 @@ public class WordCount {
                 .mapValues(String::valueOf)
                 .to("counts", Produced.with(Serdes.String(), Serdes.String()));
         var settings = new Properties();
-        settings.put("bootstrap.servers", where[0]);
-        settings.put("state.dir", where[1]);
+        settings.put("bootstrap.servers", args[0]);
+        settings.put("state.dir", args[1]);
         settings.put("application.id", "word-count");
         settings.put("processing.guarantee", "exactly_once_v2");
         settings.put("default.key.serde", Serdes.StringSerde.class);
         settings.put("default.value.serde", Serdes.StringSerde.class);
         settings.put("statestore.cache.max.bytes", "0"); // every count is written, not only the latest of a while
         settings.put("commit.interval.ms", "100");
-        settings.put("replication.factor", "3");
-        settings.put("group.instance.id", "the-counter"); // whoever takes its place needs no rebalance (KIP-345)
+        settings.put("group.protocol", args[2]);
+        settings.put("replication.factor", args[3]);
+        if (args[2].equals("classic")) {
+            settings.put("group.instance.id", "the-counter"); // its successor needs no rebalance (KIP-345)
+        }
         new KafkaStreams(builder.build(), settings).start();
     }
 }

@@ -26,6 +26,8 @@ ALLOWED = {
     "group.consumer.max.session.timeout.ms": "3600000",
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.min.assignment.interval.ms": "0",
+    "group.streams.min.session.timeout.ms": "1000",
+    "group.streams.min.heartbeat.interval.ms": "100",
     # the assignment is made before the answer, as in minikafka
     "group.consumer.assignor.offload.enable": "false",
     # minikafka aborts them when it is time

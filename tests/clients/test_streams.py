@@ -1,13 +1,14 @@
-"""Kafka Streams on three brokers, with processing.guarantee=exactly_once_v2 (KIP-129,
-KIP-447): WordCount.java.
+"""Kafka Streams with processing.guarantee=exactly_once_v2 (KIP-129, KIP-447), its
+threads as consumers of a classic group and as members of a streams group (KIP-1071):
+WordCount.java.
 
-It is killed with kill -9 and started again, and so is a broker, while lines come. Its
-cache is off, so each word's counts come one by one: with exactly once they are 1, 2, 3
-..., none twice and none missing.
+It is killed with kill -9 and started again, and on three brokers so is one of them,
+while lines come. What it counted it reads in its changelog then. Its cache is off, so
+each word's counts come one by one: with exactly once they are 1, 2, 3 ..., none twice
+and none missing.
 """
 
 import subprocess
-import tempfile
 import time
 from collections import Counter
 from contextlib import closing
@@ -17,7 +18,14 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.clients.nodes import APACHE_KAFKA, BOTH, without_java
+from tests.clients.nodes import (
+    APACHE_KAFKA,
+    BOTH,
+    QUICK,
+    SESSION_MS,
+    node,
+    without_java,
+)
 from tests.clients.test_confluent_kafka import finish
 from tests.kafka import java_command
 from tests.soak.failover import REPLICATED, running, wait_until_in_sync
@@ -25,19 +33,27 @@ from tests.soak.kill import RECONNECT
 
 pytestmark = [pytest.mark.java, without_java]
 
-PARTITIONS, KILLS, PATIENCE_S = 2, 3, 240
+PARTITIONS, PATIENCE_S = 2, 240
+# how often it is killed; a streams group's member that is gone is missed for a session
+KILLS = {"classic": 3, "streams": 2}
+SHORT_SESSIONS = {
+    "group.streams.session.timeout.ms": str(SESSION_MS),
+    "group.streams.heartbeat.interval.ms": "300",
+    "group.streams.initial.rebalance.delay.ms": "0",
+}
 LINES_BETWEEN_KILLS = 2000
 WORDS = ("to", "be", "or", "not", "that", "is", "the", "question")
 ITS_TOPICS = ("lines", "counts", "__consumer_offsets", "__transaction_state")
 
 
 class Counting:
-    """The process of Kafka Streams."""
+    """The process of Kafka Streams. protocol: classic or streams. replicas: of its own
+    topics.
+    """
 
-    def __init__(self, bootstrap, folder):
-        self.command = java_command(
-            str(Path(__file__).with_name("WordCount.java")), bootstrap, folder
-        )
+    def __init__(self, bootstrap, folder, protocol, replicas):
+        source = str(Path(__file__).with_name("WordCount.java"))
+        self.command = java_command(source, bootstrap, folder, protocol, str(replicas))
         self.said = Path(folder) / "said"
         self.start()
 
@@ -109,38 +125,61 @@ class Lines:
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("protocol", KILLS)
 def test_kip_447_kafka_streams_counts_every_word_once_though_it_and_a_broker_are_killed(
-    kind,
+    protocol, kind, tmp_path
 ):
-    with (
-        running(apache=kind == APACHE_KAFKA) as cluster,
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **RECONNECT})
-        finish(
-            admin.create_topics(
-                [
-                    NewTopic(name, PARTITIONS, 3, config=REPLICATED)
-                    for name in ("lines", "counts")
-                ]
-            )
-        )
+    with running(kind == APACHE_KAFKA, SHORT_SESSIONS) as cluster:
+        create_topics(cluster.bootstrap, replicas=3, config=REPLICATED)
         wait_until_in_sync(cluster.bootstrap, ("lines", "counts"))
-        lines, counting = Lines(cluster.bootstrap), Counting(cluster.bootstrap, folder)
-        counts = Counts(cluster.bootstrap, counting)
-        with closing(counts.consumer):
-            try:
-                for number in range(KILLS):
-                    lines.write()
-                    # in the middle of its work
-                    counts.read_until(lines.words.total() - LINES_BETWEEN_KILLS)
-                    counting.kill()
-                    if number == 1:
-                        wait_until_in_sync(cluster.bootstrap, ITS_TOPICS)
-                        cluster.kill(2)
-                    counting.start()
+
+        def meanwhile(number):
+            if number == 1:
+                wait_until_in_sync(cluster.bootstrap, ITS_TOPICS)
+                cluster.kill(2)
+
+        counting = Counting(cluster.bootstrap, str(tmp_path), protocol, replicas=3)
+        counts_every_word(cluster.bootstrap, counting, KILLS[protocol], meanwhile)
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("kind", BOTH)
+def test_kip_1071_kafka_streams_is_a_streams_group_and_restores_its_state_after_a_kill(
+    kind, tmp_path
+):
+    with node(kind, tmp_path / "data", QUICK | SHORT_SESSIONS) as broker:
+        create_topics(broker.bootstrap, replicas=1, config={})
+        folder = tmp_path / "state"
+        folder.mkdir()
+        counting = Counting(broker.bootstrap, str(folder), "streams", replicas=1)
+        counts_every_word(broker.bootstrap, counting, KILLS["streams"])
+
+
+def create_topics(bootstrap, replicas, config):
+    admin = AdminClient({"bootstrap.servers": bootstrap, **RECONNECT})
+    topics = [
+        NewTopic(name, PARTITIONS, replicas, config=config)
+        for name in ("lines", "counts")
+    ]
+    finish(admin.create_topics(topics))
+
+
+def counts_every_word(bootstrap, counting, kills, meanwhile=lambda number: None):
+    """Lines come, and it is killed and started again as often. meanwhile(number): what
+    happens while it is dead.
+    """
+    lines, counts = Lines(bootstrap), Counts(bootstrap, counting)
+    with closing(counts.consumer):
+        try:
+            for number in range(kills):
                 lines.write()
-                counts.read_until(lines.words.total())
-            finally:
+                # in the middle of its work
+                counts.read_until(lines.words.total() - LINES_BETWEEN_KILLS)
                 counting.kill()
-            assert counts.latest == lines.words
+                meanwhile(number)
+                counting.start()
+            lines.write()
+            counts.read_until(lines.words.total())
+        finally:
+            counting.kill()
+        assert counts.latest == lines.words

@@ -73,8 +73,6 @@ ITS_OWN = [
         ("(__consumer_offsets:[0-9]):[0-9]+", r"\1:(offset)"),
         ('"size":[0-9]+', '"size":(bytes)'),
         (rf"(\(ms\)\s+)[0-9]+(\s+{HELD}-0)", r"\1(duration)\2"),
-        # set for all (KIP-966)
-        (r"(?m)min\.insync\.replicas=1($|,)|^ *min\.insync\.replicas=1 .*", ""),
     )
 ]
 NOISE = re.compile(
@@ -162,12 +160,34 @@ configs --describe --entity-type groups --entity-name console
 configs --describe --entity-type users
 configs --describe --entity-type clients --entity-default
 configs --describe --entity-type client-metrics
+configs --describe --entity-type broker-loggers --entity-name 2
+configs --describe --entity-type topics --entity-name orders --all
+configs --describe --entity-type groups --entity-name console --all
+configs --describe --entity-type client-metrics --entity-name all --all
 configs --alter --entity-type topics --entity-name orders --add-config retention.ms=60000,preallocate=true
 configs --alter --entity-type topics --entity-name orders --delete-config retention.ms
 configs --alter --entity-type topics --entity-name orders --add-config no.such=1
 configs --alter --entity-type brokers --entity-name 1 --add-config log.retention.ms=60000
 configs --alter --entity-type brokers --entity-default --add-config message.max.bytes=2000000
 configs --alter --entity-type groups --entity-name kip848 --add-config consumer.session.timeout.ms=50000
+configs --alter --entity-type client-metrics --entity-name all --add-config interval.ms=1000,metrics=[org.a,org.b]
+configs --alter --entity-type client-metrics --entity-name none --delete-config metrics
+configs --alter --entity-type client-metrics --entity-name all --add-config match=[who=ann]
+configs --alter --entity-type broker-loggers --entity-name 1 --add-config root=WARN
+configs --alter --entity-type broker-loggers --entity-name 1 --add-config no.such=WARN
+configs --alter --entity-type broker-loggers --entity-name 1 --delete-config root
+configs --alter --entity-type brokers --entity-default --add-config min.insync.replicas=2
+configs --alter --entity-type brokers --entity-name 1 --add-config min.insync.replicas=2
+configs --alter --entity-type brokers --entity-default --delete-config min.insync.replicas
+configs --alter --entity-type brokers --entity-default --add-config min.insync.replicas=1
+configs --alter --entity-type brokers --entity-name 1 --add-config num.io.threads=9
+configs --describe --entity-type brokers --entity-name 1
+configs --alter --entity-type brokers --entity-name 1 --delete-config num.io.threads
+configs --describe --entity-type client-metrics --entity-name all
+configs --alter --entity-type client-metrics --entity-name all --delete-config metrics
+configs --alter --entity-type brokers --entity-name 1 --add-config node.id=2
+configs --alter --entity-type topics --entity-name orders --add-config local.retention.ms=1000
+configs --alter --entity-type topics --entity-name orders --add-config remote.storage.enable=true
 configs --alter --entity-type users --entity-name ann --add-config producer_byte_rate=1000
 groups --list --state
 groups --describe --group console
@@ -194,6 +214,11 @@ features upgrade --metadata 4.3 --dry-run
 features upgrade --feature metadata.version=30
 features downgrade --feature group.version=0 --dry-run
 features upgrade --feature no.such.feature=1
+features downgrade --feature share.version=0 --dry-run
+features downgrade --feature streams.version=0 --dry-run
+features upgrade --release-version 4.3 --dry-run
+features upgrade --release-version 4.3
+features downgrade --feature kraft.version=0
 leader-election --election-type preferred --all-topic-partitions
 leader-election --election-type preferred --topic orders --partition 0
 leader-election --election-type unclean --topic orders --partition 0
@@ -222,6 +247,8 @@ acls --list
 acls --add --allow-principal User:ann --operation Read --topic orders
 delegation-tokens --describe --command-config {properties}
 client-metrics --list
+client-metrics --describe --name all
+client-metrics --delete --name all
 verifiable-producer --topic verified --max-messages 20
 verifiable-producer --topic verified --max-messages 5 --acks 1 --repeating-keys 2 --value-prefix 3
 verifiable-consumer --topic verified --group-id verifying --max-messages 20 --reset-policy earliest
@@ -240,16 +267,13 @@ DIFFERENT = {
     "topics --create --topic two --replication-factor 2": (
         "there are no cordoned log directories (KIP-1066)"
     ),
-    "topics --describe --topics-with-overrides": (
-        "min.insync.replicas, set for all brokers, counts (KIP-966)"
-    ),
     "configs --alter --entity-type users --entity-name ann --add-config producer_byte_rate=1000": (
         "there are no quotas"
     ),
     "metadata-quorum describe --status": (
         "a quorum of one has no listener for controllers"
     ),
-    "features describe": "a feature is named when its code is there",
+    "features describe": "eligible leader replicas are never off",
     "api-versions": "an API is named when it is served",
     "delegation-tokens --describe --command-config {properties}": (
         "there is no security"

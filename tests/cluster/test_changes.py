@@ -62,7 +62,7 @@ def image():
 
 
 def apply(image, record):
-    return image.apply(0, record)
+    return image.apply(record)
 
 
 def test_a_broker_registers_is_unfenced_and_registers_again(image):

@@ -30,7 +30,7 @@ def cluster(*broker_ids, racks=None):
 
 def commit(image, records):
     for record in records:
-        image.apply(commit.offset, record)
+        image.apply(record)
         commit.offset += 1
 
 

@@ -19,6 +19,19 @@ SMALL = {
 }
 
 
+QUOTA = {
+    "entity": [{"entity_type": "user", "entity_name": None}],
+    "ops": [{"key": "producer_byte_rate", "value": 1e9}],
+}
+CREDENTIAL = {
+    "name": "ann",
+    "mechanism": 1,
+    "iterations": 4096,
+    "salt": b"salt",
+    "salted_password": b"salted",
+}
+
+
 def told(image):
     """All that an image says."""
     return (
@@ -28,11 +41,14 @@ def told(image):
         image.configs,
         image.features,
         image.next_producer_id,
+        image.users,
     )
 
 
 def busy(**more):
     node = Node(**more)
+    node.call("AlterClientQuotas", 1, entries=[QUOTA])
+    node.call("AlterUserScramCredentials", 0, upsertions=[CREDENTIAL])
     for number in range(8):
         node.create_topic(f"orders-{number}", partitions=2, retention_ms=5000)
         node.broker.tick(node.now)
@@ -48,8 +64,8 @@ def newest(node):
 def test_an_image_is_the_records_that_it_tells():
     image = busy().broker.image
     again = Image()
-    for offset, record in enumerate(image.records()):
-        again.apply(offset, record)
+    for record in image.records():
+        again.apply(record)
     assert told(again) == told(image)
 
 
@@ -58,8 +74,18 @@ def test_what_a_later_image_no_longer_has_is_told_as_records():
     del later.brokers[1]
     later.topics.pop("orders-1"), later.topic_names.clear()
     later.configs.clear()
-    kinds = {record.name for record in was.gone(later)}
-    assert kinds == {"RemoveTopicRecord", "UnregisterBrokerRecord", "ConfigRecord"}
+    later.users.quotas.clear(), later.users.credentials.clear()
+    gone = was.gone(later)
+    assert {record.name for record in gone} == {
+        "RemoveTopicRecord",
+        "UnregisterBrokerRecord",
+        "ConfigRecord",
+        "ClientQuotaRecord",
+        "RemoveUserScramCredentialRecord",
+    }
+    for record in gone:
+        was.apply(record)
+    assert was.users == later.users
 
 
 def test_a_restart_reads_the_newest_snapshot_and_replays_the_rest():
@@ -174,6 +200,8 @@ def test_apache_kafkas_dump_tool_reads_a_snapshot(tmp_path):
         "SnapshotFooter",
         '"name":"orders-1"',
         "REGISTER_BROKER_RECORD",
+        "CLIENT_QUOTA_RECORD",
+        "USER_SCRAM_CREDENTIAL_RECORD",
     ):
         assert told_of in dumped.stdout, told_of
     assert "Found records with invalid" not in dumped.stdout + dumped.stderr

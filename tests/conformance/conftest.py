@@ -16,6 +16,8 @@ AT_ONCE = {
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "5",
     "share.coordinator.state.topic.num.partitions": "5",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
     **KEPT,
 }
 BOTH = [

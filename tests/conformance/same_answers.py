@@ -326,9 +326,7 @@ def order(item):
 
 
 def differences(ours, theirs):
-    """Lines `path: ours / theirs`, as {path: (ours, theirs)}. Of configs those are
-    compared that both sides know.
-    """
+    """Lines `path: ours / theirs`, as {path: (ours, theirs)}."""
     found = {}
 
     def compare(path, one, other):
@@ -340,12 +338,11 @@ def differences(ours, theirs):
                     other.get(key, "(absent)"),
                 )
         elif isinstance(one, list) and isinstance(other, list):
-            if path.endswith("configs"):
+            if path.endswith(".configs"):
                 one, other = (
                     {config["name"]: config for config in side} for side in (one, other)
                 )
-                for name in one.keys() & other.keys():
-                    compare(f"{path}.{name}", one[name], other[name])
+                compare(path, one, other)
             elif len(one) != len(other):
                 found[path] = one, other
             else:

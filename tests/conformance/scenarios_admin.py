@@ -20,11 +20,18 @@ UPDATES = (
     ("metadata.version", 29, 3),
     ("metadata.version", 30),
     ("metadata.version", 3, 2),
+    ("share.version", 2),
+    ("share.version", 0),
+    ("share.version", 0, 2),
+    ("share.version", 1),
+    ("streams.version", 2),
+    ("streams.version", -1, 2),
+    ("streams.version", 0, 3),
+    ("streams.version", 1),
 )
 
 
-# What kafka-features upgrade --release-version 4.3 --dry-run asks, but for groups of
-# other kinds.
+# What kafka-features upgrade --release-version 4.3 --dry-run asks.
 RELEASE_4_3 = {
     "feature_updates": [
         {"feature": "metadata.version", "max_version_level": 30},
@@ -32,6 +39,8 @@ RELEASE_4_3 = {
         {"feature": "transaction.version", "max_version_level": 2},
         {"feature": "group.version", "max_version_level": 1},
         {"feature": "eligible.leader.replicas.version", "max_version_level": 1},
+        {"feature": "share.version", "max_version_level": 1},
+        {"feature": "streams.version", "max_version_level": 1},
     ],
     "validate_only": True,
 }

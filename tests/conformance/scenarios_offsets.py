@@ -1,7 +1,9 @@
 """Committed offsets: what is asked of both brokers (see same_answers.py)."""
 
+from minikafka.wire.errors import Error
 from minikafka.wire.messages import encode_versioned
 from tests.conformance.raw import batch
+from tests.conformance.same_answers import UNKNOWN_ID
 from tests.conformance.scenarios_groups import alone, find
 
 
@@ -34,6 +36,7 @@ def look(side, what, group=""):
         "OffsetFetch",
         8,
         9,
+        10,
         groups=[{"group_id": side.name + group, "topics": None}],
     )
 
@@ -283,8 +286,131 @@ def offset_for_leader_epoch(side):
     side.ask("nothing", "OffsetForLeaderEpoch", topics=[])
 
 
+def by_id(topic_id, *places):
+    """A topic of OffsetCommit 10, each partition with a leader epoch, too. places:
+    (partition, offset).
+    """
+    partitions = []
+    for number, offset in places:
+        place = {"partition_index": number, "committed_offset": offset}
+        partitions.append(place | {"committed_leader_epoch": 4 + number})
+    return {"topic_id": topic_id, "partitions": partitions}
+
+
+def offsets_by_topic_id(side):
+    """KIP-848: a topic that was deleted and made anew is another one."""
+    side.create_topic(partitions=2)
+    find(side)
+    topic_id = side.topic_id(side.name)
+    own, none, zero = (
+        by_id(each, (0, 5), (1, 6)) for each in (topic_id, UNKNOWN_ID, bytes(16))
+    )
+    away = by_id(topic_id, (9, 1))
+    asked = {"topic_id": topic_id, "partition_indexes": [0, 1, 9]}
+    asked_of_none = asked | {"topic_id": UNKNOWN_ID}
+    for what, topics in {
+        "one": [own],
+        "none": [none],
+        "zero": [zero],
+        "none beside one": [none, own],
+        "a partition that is not there": [away, own],
+        "one twice": [own, by_id(topic_id, (0, 7))],
+        "none twice": [none, none],
+        "nothing": [],
+        "no partitions": [by_id(topic_id)],
+        "no partitions of none": [by_id(UNKNOWN_ID)],
+    }.items():
+        for who in ({}, {"member_id": "who", "generation_id_or_member_epoch": 1}):
+            question = f"{what} {bool(who)}"
+            fields = {"group_id": side.name, "topics": topics} | who
+            side.ask(question, "OffsetCommit", 10, **fields)
+    for what, topics in {
+        "one": [asked],
+        "none": [asked_of_none],
+        "zero": [asked | {"topic_id": bytes(16)}],
+        "none beside one": [asked_of_none, asked],
+        "one twice": [asked, asked],
+        "nothing": [],
+        "all": None,
+    }.items():
+        for group in ("", ".none"):
+            one = {"group_id": side.name + group, "topics": topics}
+            side.ask(f"{what} {group}", "OffsetFetch", 10, groups=[one])
+    one = {"group_id": side.name, "topics": [asked_of_none, asked]}
+    member = {"member_id": "who", "member_epoch": 1}
+    side.ask("by a member", "OffsetFetch", 10, groups=[one | member])
+    side.ask("of no group", "OffsetFetch", 10, groups=[one | {"group_id": ""}])
+    made_anew(side, own, asked)
+
+
+def made_anew(side, own, asked):
+    """The topic goes, and comes again."""
+    side.client.ask("DeleteTopics", 5, topic_names=[side.name], timeout_ms=20_000)
+    side.settle()
+    everything = {"group_id": side.name, "topics": None}
+    side.ask("one that went", "OffsetCommit", 10, group_id=side.name, topics=[own])
+    side.create_topic(partitions=2)
+    side.ask("the old one", "OffsetCommit", 10, group_id=side.name, topics=[own])
+    for what, wanted in (("old", asked), ("new", None)):
+        topic_id = side.topic_id(side.name)
+        one = wanted or {"topic_id": topic_id, "partition_indexes": [0, 1]}
+        groups = [{"group_id": side.name, "topics": [one]}]
+        side.ask(f"the {what} one", "OffsetFetch", 10, groups=groups)
+    side.ask("all that is left", "OffsetFetch", 10, groups=[everything])
+
+
+def epochs_of_offsets(side):
+    """KIP-320: the epoch that was committed with an offset is told in every version that
+    has a field for it, whoever committed it, and in which form.
+    """
+    topic_id = side.create_topic(partitions=2) and side.topic_id(side.name)
+    find(side)
+    look(side, "before")
+    for version in range(2, 11):
+        place = {"partition_index": 0, "committed_offset": version}
+        if version >= 6:
+            place["committed_leader_epoch"] = version
+        named = {"topic_id": topic_id} if version >= 10 else {"name": side.name}
+        topics = [named | {"partitions": [place]}]
+        fields = {"group_id": side.name, "topics": topics}
+        side.ask("with an epoch", "OffsetCommit", version, **fields)
+        look(side, f"after version {version}")
+    for version in (1, 5, 6, 7):
+        side.ask("by name", "OffsetFetch", version, **fetching(side, 0, 1))
+    asked = {"topic_id": topic_id, "partition_indexes": [0, 1]}
+    groups = [{"group_id": side.name, "topics": [asked]}]
+    side.ask("by id", "OffsetFetch", 10, groups=groups)
+    in_a_transaction(side)
+
+
+def in_a_transaction(side):
+    """An epoch that a producer's transaction commits."""
+    begun = {"transactional_id": side.name, "transaction_timeout_ms": 60_000}
+    side.until(Error.NONE, "FindCoordinator", 3, key=side.name, key_type=1)
+    side.until(Error.NONE, "InitProducerId", 4, **begun)
+    producer = side.client.ask("InitProducerId", 4, **begun)
+    who = {name: getattr(producer, name) for name in ("producer_id", "producer_epoch")}
+    of_it = {"transactional_id": side.name} | who
+    for version in (2, 3, 5):
+        adding = of_it | {"group_id": side.name}
+        side.until(Error.NONE, "AddOffsetsToTxn", 3, **adding)
+        place = {"partition_index": 1, "committed_offset": 40 + version}
+        place["committed_leader_epoch"] = 30 + version
+        topics = [{"name": side.name, "partitions": [place]}]
+        side.ask("pending", "TxnOffsetCommit", version, **adding, topics=topics)
+        side.until(Error.NONE, "EndTxn", 3, **of_it, committed=True)
+        wanted = {"groups": [fetching(side, 1)], "require_stable": True}
+        while True:
+            [group] = side.client.ask("OffsetFetch", 8, **wanted).groups
+            if group.topics[0].partitions[0].error_code == 0:
+                break
+        look(side, f"after the transaction of version {version}")
+
+
 SCENARIOS = (
     offsets_without_a_group,
+    offsets_by_topic_id,
+    epochs_of_offsets,
     offset_fetch,
     offsets_of_members,
     offset_delete,

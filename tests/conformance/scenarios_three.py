@@ -148,4 +148,34 @@ def what_the_controller_decides(side):
     side.ask("it again", "DeleteTopics", 5, topic_names=[topic], **TIMEOUT)
 
 
-SCENARIOS = (broker_configs, what_the_controller_decides)
+def quotas_and_users(side):
+    """What one broker is asked to keep, all know."""
+    entity = [{"entity_type": "client-id", "entity_name": side.name}]
+    filters = [{"entity_type": "client-id", "match_type": 0, "match": side.name}]
+    bad = [{"entity_type": "sort", "entity_name": side.name}]
+    users = [{"name": side.name}]
+    credential = {"name": side.name, "mechanism": 2, "iterations": 4096}
+    credential |= {"salt": b"salt", "salted_password": b"salted"}
+    for value in (5e6, 6e6, 0.0):
+        rate = {"key": "producer_byte_rate", "value": value, "remove": not value}
+        entries = [{"entity": each, "ops": [rate]} for each in (entity, bad)]
+        side.ask(f"a quota of {value}", "AlterClientQuotas", entries=entries)
+        side.settle()
+        asked = {"components": filters, "strict": True}
+        side.ask(f"quotas after {value}", "DescribeClientQuotas", **asked)
+    for what, change in {
+        "one": {"upsertions": [credential, credential | {"name": ""}]},
+        "none": {"deletions": [{"name": side.name, "mechanism": 2}]},
+        "none again": {"deletions": [{"name": side.name, "mechanism": 2}]},
+    }.items():
+        side.ask(what, "AlterUserScramCredentials", **change)
+        side.settle()
+        side.ask(f"after {what}", "DescribeUserScramCredentials", users=users)
+    voter = {"cluster_id": None, "voter_id": 7, "voter_directory_id": b"a" * 16}
+    side.ask("a voter goes", "RemoveRaftVoter", **voter)
+    there = {"name": "CONTROLLER", "host": "localhost", "port": 9}
+    asked = voter | {"listeners": [there], "timeout_ms": 1000}
+    side.ask("a voter comes", "AddRaftVoter", **asked)
+
+
+SCENARIOS = (broker_configs, what_the_controller_decides, quotas_and_users)

@@ -6,7 +6,7 @@ No coordinator knows of these transactions: nobody asks it (BY_HAND).
 
 from functools import partial
 
-from minikafka.coordinators.groups import partition_for
+from minikafka.coordinators.runtime import partition_for
 from minikafka.wire.errors import Error
 from tests.conformance.raw import batch
 from tests.conformance.scenarios_groups import find

@@ -73,6 +73,13 @@ def of_groups(version, name, member):
             "group_id": name,
             "topics": [{"name": name, "partitions": [{"partition_index": 0}]}],
         },
+        **of_modern_groups(name),
+    }
+
+
+def of_modern_groups(name):
+    """Of the consumer and the streams protocol."""
+    return {
         "ConsumerGroupHeartbeat": {
             "group_id": name,
             "member_id": "one",
@@ -82,6 +89,20 @@ def of_groups(version, name, member):
             "topic_partitions": [],
         },
         "ConsumerGroupDescribe": {"group_ids": [name]},
+        "StreamsGroupHeartbeat": {
+            "group_id": name,
+            "member_id": "one",
+            "member_epoch": 0,
+            "rebalance_timeout_ms": 6000,
+            "topology": {
+                "epoch": 0,
+                "subtopologies": [{"subtopology_id": "0", "source_topics": [name]}],
+            },
+            "active_tasks": [],
+            "standby_tasks": [],
+            "warmup_tasks": [],
+        },
+        "StreamsGroupDescribe": {"group_ids": [name]},
     }
 
 
@@ -331,4 +352,6 @@ def prepare(broker, api, group):
         ask("OffsetCommit", 2)
     if api == "ConsumerGroupDescribe":
         ask("ConsumerGroupHeartbeat", 0)
+    if api == "StreamsGroupDescribe":
+        ask("StreamsGroupHeartbeat", 0)
     return WITHOUT_MEMBER

@@ -21,7 +21,9 @@ from tests.conformance import (
     scenarios_offsets,
     scenarios_records,
     scenarios_share_groups,
+    scenarios_streams_groups,
     scenarios_transactions,
+    scenarios_users,
 )
 from tests.conformance.conftest import AT_ONCE, without_java
 from tests.conformance.same_answers import Side, differences, unexpected
@@ -39,8 +41,10 @@ SCENARIOS = {
         scenarios_offsets,
         scenarios_consumer_groups,
         scenarios_share_groups,
+        scenarios_streams_groups,
         scenarios_admin,
         scenarios_transactions,
+        scenarios_users,
     )
     for scenario in room.SCENARIOS
 }
@@ -61,37 +65,14 @@ NO_EMPTY_ID = (
     " offsets there (KIP-289)"
 )
 OF_A_NODE = "each has its own"
-AT_START = "it is read once, at start"
 ABSENT = "Apache Kafka tells what one may do with a topic that is not there"
 
 # In any scenario, because they are about one config.
 CONFIGS = {
-    "*.configs.min.insync.replicas.config_source": (
-        "a new Apache Kafka cluster sets it for all brokers (KIP-966)"
-    ),
-    "*.configs.min.insync.replicas.synonyms": (
-        "a new Apache Kafka cluster sets it for all brokers (KIP-966)"
-    ),
-    "*.configs*retention.ms.synonyms*": (
-        "log.retention.hours, the default behind log.retention.ms, does not exist"
-    ),
-    "*.configs*log.retention.ms.value": (
-        "log.retention.hours, the default behind log.retention.ms, does not exist"
-    ),
-    "*.configs.segment.ms.synonyms": (
-        "log.roll.hours, the default behind log.roll.ms, does not exist"
-    ),
-    "*.configs.log.roll.ms.*": (
-        "log.roll.hours, the default behind log.roll.ms, does not exist"
-    ),
     "*.configs.log.dirs.*": OF_A_NODE,
     "*.configs.listeners.*": "those of the clients; with one node there are no others",
     "*.configs.advertised.listeners.*": OF_A_NODE,
-    "*.configs.producer.id.expiration.ms.read_only": AT_START,
-    "*.configs.log.cleaner.backoff.ms.read_only": AT_START,
-    "*.configs.log.cleaner.dedupe.buffer.size.read_only": AT_START,
-    "*.configs.max.connections.read_only": AT_START,
-    "*.configs.group.consumer.assignment.interval.ms.read_only": AT_START,
+    "*.configs.controller.quorum.voters.*": ("a node alone has no address among nodes"),
 }
 
 DELIBERATE = {
@@ -154,13 +135,7 @@ DELIBERATE = {
         ),
     },
     "broker_configs": {
-        "*no.such.config=5: *": "a name that is not honoured is refused, never ignored",
-        "*transaction.partition.verification.enable.read_only": (
-            "it is said at the start"
-        ),
-        "*log.dirs=/tmp: *.error_message": (
-            "an unknown name here; in Apache Kafka one that can't change"
-        ),
+        "*no.such.config=5: *": "a name that nobody knows is refused, never ignored",
     },
     "elections": {
         "no*, kind *.error_message": "other words",
@@ -173,8 +148,8 @@ DELIBERATE = {
         "none: *.error_message": "other words",
     },
     "reassignments": {"no topic: *.error_message": "other words"},
-    "neither_rules_nor_quotas": {
-        "*quota: *.entries": "no entries beside an error, where Apache Kafka has null"
+    "who_votes": {
+        "*listen*: *.error_message": "other words, and no name of a class",
     },
     "describe_configs": {"type *.error_message": OWN_WORDS},
     "metadata": {
@@ -188,6 +163,13 @@ DELIBERATE = {
     "requests_of_nobody": {"no group*": NO_EMPTY_ID},
     "offsets_without_a_group": {"commit*no group: *": NO_EMPTY_ID},
     "offset_fetch": {"no group: *": NO_EMPTY_ID},
+    "offsets_by_topic_id": {
+        "of no group: *": NO_EMPTY_ID,
+        "one twice *: OffsetCommit v10.topics": (
+            "a topic that is named twice has one result, as it has by name"
+        ),
+        "no partitions of none *": "where nothing is asked, nothing is answered",
+    },
 }
 
 
@@ -206,7 +188,7 @@ LIKE_OURS = {
 
 @pytest.fixture(scope="module")
 def both():
-    with minikafka(AT_ONCE | BY_HAND) as ours, ApacheKafka(LIKE_OURS) as apache:
+    with minikafka(AT_ONCE | LIKE_OURS) as ours, ApacheKafka(LIKE_OURS) as apache:
         yield ours, apache.bootstrap
 
 

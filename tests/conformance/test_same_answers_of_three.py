@@ -23,12 +23,6 @@ LIKE_THEIRS = {
 }
 
 DELIBERATE = {
-    "broker_configs": {
-        "*of all: AlterConfigs*": (
-            "a new Apache Kafka cluster sets min.insync.replicas for all brokers, and"
-            " keeps it (KIP-966)"
-        ),
-    },
     "what_the_controller_decides": {
         "*elections of kind *.error_message": "other words",
     },

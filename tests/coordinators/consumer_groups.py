@@ -40,7 +40,7 @@ class Topics:
         self._created += 1
         topic_id = self._created.to_bytes(16, "big")
         self.image.apply(
-            0, MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id})
+            MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id})
         )
         self.grow(name, partitions)
 
@@ -55,7 +55,6 @@ class Topics:
                 "leader": 1,
             }
             self.image.apply(
-                0,
                 MetadataRecord(
                     "PartitionRecord",
                     0,
@@ -65,9 +64,7 @@ class Topics:
 
     def delete(self, name: str) -> None:
         topic_id = self.image.topics[name].topic_id
-        self.image.apply(
-            0, MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic_id})
-        )
+        self.image.apply(MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic_id}))
 
 
 class Coordinator:

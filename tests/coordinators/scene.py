@@ -1,12 +1,13 @@
 """A runtime over one partition, without a broker."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.runtime import (
+    Change,
     CoordinatorRecord,
     Decision,
     RecordCodec,
@@ -25,8 +26,18 @@ WRITE_TIMEOUT_MS = 5000
 CODEC = RecordCodec(encode_coordinator_record, decode_coordinator_record)
 
 
+@dataclass(frozen=True)
+class Note(Change):
+    """What the state notes down, and what comes of it."""
+
+    text: str = ""
+    leads_to: Decision | None = None
+
+
 class Counters:
-    """A state of the simplest kind: the committed offset of each group."""
+    """A state of the simplest kind: the committed offset of each group. noted: what was
+    carried out, with the offsets of then; given_up: what was not, and why.
+    """
 
     def __init__(self):
         self.offsets = {}
@@ -34,6 +45,8 @@ class Counters:
         self.due = {}
         self.ticked = []
         self.tick_records = []
+        self.noted = []
+        self.given_up = []
 
     def apply(self, name, key, value):
         self.offsets[key.group] = value.offset
@@ -49,12 +62,19 @@ class Counters:
     def loaded(self, now):
         return self.offsets
 
-    def tick(self, key, now):
-        def change(now):
+    def carry_out(self, key, change, now):
+        if change.text == "tick":
             self.ticked.append((key, now.monotonic_ms))
             del self.due[key]
+        else:
+            self.noted.append((change.text, dict(self.offsets)))
+        return change.leads_to
 
-        return Decision(self.tick_records, None, change)
+    def give_up(self, key, failed, error, now):
+        self.given_up.append((failed.text, error.error))
+
+    def tick(self, key, now):
+        return Decision(self.tick_records, None, Note("tick"))
 
     def next_deadline(self, key):
         return self.due.get(key)
@@ -92,7 +112,10 @@ class Scene:
         self.replica = Replica(bytes(16), partition, self.log, 1, self, high_watermark)
         self.state = Counters()
         self.now = NOW
-        self.runtime = Runtime(lambda _: self.state, CODEC, WRITE_TIMEOUT_MS, self.tell)
+        self.trace = Trace("broker 1", [])
+        self.runtime = Runtime(
+            lambda _: self.state, CODEC, WRITE_TIMEOUT_MS, self.tell, self.trace
+        )
         self.runtime.elected(0, self.replica)
 
     def tell(self, line, error):

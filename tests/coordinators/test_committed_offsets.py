@@ -3,7 +3,7 @@
 import pytest
 
 from minikafka.cluster.metadata import OFFSETS_TOPIC
-from minikafka.coordinators.groups import partition_for
+from minikafka.coordinators.runtime import partition_for
 from minikafka.wire.errors import Error
 from minikafka.wire.internal_records import decode_coordinator_record
 from minikafka.wire.records import batches, decode_batch

@@ -109,7 +109,7 @@ def test_kip_848_a_group_may_have_timeouts_of_its_own(coordinator):
             "name": name,
             "value": value,
         }
-        coordinator.topics.image.apply(0, MetadataRecord("ConfigRecord", 0, fields))
+        coordinator.topics.image.apply(MetadataRecord("ConfigRecord", 0, fields))
     a = Consumer(coordinator, "a")
     assert a.beat().heartbeat_interval_ms == 7000
     coordinator.sleep(59.9)

@@ -11,6 +11,7 @@ import re
 import pytest
 
 from minikafka.wire.records import batches, decode_batch
+from tests.clients.brokers import until
 from tests.clients.group_history import PATIENT, commit, make_history
 from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, node, without_java
 from tests.conformance.raw import Connection
@@ -118,8 +119,7 @@ def compact(broker):
         pass
     for offset in (1, 2):
         commit(broker, "tool", {"orders": {1: offset}})
-    while has_duplicates(broker):
-        pass
+    until(lambda: not has_duplicates(broker))
 
 
 def has_duplicates(broker):

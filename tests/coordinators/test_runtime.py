@@ -7,7 +7,15 @@ from minikafka.coordinators.runtime import TICK_RETRY_MS, Decision
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import encode_batch, read_header
-from tests.coordinators.scene import ALONE, NOW, TWO, WRITE_TIMEOUT_MS, Scene, record
+from tests.coordinators.scene import (
+    ALONE,
+    NOW,
+    TWO,
+    WRITE_TIMEOUT_MS,
+    Note,
+    Scene,
+    record,
+)
 
 
 @pytest.fixture
@@ -71,19 +79,28 @@ def test_nothing_is_written_while_too_few_replicas_are_in_sync_and_what_needs_no
 
 
 def test_a_change_and_the_answer_come_after_the_records_are_applied(scene):
-    seen = []
-    decision = Decision(
-        [record("a", 1)], {}, lambda now: seen.append(dict(scene.state.offsets))
-    )
+    decision = Decision([record("a", 1)], {}, Note("changed"))
     wait = scene.submit("a", lambda _: decision)
-    assert seen == []
+    assert scene.state.noted == []
     scene.commit()
-    assert seen == [{"a": 1}] and wait.is_done
+    assert scene.state.noted == [("changed", {"a": 1})] and wait.is_done
+
+
+def test_the_trace_tells_of_a_change_the_request_that_it_was_for(scene):
+    causes = []
+    scene.state.carry_out = lambda *_: causes.append(scene.trace.cause)
+    scene.trace.cause = ("producer 1", 7)
+    scene.submit("a", lambda _: Decision([record("a", 1)], {}, Note()))
+    scene.trace.cause = ("broker 2", 8)
+    scene.commit()
+    assert causes == [("producer 1", 7)]
+    assert scene.trace.cause == ("broker 2", 8)
 
 
 def test_a_change_may_lead_to_records_and_the_answer_waits_for_them_too(scene):
     more = Decision([record("a", 9)])
-    wait = scene.submit("a", lambda _: Decision((), {"left": True}, lambda now: more))
+    left = Decision((), {"left": True}, Note("left", leads_to=more))
+    wait = scene.submit("a", lambda _: left)
     behind = scene.add("a")
     assert not wait.is_done
     scene.commit()
@@ -123,36 +140,26 @@ def test_a_record_that_came_too_late_for_its_answer_counts_all_the_same(scene):
 def test_whoever_else_waits_for_a_record_hears_once_that_it_failed_and_its_change_never_comes(
     scene,
 ):
-    heard = []
-    decision = Decision(
-        [record("a", 1)],
-        {},
-        lambda _: heard.append("changed"),
-        lambda error, _: heard.append(error.error),
-    )
+    decision = Decision([record("a", 1)], {}, Note("changed"), Note("failed"))
     scene.submit("a", lambda _: decision)
     scene.go_to(6_000)
     scene.commit()
-    assert heard == [Error.COORDINATOR_NOT_AVAILABLE]
+    assert scene.state.given_up == [("failed", Error.COORDINATOR_NOT_AVAILABLE)]
+    assert scene.state.noted == []
     assert scene.state.offsets == {"a": 1}
 
 
 def test_records_larger_than_max_message_bytes_are_refused_and_change_nothing():
     scene = Scene(ALONE).load()
-    heard = []
     long = record("a", 1)._replace(
         value={"offset": 1, "metadata": "x" * 30_000, "commit_timestamp": 0}
     )
-    decision = Decision(
-        [long] * 40,
-        {},
-        lambda _: heard.append("changed"),
-        lambda error, _: heard.append(error.error),
-    )
+    decision = Decision([long] * 40, {}, Note("changed"), Note("failed"))
     assert (
         scene.submit("a", lambda _: decision).error.error is Error.UNKNOWN_SERVER_ERROR
     )
-    assert heard == [Error.UNKNOWN_SERVER_ERROR]
+    assert scene.state.given_up == [("failed", Error.UNKNOWN_SERVER_ERROR)]
+    assert scene.state.noted == []
     assert scene.log.log_end_offset == 0
     assert scene.add("a").answer == {"offset": 1}
 

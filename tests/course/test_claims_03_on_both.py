@@ -12,6 +12,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
+from tests.clients.brokers import until
 from tests.course.lossy import HOST, Lossy
 from tests.kafka import ApacheKafka, java_tool
 
@@ -132,13 +133,11 @@ def test_kip_98_the_same_record_from_a_new_producer_is_a_new_record(
 def test_with_acks_0_a_lost_request_is_done_and_gone(network, producer, topic, log):
     shop = producer(acks=0, enable_idempotence=False, linger_ms=0)
     shop.send(topic, b"created").get(timeout=120)
-    while log() != ["created"]:
-        pass
+    until(lambda: log() == ["created"])
     before = network.requests
     network.swallow = 1
     shop.send(topic, b"paid").get(timeout=120)  # done: no error, whatever happens
-    while network.requests == before:
-        pass
+    until(lambda: network.requests != before)
     producer(acks=1, enable_idempotence=False).send(topic, b"shipped").get(timeout=120)
     assert log() == ["created", "shipped"]
 
@@ -197,8 +196,7 @@ def test_kafka_python_keeps_one_batch_a_partition_in_flight_when_it_is_idempoten
     network.in_flight = network.most_in_flight = 0
     network.answers.clear()
     futures = [shop.send(topic, str(number).encode()) for number in range(20)]
-    while network.most_in_flight < (1 if idempotent else 5):
-        pass
+    until(lambda: network.most_in_flight >= (1 if idempotent else 5))
     network.answers.set()
     for future in futures:
         future.get(timeout=120)

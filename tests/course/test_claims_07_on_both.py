@@ -2,15 +2,13 @@
 over TCP.
 """
 
-import time
-
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
+from tests.clients.brokers import until
 from tests.course.test_claims_05_on_both import party
 from tests.course.test_claims_on_both import (
-    PATIENCE_SECONDS,
     bootstrap,
     take,
     topic,
@@ -134,10 +132,8 @@ def test_kip_62_who_polls_too_late_has_committed_nothing_by_itself_and_gets_the_
         max_poll_interval_ms=1000,
     )
     assert [record.offset for record in take(slow, 3)] == [0, 1, 2]
-    until = time.monotonic() + PATIENCE_SECONDS
-    while members_of(topic.admin, name) and time.monotonic() < until:
-        pass  # it works, and its client takes it out of the group
-    assert members_of(topic.admin, name) == []
+    # it works, and its client takes it out of the group
+    until(lambda: members_of(topic.admin, name) == [])
     assert [record.offset for record in take(slow, 3)] == [0, 1, 2]
     # 0: an interval went by before the first record came
     assert slow.committed(TopicPartition(name, 0)) in (None, 0)

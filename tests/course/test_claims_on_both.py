@@ -18,6 +18,7 @@ from kafka.errors import (
 )
 
 from minikafka.clients.partitioners import murmur2
+from tests.clients.brokers import until
 from tests.kafka import ApacheKafka, java_tool
 
 NUMBERS = itertools.count()
@@ -92,9 +93,7 @@ def topic(bootstrap):
 
     def grow(name, partitions):
         admin.create_partitions({name: partitions})
-        until = time.monotonic() + PATIENCE_SECONDS
-        while len(admin.describe_topics([name])[0]["partitions"]) < partitions:
-            assert time.monotonic() < until
+        until(lambda: len(admin.describe_topics([name])[0]["partitions"]) >= partitions)
         admin.wait_for_topics([name], 1000 * PATIENCE_SECONDS)
 
     make.admin, make.grow = admin, grow
@@ -134,8 +133,8 @@ def reader(bootstrap):
 
 def take(consumer, count):
     """The next so many records; fewer when no more come."""
-    records, until = [], time.monotonic() + PATIENCE_SECONDS
-    while len(records) < count and time.monotonic() < until:
+    records, deadline = [], time.monotonic() + PATIENCE_SECONDS
+    while len(records) < count and time.monotonic() < deadline:
         for some in consumer.poll(
             timeout_ms=5000, max_records=count - len(records)
         ).values():
@@ -408,16 +407,15 @@ def test_retention_deletes_whole_segments_and_rolls_the_active_one_when_all_are_
             timestamp_ms=start + day * (DAY + MINUTE),
         )
     consumer = reader(partition)
+
+    def log_start():
+        return consumer.beginning_offsets([partition])[partition]
+
     for retention_ms, log_start_offset in ((7 * DAY, 7), (1, 20)):
         retention = ConfigResource(
             "TOPIC", partition.topic, {"retention.ms": str(retention_ms)}
         )
         topic.admin.alter_configs([retention])
-        until = time.monotonic() + PATIENCE_SECONDS
-        while (
-            consumer.beginning_offsets([partition])[partition] < log_start_offset
-            and time.monotonic() < until
-        ):
-            pass
-        assert consumer.beginning_offsets([partition])[partition] == log_start_offset
+        until(lambda wanted=log_start_offset: log_start() >= wanted)
+        assert log_start() == log_start_offset
     assert write(partition.topic, [b"again"], partition=0)[0].offset == 20

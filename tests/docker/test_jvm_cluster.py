@@ -26,6 +26,7 @@ from minikafka.course.clusters.jvm_cluster import (
     knows_all,
 )
 from minikafka.course.contents import contents
+from tests.clients.brokers import until
 from tests.kafka import an_address, free_ports, java_missing, kafka_jars
 from tests.notebooks.running import LESSONS, code_cells, kernel_for, read, shown
 from tests.notebooks.test_cheat_sheet import TOOLS as SCRIPTS
@@ -51,10 +52,12 @@ def produced(cluster, topic, values, **configs):
 
 def described(admin, name, partitions):
     """The topic, as a broker tells it that has heard of it."""
-    deadline = time.monotonic() + 120
-    while len((topic := admin.describe_topics([name])[0])["partitions"]) != partitions:
-        assert time.monotonic() < deadline, topic
-    return topic
+
+    def told():
+        return admin.describe_topics([name])[0]
+
+    until(lambda: len(told()["partitions"]) == partitions)
+    return told()
 
 
 @pytest.mark.java
@@ -223,9 +226,8 @@ def test_a_lesson_shows_the_same_on_three_brokers_and_leaves_nothing_behind(
         started = processes_of(tmp_path)
     _, alive = psutil.wait_procs(started, timeout=120)
     assert started and not alive
-    deadline = time.monotonic() + 120
-    while topics_on(cluster) != before:  # each broker hears of it in its own time
-        assert time.monotonic() < deadline, topics_on(cluster) - before
+    # each broker hears of it in its own time
+    until(lambda: topics_on(cluster) == before, f"only {before} are there")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -255,9 +257,7 @@ def test_with_one_broker_dead_writes_go_on_with_two_dead_they_fail_and_each_deat
         )
         if broker == "kafka-3":
             produced(cluster, "orders", [b"two brokers"])
-            deadline = time.monotonic() + 120
-            while 3 in {node for isr in in_sync(first) for node in isr}:
-                assert time.monotonic() < deadline
+            until(lambda: all(3 not in isr for isr in in_sync(first)))
     before = in_sync(first)
     assert all(2 in isr for isr in before)
     with pytest.raises(KafkaError):

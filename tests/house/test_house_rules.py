@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -47,11 +47,6 @@ MOST_DENSE = {
     "course": (6, 10.25),
 }
 MOST_IN_A_CIRCLE = 3  # files that import each other
-# still to be opened: what serves a log knows its type
-LARGE_CIRCLE = {
-    f"minikafka.storage.{name}"
-    for name in ("checks", "compaction", "log", "recovery", "retention")
-}
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -59,13 +54,22 @@ def room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0]
 
 
+def nodes(path: Path) -> Iterable[ast.AST]:
+    """Those of the package are kept: each rule looks at them."""
+    return list_of_nodes(path) if path.is_relative_to(PACKAGE) else walk(path)
+
+
 @cache
-def nodes(path: Path) -> list[ast.AST]:
+def list_of_nodes(path: Path) -> list[ast.AST]:
+    return list(walk(path))
+
+
+def walk(path: Path) -> Iterable[ast.AST]:
     # In a thread of its own: CPython 3.11 counts recursion a thread, and miscounts
     # where greenlets have run before.
     with ThreadPoolExecutor(max_workers=1) as thread:
         tree = thread.submit(ast.parse, path.read_text(encoding="utf-8")).result()
-    return list(ast.walk(tree))
+    return ast.walk(tree)
 
 
 @cache
@@ -132,7 +136,7 @@ def test_the_core_imports_in_no_large_circle():
         if name in reached[name]
     }
     large = [sorted(circle) for circle in circles if len(circle) > MOST_IN_A_CIRCLE]
-    assert [names for names in large if not set(names) <= LARGE_CIRCLE] == []
+    assert large == []
 
 
 def module(path: Path) -> str:
@@ -219,7 +223,7 @@ def test_the_core_touches_no_file():
     """It is handed a disk. Two tables are parts of the program (the messages' schema
     and the configs), and a picture is saved on request.
     """
-    tables = (("wire", "messages.py"), ("broker", "config.py"))
+    tables = (("wire", "messages.py"), ("broker", "config_table.py"))
     modules = {"os", "io", "pathlib", "shutil", "tempfile", "fcntl", "msvcrt"}
     for path in [
         path
@@ -261,7 +265,10 @@ def test_nobody_reads_back_from_a_sentence_what_happened():
             and node.slice.value == "why"
         )
 
-    for path in PYTHON_FILES:
+    named = re.compile(r"""\[["']why["']\]""")
+    files = [path for path in PYTHON_FILES if named.search(path.read_text("utf-8"))]
+    assert files
+    for path in files:
         for node in nodes(path):
             asks = isinstance(node, ast.Compare) and any(
                 map(sentence, [node.left, *node.comparators])

@@ -2,6 +2,8 @@
 that it gives them.
 """
 
+import tests.no_grammar  # noqa: F401 (before nbval)
+
 OUTPUT_TIMEOUT_S = 120
 
 

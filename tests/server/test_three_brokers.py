@@ -175,9 +175,12 @@ def all_are_level(quorum):
 def broker_ids(address, count):
     """Who is there, once a broker knows of so many."""
     with Connection(address) as client:
-        while len(brokers := client.ask("Metadata", 12, topics=[]).brokers) != count:
-            pass
-        return {broker.node_id: (broker.host, broker.port) for broker in brokers}
+
+        def told():
+            return client.ask("Metadata", 12, topics=[]).brokers
+
+        until(lambda: len(told()) == count, f"{count} brokers are known")
+        return {broker.node_id: (broker.host, broker.port) for broker in told()}
 
 
 def test_kip_951_who_produces_to_the_wrong_broker_is_told_the_right_one_and_where_it_is(

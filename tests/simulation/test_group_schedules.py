@@ -15,7 +15,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 from tests.simulation.group_schedules import Run, Schedule
 
-SCHEDULES, CHUNK = 500, 40
+SCHEDULES, CHUNK = 500, 10
 
 
 def broken(run):

@@ -18,7 +18,7 @@ ONE_EACH = {"transaction.state.log.num.partitions": 1}
 PARTITIONS = 30
 
 
-@pytest.fixture(params=[24, 41])
+@pytest.fixture(params=[24, pytest.param(41, marks=pytest.mark.slow)])
 def most(request, monkeypatch):
     """Items of one request."""
     ask = Broker.ask

@@ -22,7 +22,7 @@ from minikafka.coordinators.transactions import (
 )
 from tests.simulation.transaction_schedules import Run, Schedule
 
-SCHEDULES, CHUNK = 12, 4
+SCHEDULES = 12
 
 
 @pytest.fixture(autouse=True)
@@ -31,17 +31,16 @@ def quiet(capsys):
     capsys.readouterr()
 
 
-CHUNKS = [
-    pytest.param(first, marks=[pytest.mark.slow] if first else [])
-    for first in range(0, SCHEDULES, CHUNK)
+NUMBERS = [
+    pytest.param(number, marks=[pytest.mark.slow] if number else [])
+    for number in range(SCHEDULES)
 ]
 
 
-@pytest.mark.parametrize("first", CHUNKS)
-def test_kip_98_what_is_committed_counts_once_and_nothing_stays_open(first):
-    for number in range(first, first + CHUNK):
-        schedule = Schedule(number)
-        assert not Run(schedule).problems, schedule
+@pytest.mark.parametrize("number", NUMBERS)
+def test_kip_98_what_is_committed_counts_once_and_nothing_stays_open(number):
+    schedule = Schedule(number)
+    assert not Run(schedule).problems, schedule
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.clients.structs import TopicPartition
-from minikafka.coordinators.groups import partition_for
+from minikafka.coordinators.runtime import partition_for
 from minikafka.wire.internal_records import (
     decode_coordinator_record,
     decode_end_transaction,

@@ -27,7 +27,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from minikafka.course.clusters.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
-from tests.clients.brokers import STEADY, overrides
+from tests.clients.brokers import STEADY, overrides, until
 from tests.clients.test_confluent_kafka import finish
 from tests.kafka import an_address, java_missing
 from tests.soak.java_numbers import JavaReader, JavaWriter
@@ -127,10 +127,10 @@ def in_sync(bootstrap: str, topics: Sequence[str]) -> bool:
 def wait_until_in_sync(
     bootstrap: str, topics: Sequence[str] = (*TOPICS, "__consumer_offsets")
 ) -> None:
-    until = time.monotonic() + 2 * PATIENCE_SECONDS
-    while not in_sync(bootstrap, topics):
-        if time.monotonic() > until:
-            raise Wrong("the replicas are not in sync again")
+    try:
+        until(lambda: in_sync(bootstrap, topics), seconds=2 * PATIENCE_SECONDS)
+    except AssertionError:
+        raise Wrong("the replicas are not in sync again") from None
 
 
 def clients(bootstrap: str, java: bool) -> tuple[list[Writer], list[Reader]]:
@@ -172,9 +172,9 @@ def failover(rounds: int, seed: int, apache: bool, java: bool = True) -> str:
                 " acknowledgement",
                 flush=True,
             )
-        until = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         for reader in readers:
-            while not reader.commits and time.monotonic() < until:
+            while not reader.commits and time.monotonic() < deadline:
                 reader.join(0.1)
         for thread in (*writers, *readers):
             thread.stop()

@@ -22,7 +22,7 @@ from typing import Any
 from minikafka.server.embedded import Served
 from minikafka.wire.errors import Error
 from minikafka.wire.records import batches, decode_batch
-from tests.clients.brokers import STEADY, overrides
+from tests.clients.brokers import STEADY, overrides, until
 from tests.conformance.raw import Connection, batch
 from tests.soak.kill import Wrong
 
@@ -54,9 +54,12 @@ class Held:
         self.served = Served(data=folder, options=options)
         self._connections: dict[int, Connection] = {}
         any_broker = Connection(self.served.bootstrap.split(",")[0])
-        while len(found := any_broker.ask("Metadata", 9, topics=[]).brokers) < 3:
-            pass
-        self._addresses = {each.node_id: f"{each.host}:{each.port}" for each in found}
+
+        def found() -> list[Any]:
+            return any_broker.ask("Metadata", 9, topics=[]).brokers
+
+        until(lambda: len(found()) == 3, "all three are known")
+        self._addresses = {each.node_id: f"{each.host}:{each.port}" for each in found()}
         any_broker.close()
         self.leader = max(self._addresses)
         self.ids = list(self._coordinated_elsewhere(transactions))
@@ -99,11 +102,11 @@ class Held:
 
     def _again(self, broker: int, api: str, version: int, **body: Any) -> Any:
         """The first answer that doesn't ask for patience."""
-        until = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         while (
             answer := self._at(broker).ask(api, version, **body)
         ).error_code in AGAIN:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise Wrong(
                     f"{api} of {body} still hears {Error(answer.error_code).name}"
                 )
@@ -181,8 +184,7 @@ class Held:
             [topic] = self._at(1).ask("Metadata", 9, topics=[{"name": TOPIC}]).topics
             return {each.leader_id for each in topic.partitions}
 
-        while leaders() != {-1}:
-            pass
+        until(lambda: leaders() == {-1}, "no partition has a leader")
 
     def go_on(self, kill: bool) -> None:
         self._connections.pop(self.leader).close()
@@ -209,10 +211,12 @@ class Held:
         return found
 
     def wait_until_complete(self) -> None:
-        until = time.monotonic() + PATIENCE_S
-        while set(states := self.states()) - {"CompleteCommit", "CompleteAbort"}:
-            if time.monotonic() > until:
-                raise Wrong(f"still {states}")
+        ended = {"CompleteCommit", "CompleteAbort"}
+        try:
+            until(lambda: set(self.states()) <= ended, seconds=PATIENCE_S)
+        except AssertionError:
+            raise Wrong(f"still {self.states()}") from None
+        states = self.states()
         commits = len(self.committed)
         if states != {
             "CompleteCommit": commits,

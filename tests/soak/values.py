@@ -9,7 +9,7 @@ the ends of each type's range, and what tends to break things.
 from collections import deque
 from random import Random
 
-from minikafka.broker.config import RUN_TIME_BROKER_CONFIGS, TOPIC_CONFIGS
+from minikafka.broker.config_table import TOPIC_CONFIGS, run_time_broker_configs
 from minikafka.wire.messages import encode_versioned
 from minikafka.wire.schema import Field, Struct
 from tests.soak.batches import Batches
@@ -49,7 +49,7 @@ ODD = [
 ]
 CONFIG_NAMES = [
     *TOPIC_CONFIGS,
-    *sorted(RUN_TIME_BROKER_CONFIGS),
+    *sorted(run_time_broker_configs()),
     "no.such.config",
     "num.partitions",
 ]

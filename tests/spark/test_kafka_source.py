@@ -9,6 +9,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from minikafka.course.spark import patiently
+from tests.clients.brokers import until
 from tests.kafka import ApacheKafka
 from tests.spark.test_spark_client import create, grow, kafka_source, numbered, write
 
@@ -258,8 +259,7 @@ def test_a_topic_that_was_made_anew_is_noticed_however_long_it_is(
     write(bootstrap, topic, numbered(0, 10), partition=0)
     before = stream().latestOffset()
     admin.delete_topics([topic])
-    while topic in admin.list_topics():
-        pass
+    until(lambda: topic not in admin.list_topics())
     with pytest.raises(DataLoss, match=f"there is no topic {topic}"):
         stream().latestOffset()
     create(admin, topic)

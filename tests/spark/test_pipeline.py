@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import psutil
@@ -25,6 +24,7 @@ from minikafka.course.pipeline.command import Arrived, compared
 from minikafka.course.pipeline.job import Job, in_cities, keep, totals
 from minikafka.course.pipeline.truth import NO_ACCOUNT, Truth, truth
 from minikafka.server.embedded import Served
+from tests.clients.brokers import until
 from tests.kafka import ApacheKafka, free_ports
 
 
@@ -48,12 +48,11 @@ def test_the_pipeline_leads_to_what_plain_python_makes_of_the_events_though_spar
         words = ("--count", "300", "--bootstrap", kafka.bootstrap, "--out", str(out))
         done = typed(*words, env={**os.environ, "TMPDIR": str(scratch)})
         admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
-        until = time.monotonic() + 60
-        while topics := [
-            topic for topic in admin.list_topics() if topic.startswith("lab")
-        ]:
-            # Apache Kafka's broker hears of it a moment later
-            assert time.monotonic() < until, topics
+        # Apache Kafka's broker hears of it a moment later
+        until(
+            lambda: not any(topic.startswith("lab") for topic in admin.list_topics()),
+            "the lab's topics are gone",
+        )
         admin.close()
     assert done.returncode == 0, done.stdout + done.stderr
     assert (

@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
+from tests.clients.brokers import until
 from tests.kafka import ApacheKafka
 
 pytestmark = pytest.mark.spark
@@ -82,8 +83,7 @@ def grow(admin, topic, partitions):
     answered.
     """
     admin.create_partitions({topic: partitions})
-    while len(admin.describe_topics([topic])[0]["partitions"]) < partitions:
-        pass
+    until(lambda: len(admin.describe_topics([topic])[0]["partitions"]) >= partitions)
     admin.wait_for_topics([topic], 120_000)
 
 
@@ -300,8 +300,7 @@ def test_a_checkpoint_does_not_know_a_topic_that_was_made_anew_under_its_name(
     write(bootstrap, topic, numbered(0, 50), partition=0)
     stream(topic, startingOffsets="earliest")
     admin.delete_topics([topic])
-    while topic in admin.list_topics():
-        pass
+    until(lambda: topic not in admin.list_topics())
     create(admin, topic)
     write(bootstrap, topic, numbered(100, 100 + records), partition=0)
     stream.rows.clear()

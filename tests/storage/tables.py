@@ -1,13 +1,12 @@
 """What the tests of compaction share: a log as a table of keys and values."""
 
-import time
-
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.storage import checkpoints
 from minikafka.storage.cleaner import Cleaner, find_dirt
 from minikafka.storage.compaction import Compaction
 from minikafka.trace import Reason
 from minikafka.wire.records import batches, decode_batch, encode_batch
+from tests.clients.brokers import until
 from tests.storage.logs import Now, open_log, recovered
 
 BUFFER_BYTES = 1 << 20
@@ -78,16 +77,12 @@ def wait_until_clean(folder, topic, offset):
     partition 0.
     """
     disk = FolderDisk(folder)
-    until = time.monotonic() + 120
-    while time.monotonic() < until:
-        if (
-            checkpoints.read_offsets(disk, checkpoints.CLEANER_OFFSETS).get(
-                (topic, 0), 0
-            )
-            >= offset
-        ):
-            return
-    raise AssertionError(f"{topic} was not cleaned up to {offset}")
+
+    def cleaned_up_to():
+        offsets = checkpoints.read_offsets(disk, checkpoints.CLEANER_OFFSETS)
+        return offsets.get((topic, 0), 0)
+
+    until(lambda: cleaned_up_to() >= offset, f"{topic} is clean up to {offset}")
 
 
 def all_batches(log):

@@ -30,6 +30,9 @@ BY_NAME = {
     "LogAppendTimeMs": st.integers(-1, 2**41),
     "RetentionTimeMs": st.integers(-1, 2**41),
     "TransactionStartTimeMs": st.integers(0, 2**41),
+    "IssueTimestampMs": st.integers(0, 2**41),
+    "ExpiryTimestampMs": st.integers(0, 2**41),
+    "MaxTimestampMs": st.integers(0, 2**41),
 }
 VERSIONS = [
     (name, version)

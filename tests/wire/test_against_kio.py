@@ -31,7 +31,7 @@ from tests.wire.examples import VERSIONS, bodies, full, read
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MILLISECOND = datetime.timedelta(milliseconds=1)
-some = settings(max_examples=12)
+some = settings(max_examples=settings().max_examples // 8)
 
 
 def plain(value: Any) -> Any:

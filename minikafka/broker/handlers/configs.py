@@ -1,50 +1,37 @@
-"""The configs of topics and brokers: what holds and where it comes from, and what may
-change at run time.
+"""The configs of topics, brokers, groups and their like: what holds, and where it comes
+from.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from minikafka.broker import config
-from minikafka.broker.calls import (
-    CONTROLLER_LISTENER,
-    MOST_TIMES,
-    Broker,
-    Call,
-    Split,
-    each_judged,
+from minikafka.broker.calls import MOST_TIMES, Broker, Call, each_judged
+from minikafka.broker.config import Level, Source, Value
+from minikafka.broker.config_table import (
+    SHOWN_WHERE_SET,
+    TABLES,
+    Config,
+    is_internal,
+    is_read_only,
+    show,
 )
-from minikafka.broker.config import TABLES, Config, Level, Source, Type, Value
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import (
+    BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
-    MetadataRecord,
-    config_records,
 )
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import Answer
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import Encoded
 
-# operations of IncrementalAlterConfigs
-SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
-CLIENT_METRICS = 16
 TYPES = 3  # the first version of DescribeConfigs with types and documentation
-TWICE = "Each resource must appear at most once."
-RESOURCES = {
-    TOPIC_RESOURCE: "topic",
-    BROKER_RESOURCE: "broker",
-    GROUP_RESOURCE: "group",
-}
-RUN_TIME_CONFIGS = (
-    config.RUN_TIME_BROKER_CONFIGS
-    | config.TOPIC_CONFIGS.keys()
-    | config.GROUP_CONFIGS.keys()
-)
+NO_TYPE = 0  # of ConfigType
 
 
 def describe(broker: Broker, request: Call, now: Now) -> Answer:
@@ -53,7 +40,9 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
 
     - A topic's configs with their synonyms, strongest level first.
     - A broker's by its id; the name "" shows what is set at run time for all brokers.
-    - A group's (KIP-848), whether there is such a group or not.
+    - A group's (KIP-848) and those of a subscription to clients' metrics (KIP-714),
+      whether there is such a one or not.
+    - The levels of a broker's loggers (KIP-412), asked of itself.
     - A resource that is named very often is refused, so that no short request has a
       very long answer (Apache Kafka answers each time).
 
@@ -80,13 +69,14 @@ def identity(resource: Any) -> tuple[int, str]:
 def configs(broker: Broker, resource: Any, request: Call) -> Encoded:
     """The configs of a resource that are asked for, as the answer shows them."""
     kind, name = check_resource(broker, resource)
-    keys = resource.configuration_keys
-    if kind == CLIENT_METRICS:
-        rows: dict[str, Encoded] = {}  # there is no telemetry (KIP-714)
+    keys = resource.configuration_keys or None  # none named: all
+    rows: dict[str, Encoded] = {}
+    if kind == BROKER_LOGGER_RESOURCE:
+        for key, level in broker.loggers.levels.items():
+            rows[key] = encode(of_logger(key, level, request), request)
     elif kind == BROKER_RESOURCE:
-        rows = {}
         for row, value in of_broker(broker, name):
-            rows[row.name] = encoded(row, value, request)
+            rows[row.name] = encoded(kind, row, value, request)
     else:
         # Thousands of topics and groups differ in few of them, and what they share is
         # encoded once.
@@ -122,24 +112,29 @@ def shared(broker: Broker, request: Call, kind: int) -> Plain:
         body.include_documentation,
         kind,
     )
-    found: Plain | None = broker.image.in_force.get(key)
+    known = broker.config.in_force(broker.image)
+    found: Plain | None = known.get(key)
     if found is None:
         rows = {}
         for name in TABLES[kind]:
-            rows[name] = in_force(broker, request, kind, "", name)
+            if not is_internal(name):
+                rows[name] = in_force(broker, request, kind, "", name)
         found = Plain(rows, join(request, list(rows.values())))
-        broker.image.in_force[key] = found
+        known[key] = found
     return found
 
 
 def in_force(broker: Broker, request: Call, kind: int, name: str, key: str) -> Encoded:
     value = broker.config.value(broker.image, broker.node_id, kind, name, key)
-    return encoded(TABLES[kind][key], value, request)
+    return encoded(kind, TABLES[kind][key], value, request)
 
 
-def encoded(row: Config, value: Value, request: Call) -> Encoded:
+def encoded(kind: int, row: Config, value: Value, request: Call) -> Encoded:
+    return encode(described(kind, row, value, request), request)
+
+
+def encode(fields: Answer, request: Call) -> Encoded:
     response = messages.API[request.api].response
-    fields = described(row, value, request)
     return response.encode_item(request.version, "results.configs", fields)
 
 
@@ -162,12 +157,22 @@ def check_resource(broker: Broker, resource: Any) -> tuple[int, str]:
         broker.image.topic(name)
     elif kind == BROKER_RESOURCE:
         if name:
-            check_own_id(broker, name, "Broker", " or empty string")
-    elif kind == GROUP_RESOURCE and not name:
-        raise KafkaError(Error.INVALID_REQUEST, "Group name must not be empty")
-    elif kind not in (GROUP_RESOURCE, CLIENT_METRICS):
+            check_own_id(broker, name, "Broker", " or empty string,")
+    elif kind not in EMPTY:
         raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+    elif not name:
+        raise KafkaError(Error.INVALID_REQUEST, f"{EMPTY[kind]} must not be empty")
+    elif kind == BROKER_LOGGER_RESOURCE:
+        check_own_id(broker, name, "Broker", "")
     return kind, name
+
+
+# what has no empty name
+EMPTY = {
+    BROKER_LOGGER_RESOURCE: "Broker id",
+    CLIENT_METRICS_RESOURCE: "Client metrics subscription name",
+    GROUP_RESOURCE: "Group name",
+}
 
 
 def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
@@ -177,30 +182,35 @@ def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
     table = TABLES[BROKER_RESOURCE]
     if not name:
         source = Source.DYNAMIC_DEFAULT_BROKER
-        for key, text in broker.image.config(BROKER_RESOURCE, "").items():
+        for key, text in broker.config.of_all(broker.image).items():
             yield table[key], Value(text, source, [Level(key, text, source)])
         return
+    places = dict(broker.config.places(broker.node_id, broker.log_dir))
     for row in table.values():
         value = broker.config.value(
             broker.image, broker.node_id, BROKER_RESOURCE, name, row.name
         )
-        if value.synonyms or row.name not in config.THROTTLES:
-            yield row, value
-    yield from broker.config.places(broker.node_id, broker.log_dir)
+        is_set = value.source != Source.DEFAULT
+        is_shown = is_set or row.name not in SHOWN_WHERE_SET
+        if is_shown and not is_internal(row.name):
+            yield row, places.get(row.name, value)
 
 
-def described(row: Config, value: Value, request: Call) -> Answer:
-    """One config as the answer shows it."""
+def described(kind: int, row: Config, value: Value, request: Call) -> Answer:
+    """One config as the answer shows it; of a secret not the value."""
+    hidden = row.is_sensitive
     answer: Answer = {
         "name": row.name,
-        "value": config.show(value.value),
-        "read_only": row.name not in RUN_TIME_CONFIGS,
+        "value": None if hidden else show(value.value),
+        "read_only": is_read_only(kind, row),
         "config_source": value.source,
+        "is_sensitive": hidden,
     }
     if request.body.include_synonyms:
         synonyms = []
         for name, text, source in value.synonyms:
-            synonyms.append({"name": name, "value": text, "source": source})
+            shown = None if hidden else text
+            synonyms.append({"name": name, "value": shown, "source": source})
         answer["synonyms"] = synonyms
     if request.version >= TYPES:
         answer["config_type"] = row.type
@@ -210,194 +220,41 @@ def described(row: Config, value: Value, request: Call) -> Answer:
     return answer
 
 
-def check_own_id(broker: Broker, name: str, what: str, or_else: str = "") -> None:
+def of_logger(name: str, level: str, request: Call) -> Answer:
+    """A logger's level as the answer shows it."""
+    answer: Answer = {
+        "name": name,
+        "value": level,
+        "read_only": False,
+        "config_source": Source.BROKER_LOGGER,
+    }
+    if request.version >= TYPES:
+        answer |= {"config_type": NO_TYPE, "documentation": None}
+        if request.body.include_documentation:
+            answer["documentation"] = ""
+    return answer
+
+
+def check_own_id(broker: Broker, name: str, what: str, or_else: str = ",") -> None:
     """A broker answers for its own configs only, and changes no others."""
     if not name.isdecimal():
         why = f"{what} id must be an integer, but it is: {name}"
         raise KafkaError(Error.INVALID_REQUEST, why)
     if name != str(broker.node_id):
         expected = f"{broker.node_id}{or_else}"
-        why = f"Unexpected broker id, expected {expected}, but received {name}"
+        why = f"Unexpected broker id, expected {expected} but received {name}"
         raise KafkaError(Error.INVALID_REQUEST, why)
-
-
-def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
-    """IncrementalAlterConfigs (KIP-339): change some configs of a topic, a group or of
-    brokers, leave the others. SET, DELETE, and for lists APPEND and SUBTRACT.
-    AlterConfigs (KIP-133), the old form: what isn't named is taken back.
-
-    - Each resource succeeds or fails as a whole, before anything is written.
-    - Of a broker's configs those that stand behind a topic config can change at run
-      time, and throttles, which tools set and nothing obeys.
-    - A broker is asked for its own, whoever the controller is: the broker that was
-      asked looks at that, the controller doesn't.
-
-    Versions: 0 and 1, the same fields (of AlterConfigs 0 to 2); the last is flexible.
-    """
-    body = request.body
-    times_named = Counter(map(identity, body.resources))
-    is_incremental = request.api == "IncrementalAlterConfigs"
-    is_forwarded = request.client.listener == CONTROLLER_LISTENER
-    records: list[MetadataRecord] = []
-    altered: list[Answer] = []
-
-    def verdict(resource: Any) -> Answer:
-        kind, name = identity(resource)
-        check_named_once(resource, times_named)
-        if not is_forwarded:
-            check_own(broker, resource)
-        new = changes(broker, resource, is_incremental)
-        records.extend(config_records(kind, name, new))
-        altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
-        return {"error_message": None}
-
-    answer = {"responses": each_judged(body.resources, named, verdict, say_why=True)}
-    if body.validate_only:
-        return answer
-    return broker.active_controller.change(
-        records, now, answer, "ConfigsAltered", altered
-    )
-
-
-def split(broker: Broker, request: Call) -> Split:
-    """What of it is passed on to the controller: all but the configs of other
-    brokers.
-    """
-    resources = request.body.resources
-    times_named = Counter(map(identity, resources))
-
-    def own(resource: Any) -> Answer:
-        check_named_once(resource, times_named)
-        check_own(broker, resource)
-        return {"error_message": None}
-
-    judged_here = each_judged(resources, named, own, say_why=True)
-    passed_on = []
-    for resource, judged in zip(resources, judged_here, strict=True):
-        if judged["error_code"] == Error.NONE:
-            passed_on.append(resource.to_dict())
-
-    def whole(answer: Answer) -> Answer:
-        decided = iter(answer["responses"])
-        responses = []
-        for judged in judged_here:
-            is_refused = judged["error_code"] != Error.NONE
-            responses.append(judged if is_refused else next(decided))
-        return answer | {"responses": responses}
-
-    return Split(request.body.to_dict() | {"resources": passed_on}, whole)
-
-
-def check_named_once(resource: Any, times_named: Counter[tuple[int, str]]) -> None:
-    if times_named[identity(resource)] > 1:
-        raise KafkaError(Error.INVALID_REQUEST, TWICE)
-
-
-def check_own(broker: Broker, resource: Any) -> None:
-    """A broker changes its own configs, those of all brokers, and no other's."""
-    kind, name = identity(resource)
-    if kind == BROKER_RESOURCE and name:
-        check_own_id(broker, name, "Node")
-
-
-def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str | None]:
-    """One resource: config -> its new text, or None where it goes back to the
-    default.
-    """
-    kind, name = identity(resource)
-    check_alterable(broker, kind, name)
-    keys = [asked.name for asked in resource.configs]
-    if len(set(keys)) < len(keys):
-        raise KafkaError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
-    current = broker.image.config(kind, name)
-    new: dict[str, str | None] = {}
-    if not incremental:
-        new = dict.fromkeys(current)
-    for asked in resource.configs:
-        operation = SET
-        if incremental:
-            operation = asked.config_operation
-        row = TABLES[kind].get(asked.name)
-        new[asked.name] = change(asked, operation, current.get(asked.name), row)
-    to_set = {key: text for key, text in new.items() if text is not None}
-    check_legal(kind, to_set)
-    return new
-
-
-def check_alterable(broker: Broker, kind: int, name: str) -> None:
-    """Whether there is such a resource, and whether its configs may change here."""
-    if kind == TOPIC_RESOURCE:
-        check_topic(broker, name)
-    elif kind == GROUP_RESOURCE:
-        if not name:
-            why = "Default group resources are not allowed."
-            raise KafkaError(Error.INVALID_REQUEST, why)
-    elif kind != BROKER_RESOURCE:
-        raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
-
-
-def check_topic(broker: Broker, name: str) -> None:
-    if not name:
-        why = "Default topic resources are not allowed."
-        raise KafkaError(Error.INVALID_REQUEST, why)
-    if name not in broker.image.topics:
-        controller.check_topic_name(name)
-        why = f"The topic '{name}' does not exist."
-        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
-
-
-def check_legal(kind: int, new: dict[str, str]) -> None:
-    if kind == TOPIC_RESOURCE:
-        config.check_topic_configs(new)
-    elif kind == BROKER_RESOURCE:
-        config.check_broker_configs(new)
-    else:
-        # Apache Kafka has bounds for a group's; here there are none.
-        config.checked(new, config.GROUP_CONFIGS, "group config name")
-
-
-def change(
-    asked: Any, operation: int, current: str | None, row: Config | None
-) -> str | None:
-    """One config's new text."""
-    if operation == DELETE:
-        return None
-    if asked.value is None:
-        why = f"Null value not supported for : {asked.name}"
-        raise KafkaError(Error.INVALID_REQUEST, why)
-    if operation == SET:
-        return str(asked.value)
-    if operation not in (APPEND, SUBTRACT):
-        why = f"Unknown operation {operation} for {asked.name}"
-        raise KafkaError(Error.INVALID_REQUEST, why)
-    if row is None or row.type is not Type.LIST:
-        verb = "SUBTRACT"
-        if operation == APPEND:
-            verb = "APPEND"
-        why = f"Can't {verb} to key {asked.name} because its type is not LIST."
-        raise KafkaError(Error.INVALID_CONFIG, why)
-    if current is None:
-        current = row.default
-    parts = [part for part in current.split(",") if part]
-    given = str(asked.value).split(",")
-    if operation == APPEND:
-        parts += [part for part in given if part not in parts]
-    else:
-        parts = [part for part in parts if part not in given]
-    return ",".join(parts)
 
 
 def resources(broker: Broker, request: Call, now: Now) -> Answer:
     """ListConfigResources (KIP-1142): what may have configs of its own.
-
-    - Of client metrics there are none, and of a broker's loggers nothing can be set.
 
     Versions: 0 and 1.
 
     - 0 asks for the client metrics.
     - 1 names types; none of them means all.
     """
-    wanted = [CLIENT_METRICS]
+    wanted = [CLIENT_METRICS_RESOURCE]
     if request.version >= 1:
         named = request.body.resource_types or LISTED
         wanted = list(dict.fromkeys(named))
@@ -410,7 +267,13 @@ def resources(broker: Broker, request: Call, now: Now) -> Answer:
     return {"config_resources": found}
 
 
-LISTED = (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS, GROUP_RESOURCE)
+LISTED = (
+    TOPIC_RESOURCE,
+    BROKER_RESOURCE,
+    BROKER_LOGGER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+)
 
 
 def names_of(broker: Broker, kind: int) -> list[str]:
@@ -418,8 +281,6 @@ def names_of(broker: Broker, kind: int) -> list[str]:
     image = broker.image
     if kind == TOPIC_RESOURCE:
         return list(image.topics)
-    if kind == BROKER_RESOURCE:
+    if kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
         return [str(one.broker_id) for one in image.live_brokers()]
-    if kind == GROUP_RESOURCE:
-        return [name for whose, name in image.configs if whose == GROUP_RESOURCE]
-    return []  # client metrics
+    return [name for whose, name in image.configs if whose == kind]

@@ -81,8 +81,9 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
     - group.version 0 turns the consumer protocol off.
     - metadata.version stays: all records are written at its newest level.
-    - kraft.version 1 can be validated, not carried out: who votes is said at the start,
-      and nobody joins later.
+    - share.version 0 turns share groups off, streams.version 0 streams groups.
+    - kraft.version 1 is kept and told, and there is no way back. It changes nothing
+      here: who votes is said at the start, and nobody joins later.
 
     Versions: 0 to 2.
 
@@ -98,17 +99,14 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             kind = SAFE_DOWNGRADE if asked.allow_downgrade else UPGRADE
         try:
             check(broker, name, wanted, kind)
-            if not request.body.validate_only:
-                check_voters(name, wanted)
         except KafkaError as error:
             why = (
                 "The update failed for all features since the following feature had an"
                 f" error: {error.message}"
             )
             raise KafkaError(error.error, why) from None
-        if name != KRAFT_FEATURE:
-            fields = {"name": name, "feature_level": wanted}
-            records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
+        fields = {"name": name, "feature_level": wanted}
+        records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
         results.append({"feature": name, "error_message": None})
     answer = {"error_code": Error.NONE, "error_message": None, "results": results}
     if request.body.validate_only:
@@ -134,12 +132,6 @@ def check(broker: Broker, name: str, wanted: int, kind: int) -> None:
         raise KafkaError(Error.INVALID_UPDATE_VERSION, f"{what} {why}")
 
 
-def check_voters(name: str, wanted: int) -> None:
-    if name == KRAFT_FEATURE and wanted > 0:
-        what = f"Invalid update version {wanted} for feature {name}."
-        raise KafkaError(Error.INVALID_UPDATE_VERSION, f"{what} The voters are static.")
-
-
 def what_is_wrong(broker: Broker, name: str, wanted: int, kind: int) -> str | None:
     """With another level of a feature; None: nothing."""
     here = f"Local controller {broker.node_id}"
@@ -155,6 +147,8 @@ def what_is_wrong(broker: Broker, name: str, wanted: int, kind: int) -> str | No
     if not levels.lowest <= wanted <= levels.highest:
         return f"{here} only supports versions {levels.lowest}-{levels.highest}"
     current = level(broker.image, name)
+    if wanted < current and name == KRAFT_FEATURE:
+        return "Can't downgrade the version of this feature."
     if wanted < current and kind == UPGRADE:
         return (
             "Can't downgrade the version of this feature without setting the upgrade"

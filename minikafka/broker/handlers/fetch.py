@@ -27,10 +27,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, throttle
 from minikafka.broker.fetch_sessions import (
     Asked,
     FetchKey,
+    Naming,
     Row,
     Session,
     is_at_once,
@@ -48,6 +49,7 @@ from minikafka.broker.handlers.follower_fetches import (
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
+from minikafka.cluster.quotas import FETCH
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import METADATA, Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
@@ -72,19 +74,27 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     if follower != CONSUMER:
         check_metadata_fetch(broker, request, named)
     try:
-        opened = broker.fetch_sessions.open(
-            body.session_id,
-            body.session_epoch,
-            request.version >= TOPIC_IDS,
-            named,
-            forgotten_partitions(request),
-            now.monotonic_ms,
+        naming = Naming(
+            session_id=body.session_id,
+            epoch=body.session_epoch,
+            by_id=request.version >= TOPIC_IDS,
+            asked=named,
+            forgotten=forgotten_partitions(request),
         )
+        opened = broker.fetch_sessions.open(naming, now.monotonic_ms)
     except KafkaError as error:
         return {"error_code": error.error, "responses": []}
     if opened.session is not None and request.version >= TOPIC_IDS:
         remember_names(broker, opened.session, request)
-    return Fetching(broker, request, follower, *opened).begin(now)
+    fetching = Fetching(
+        broker=broker,
+        request=request,
+        follower=follower,
+        asked=opened.asked,
+        session=opened.session,
+        incremental=opened.incremental,
+    )
+    return fetching.begin(now)
 
 
 def remember_names(broker: Broker, session: Session, request: Call) -> None:
@@ -95,7 +105,7 @@ def remember_names(broker: Broker, session: Session, request: Call) -> None:
             session.names[topic.topic_id] = name
     if len(session.names) > len(session.asked):
         # what the client has forgotten since
-        for topic_id in session.names.keys() - {topic for topic, _ in session.asked}:
+        for topic_id in session.names.keys() - {key.topic for key in session.asked}:
             del session.names[topic_id]
 
 
@@ -108,9 +118,9 @@ def asked_partitions(request: Call) -> dict[FetchKey, Asked]:
     for topic in request.body.topics:
         named = topic.topic_id if by_id else topic.topic
         for partition in topic.partitions:
-            asked[named, partition.partition] = Asked(
-                topic=named,
-                partition=partition.partition,
+            key = FetchKey(named, partition.partition)
+            asked[key] = Asked(
+                key=key,
                 fetch_offset=partition.fetch_offset,
                 max_bytes=partition.partition_max_bytes,
                 current_leader_epoch=partition.current_leader_epoch,
@@ -126,7 +136,7 @@ def forgotten_partitions(request: Call) -> list[FetchKey]:
     forgotten = []
     for topic in request.body.forgotten_topics_data:
         named = topic.topic_id if by_id else topic.topic
-        forgotten += [(named, partition) for partition in topic.partitions]
+        forgotten += [FetchKey(named, partition) for partition in topic.partitions]
     return forgotten
 
 
@@ -187,7 +197,7 @@ class Fetching:
         return [self.row(one) for one in asked]
 
     def row(self, one: Asked) -> Row:
-        topic = topic_name(self.broker, one.topic)
+        topic = topic_name(self.broker, one.key.topic)
         try:
             return Row(one, topic, self.replica(one, topic))
         except KafkaError as error:
@@ -199,19 +209,20 @@ class Fetching:
         there for followers only.
         """
         broker = self.broker
-        if isinstance(one.topic, bytes) and not topic:
-            raise self.no_such_id(one.topic, one.partition)
+        named, number = one.key
+        if isinstance(named, bytes) and not topic:
+            raise self.no_such_id(named, number)
         if topic == METADATA_TOPIC and self.follower != CONSUMER:
-            if one.partition != 0:
+            if number != 0:
                 raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
             broker.quorum.check_leader(one.current_leader_epoch)
             return broker.quorum.replica
-        if topic == METADATA_TOPIC and isinstance(one.topic, bytes):
+        if topic == METADATA_TOPIC and isinstance(named, bytes):
             raise KafkaError(Error.UNKNOWN_TOPIC_ID)
         is_consumer = self.follower == CONSUMER
         from_followers = is_consumer and self.request.version >= FROM_FOLLOWERS
         replica = broker.replicas.leader(
-            topic, one.partition, one.current_leader_epoch, from_followers
+            topic, number, one.current_leader_epoch, from_followers
         )
         if not is_consumer and self.follower not in replica.partition.replicas:
             # it may know of a reassignment that this leader doesn't
@@ -238,7 +249,7 @@ class Fetching:
         moves = "high_watermark" if self.follower == CONSUMER else "log_end"
         keys: list[tuple[Any, ...]] = []
         for row in rows:
-            number = row.asked.partition
+            number = row.asked.key.partition
             keys.append((moves, row.topic, number))
             if row.topic == METADATA_TOPIC:
                 keys.append(("high_watermark", row.topic, number))
@@ -260,9 +271,25 @@ class Fetching:
                 # a small marker makes many bytes of others readable
                 self.missing_bytes = 1
             return None
+        throttle_ms = 0
+        if self.follower == CONSUMER:
+            throttle_ms = throttle(self.broker, self.request, FETCH, read.size_bytes)
+        if throttle_ms:
+            return self.nothing(throttle_ms)
         if self.broker.trace and self.follower == CONSUMER:
             tell(self.broker, rows, read.answers)
         return self.whole(rows, read.answers)
+
+    def nothing(self, throttle_ms: int) -> Answer:
+        """For a client that has read too much: it asks for the same again, later."""
+        session_id = 0
+        if self.session is not None and self.incremental:
+            session_id = self.session.session_id
+        return {
+            "session_id": session_id,
+            "responses": [],
+            "throttle_time_ms": throttle_ms,
+        }
 
     def whole(self, rows: list[Row], answers: dict[FetchKey, Answer]) -> Answer:
         """The whole answer, with those partitions that are to be told."""
@@ -272,8 +299,8 @@ class Fetching:
             session_id = session.session_id
             sent = news(session, answers, self.incremental)
             if self.follower != CONSUMER:
-                settle(self.broker, session, rows, self.follower)
-        parts = [(topic, answer) for (topic, _), answer in sent.items()]
+                settle(session, rows, self.follower)
+        parts = [(key.topic, answer) for key, answer in sent.items()]
         named_by = "topic_id" if version >= TOPIC_IDS else "topic"
         responses = nested(parts, named_by)
         whole: Answer = {"session_id": session_id, "responses": responses}
@@ -286,8 +313,7 @@ class Fetching:
     def read(self, rows: list[Row]) -> Read:
         """Read what there is for each partition."""
         read = Read()
-        most_bytes = self.broker.config["fetch.max.bytes"]
-        left = min(self.request.body.max_bytes, most_bytes)
+        left = min(self.request.body.max_bytes, self.most_bytes())
         for row in rows:
             answer = self.partition(row, left, must_give=read.size_bytes == 0)
             size_bytes = sum(map(len, answer["records"]))
@@ -296,6 +322,14 @@ class Fetching:
             read.at_once = read.at_once or is_at_once(answer)
             read.answers[row.asked.key] = answer
         return read
+
+    def most_bytes(self) -> int:
+        """That this broker gives at once."""
+        most_bytes: int = self.broker.config["fetch.max.bytes"]
+        if self.follower != CONSUMER:
+            return most_bytes
+        of_quota = self.broker.throttling.most_bytes(self.request.client.client_id)
+        return most_bytes if of_quota is None else min(most_bytes, of_quota)
 
     def partition(self, row: Row, left: int, must_give: bool) -> Answer:
         """One partition's answer: what is read there, or why nothing is."""
@@ -313,7 +347,7 @@ class Fetching:
         is_consumer = self.follower == CONSUMER
         committed = self.request.body.isolation_level == READ_COMMITTED
         answer: Answer = {
-            "partition_index": one.partition,
+            "partition_index": one.key.partition,
             "error_code": Error.NONE,
             "high_watermark": replica.high_watermark,
             "last_stable_offset": replica.last_stable_offset,
@@ -381,7 +415,7 @@ class Fetching:
         """What Kafka answers for a partition it did not read; who leads it, where the
         client was wrong about that.
         """
-        broker, number = self.broker, row.asked.partition
+        broker, number = self.broker, row.asked.key.partition
         answer: Answer = {
             "partition_index": number,
             "error_code": error.error,
@@ -495,7 +529,7 @@ def tell(broker: Broker, rows: list[Row], answers: dict[FetchKey, Answer]) -> No
         answer = answers[row.asked.key]
         where: dict[str, Any] = {
             "topic": row.topic,
-            "partition": row.asked.partition,
+            "partition": row.asked.key.partition,
             "offset": row.asked.fetch_offset,
         }
         records = answer["records"]

@@ -1,5 +1,17 @@
 """What only a node does that fetches as a follower: it says who it is, its offsets say
 what it has, and of what is settled nothing is said.
+
+Where a follower is, in one partition, is known in four places, each for a reason of the
+protocol's:
+
+- its own log (storage/log.py) is where it is;
+- `Leader.told` (replica_fetcher.py), at the follower: what its session says, so that it
+  names only what has moved (KIP-227);
+- `Session.asked` (fetch_sessions.py), at the leader: the same, since an incremental
+  request leaves out what has not moved;
+- `Replica.followers` (cluster/replica.py), at the leader: what it counts by, for the
+  high watermark and the ISR, in this leader epoch alone. Of the metadata log, whose
+  followers have no session, this is the only one at the leader.
 """
 
 from collections.abc import Iterable
@@ -24,7 +36,7 @@ from minikafka.wire.errors import Error, KafkaError
 CONSUMER = -1  # in the place of a follower's id
 REPLICA_STATE = 15  # the first version that has it
 HIGH_WATERMARKS = 18  # the first version in which a follower says what it knows
-METADATA_KEYS = {(METADATA_TOPIC, 0), (METADATA_TOPIC_ID, 0)}
+METADATA_KEYS = {FetchKey(METADATA_TOPIC, 0), FetchKey(METADATA_TOPIC_ID, 0)}
 
 
 def replica_id(broker: Broker, request: Call) -> int:
@@ -79,11 +91,12 @@ def note_follower(
     replica.follower_fetched(
         follower, one.fetch_offset, now, epoch, one.log_start_offset
     )
-    log_start = ("log_start", replica.log.topic, one.partition)
+    place = replica.log.topic, replica.log.partition
+    log_start = ("log_start", *place)
     if log_start in broker.requests.waiting:
         broker.requests.moved(log_start, 0)
     if follower not in replica.partition.isr:  # who leaves it is found by the clock
-        broker.isr.look((replica.log.topic, one.partition), replica, now)
+        broker.isr.look(place, replica, now)
 
 
 def has_parted(replica: Replica, one: Asked) -> bool:
@@ -114,36 +127,33 @@ def unsettled(
         if settled is None:
             rows.append(one)
             continue
-        place, known, partition, log_start_offset, log_end_offset = settled
-        replica = replicas.get(place)
-        if replica is None or replica.partition is not partition:
-            rows.append(one)
-            continue
-        log = replica.log
-        has_same_start = log.log_start_offset == log_start_offset
-        if not has_same_start or log.log_end_offset != log_end_offset:
+        held = replicas.get(settled.place)
+        if not settled.still_holds(held, one, session.told[key]):
+            del session.settled[key]
             rows.append(one)
         elif fetched_ms is not None:
+            known = settled.follower
             known.caught_up_ms = known.fetched_ms = fetched_ms
     return rows
 
 
-def settle(broker: Broker, session: Session, rows: list[Row], follower: int) -> None:
+def settle(session: Session, rows: list[Row], follower: int) -> None:
     """Remember of which partitions the follower has all and was told so."""
     for row in rows:
-        place = row.topic, row.asked.partition
-        replica = broker.replicas.replicas.get(place)
-        if replica is None or follower not in replica.partition.isr:
+        replica, one = row.found, row.asked
+        if isinstance(replica, KafkaError) or follower not in replica.partition.isr:
             continue
         known = replica.followers.get(follower)
-        if known is None or row.asked.key not in session.told:
+        if known is None or one.key not in session.told:
             continue
-        log = replica.log
-        end = log.log_end_offset
-        has_all = row.asked.fetch_offset == known.log_end_offset == end
+        end = replica.log.log_end_offset
+        has_all = one.fetch_offset == known.log_end_offset == end
         if has_all and end == replica.high_watermark:
-            session.settled[row.asked.key] = Settled(
-                place, known, replica.partition, log.log_start_offset, end
+            session.settled[one.key] = Settled(
+                place=(row.topic, one.key.partition),
+                replica=replica,
+                partition=replica.partition,
+                follower=known,
             )
 
 
@@ -155,7 +165,8 @@ def hears_of_high_watermark(request: Call, answers: dict[FetchKey, Answer]) -> b
         return False
     for topic in request.body.topics:
         for partition in topic.partitions:
-            answer = answers.get((topic.topic_id, partition.partition))
+            key = FetchKey(topic.topic_id, partition.partition)
+            answer = answers.get(key)
             if answer is None:
                 continue
             if answer["high_watermark"] > partition.high_watermark:

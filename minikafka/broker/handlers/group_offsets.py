@@ -2,7 +2,7 @@
 forgotten.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from minikafka.broker.calls import Broker, Call, a_few_times
 from minikafka.clock import Now
 from minikafka.cluster.metadata import OFFSETS_TOPIC
 from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators.offsets import NOTHING
+from minikafka.coordinators.offsets import NOTHING, fetched
 from minikafka.coordinators.runtime import AS_A_COORDINATOR_SAYS, Decision
 from minikafka.coordinators.transaction_requests import Identity
 from minikafka.wire.errors import Error, KafkaError
@@ -20,6 +20,7 @@ ABORTABLE, IMPLICIT_JOIN = 4, 5  # the versions of TxnOffsetCommit
 # the first versions of OffsetFetch with an error of the whole, that ask for many
 # groups, and that name the member which asks
 TOP_LEVEL_ERROR, MANY_GROUPS, MEMBER_EPOCHS = 2, 8, 9
+TOPIC_IDS = 10  # the first version of OffsetCommit and of OffsetFetch that has them
 
 
 def commit(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -33,13 +34,14 @@ def commit(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     - That a partition exists is not checked by Apache Kafka's coordinator, but before
       it: so here.
 
-    Versions: 2 to 9 (10 names topics by id).
+    Versions: 2 to 10.
 
     - 2 to 4 carry a retention time.
     - 6 brings the leader epoch.
     - 7 brings static members.
     - 8 is flexible.
     - 9 brings the consumer protocol's epochs.
+    - 10 names topics by id, so that nobody commits to a namesake made later.
     """
     return written(broker, request, now)
 
@@ -141,23 +143,34 @@ def set_unknown_aside(broker: Broker, request: Call) -> None:
     if request.unknown is not None:
         return
     body = request.body
-    results: dict[str, Answer] = {}
+    results: dict[Hashable, Answer] = {}
+    by_id = request.version >= TOPIC_IDS
+    if by_id:
+        find_names(broker, body.topics)
     for topic in body.topics:
-        named = {"name": topic.name, "partitions": []}
-        result = results.setdefault(topic.name, named)
+        key, error = topic.name, Error.UNKNOWN_TOPIC_OR_PARTITION
+        if by_id and not topic.name:
+            key, error = topic.topic_id, Error.UNKNOWN_TOPIC_ID
+        named = {"topic_id": topic.topic_id} if by_id else {"name": topic.name}
+        result = results.setdefault(key, named | {"partitions": []})
         known = []
         for each in topic.partitions:
             if is_there(broker, topic.name, each.partition_index):
                 known.append(each)
                 continue
-            unknown = {
-                "partition_index": each.partition_index,
-                "error_code": Error.UNKNOWN_TOPIC_OR_PARTITION,
-            }
+            unknown = {"partition_index": each.partition_index, "error_code": error}
             result["partitions"].append(unknown)
         topic.partitions = known
     body.topics = [topic for topic in body.topics if topic.partitions]
     request.unknown = results
+
+
+def find_names(broker: Broker, topics: Iterable[Message]) -> None:
+    """Give topics that a request names by id their names, an unknown one an empty
+    one.
+    """
+    for topic in topics:
+        topic.name = broker.image.topic_names.get(topic.topic_id, "")
 
 
 def is_there(broker: Broker, topic: str, number: int) -> bool:
@@ -182,7 +195,7 @@ def fetch(broker: Broker, request: Call, now: Now) -> Answer:
     - RequireStable: UNSTABLE_OFFSET_COMMIT where an open transaction has committed one,
       and the consumer asks again (KIP-447).
 
-    Versions: 1 to 9 (10 names topics by id).
+    Versions: 1 to 10.
 
     - 2 brings an error of its own.
     - 5 brings leader epochs.
@@ -190,6 +203,7 @@ def fetch(broker: Broker, request: Call, now: Now) -> Answer:
     - 7 brings RequireStable.
     - 8 asks for many groups at once.
     - 9 checks a member's epoch (KIP-848).
+    - 10 names topics by id: UNKNOWN_TOPIC_ID for one that has gone.
     """
     if request.version >= MANY_GROUPS:
         groups = a_few_times(request.body.groups, lambda group: group.group_id)
@@ -206,17 +220,50 @@ def of_group(broker: Broker, asked: Message, request: Call) -> Answer:
     member_id, epoch = None, NOTHING
     if request.version >= MEMBER_EPOCHS:
         member_id, epoch = asked.member_id, asked.member_epoch
+    unknown: list[Answer] = []
+    if request.version >= TOPIC_IDS:
+        unknown = set_unknown_ids_aside(broker, asked)
     answer: Answer = {"group_id": asked.group_id, "error_code": Error.NONE}
     try:
         groups = broker.groups.state(asked.group_id)
         stable = request.body.require_stable
-        answer |= groups.fetch(asked, member_id, epoch, stable)
+        topics = groups.fetch(asked, member_id, epoch, stable)["topics"]
     except KafkaError as error:
         answer["error_code"] = error.error
-        answer["topics"] = []
+        topics = []
         if request.version < TOP_LEVEL_ERROR:
-            answer["topics"] = each_says(asked, error)
-    return answer
+            topics = each_says(asked, error)
+    else:
+        if request.version >= TOPIC_IDS:
+            topics = [*with_ids(broker, topics), *unknown]
+    return answer | {"topics": topics}
+
+
+def set_unknown_ids_aside(broker: Broker, asked: Message) -> list[Answer]:
+    """Takes the topics that don't exist out of a request that names them by id; their
+    results.
+    """
+    if asked.topics is None:
+        return []
+    find_names(broker, asked.topics)
+    results = []
+    for topic in asked.topics:
+        if not topic.name:
+            numbers = topic.partition_indexes
+            refused = [fetched(each, None, Error.UNKNOWN_TOPIC_ID) for each in numbers]
+            results.append({"topic_id": topic.topic_id, "partitions": refused})
+    asked.topics = [topic for topic in asked.topics if topic.name]
+    return results
+
+
+def with_ids(broker: Broker, topics: Iterable[Answer]) -> list[Answer]:
+    """Topics by id, those that exist."""
+    found = []
+    for topic in topics:
+        known = broker.image.topics.get(topic["name"])
+        if known is not None:
+            found.append(topic | {"topic_id": known.topic_id})
+    return found
 
 
 def each_says(asked: Message, error: KafkaError) -> list[Answer]:

@@ -18,7 +18,7 @@ from minikafka.cluster.metadata import (
 )
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.coordinator import Coordinator
-from minikafka.coordinators.groups import partition_for
+from minikafka.coordinators.runtime import partition_for
 from minikafka.coordinators.share_states import ShareKey
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError

@@ -8,6 +8,7 @@ from typing import Any
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call, by_topic, judged
 from minikafka.clock import Now
 from minikafka.cluster import controller
+from minikafka.cluster.features import KRAFT_FEATURE
 from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
 from minikafka.cluster.quorum import READ_SIZE
 from minikafka.cluster.replica import Follower
@@ -356,3 +357,42 @@ def unregister(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     )
     answer = {"error_code": Error.NONE, "error_message": None}
     return broker.active_controller.decide(records, now, lambda: answer)
+
+
+def add_voter(broker: Broker, request: Call, now: Now) -> Answer:
+    """AddRaftVoter (KIP-853): who votes is said at the start, so nobody joins later.
+    Versions: 0 and 1, which may be answered before it is committed.
+    """
+    check_voter(broker, request.body, "Add")
+    if CONTROLLER_LISTENER not in {each.name for each in request.body.listeners}:
+        why = (
+            "Add voter request didn't include the endpoint for the default listener"
+            f" {CONTROLLER_LISTENER}"
+        )
+        raise KafkaError(Error.INVALID_REQUEST, why)
+    raise static_voters("adding")
+
+
+def remove_voter(broker: Broker, request: Call, now: Now) -> Answer:
+    """RemoveRaftVoter (KIP-853): as little does anybody go. Version 0."""
+    check_voter(broker, request.body, "Remove")
+    raise static_voters("removing")
+
+
+def check_voter(broker: Broker, asked: Message, what: str) -> None:
+    """Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST."""
+    if asked.cluster_id not in (None, broker.cluster_id):
+        why = (
+            f'The given id "{asked.cluster_id}" doesn\'t match the cluster id'
+            f' "{broker.cluster_id}"'
+        )
+        raise KafkaError(Error.INCONSISTENT_CLUSTER_ID, why)
+    if asked.voter_id < 0 or asked.voter_directory_id == NO_DIRECTORY:
+        why = f"{what} voter request didn't include a valid voter"
+        raise KafkaError(Error.INVALID_REQUEST, why)
+
+
+def static_voters(doing: str) -> KafkaError:
+    level = f"the {KRAFT_FEATURE} feature is 0"
+    why = f"Cluster doesn't support {doing} voter because {level}"
+    return KafkaError(Error.UNSUPPORTED_VERSION, why)

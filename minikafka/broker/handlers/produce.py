@@ -35,12 +35,13 @@ Versions: 3 to 13.
 from functools import partial
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call, HangUp
+from minikafka.broker.calls import Broker, Call, HangUp, throttle
 from minikafka.broker.handlers.fetch import current_leader, leaders_named
 from minikafka.clock import Now
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.cluster.promises import Promise, replicated
+from minikafka.cluster.quotas import PRODUCE
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.validation import RefusedRecords, check_batch, check_size
 from minikafka.cluster.waiting import Answer, Wait
@@ -86,6 +87,7 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | HangUp | 
             answer["topic_id"] = topic.topic_id
         topics.append(answer)
     if body.acks == NONE:
+        throttle(broker, request, PRODUCE, request.size_bytes)
         if not producing.failed:
             return None
         error = Error(producing.failed).name
@@ -142,9 +144,10 @@ def join_first(broker: Broker, request: Call, now: Now) -> Wait | None:
 
 def whole_answer(broker: Broker, request: Call, topics: list[Answer]) -> Answer:
     """The whole answer, with the leaders of the partitions that this node does not
-    lead.
+    lead, and for how long the client is throttled.
     """
-    whole: Answer = {"responses": topics}
+    throttle_ms = throttle(broker, request, PRODUCE, request.size_bytes)
+    whole: Answer = {"responses": topics, "throttle_time_ms": throttle_ms}
     if request.version < CURRENT_LEADERS:
         return whole
     astray = []

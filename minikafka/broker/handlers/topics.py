@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call, each_judged, judged
-from minikafka.broker.config import TOPIC_CONFIGS, Source, check_topic_configs, show
+from minikafka.broker.config import Source
+from minikafka.broker.config_rules import check_topic_configs
+from minikafka.broker.config_table import TOPIC_CONFIGS, is_internal, show
 from minikafka.clock import Now
 from minikafka.cluster import controller, placer
 from minikafka.cluster.metadata import (
@@ -87,7 +89,7 @@ class Creating:
             raise KafkaError(Error.INVALID_REQUEST, why)
         controller.check_new_topic_name(name, broker.image)
         asked = {config.name: config.value for config in topic.configs}
-        configs = check_topic_configs(asked)
+        configs = check_topic_configs(asked, broker.config)
         placement = place(broker, topic)
         topic_id = broker.random_uuid()
         self.records += controller.create_topic(name, topic_id, placement, configs)
@@ -123,6 +125,8 @@ def default_configs(broker: Broker) -> list[Answer]:
     """The configs of a topic that sets none itself."""
     rows = []
     for name in TOPIC_CONFIGS:
+        if is_internal(name):
+            continue
         value = broker.config.value(
             broker.image, broker.node_id, TOPIC_RESOURCE, "", name
         )

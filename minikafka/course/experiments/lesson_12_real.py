@@ -8,6 +8,7 @@ from minikafka.server.embedded import Served
 from minikafka.server.proxy import Change, Frame, Proxy
 from minikafka.wire.messages import (
     API,
+    api_name,
     decode_request,
     decode_response,
     encode_response,
@@ -73,10 +74,10 @@ def stay_behind(port: Callable[[], int]) -> Change:
     """
 
     def change(request: bytes, answer: bytes) -> bytes:
+        if api_name(request) not in ("Metadata", "FindCoordinator"):
+            return answer
         asked = decode_request(request)
         name, version = asked.api.name, asked.version
-        if name not in ("Metadata", "FindCoordinator"):
-            return answer
         correlation_id, body = decode_response(name, version, answer)
         for node in nodes_in(body):
             node.host, node.port = "127.0.0.1", port()

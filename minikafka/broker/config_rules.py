@@ -1,0 +1,322 @@
+"""Which configs may be set: at start, and while brokers run.
+
+Every name is known and every value legal by itself, which the table says; and what no
+row can say: configs that bound each other, and values that have a form.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from minikafka.broker.config_table import (
+    BROKER_CONFIGS,
+    CLIENT_METRICS_CONFIGS,
+    GROUP_CONFIGS,
+    PER_BROKER,
+    PER_LISTENER,
+    READ_ONLY,
+    TABLES,
+    TOLD,
+    TOPIC_CONFIGS,
+    Config,
+    Type,
+    invalid,
+    is_legal,
+    parse,
+)
+from minikafka.cluster.metadata import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    Image,
+)
+from minikafka.trace import printable
+from minikafka.wire.errors import Error, KafkaError
+
+
+class Configs(Protocol):
+    """A broker's configs, by name."""
+
+    def __getitem__(self, name: str) -> Any:
+        """Typed."""
+
+
+class Rule(NamedTuple):
+    """What bounds and choices can't say: which values are legal, and in words, which
+    may name the config and the value.
+    """
+
+    holds: Callable[[Any], object]
+    words: str
+
+
+THROTTLED = re.compile(r"\*|(\d+:\d+(,\d+:\d+)*)?")
+LIMITS = re.compile(r"([^,:\s]+:\d+(,[^,:\s]+:\d+)*)?")
+BEGINNING = re.compile(
+    r"earliest|latest|by_duration:P(?!$)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"
+)
+_GZIP_LEVEL = Rule(
+    lambda level: level == -1 or 1 <= level <= 9,
+    "Value must be between 1 and 9 or equal to -1",
+)
+_RETENTION = Rule(lambda time: time != 0, "Value must be -1 or at least 1")
+_THROTTLED = Rule(
+    THROTTLED.fullmatch,
+    "{name} must be the literal '*' or a list of replicas in the following format:"
+    " [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+)
+_BEGINNING = Rule(
+    BEGINNING.fullmatch,
+    "Invalid value `{value}` for configuration {name}."
+    " The value must be either 'earliest', 'latest' or of the format"
+    " 'by_duration:<PnDTnHnMn.nS>'.",
+)
+RULES = {
+    "compression.gzip.level": _GZIP_LEVEL,
+    "connections.max.idle.ms": Rule(
+        lambda ms: ms < 0 or ms > 100, "Value must be negative or more than 100"
+    ),
+    "follower.replication.throttled.replicas": _THROTTLED,
+    "group.consumer.assignors": Rule(lambda names: names != "", "must not be empty"),
+    "leader.replication.throttled.replicas": _THROTTLED,
+    "max.connections.per.ip.overrides": Rule(
+        LIMITS.fullmatch, "Value must be a list of host:number"
+    ),
+    "log.retention.hours": _RETENTION,
+    "log.retention.minutes": _RETENTION,
+    "log.retention.ms": _RETENTION,
+    "share.auto.offset.reset": _BEGINNING,
+}
+
+# Which config bounds which: at most, and less than.
+AT_MOST = {
+    "group.min.session.timeout.ms": "group.max.session.timeout.ms",
+    "log.cleaner.min.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
+}
+LESS_THAN = {
+    "group.consumer.heartbeat.interval.ms": "group.consumer.session.timeout.ms",
+    "group.streams.heartbeat.interval.ms": "group.streams.session.timeout.ms",
+}
+
+
+def checked(
+    configs: Mapping[str, str], table: Mapping[str, Config], what: str
+) -> dict[str, str]:
+    """Every name is in the table, and every value legal: the configs as they will be
+    stored. Else INVALID_CONFIG.
+    """
+    found = {}
+    for name, text in configs.items():
+        if name not in table:
+            raise KafkaError(Error.INVALID_CONFIG, f"Unknown {what}: {printable(name)}")
+        row = table[name]
+        value = parse(row, text)
+        rule = RULES.get(name)
+        if rule is not None and not rule.holds(value):
+            shown = f"[{text}]" if row.type is Type.LIST else text
+            words = rule.words.format(name=name, value=printable(text))
+            raise invalid(row, shown, words)
+        found[name] = text
+    return found
+
+
+# -- at start
+
+
+def checked_at_start(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that a broker is started with. Else INVALID_CONFIG. Apache Kafka
+    wants the defaults of groups to be within their bounds, too.
+    """
+    found = checked(properties, BROKER_CONFIGS, "broker config name")
+    _refuse_told(found)
+    for name, bound in AT_MOST.items():
+        value, limit = _given(found, name), _given(found, bound)
+        if value > limit:
+            raise _out_of_order(f"{name} ({value}) must be at most {bound} ({limit})")
+    for name, bound in LESS_THAN.items():
+        value, limit = _given(found, name), _given(found, bound)
+        if value >= limit:
+            raise _out_of_order(f"{name} ({value}) must be less than {bound} ({limit})")
+    return found
+
+
+def _refuse_told(configs: Mapping[str, str]) -> None:
+    for name in configs:
+        if BROKER_CONFIGS[name].effect == TOLD:
+            why = f"{name} follows from how the broker is started; it can't be given"
+            raise KafkaError(Error.INVALID_CONFIG, why)
+
+
+def _given(properties: Mapping[str, str], name: str) -> Any:
+    row = BROKER_CONFIGS[name]
+    return parse(row, properties[name]) if name in properties else row.default
+
+
+def _out_of_order(what: str) -> KafkaError:
+    return KafkaError(Error.INVALID_CONFIG, what)
+
+
+# -- while brokers run
+
+
+def check_topic_configs(configs: Mapping[str, Any], config: Configs) -> dict[str, str]:
+    """The configs that a topic sets, as they will be stored. Else INVALID_CONFIG."""
+    for name, text in configs.items():
+        if text is None:
+            why = f"Null value not supported for topic configs: {name}"
+            raise KafkaError(Error.INVALID_CONFIG, why)
+    legal = checked(configs, TOPIC_CONFIGS, "topic config name")
+    shortest = _number_of(legal, "min.compaction.lag.ms")
+    longest = _number_of(legal, "max.compaction.lag.ms")
+    if shortest > longest:
+        why = (
+            f"conflict topic config setting min.compaction.lag.ms ({shortest}) >"
+            f" max.compaction.lag.ms ({longest})"
+        )
+        raise KafkaError(Error.INVALID_CONFIG, why)
+    wants_tier = legal.get("remote.storage.enable", "").strip().lower() == "true"
+    if wants_tier and not config["remote.log.storage.system.enable"]:
+        why = (
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be"
+            " configured with remote log storage."
+        )
+        raise KafkaError(Error.INVALID_CONFIG, why)
+    return legal
+
+
+def _number_of(topic_configs: Mapping[str, str], name: str) -> int:
+    return int(topic_configs.get(name, TOPIC_CONFIGS[name].default))
+
+
+def check_broker_configs(
+    configs: Mapping[str, str], of_one: bool, config: Configs
+) -> None:
+    """Whether a broker's configs may be set while it runs; of_one: for this one, not
+    for all. Else INVALID_REQUEST.
+    """
+    known = [BROKER_CONFIGS[name] for name in configs if name in BROKER_CONFIGS]
+    _refuse_those(known, READ_ONLY, "Cannot update these configs dynamically")
+    why = (
+        "These security configs can be dynamically updated only per-listener using the"
+        " listener prefix"
+    )
+    _refuse_those(known, PER_LISTENER, why)
+    try:
+        checked(configs, BROKER_CONFIGS, "broker config name")
+        _refuse_told(configs if of_one else {})
+        for name, text in configs.items():
+            _check_bounds(name, name, text, config)
+    except KafkaError as error:
+        raise KafkaError(Error.INVALID_REQUEST, error.message) from None
+    if not of_one:
+        why = (
+            "Cannot update these configs at default cluster level, broker id must be"
+            " specified"
+        )
+        _refuse_those(known, PER_BROKER, why)
+
+
+def _refuse_those(rows: list[Config], update: str, why: str) -> None:
+    names = [row.name for row in rows if row.update == update]
+    if names:
+        raise KafkaError(Error.INVALID_REQUEST, f"{why}: [{', '.join(names)}]")
+
+
+def check_group_configs(configs: Mapping[str, str], config: Configs) -> None:
+    """The configs that a group sets: within what the brokers allow. Else
+    INVALID_CONFIG.
+    """
+    checked(configs, GROUP_CONFIGS, "group config name")
+    for name, text in configs.items():
+        _check_bounds(name, f"group.{name}", text, config)
+    for kind in ("consumer", "share", "streams"):
+        interval = f"{kind}.heartbeat.interval.ms"
+        timeout = f"{kind}.session.timeout.ms"
+        if interval not in configs and timeout not in configs:
+            continue
+        every_ms = int(configs.get(interval, config[f"group.{interval}"]))
+        within_ms = int(configs.get(timeout, config[f"group.{timeout}"]))
+        if within_ms <= every_ms:
+            raise _out_of_order(f"{timeout} must be greater than {interval}")
+
+
+def _check_bounds(name: str, of_broker: str, text: str, config: Configs) -> None:
+    """group.consumer.min.session.timeout.ms bounds group.consumer.session.timeout.ms,
+    for one.
+    """
+    of, _, rest = of_broker.removeprefix("group.").partition(".")
+    rest = rest.removeprefix("num.")
+    lowest, highest = (f"group.{of}.{which}.{rest}" for which in ("min", "max"))
+    if lowest in BROKER_CONFIGS and int(text) < config[lowest]:
+        raise _out_of_order(f"{name} must be greater than or equal to {lowest}")
+    if highest in BROKER_CONFIGS and int(text) > config[highest]:
+        raise _out_of_order(f"{name} must be less than or equal to {highest}")
+
+
+SELECTORS = frozenset(
+    {
+        "client_instance_id",
+        "client_id",
+        "client_software_name",
+        "client_software_version",
+        "client_source_address",
+        "client_source_port",
+    }
+)
+
+
+def check_client_metrics_configs(configs: Mapping[str, str]) -> None:
+    """A subscription of clients' metrics (KIP-714). Else INVALID_REQUEST, or
+    INVALID_CONFIG for what is no number or no pattern.
+    """
+    for name, text in configs.items():
+        if name not in CLIENT_METRICS_CONFIGS:
+            why = f"Unknown client metrics configuration: {printable(name)}"
+            raise KafkaError(Error.INVALID_REQUEST, why)
+        row = CLIENT_METRICS_CONFIGS[name]
+        value = parse(row._replace(lowest=None, highest=None), text)
+        if name == "interval.ms" and not _is_within(row, value):
+            why = (
+                f"Invalid value {value} for {name}, interval must be between"
+                f" {row.lowest} and {row.highest} (1 hour)"
+            )
+            raise KafkaError(Error.INVALID_REQUEST, why)
+        if name == "match":
+            for pattern in value.split(",") if value else ():
+                _check_pattern(pattern)
+
+
+def _is_within(row: Config, value: int) -> bool:
+    assert row.lowest is not None and row.highest is not None, "the table bounds it"
+    return row.lowest <= value <= row.highest
+
+
+def _check_pattern(text: str) -> None:
+    selector, separator, pattern = text.partition("=")
+    is_pattern = separator and pattern and "=" not in pattern
+    try:
+        re.compile(pattern.strip())
+    except (re.error, OverflowError, RecursionError):
+        is_pattern = False
+    if not is_pattern or selector.strip() not in SELECTORS:
+        why = f"Illegal client matching pattern: {printable(text)}"
+        raise KafkaError(Error.INVALID_CONFIG, why)
+
+
+KINDS = {
+    BROKER_RESOURCE: "broker",
+    CLIENT_METRICS_RESOURCE: "client metrics",
+    GROUP_RESOURCE: "group",
+    TOPIC_RESOURCE: "topic",
+}
+
+
+def unusable_configs(image: Image) -> Iterator[str]:
+    """Which stored configs are no longer legal, a sentence each."""
+    for (resource_type, resource), configs in image.configs.items():
+        table = TABLES[resource_type]
+        whose = f"{KINDS[resource_type]} {resource or '(all)'}"
+        for name, text in configs.items():
+            if name in table and not is_legal(table[name], text):
+                yield f"{whose}: {name}={text} is not legal, and the default holds"

@@ -1,0 +1,336 @@
+"""The table of configs, and what a text means in it.
+
+It has each config that Apache Kafka 4.3 describes, with its name, default and unit:
+those that we honour, and those that are kept and told and change nothing. The column
+update says who may change a broker's config while it runs; effect says why one has
+none.
+
+The table lies in two files: configs.csv has those that we honour, more_configs.csv the
+others, which are read when somebody wants to see or to set them. A row is understood
+when it is asked for itself.
+"""
+
+import csv
+import math
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from minikafka.cluster.metadata import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from minikafka.trace import printable
+from minikafka.wire.errors import Error, KafkaError
+
+SHORT_MAX, INT_MAX, LONG_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
+
+
+class Type(IntEnum):
+    """DescribeConfigs' ConfigType."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+NUMBERS = (Type.INT, Type.SHORT, Type.LONG, Type.DOUBLE)
+
+# who may change a broker's config while it runs
+READ_ONLY, CLUSTER_WIDE = "", "cluster-wide"
+PER_BROKER, PER_LISTENER = "per-broker", "per-listener"
+
+# What a node is started as; it is told and can't be given.
+TOLD = "told"
+# Why a config has no effect.
+WITHOUT_EFFECT = {
+    "directories": "there is one log directory",
+    "disk": "the disk writes and deletes when it likes",
+    "fixed": "here it is always the same",
+    "metrics": "nobody is told metrics",
+    "plugin": "no classes of others are loaded",
+    "purgatory": "what waits is not swept",
+    "quota": "nothing is slowed down by it",
+    "remote": "there is no tiered storage",
+    "sasl": "there is no SASL",
+    "socket": "the system's own holds",
+    "telemetry": "clients push no metrics",
+    "threads": "one thread does all the work",
+    "throttle": "nothing is throttled",
+    "time": "segments are closed on time",
+    "tls": "there is no TLS",
+    "tokens": "there are no delegation tokens",
+    "voters": "who votes is said at the start",
+}
+
+
+class Config(NamedTuple):
+    """One row of the table. synonym: the broker config that stands behind it. lowest,
+    highest: inclusive bounds of a number. choices: what a string may be.
+    """
+
+    name: str
+    type: Type
+    default: Any
+    documentation: str
+    synonym: str | None = None
+    lowest: int | None = None
+    highest: int | None = None
+    choices: tuple[str, ...] = ()
+    update: str = READ_ONLY
+    effect: str = ""
+
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether nobody is told its value."""
+        return self.type is Type.PASSWORD
+
+
+def parse(row: Config, text: str) -> Any:
+    """The typed value of a config's text, or INVALID_CONFIG in Kafka's words."""
+    text = text.strip()
+    if row.type is Type.BOOLEAN:
+        if text.lower() not in ("true", "false"):
+            raise invalid(row, text, "Expected value to be either true or false")
+        return text.lower() == "true"
+    if row.type in NUMBERS:
+        return _number(row, text)
+    if row.type is Type.CLASS and text != row.default:
+        raise invalid(row, text, f"Class {printable(text)} could not be found.")
+    parts = [text]
+    if row.type is Type.LIST:
+        parts = [part.strip() for part in text.split(",") if text]
+    for part in parts:
+        if row.choices and not {part, part.upper()} & {*row.choices}:
+            raise invalid(row, part, _choices(row))
+    return ",".join(parts)
+
+
+def _choices(row: Config) -> str:
+    listed = ", ".join(row.choices)
+    if len(row.choices) > 1:
+        return f"String must be one of: {listed}"
+    return f"minikafka honours only {listed}"
+
+
+def show(value: Any) -> str | None:
+    """A typed value as Kafka writes it."""
+    if value is None:
+        return None
+    if isinstance(value, float):
+        return _show_float(value)
+    text = str(value)
+    return text.lower() if isinstance(value, bool) else text
+
+
+def _show_float(value: float) -> str:
+    """As Java writes it: with an exponent where it is large or small."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return str(value)
+    from decimal import Decimal  # seldom, and it takes a while to load
+
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int), "a config is a finite number"
+    first, *rest = map(str, digits)
+    mantissa = f"{'-' * sign}{first}.{''.join(rest) or '0'}"
+    return f"{mantissa}E{exponent + len(rest)}"
+
+
+def is_legal(row: Config, text: str) -> bool:
+    try:
+        parse(row, text)
+    except KafkaError:
+        return False
+    return True
+
+
+MOST = {Type.INT: INT_MAX, Type.SHORT: SHORT_MAX}
+
+
+def _number(row: Config, text: str) -> int | float:
+    largest = MOST.get(row.type, LONG_MAX)
+    number: int | float
+    try:
+        number = float(text) if row.type is Type.DOUBLE else int(text)
+    except ValueError:
+        number = math.nan
+    is_in_range = -largest - 1 <= number <= largest  # which no NaN is
+    if row.type is Type.DOUBLE:
+        is_in_range = math.isfinite(number)
+    if not is_in_range or "_" in text:  # 1_000 is Python's own
+        raise invalid(row, text, f"Not a number of type {row.type.name}")
+    if row.lowest is not None and number < row.lowest:
+        raise invalid(row, text, f"Value must be at least {row.lowest}")
+    if row.highest is not None and number > row.highest:
+        raise invalid(row, text, f"Value must be no more than {row.highest}")
+    return number
+
+
+def invalid(row: Config, text: str, why: str) -> KafkaError:
+    """INVALID_CONFIG, in Kafka's words."""
+    what = f"Invalid value {printable(text)} for configuration {row.name}"
+    return KafkaError(Error.INVALID_CONFIG, f"{what}: {why}")
+
+
+# -- the file
+
+
+class Columns(NamedTuple):
+    """One line of configs.csv, as it stands."""
+
+    of: str
+    name: str
+    type: str
+    default: str
+    synonym: str
+    lowest: str
+    highest: str
+    choices: str
+    update: str
+    effect: str
+    documentation: str
+
+
+HONOURED, OTHERS = "configs.csv", "more_configs.csv"
+Lines = dict[str, dict[str, Columns]]
+
+
+@cache
+def _read(file: str) -> Lines:
+    """The lines of a file, of a topic, a broker, a group, and of client metrics. What
+    stands behind a topic's config, and has no line of its own, is as the topic's.
+    """
+    found: Lines = {each: {} for each in ("topic", "broker", "group", "client-metrics")}
+    path = Path(__file__).with_name(file)
+    with path.open(encoding="utf-8", newline="") as text:
+        lines = csv.reader(text)
+        assert tuple(next(lines)) == Columns._fields
+        for line in lines:
+            row = Columns(*line)
+            found[row.of][row.name] = row
+    brokers = found["broker"]
+    for row in found["topic"].values():
+        if row.synonym:
+            behind = row._replace(name=row.synonym, synonym="", update=CLUSTER_WIDE)
+            brokers.setdefault(row.synonym, behind)
+    return found
+
+
+class Table(Mapping[str, Config]):
+    """The configs of one type of resource, by name."""
+
+    def __init__(self, of: str) -> None:
+        self._of = of
+        self._rows: dict[str, Config] = {}
+
+    def __getitem__(self, name: str) -> Config:
+        row = self._rows.get(name)
+        if row is None:
+            columns = self._line(name)
+            if columns is None:
+                raise KeyError(name)
+            row = self._rows[name] = _row(columns)
+        return row
+
+    def _line(self, name: Any) -> Columns | None:
+        for file in (HONOURED, OTHERS):
+            line = _read(file)[self._of].get(name)
+            if line is not None:
+                return line
+        return None
+
+    def __contains__(self, name: object) -> bool:
+        return self._line(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(_read(file)[self._of] for file in (HONOURED, OTHERS))
+
+    def __len__(self) -> int:
+        return sum(len(_read(file)[self._of]) for file in (HONOURED, OTHERS))
+
+
+def _row(columns: Columns) -> Config:
+    """One row. The default null: there is none."""
+    row = Config(
+        name=columns.name,
+        type=Type[columns.type.upper()],
+        default=None,
+        documentation=_documentation(columns),
+        synonym=columns.synonym or None,
+        lowest=_bound(columns.lowest),
+        highest=_bound(columns.highest),
+        choices=tuple(columns.choices.split()),
+        update=columns.update,
+        effect=columns.effect,
+    )
+    if columns.default == "null":
+        return row
+    if row.type is Type.CLASS:
+        return row._replace(default=columns.default)
+    return row._replace(default=parse(row, columns.default))
+
+
+def _documentation(columns: Columns) -> str:
+    why = WITHOUT_EFFECT.get(columns.effect)
+    if why is None:
+        return columns.documentation
+    return f"{columns.documentation} (Without effect: {why}.)"
+
+
+def _bound(text: str) -> int | None:
+    return int(text) if text else None
+
+
+TOPIC_CONFIGS = Table("topic")
+BROKER_CONFIGS = Table("broker")
+GROUP_CONFIGS = Table("group")
+CLIENT_METRICS_CONFIGS = Table("client-metrics")
+TABLES: dict[int, Table] = {
+    TOPIC_RESOURCE: TOPIC_CONFIGS,
+    BROKER_RESOURCE: BROKER_CONFIGS,
+    CLIENT_METRICS_RESOURCE: CLIENT_METRICS_CONFIGS,
+    GROUP_RESOURCE: GROUP_CONFIGS,
+}
+# Described where they are set, and not before.
+SHOWN_WHERE_SET = frozenset(
+    {
+        "follower.replication.throttled.rate",
+        "group.share.initialize.retry.interval.ms",
+        "leader.replication.throttled.rate",
+        "log.initial.task.delay.ms",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+        "share.coordinator.cold.partition.snapshot.interval.ms",
+        "share.coordinator.state.topic.prune.interval.ms",
+    }
+)
+
+
+def is_read_only(kind: int, row: Config) -> bool:
+    """Whether it is as it was when the broker started."""
+    return kind == BROKER_RESOURCE and row.update == READ_ONLY
+
+
+def is_internal(name: str) -> bool:
+    """Whether it is for tests and lessons, and described nowhere."""
+    return name.startswith("internal.")
+
+
+@cache
+def run_time_broker_configs() -> frozenset[str]:
+    """The names of those that change while a broker runs."""
+    return frozenset(
+        name
+        for name, row in BROKER_CONFIGS.items()
+        if not is_read_only(BROKER_RESOURCE, row)
+    )

@@ -1,0 +1,282 @@
+"""Changes of configs while brokers run: what of them the broker that was asked decides,
+and what the active controller.
+"""
+
+from collections import Counter
+from typing import Any
+
+from minikafka.broker import config_rules
+from minikafka.broker.calls import (
+    CONTROLLER_LISTENER,
+    Broker,
+    Call,
+    Split,
+    each_judged,
+)
+from minikafka.broker.config import MIN_ISR
+from minikafka.broker.config_table import TABLES, Config, Type
+from minikafka.broker.handlers.configs import check_own_id, identity, named
+from minikafka.clock import Now
+from minikafka.cluster import controller, features
+from minikafka.cluster.metadata import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    MetadataRecord,
+    config_records,
+)
+from minikafka.cluster.waiting import Answer, Wait
+from minikafka.wire.errors import Error, KafkaError
+
+# operations of IncrementalAlterConfigs
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+OPERATIONS = ("SET", "DELETE", "APPEND", "SUBTRACT")
+TWICE = "Each resource must appear at most once."
+RESOURCES = {
+    TOPIC_RESOURCE: "topic",
+    BROKER_RESOURCE: "broker",
+    CLIENT_METRICS_RESOURCE: "client metrics",
+    GROUP_RESOURCE: "group",
+}
+
+
+def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+    """IncrementalAlterConfigs (KIP-339): change some configs of a topic, a group or of
+    brokers, leave the others. SET, DELETE, and for lists APPEND and SUBTRACT.
+    AlterConfigs (KIP-133), the old form: what isn't named is taken back.
+
+    - Each resource succeeds or fails as a whole, before anything is written.
+    - Of a broker's configs those can change at run time for which the table says so;
+      some of these change nothing, and are kept and told.
+    - A broker is asked for its own, whoever the controller is: the broker that was
+      asked looks at that, the controller doesn't.
+    - The levels of a broker's loggers (KIP-412) are this broker's affair, and the
+      controller never hears of them. The old form can't change them.
+
+    Versions: 0 and 1, the same fields (of AlterConfigs 0 to 2); the last is flexible.
+    """
+    body = request.body
+    times_named = Counter(map(identity, body.resources))
+    is_incremental = request.api == "IncrementalAlterConfigs"
+    is_forwarded = request.client.listener == CONTROLLER_LISTENER
+    records: list[MetadataRecord] = []
+    altered: list[Answer] = []
+
+    def verdict(resource: Any) -> Answer:
+        kind, name = identity(resource)
+        check_named_once(resource, times_named)
+        if not is_forwarded:
+            check_own(broker, resource)
+            if kind == BROKER_LOGGER_RESOURCE and is_incremental:
+                set_levels(broker, resource, body.validate_only)
+                return {"error_message": None}
+        new = changes(broker, resource, is_incremental)
+        records.extend(config_records(kind, name, new))
+        altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
+        return {"error_message": None}
+
+    answer = {"responses": each_judged(body.resources, named, verdict, say_why=True)}
+    if body.validate_only:
+        return answer
+    return broker.active_controller.change(
+        records, now, answer, "ConfigsAltered", altered
+    )
+
+
+def split(broker: Broker, request: Call) -> Split:
+    """What of it is passed on to the controller: all but the configs of other brokers,
+    and this one's loggers.
+    """
+    resources = request.body.resources
+    is_incremental = request.api == "IncrementalAlterConfigs"
+    times_named = Counter(map(identity, resources))
+
+    def own(resource: Any) -> Answer:
+        check_named_once(resource, times_named)
+        check_own(broker, resource)
+        if resource.resource_type == BROKER_LOGGER_RESOURCE and is_incremental:
+            set_levels(broker, resource, request.body.validate_only)
+        return {"error_message": None}
+
+    judged_here = each_judged(resources, named, own, say_why=True)
+    is_others = []
+    passed_on = []
+    for resource, judged in zip(resources, judged_here, strict=True):
+        is_done = resource.resource_type == BROKER_LOGGER_RESOURCE and is_incremental
+        is_others.append(judged["error_code"] == Error.NONE and not is_done)
+        if is_others[-1]:
+            passed_on.append(resource.to_dict())
+
+    def whole(answer: Answer) -> Answer:
+        decided = iter(answer["responses"])
+        responses = []
+        for judged, is_of_other in zip(judged_here, is_others, strict=True):
+            responses.append(next(decided) if is_of_other else judged)
+        return answer | {"responses": responses}
+
+    return Split(request.body.to_dict() | {"resources": passed_on}, whole)
+
+
+def check_named_once(resource: Any, times_named: Counter[tuple[int, str]]) -> None:
+    if times_named[identity(resource)] > 1:
+        raise KafkaError(Error.INVALID_REQUEST, TWICE)
+
+
+def check_own(broker: Broker, resource: Any) -> None:
+    """A broker changes its own configs, those of all brokers, and no other's."""
+    kind, name = identity(resource)
+    if kind == BROKER_RESOURCE and name:
+        check_own_id(broker, name, "Node")
+
+
+def set_levels(broker: Broker, resource: Any, only_check: bool) -> None:
+    """The levels of this broker's loggers (KIP-412), all or none."""
+    name = resource.resource_name
+    levels: dict[str, str | None] = {}
+    check_keys(resource)
+    for asked in resource.configs:
+        if asked.config_operation != DELETE:
+            check_not_null(asked)
+    if name.isdecimal() and name != str(broker.node_id):
+        why = f"Unexpected node id. Expected {broker.node_id}, but received {name}"
+        raise KafkaError(Error.INVALID_REQUEST, why)
+    check_own_id(broker, name, "Node")
+    for asked in resource.configs:
+        operation = asked.config_operation
+        if operation not in (SET, DELETE):
+            raise refused_operation(asked, operation)
+        level = asked.value if operation == SET else None
+        broker.loggers.check(asked.name, level)
+        levels[asked.name] = level
+    if not only_check:
+        for logger, level in levels.items():
+            broker.loggers.set(logger, level)
+
+
+def refused_operation(asked: Any, operation: int) -> KafkaError:
+    """Of a logger."""
+    if operation not in (APPEND, SUBTRACT):
+        why = f"Unknown operation {operation} for {asked.name}"
+        return KafkaError(Error.INVALID_REQUEST, why)
+    what = f"{OPERATIONS[operation]} operation is not allowed"
+    return KafkaError(Error.INVALID_REQUEST, f"{what} for the BROKER_LOGGER resource")
+
+
+def check_keys(resource: Any) -> None:
+    keys = [asked.name for asked in resource.configs]
+    if len(set(keys)) < len(keys):
+        raise KafkaError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
+
+
+def check_not_null(asked: Any) -> None:
+    if asked.value is None:
+        why = f"Null value not supported for : {asked.name}"
+        raise KafkaError(Error.INVALID_REQUEST, why)
+
+
+def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str | None]:
+    """One resource: config -> its new text, or None where it goes back to the
+    default.
+    """
+    kind, name = identity(resource)
+    check_alterable(broker, kind, name)
+    check_keys(resource)
+    current = broker.image.config(kind, name)
+    new: dict[str, str | None] = {}
+    if not incremental:
+        new = dict.fromkeys(current)
+    for asked in resource.configs:
+        operation = SET
+        if incremental:
+            operation = asked.config_operation
+        row = TABLES[kind].get(asked.name)
+        if kind == CLIENT_METRICS_RESOURCE:
+            row = None  # Apache Kafka's controller knows no types of these
+        new[asked.name] = change(asked, operation, current.get(asked.name), row)
+    to_set = {key: text for key, text in new.items() if text is not None}
+    check_legal(broker, resource, to_set)
+    if kind == BROKER_RESOURCE and features.level(broker.image, features.ELR_FEATURE):
+        check_min_isr(name, new, to_set, incremental)
+    return new
+
+
+def check_min_isr(
+    name: str, new: dict[str, str | None], to_set: dict[str, str], incremental: bool
+) -> None:
+    """With eligible leader replicas all brokers agree on how many must be in sync
+    (KIP-966).
+    """
+    if name and MIN_ISR in new:
+        why = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+        raise KafkaError(Error.INVALID_CONFIG, why)
+    is_named = MIN_ISR in new or not incremental
+    if not name and is_named and MIN_ISR not in to_set:
+        why = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
+        raise KafkaError(Error.INVALID_CONFIG, why)
+
+
+def check_alterable(broker: Broker, kind: int, name: str) -> None:
+    """Whether there is such a resource, and whether its configs may change here."""
+    if kind == TOPIC_RESOURCE:
+        check_topic(broker, name)
+    elif kind == GROUP_RESOURCE:
+        if not name:
+            why = "Default group resources are not allowed."
+            raise KafkaError(Error.INVALID_REQUEST, why)
+    elif kind == CLIENT_METRICS_RESOURCE:
+        if not name:
+            why = "Subscription name can't be empty"
+            raise KafkaError(Error.INVALID_REQUEST, why)
+    elif kind != BROKER_RESOURCE:
+        raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
+
+
+def check_topic(broker: Broker, name: str) -> None:
+    if not name:
+        why = "Default topic resources are not allowed."
+        raise KafkaError(Error.INVALID_REQUEST, why)
+    if name not in broker.image.topics:
+        controller.check_topic_name(name)
+        why = f"The topic '{name}' does not exist."
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
+
+
+def check_legal(broker: Broker, resource: Any, new: dict[str, str]) -> None:
+    kind, name = identity(resource)
+    if kind == TOPIC_RESOURCE:
+        config_rules.check_topic_configs(new, broker.config)
+    elif kind == BROKER_RESOURCE:
+        config_rules.check_broker_configs(new, bool(name), broker.config)
+    elif kind == GROUP_RESOURCE:
+        config_rules.check_group_configs(new, broker.config)
+    else:
+        config_rules.check_client_metrics_configs(new)
+
+
+def change(
+    asked: Any, operation: int, current: str | None, row: Config | None
+) -> str | None:
+    """One config's new text."""
+    if operation == DELETE:
+        return None
+    check_not_null(asked)
+    if operation == SET:
+        return str(asked.value)
+    if operation not in (APPEND, SUBTRACT):
+        why = f"Unknown operation {operation} for {asked.name}"
+        raise KafkaError(Error.INVALID_REQUEST, why)
+    if row is None or row.type is not Type.LIST:
+        what = f"Can't {OPERATIONS[operation]} to key {asked.name}"
+        why = f"{what} because its type is not LIST."
+        raise KafkaError(Error.INVALID_CONFIG, why)
+    if current is None:
+        current = row.default
+    parts = [part for part in current.split(",") if part]
+    given = str(asked.value).split(",")
+    if operation == APPEND:
+        parts += [part for part in given if part not in parts]
+    else:
+        parts = [part for part in parts if part not in given]
+    return ",".join(parts)

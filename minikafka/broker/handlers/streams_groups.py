@@ -1,0 +1,100 @@
+"""What members of streams groups (KIP-1071) ask their coordinator, and what tools ask
+about such groups.
+"""
+
+from typing import Any
+
+from minikafka.broker.calls import Broker, Call, a_few_times, each_judged
+from minikafka.broker.handlers.groups import client_of, operations
+from minikafka.clock import Now
+from minikafka.cluster import features
+from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators.runtime import Decision
+from minikafka.coordinators.streams_group import StreamsGroup
+from minikafka.coordinators.streams_group_messages import check_request, check_topics
+from minikafka.coordinators.streams_topology import Status
+from minikafka.wire.errors import Error, KafkaError
+
+STREAMS_FEATURE = "streams.version"
+HEARTBEATS_UNTIL_RETRY = 2  # of a topic that could not be created
+MOST_FAILURES = 3  # that one answer tells
+
+
+def check_enabled(broker: Broker) -> None:
+    """Errors: UNSUPPORTED_VERSION where the cluster has the protocol switched off."""
+    is_known = STREAMS_FEATURE in features.FEATURES
+    if is_known and not features.level(broker.image, STREAMS_FEATURE):
+        raise KafkaError(Error.UNSUPPORTED_VERSION)
+
+
+def heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
+    """StreamsGroupHeartbeat (KIP-1071): the one request of the streams protocol. It
+    joins, stays, reports and leaves.
+
+    - As ConsumerGroupHeartbeat, but what is assigned is tasks, and a member that joins
+      says what the application reads, writes and keeps.
+    - The answer's status tells what the application is in want of. Internal topics that
+      are missing are created; the next heartbeat sees them.
+    - Member epoch 0 joins, -1 leaves. There are no static members yet.
+
+    Version: 0.
+    """
+    body = request.body
+    check_enabled(broker)
+    if body.topology is not None:
+        check_topics(body.topology)
+    check_request(body)
+    client = client_of(request)
+
+    def decide(groups: Any, _: Wait, now: Now) -> Decision:
+        return groups.streams_heartbeat(body, client, now)
+
+    def answered(wait: Wait) -> None:
+        if wait.answer is not None:
+            create_missing(broker, wait.answer)
+
+    wait = broker.groups.ask(body.group_id, decide, now)
+    wait.then(answered)
+    return wait
+
+
+def create_missing(broker: Broker, answer: Answer) -> None:
+    """Has the missing internal topics created, which an answer lists for this node
+    alone; if that failed before, the member hears why.
+    """
+    missing = answer.pop("missing")
+    if not missing:
+        return
+    topics = [topic.creatable() for topic in missing]
+    retry_ms = HEARTBEATS_UNTIL_RETRY * answer["heartbeat_interval_ms"]
+    broker.internal_topics.create(topics, retry_ms, broker.now)
+    failures = broker.internal_topics.failures(topic.name for topic in missing)
+    if not failures:
+        return
+    told = [f"{name} ({why})" for name, why in failures.items()]
+    text = ", ".join(told[:MOST_FAILURES])
+    if len(told) > MOST_FAILURES:
+        text += f" and {len(told) - MOST_FAILURES} more"
+    for status in answer["status"]:
+        if status["status_code"] == Status.MISSING_INTERNAL_TOPICS:
+            status["status_detail"] += f"; Creation failed: {text}."
+
+
+def describe(broker: Broker, request: Call, now: Now) -> Answer:
+    """StreamsGroupDescribe (KIP-1071): streams groups with their topology, and with the
+    tasks that each member has and is to have.
+
+    Version: 0.
+    """
+    check_enabled(broker)
+
+    def named(group_id: str) -> Answer:
+        return {"group_id": group_id}
+
+    def shown(group_id: str) -> Answer:
+        groups = broker.groups.state(group_id)
+        group: Answer = groups.describe(group_id, StreamsGroup)
+        return group | operations(request)
+
+    names = a_few_times(request.body.group_ids)
+    return {"groups": each_judged(names, named, shown, say_why=True)}

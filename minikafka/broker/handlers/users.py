@@ -1,0 +1,187 @@
+"""Who a client says it is. All come over plaintext, where nobody is asked for that: so
+say these answers. Credentials are kept and described all the same.
+"""
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from minikafka.broker.calls import Broker, Call
+from minikafka.broker.throttling import ANYBODY
+from minikafka.clock import Now
+from minikafka.cluster.metadata import MetadataRecord
+from minikafka.cluster.users import Credential, UserMechanism, credential_record
+from minikafka.cluster.waiting import Answer, Wait
+from minikafka.trace import printable
+from minikafka.wire.errors import Error, KafkaError
+
+# SCRAM-SHA-256 and SCRAM-SHA-512 (org.apache.kafka.clients.admin.ScramMechanism)
+HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, 2: hashlib.sha512}
+FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16_384
+NO_TIME = -1
+
+
+# -- credentials
+
+
+def alter_credentials(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+    """AlterUserScramCredentials (KIP-554): each user has one verdict, and one change a
+    request.
+
+    - What is kept can check a password, and not stand in for one (RFC 5802).
+
+    Version: 0.
+    """
+    body = request.body
+    known = broker.image.users.credentials
+    times = Counter(each.name for each in (*body.deletions, *body.upsertions))
+    verdicts: dict[str, Answer] = {}
+    records = []
+
+    def judge(asked: Any, decide: Callable[[Any], tuple[str, dict[str, Any]]]) -> None:
+        verdict: Answer = {"error_code": Error.NONE, "error_message": None}
+        try:
+            check_user(asked)
+            name, fields = decide(asked)
+            if times[asked.name] > 1:
+                what = "A user credential cannot be altered twice in the same request"
+                raise KafkaError(Error.DUPLICATE_RESOURCE, what)
+            records.append(MetadataRecord(name, 0, fields))
+        except KafkaError as error:
+            verdict = {"error_code": error.error, "error_message": error.message}
+        verdicts.setdefault(asked.name, {"user": asked.name} | verdict)
+
+    def without(asked: Any) -> tuple[str, dict[str, Any]]:
+        user = UserMechanism(asked.name, asked.mechanism)
+        if user not in known:
+            what = "Attempt to delete a user credential that does not exist"
+            raise KafkaError(Error.RESOURCE_NOT_FOUND, what)
+        return credential_record(user, None)
+
+    for deletion in body.deletions:
+        judge(deletion, without)
+    for upsertion in body.upsertions:
+        judge(upsertion, with_credential)
+    answer = {"results": list(verdicts.values())}
+    return broker.active_controller.decide(records, now, lambda: answer)
+
+
+def check_user(asked: Any) -> None:
+    """Errors: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM."""
+    if not asked.name:
+        what = "Username must not be empty"
+        raise KafkaError(Error.UNACCEPTABLE_CREDENTIAL, what)
+    if asked.mechanism not in HASHES:
+        what = "Unknown SCRAM mechanism"
+        raise KafkaError(Error.UNSUPPORTED_SASL_MECHANISM, what)
+
+
+def with_credential(asked: Any) -> tuple[str, dict[str, Any]]:
+    """What is kept of a salted password. Errors: UNACCEPTABLE_CREDENTIAL."""
+    if asked.iterations < FEWEST_ITERATIONS:
+        raise KafkaError(Error.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if asked.iterations > MOST_ITERATIONS:
+        raise KafkaError(Error.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    digest = HASHES[asked.mechanism]
+    salted = bytes(asked.salted_password)
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    credential = Credential(
+        salt=bytes(asked.salt),
+        stored_key=digest(client_key).digest(),
+        server_key=hmac.digest(salted, b"Server Key", digest),
+        iterations=asked.iterations,
+    )
+    return credential_record(UserMechanism(asked.name, asked.mechanism), credential)
+
+
+def refuse_credentials(call: Call, error: KafkaError) -> Answer:
+    """AlterUserScramCredentials has no error for the whole: each user says it."""
+    said = {"error_code": error.error, "error_message": error.message}
+    asked = (*call.body.deletions, *call.body.upsertions)
+    users = dict.fromkeys(each.name for each in asked)
+    return {"results": [{"user": user} | said for user in users]}
+
+
+def describe_credentials(broker: Broker, request: Call, now: Now) -> Answer:
+    """DescribeUserScramCredentials (KIP-554): which mechanisms a user has credentials
+    of, and with how many iterations; of nobody in particular: all users. Version: 0.
+    """
+    by_user: dict[str, list[Answer]] = {}
+    for key, credential in broker.image.users.credentials.items():
+        info = {"mechanism": key.mechanism, "iterations": credential.iterations}
+        by_user.setdefault(key.user, []).append(info)
+    asked = [one.name for one in request.body.users or ()] or list(by_user)
+    results = []
+    for user, times in Counter(asked).items():
+        result: Answer = {"user": user, "error_code": Error.NONE, "error_message": None}
+        if times > 1:
+            result["error_code"] = Error.DUPLICATE_RESOURCE
+            result["error_message"] = (
+                "Cannot describe SCRAM credentials for the same user twice in a single"
+                f" request: {printable(user)}"
+            )
+        elif user in by_user:
+            result["credential_infos"] = by_user[user]
+        else:
+            result["error_code"] = Error.RESOURCE_NOT_FOUND
+            result["error_message"] = (
+                "Attempt to describe a user credential that does not exist:"
+                f" {printable(user)}"
+            )
+        results.append(result)
+    return {"error_code": Error.NONE, "error_message": None, "results": results}
+
+
+# -- SASL, on a connection that needs none
+
+
+def handshake(broker: Broker, request: Call, now: Now) -> Answer:
+    """SaslHandshake (KIP-43): ILLEGAL_SASL_STATE. Versions: 0 and 1."""
+    return {"error_code": Error.ILLEGAL_SASL_STATE, "mechanisms": []}
+
+
+def authenticate(broker: Broker, request: Call, now: Now) -> Answer:
+    """SaslAuthenticate (KIP-152): ILLEGAL_SASL_STATE. Versions: 0 to 2."""
+    why = "SaslAuthenticate request received after successful authentication"
+    raise KafkaError(Error.ILLEGAL_SASL_STATE, why)
+
+
+# -- delegation tokens, which nobody gets over plaintext
+
+
+def create_token(broker: Broker, request: Call, now: Now) -> Answer:
+    """CreateDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+    Versions: 1 to 3.
+    """
+    body = request.body
+    owner = {"principal_type": "User", "principal_name": ANYBODY}
+    if body.owner_principal_name:
+        owner["principal_type"] = body.owner_principal_type
+        owner["principal_name"] = body.owner_principal_name
+    answer: Answer = {
+        "error_code": Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+        "issue_timestamp_ms": NO_TIME,
+        "expiry_timestamp_ms": NO_TIME,
+        "max_timestamp_ms": NO_TIME,
+    }
+    if request.version >= 3:
+        answer["token_requester_principal_type"] = "User"
+        answer["token_requester_principal_name"] = ANYBODY
+    return answer | owner
+
+
+def change_token(broker: Broker, request: Call, now: Now) -> Answer:
+    """RenewDelegationToken, ExpireDelegationToken (KIP-48):
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. Versions: 1 and 2.
+    """
+    error = Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    return {"error_code": error, "expiry_timestamp_ms": NO_TIME}
+
+
+def describe_tokens(broker: Broker, request: Call, now: Now) -> Answer:
+    """DescribeDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+    Versions: 1 to 3.
+    """
+    return {"error_code": Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "tokens": []}

@@ -1,0 +1,170 @@
+"""What holds of client quotas (KIP-13, KIP-55, KIP-546): which there may be, which one
+is a client's, and how long a client that wrote or read too much must be silent.
+
+Produce and Fetch are measured, in bytes a second, by the broker that serves them
+(broker/throttling.py). Quotas of other kinds are kept and described, nothing obeys
+them.
+"""
+
+import ipaddress
+from collections import deque
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from minikafka.cluster.users import Entity
+from minikafka.wire.errors import Error, KafkaError
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+PRODUCE, FETCH = "producer_byte_rate", "consumer_byte_rate"
+DOUBLE, INT, LONG = "DOUBLE", "INT", "LONG"
+OF_CLIENTS = {
+    PRODUCE: LONG,
+    FETCH: LONG,
+    "request_percentage": DOUBLE,
+    "controller_mutation_rate": DOUBLE,
+}
+OF_ADDRESSES = {"connection_creation_rate": INT}
+LARGEST = {INT: 2.0**31 - 1, LONG: float(2**63 - 1)}
+ARTICLES = {INT: "an INT", LONG: "a LONG"}
+# quota.window.size.seconds and quota.window.num
+WINDOW_MS, WINDOWS = 1000, 11
+LONGEST_MS = 2**31 - 1
+
+
+# -- which quotas there may be
+
+
+def check_entity(one: Entity) -> dict[str, str]:
+    """The quotas that an entity may have, with their types. Errors: INVALID_REQUEST."""
+    if not one:
+        raise KafkaError(Error.INVALID_REQUEST, "Invalid empty client quota entity")
+    named = dict(one)
+    for kind in named:
+        if kind not in (USER, CLIENT_ID, IP):
+            what = f"Unhandled client quota entity type: {kind}"
+            raise KafkaError(Error.INVALID_REQUEST, what)
+        if named[kind] == "":
+            raise KafkaError(Error.INVALID_REQUEST, f"Empty {kind} not supported")
+    if IP not in named:
+        return OF_CLIENTS
+    if len(named) > 1:
+        what = (
+            "Invalid quota entity combination, IP entity shouldnot be combined with User"
+            " or ClientId"
+        )
+        raise KafkaError(Error.INVALID_REQUEST, what)
+    if not is_address(named[IP]):
+        what = f"{named[IP]} is not a valid IP or resolvable host."
+        raise KafkaError(Error.INVALID_REQUEST, what)
+    return OF_ADDRESSES
+
+
+def is_address(name: str | None) -> bool:
+    """Names of hosts are not looked up, but for this one's."""
+    if name is None or name == "localhost":
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def check_quota(types: Mapping[str, str], key: str, value: float) -> None:
+    """Errors: INVALID_REQUEST."""
+    why = what_is_wrong(types, key, value)
+    if why is not None:
+        raise KafkaError(Error.INVALID_REQUEST, why)
+
+
+def what_is_wrong(types: Mapping[str, str], key: str, value: float) -> str | None:
+    """With a quota; None: nothing."""
+    if key not in types:
+        return f"Invalid configuration key {key}"
+    if value <= 0:
+        return f"Quota {key} must be greater than 0"
+    kind = types[key]
+    if kind == DOUBLE:
+        return None
+    if value > LARGEST[kind]:
+        return f"Proposed value for {key} is too large for {ARTICLES[kind]}."
+    if value % 1 > 1e-6:
+        return f"{key} cannot be a fractional value."
+    return None
+
+
+# -- which one is a client's
+
+
+class Limit(NamedTuple):
+    """The quota of a client. shared_by: who together may write or read as much."""
+
+    bytes_per_second: float
+    shared_by: Entity
+
+
+def limit(
+    quotas: Mapping[Entity, Mapping[str, float]], user: str, client_id: str, key: str
+) -> Limit | None:
+    """The most specific quota that there is; None: no limit. A default is each
+    client's own, where it names a part.
+    """
+    users: tuple[str | None, ...] = user, None
+    clients: tuple[str | None, ...] = client_id, None
+    for each in users:
+        of_user = ((USER, each),)
+        for of_client in (*(((CLIENT_ID, name),) for name in clients), ()):
+            found = quotas.get(of_client + of_user, {}).get(key)
+            if found is not None:
+                shared = ((CLIENT_ID, client_id),) if of_client else ()
+                return Limit(found, (*shared, (USER, user)))
+    for name in clients:
+        found = quotas.get(((CLIENT_ID, name),), {}).get(key)
+        if found is not None:
+            return Limit(found, ((CLIENT_ID, client_id),))
+    return None
+
+
+# -- how long a client must be silent
+
+
+class Window(NamedTuple):
+    """What was counted since a time, for a window's length."""
+
+    start_ms: int
+    size_bytes: int
+
+
+class Rate:
+    """Bytes a second, over the last ten windows and the one that has begun: a client
+    that was silent may write or read ten windows' worth at once.
+    """
+
+    def __init__(self) -> None:
+        self._windows: deque[Window] = deque()
+
+    def record(self, size_bytes: int, now_ms: int) -> None:
+        """Count bytes, or take some back (a negative number)."""
+        windows = self._windows
+        while windows and now_ms - windows[0].start_ms >= WINDOWS * WINDOW_MS:
+            windows.popleft()
+        if not windows or now_ms - windows[-1].start_ms >= WINDOW_MS:
+            windows.append(Window(now_ms, 0))
+        last = windows.pop()
+        windows.append(last._replace(size_bytes=last.size_bytes + size_bytes))
+
+    def throttle_ms(self, bytes_per_second: float, now_ms: int) -> int:
+        """How long it takes until the rate is the limit, if nothing is counted
+        meanwhile.
+        """
+        if not self._windows:
+            return 0
+        since_ms = now_ms - self._windows[0].start_ms
+        missing = max(0, WINDOWS - 1 - since_ms // WINDOW_MS)
+        whole_ms = since_ms + missing * WINDOW_MS
+        counted = sum(each.size_bytes for each in self._windows)
+        rate = counted * 1000 / whole_ms
+        if not rate > bytes_per_second:
+            return 0
+        over = (rate - bytes_per_second) / bytes_per_second
+        return min(int(over * whole_ms + 0.5), LONGEST_MS)

@@ -1,0 +1,424 @@
+"""The state of a classic group, and all that changes it: `apply` for what is in the
+log, `carry_out` for what is not.
+
+Hard is what all members have agreed on and the log says: `agreed`. Only `apply` sets it,
+live as in a replay.
+
+Volatile is all the rest, and lost with the coordinator. Between two agreements members
+come, describe themselves and wait: nobody may rely on that before the leader has
+assigned, so a record for each JoinGroup would be written for nothing (Apache Kafka's
+GroupMetadataManager keeps it in memory only, too). An agreement that is applied takes
+its place. One exception: an empty group whose record could not be written is empty
+nevertheless; in the log it has its members until somebody joins again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from minikafka.clock import Now
+from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators.classic_agreement import Agreement
+from minikafka.coordinators.classic_changes import (
+    Assigned,
+    BecameEmpty,
+    ClassicChange,
+    Heard,
+    IdPromised,
+    JoinedAgain,
+    Left,
+    MemberCame,
+    RoomRefused,
+    StaticMemberCame,
+    StaticMemberReplaced,
+    Synced,
+    TimePassed,
+    WaitsToSync,
+)
+from minikafka.coordinators.classic_events import ClassicEvents
+from minikafka.coordinators.classic_state import (
+    COMPLETING,
+    EMPTY,
+    PREPARING,
+    STABLE,
+    TRANSITIONS,
+    ClassicMember,
+    Event,
+)
+from minikafka.coordinators.classic_timers import JoinTimer, Sessions
+from minikafka.coordinators.runtime import Decision
+from minikafka.trace import Reason, Trace
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+
+NOBODY_IS_LEFT = "no member is left"
+
+
+@dataclass(eq=False, repr=False)
+class Rebalance(Agreement):
+    """A group between two agreements, or at one: what it inherits is what counts now.
+
+    agreed: what the log says. joining, syncing: the members' requests that wait for the
+    others. unsynced: who knows the new generation and has not asked for its assignment.
+
+    new_member_id(prefix): a unique id. initial_delay_ms: how long an empty group waits
+    for more members than the first. max_size: how many members it takes.
+    """
+
+    _initial_delay_ms: int
+    _max_size: int
+    _new_member_id: Callable[[str], str]
+    _trace: Trace
+    state: str = EMPTY
+    joining: dict[str, Wait] = field(default_factory=dict)
+    syncing: dict[str, Wait] = field(default_factory=dict)
+    unsynced: dict[str, None] = field(default_factory=dict)
+    _sessions: Sessions = field(default_factory=Sessions)
+    _join_timer: JoinTimer = field(default_factory=JoinTimer)
+    _sync_deadline_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        self.agreed = Agreement(self.group_id)
+        self._events = ClassicEvents(self.group_id, self._trace)
+
+    # -- apply and carry out
+
+    def apply(self, value: Message) -> None:
+        """Take in a GroupMetadata record, live or in a replay: this is agreed on. If
+        all were told that it could not be written, it comes too late: they are on their
+        way to the next agreement.
+        """
+        self.agreed.restore(value)
+        if self.state == PREPARING and self.agreed.members:
+            return
+        self.follow(self.agreed)
+        self.state = STABLE if self.members else EMPTY
+
+    def carry_out(self, change: ClassicChange, now: Now) -> Decision | None:
+        """What a decision leads to besides its record. There may be more to write."""
+        match change:
+            case Heard(member_id):
+                self.heard(member_id, now)
+            case IdPromised(member_id, session_timeout_ms):
+                self._sessions.promise(member_id, session_timeout_ms, now)
+            case RoomRefused(member_id):
+                self._forget(member_id)
+            case MemberCame():
+                return self._add(change, now)
+            case StaticMemberCame(wait, former_id, member):
+                return self._replace_and_join(wait, former_id, member, now)
+            case JoinedAgain(wait, member, why):
+                return self._wait_to_join(wait, member, why, now)
+            case Synced(member_id):
+                self._has_synced(member_id)
+            case WaitsToSync(wait, member_id):
+                self._wait_to_sync(wait, member_id, now)
+            case Left(why_by_id):
+                return self._leave(why_by_id, now)
+            case TimePassed():
+                return self._time_passed(now)
+            case StaticMemberReplaced(former_id, member):
+                self.members.put(member)  # all that it says, not only what is agreed on
+                self._was_replaced(former_id, member, now)
+            case Assigned():
+                self._hand_out(now)
+            case BecameEmpty():
+                self._tell_move(PREPARING, Event.NOBODY_JOINED, NOBODY_IS_LEFT)
+        return None
+
+    def give_up(self, failed: ClassicChange, error: KafkaError, now: Now) -> None:
+        """The record of an agreement is not in the log, maybe never will be."""
+        match failed:
+            case Assigned():
+                # all who wait for it start over
+                self._refuse_syncs(error.error, now)
+                why = "the assignment could not be written"
+                self._prepare(Event.ASSIGNMENT_LOST, why, now)
+            case BecameEmpty():
+                self._become_empty(failed)
+
+    def loaded(self, now: Now) -> None:
+        """The replay is over: every member gets a full session."""
+        for member_id in self.members:
+            self.heard(member_id, now)
+
+    # -- change: members come and go
+
+    def heard(self, member_id: str, now: Now) -> None:
+        """A member is alive: its session begins anew."""
+        member = self.members.get(member_id)
+        if member is None or member_id in self._sessions.new:
+            return
+        if member_id in self.joining or member_id in self.syncing:
+            self._sessions.pause(member_id)
+        else:
+            self._sessions.renew(member_id, member.session_timeout_ms, now)
+
+    def _add(self, came: MemberCame, now: Now) -> Decision | None:
+        """A new member waits for the next generation."""
+        member = came.member
+        if not self.members:
+            self.protocol_type = came.protocol_type
+        self._join_timer.somebody_came = True
+        self._sessions.begin(member.member_id, now)
+        why = Reason("new", came.reason or "it is new")
+        self._events.member_joined(member, why)
+        return self._wait_to_join(came.wait, member, f"{member.client_id} joins", now)
+
+    def _was_replaced(self, former_id: str, member: ClassicMember, now: Now) -> None:
+        """A static member is another process now. The former one is fenced."""
+        fenced = Error.FENCED_INSTANCE_ID
+        join_answer = {"error_code": fenced, "member_id": former_id}
+        _answer(self.joining, former_id, join_answer)
+        _answer(self.syncing, former_id, {"error_code": fenced})
+        self._forget(former_id)
+        sentence = f"{member.instance_id} came back as another process"
+        why = Reason("static_member_replaced", sentence)
+        self._events.member_left(former_id, member.client_id, why)
+        self._events.member_joined(member, why)
+        self.heard(member.member_id, now)
+
+    def _replace_and_join(
+        self, wait: Wait, former_id: str, member: ClassicMember, now: Now
+    ) -> Decision | None:
+        self.members = self.members.replaced(former_id, member)
+        self.assignments = self.assignments_with(former_id, member.member_id)
+        self._was_replaced(former_id, member, now)
+        why = f"static member {member.instance_id} is back"
+        return self._wait_to_join(wait, member, why, now)
+
+    def _wait_to_join(
+        self, wait: Wait, member: ClassicMember, why: str, now: Now
+    ) -> Decision | None:
+        """A member, as it describes itself now, waits behind the barrier; if there is
+        none yet, it goes up.
+        """
+        member_id = member.member_id
+        self.members.put(member)
+        former = {"error_code": Error.UNKNOWN_MEMBER_ID, "member_id": member_id}
+        _answer(self.joining, member_id, former)
+        self.joining[member_id] = wait
+        self.heard(member_id, now)
+        if self.state == PREPARING:
+            return self._complete_if_all_joined(now)
+        return self._prepare(Event.MEMBER_JOINS, why, now)
+
+    def _leave(self, left: Mapping[str, Reason], now: Now) -> Decision | None:
+        names = []
+        for member_id in left:
+            member = self.members.get(member_id)
+            names.append(member.client_id if member else member_id)
+        for member_id, why in left.items():
+            self.remove(member_id, why, now)
+        sentence = f"{', '.join(names)} left"
+        return self._after_removal(Event.MEMBER_LEAVES, sentence, now)
+
+    def remove(self, member_id: str, why: Reason, now: Now) -> None:
+        """Out, whether it goes by itself or not. What it waits for is refused."""
+        unknown = Error.UNKNOWN_MEMBER_ID
+        _answer(self.joining, member_id, {"error_code": unknown, "member_id": ""})
+        _answer(self.syncing, member_id, {"error_code": unknown})
+        member = self.members.get(member_id)
+        if member is not None:  # of a promised id nobody else has heard
+            self._events.member_left(member_id, member.client_id, why)
+        self._forget(member_id)
+
+    def _forget(self, member_id: str) -> None:
+        self.members.remove(member_id)
+        self.unsynced.pop(member_id, None)
+        self._sessions.forget(member_id)
+
+    def _after_removal(self, event: Event, why: str, now: Now) -> Decision | None:
+        if self.state in (STABLE, COMPLETING):
+            return self._prepare(event, why, now)
+        if self.state == PREPARING:
+            return self._complete_if_all_joined(now)
+        return None
+
+    # -- change: the rebalance
+
+    def _prepare(self, event: Event, why: str, now: Now) -> Decision | None:
+        """Everybody must join again. An empty group gathers members for a while first
+        (KIP-134).
+        """
+        was_empty = self.state == EMPTY
+        if self.state == COMPLETING:
+            self.assignments = {}
+            self._refuse_syncs(Error.REBALANCE_IN_PROGRESS, now)
+        self.unsynced.clear()
+        self._sync_deadline_ms = None
+        self._move(event, why)
+        self._events.rebalance_started(self.generation, Reason(event.value, why))
+        timeout_ms = self.members.rebalance_timeout_ms
+        if was_empty:
+            self._join_timer.gather(self._initial_delay_ms, timeout_ms, now)
+        else:
+            self._join_timer.wait_for_all(timeout_ms, now)
+        return self._complete_if_all_joined(now)
+
+    def _complete_if_all_joined(self, now: Now) -> Decision | None:
+        if self._join_timer.is_gathering or not self._all_joined:
+            return None
+        return self._complete_join(Event.ALL_JOINED, "all members have joined", now)
+
+    @property
+    def _all_joined(self) -> bool:
+        """Whether every member asked to join, those who were only given an id
+        included.
+        """
+        return not self._sessions.promised and len(self.joining) == len(self.members)
+
+    def _join_time_is_up(self, now: Now) -> Decision | None:
+        if self._join_timer.gather_on(self._initial_delay_ms, now):
+            return None
+        if self._join_timer.is_gathering:
+            why = "it has waited for more members long enough"
+            return self._complete_join(Event.ALL_JOINED, why, now)
+        why = "the rebalance timeout is over"
+        return self._complete_join(Event.REBALANCE_TIMEOUT, why, now)
+
+    def _complete_join(self, event: Event, why: str, now: Now) -> Decision | None:
+        """The barrier opens: who did not come is out, the next generation begins, or
+        the group is empty.
+        """
+        self._join_timer.stop()
+        self._remove_absent(now)
+        self.unsynced.clear()
+        if not self.members:
+            return self._write_that_it_is_empty(now)
+        if not self.members.elect_leader(self.joining):  # only absent static ones
+            self._join_timer.try_again(self.members.rebalance_timeout_ms, now)
+            return None
+        self._begin_generation(event, why, now)
+        return None
+
+    def _remove_absent(self, now: Now) -> None:
+        """A static member keeps its place until its session is over."""
+        why = Reason("rebalance_timeout", "it did not join again in time")
+        for member in list(self.members.values()):
+            has_come = member.member_id in self.joining
+            if not has_come and member.instance_id is None:
+                self.remove(member.member_id, why, now)
+
+    def _begin_generation(self, event: Event, why: str, now: Now) -> None:
+        self.generation += 1
+        self.protocol = self.members.elect_protocol()
+        self.topics = self.subscribed_topics()
+        self._move(event, why)
+        self._events.generation_began(self, joined=self.joining)
+        self._sessions.new.clear()
+        for member_id in self.members:
+            if member_id in self.joining:
+                answer = self.join_answer(member_id, self.members)
+                _answer(self.joining, member_id, answer)
+            self.heard(member_id, now)
+            self.unsynced[member_id] = None
+        self._sync_deadline_ms = now.monotonic_ms + self.members.rebalance_timeout_ms
+
+    def _write_that_it_is_empty(self, now: Now) -> Decision:
+        """The group is empty then, whether that could be written or not."""
+        empty = BecameEmpty(self.generation + 1, now.wall_ms)
+        record = self.empty_record(empty.generation, now)
+        return Decision([record], change=empty, failed=empty)
+
+    def _become_empty(self, empty: BecameEmpty) -> None:
+        """Without a record that says so."""
+        self.generation = empty.generation
+        self.protocol = None
+        self.assignments = {}
+        self.empty_since_ms = empty.at_ms
+        self.topics = self.subscribed_topics()
+        self._move(Event.NOBODY_JOINED, NOBODY_IS_LEFT)
+
+    def _wait_to_sync(self, wait: Wait, member_id: str, now: Now) -> None:
+        # what it asked before came over another connection
+        _answer(self.syncing, member_id, {"error_code": Error.UNKNOWN_MEMBER_ID})
+        self.syncing[member_id] = wait
+        self._has_synced(member_id)
+        self.heard(member_id, now)
+
+    def _has_synced(self, member_id: str) -> None:
+        self.unsynced.pop(member_id, None)
+
+    def _hand_out(self, now: Now) -> None:
+        """The leader's assignment is committed: everybody gets its part of it."""
+        self._tell_move(COMPLETING, Event.LEADER_ASSIGNED, "the leader has assigned")
+        self._events.assignment_made(self)
+        for member_id in self.members:
+            if member_id in self.syncing:
+                answer = self.sync_answer(member_id, self.assignments)
+                _answer(self.syncing, member_id, answer)
+                self.heard(member_id, now)
+        leader = self.members.leader or ""
+        self._has_synced(leader)
+        self.heard(leader, now)
+
+    def _refuse_syncs(self, error: Error, now: Now) -> None:
+        for member_id in list(self.syncing):
+            _answer(self.syncing, member_id, {"error_code": error})
+            self.heard(member_id, now)
+
+    # -- change: time
+
+    def _time_passed(self, now: Now) -> Decision | None:
+        """Sessions that ended, ids never used, a rebalance or a sync that took too
+        long.
+        """
+        result = None
+        for member_id in self._sessions.over(now):
+            # what happened to another one may have changed that
+            if self._sessions.is_over(member_id, now):
+                result = self._session_is_over(member_id, now) or result
+        if self._join_timer.is_up(now):
+            result = self._join_time_is_up(now) or result
+        sync_ms = self._sync_deadline_ms
+        if sync_ms is not None and sync_ms <= now.monotonic_ms:
+            result = self._sync_time_is_up(now) or result
+        return result
+
+    def _session_is_over(self, member_id: str, now: Now) -> Decision | None:
+        if member_id in self._sessions.promised:
+            self._forget(member_id)
+            # it was waited for; nobody else has heard of it
+            if self.state == PREPARING:
+                return self._complete_if_all_joined(now)
+            return None
+        member = self.members[member_id]
+        silence = f"no heartbeat for {member.session_timeout_ms / 1000:.2f} s"
+        self.remove(member_id, Reason("session_timeout", silence), now)
+        why = f"{member.client_id} was silent"
+        return self._after_removal(Event.SESSION_TIMEOUT, why, now)
+
+    def _sync_time_is_up(self, now: Now) -> Decision | None:
+        """Members that know the new generation and never asked for their assignment
+        are out.
+        """
+        self._sync_deadline_ms = None
+        late = list(self.unsynced)
+        why = Reason("sync_timeout", "it never asked for its share")
+        for member_id in late:
+            self.remove(member_id, why, now)
+        if not late:
+            return None
+        sentence = "a member never asked for its share"
+        return self._prepare(Event.SYNC_TIMEOUT, sentence, now)
+
+    # -- small things
+
+    def _move(self, event: Event, why: str) -> None:
+        """To the state that follows by the table."""
+        was = self.state
+        self.state = TRANSITIONS[was, event].next_state
+        self._tell_move(was, event, why)
+
+    def _tell_move(self, was: str, event: Event, why: str) -> None:
+        """The group, or the record that was applied, has moved it by the table."""
+        state = TRANSITIONS[was, event].next_state
+        assert self.state == state, "a record moves a group as its table says"
+        self._events.state_changed(was, state, Reason(event.value, why))
+
+
+def _answer(waits: dict[str, Wait], member_id: str, answer: Answer) -> None:
+    """Answer what a member waits for, if it does."""
+    wait = waits.pop(member_id, None)
+    if wait is not None:
+        wait.finish(answer)

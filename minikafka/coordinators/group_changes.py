@@ -1,0 +1,57 @@
+"""What is decided over groups and offsets besides the records (runtime.py): changes as
+data. Groups.carry_out says what each means; those of a classic group are in
+classic_changes.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka.cluster.waiting import Wait
+from minikafka.coordinators.runtime import Change
+from minikafka.wire.schema import Message
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMade(Change):
+    """A classic group is there for the first member, which may join it now."""
+
+    wait: Wait
+    request: Message
+    client: tuple[str, str]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted(Change):
+    """What a group of the consumer or of the streams protocol decided, a Draft of that
+    kind, is in its state.
+    """
+
+    draft: Any
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsCommitted(Change):
+    """Of a member, or of nobody (""). events: a detail for each offset, if somebody
+    listens, of that kind.
+    """
+
+    member_id: str
+    kind: str
+    events: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsLookedAt(Change):
+    """Those of the partitions named have expired. is_deleted: and the group with
+    them.
+    """
+
+    expired: Sequence[str]
+    is_deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDeleted(Change):
+    """An administrator wanted it."""

@@ -1,0 +1,260 @@
+"""The assignor of streams groups (KIP-1071), `sticky`: which member is to run which
+task, and which keep copies of its state.
+
+Moving a task means copying its state, so a task stays where it was while that member
+has room for it; else it goes where a standby copy of it is; else to the process with
+the least load. What no member ever had is dealt out in order, so that neighbours of a
+subtopology meet in one member. A standby task never shares a process with another copy
+of the same state: it would be lost with it.
+
+It gives what Java's StickyTaskAssignor gives. Where two processes or two members have
+the same load, Java's hash map decides, and here the order of their ids.
+"""
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from minikafka.coordinators.streams_tasks import NO_TASKS, Task, Tasks, TaskSet
+
+
+class MemberSpec(NamedTuple):
+    """What the assignor hears of a member. active, standby: its last target."""
+
+    process_id: str
+    active: TaskSet = NO_TASKS
+    standby: TaskSet = NO_TASKS
+
+
+class SubtopologySpec(NamedTuple):
+    """And of a subtopology. is_stateful: its tasks have state, of which there can be
+    copies.
+    """
+
+    tasks: int
+    is_stateful: bool
+
+
+@dataclass(slots=True)
+class _Process:
+    """A process on its way to its tasks. counts: how many each of its members has."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    tasks: set[Task] = field(default_factory=set)
+
+    @property
+    def load(self) -> float:
+        return sum(self.counts.values()) / len(self.counts)
+
+    def least_loaded(self) -> str:
+        return min(self.counts, key=self.counts.__getitem__)
+
+
+class _Quota:
+    """How many tasks a member may have, for all to have as many as can be: once it has
+    them, the others share what is left.
+    """
+
+    def __init__(self, tasks: int, members: int) -> None:
+        self._tasks = tasks
+        self._members = members
+
+    @property
+    def each(self) -> int:
+        """Rounded up."""
+        return -(-self._tasks // self._members) if self._members else 0
+
+    def counted(self, count: int) -> None:
+        """A member has so many now."""
+        if count == self.each:
+            self._members -= 1
+            self._tasks -= count
+
+
+def assign_sticky(
+    members: Mapping[str, MemberSpec],
+    topology: Mapping[str, SubtopologySpec],
+    standby_replicas: int,
+) -> dict[str, Tasks]:
+    """The new target of every member."""
+    assignment = _Assignment(members, topology, standby_replicas)
+    if members:
+        assignment.assign_active()
+        assignment.assign_standby()
+    return assignment.result()
+
+
+class _Assignment:
+    """One run of the assignor."""
+
+    def __init__(
+        self,
+        members: Mapping[str, MemberSpec],
+        topology: Mapping[str, SubtopologySpec],
+        standby_replicas: int,
+    ) -> None:
+        self._replicas = standby_replicas
+        self._all = _tasks(topology)
+        stateful = {name: each for name, each in topology.items() if each.is_stateful}
+        self._stateful = _tasks(stateful)
+        standby = len(self._stateful) * standby_replicas
+        self._active_quota = _Quota(len(self._all), len(members))
+        self._quota = _Quota(len(self._all) + standby, len(members))
+        self._processes: dict[str, _Process] = {}
+        self._process_of: dict[str, _Process] = {}
+        self._was_active: dict[Task, str] = {}
+        self._was_standby: dict[Task, list[str]] = {}
+        self._active: dict[str, set[Task]] = {}
+        self._standby: dict[str, set[Task]] = {}
+        for member_id in sorted(members):
+            self._add(member_id, members[member_id])
+
+    def _add(self, member_id: str, spec: MemberSpec) -> None:
+        process = self._processes.setdefault(spec.process_id, _Process())
+        process.counts[member_id] = 0
+        self._process_of[member_id] = process
+        self._active[member_id] = set()
+        self._standby[member_id] = set()
+        for task in spec.active:
+            self._was_active[task] = member_id
+        for task in spec.standby:
+            self._was_standby.setdefault(task, []).append(member_id)
+
+    def result(self) -> dict[str, Tasks]:
+        found = {}
+        for member_id, active in self._active.items():
+            standby = frozenset(self._standby[member_id])
+            found[member_id] = Tasks(frozenset(active), standby)
+        return found
+
+    def assign_active(self) -> None:
+        left = []
+        for task in sorted(self._all, key=_by_partition):
+            member_id = self._was_active.get(task)
+            if member_id is None or not self._has_room(member_id):
+                left.append(task)
+            else:
+                self._give_active(member_id, task)
+        never_had = []
+        for task in left:
+            member_id = self._least_loaded(self._was_standby.get(task, ()))
+            if member_id is None or not self._has_room(member_id):
+                never_had.append(task)
+            else:
+                self._give_active(member_id, task)
+        queue = self._by_load()
+        for task in sorted(never_had):
+            _, order, process = queue[0]
+            self._give_active(process.least_loaded(), task)
+            heapq.heapreplace(queue, (process.load, order, process))
+
+    def _has_room(self, member_id: str) -> bool:
+        """For an active task."""
+        return self._count(member_id) < self._active_quota.each
+
+    def _give_active(self, member_id: str, task: Task) -> None:
+        self._active[member_id].add(task)
+        count = self._give(member_id, task)
+        self._active_quota.counted(count)
+        self._quota.counted(count)
+
+    def _give_standby(self, member_id: str, task: Task) -> None:
+        self._standby[member_id].add(task)
+        self._quota.counted(self._give(member_id, task))
+
+    def _give(self, member_id: str, task: Task) -> int:
+        process = self._process_of[member_id]
+        process.tasks.add(task)
+        process.counts[member_id] += 1
+        return process.counts[member_id]
+
+    def _count(self, member_id: str) -> int:
+        return self._process_of[member_id].counts[member_id]
+
+    def _by_load(self) -> list[tuple[float, int, _Process]]:
+        """A heap, the process with the least load first."""
+        queue = []
+        for order, process in enumerate(self._processes.values()):
+            queue.append((process.load, order, process))
+        heapq.heapify(queue)
+        return queue
+
+    def _least_loaded(
+        self, member_ids: Iterable[str], task: Task | None = None
+    ) -> str | None:
+        """The member with the least load, in a process without the task. As in Java,
+        another than the first one must be less loaded itself, and its process too; and
+        with the task in the first one's process there is none.
+        """
+        candidates = list(member_ids)
+        if not candidates:
+            return None
+        found = first = candidates[0]
+        for member_id in candidates[1:]:
+            process = self._process_of[member_id]
+            is_less = process.load < self._process_of[found].load and self._count(
+                member_id
+            ) < self._count(found)
+            if is_less and task not in process.tasks:
+                found = member_id
+        return None if task in self._process_of[first].tasks else found
+
+    def assign_standby(self) -> None:
+        left: list[tuple[Task, int]] = []
+        for task in sorted(self._stateful, key=_by_partition, reverse=True):
+            for given in range(self._replicas):
+                member_id = self._had_it(task)
+                if member_id is None:
+                    left.append((task, self._replicas - given))
+                    break
+                self._give_standby(member_id, task)
+        queue = self._by_load()
+        for task, replicas in sorted(left, reverse=True):
+            for _ in range(replicas):
+                if not self._give_to_least_loaded(queue, task):
+                    break  # there are fewer processes than copies to make
+
+    def _had_it(self, task: Task) -> str | None:
+        """A member that has the state of a task, and room for it."""
+        was_active = self._was_active.get(task)
+        if was_active is not None and self._may_copy(was_active, task):
+            return was_active
+        found = self._least_loaded(self._was_standby.get(task, ()), task)
+        if found is not None and self._count(found) < self._quota.each:
+            return found
+        return None
+
+    def _may_copy(self, member_id: str, task: Task) -> bool:
+        has_room = self._count(member_id) < self._quota.each
+        return has_room and task not in self._process_of[member_id].tasks
+
+    def _give_to_least_loaded(
+        self, queue: list[tuple[float, int, _Process]], task: Task
+    ) -> bool:
+        """To the process with the least load that has no copy. Was there one?"""
+        passed_over = []
+        found = None
+        while queue and found is None:
+            load, order, process = heapq.heappop(queue)
+            if task in process.tasks:
+                passed_over.append((load, order, process))
+            else:
+                found = process
+                self._give_standby(process.least_loaded(), task)
+                passed_over.append((process.load, order, process))
+        for entry in passed_over:
+            heapq.heappush(queue, entry)
+        return found is not None
+
+
+def _tasks(topology: Mapping[str, SubtopologySpec]) -> list[Task]:
+    tasks = []
+    for name, subtopology in topology.items():
+        tasks += [(name, number) for number in range(subtopology.tasks)]
+    return tasks
+
+
+def _by_partition(task: Task) -> tuple[int, str]:
+    subtopology, partition = task
+    return partition, subtopology

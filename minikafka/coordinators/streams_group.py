@@ -1,0 +1,543 @@
+"""A streams group (KIP-1071): the broker assigns the tasks of a Streams application to
+its threads, as it assigns partitions to the members of a consumer group (KIP-848,
+consumer_group.py).
+
+The protocol is the same but for what is assigned. A member's one request,
+StreamsGroupHeartbeat, joins, stays, reports and leaves; group epoch, assignment epoch
+and member epoch carry it. What is different:
+
+    topology       the first member says what the application reads and writes; the group keeps it, and a member that
+                   comes with another one is refused (streams_topology.py)
+    topics         while source topics are missing, or not partitioned as they must be, nobody gets a task and the
+                   answers say why; internal topics that are missing are created by whoever asked for the heartbeat
+    tasks          are active, standby or warm-up ones; a task moves once its last owner gave it up
+                   (streams_assignor.py, streams_reconciliation.py)
+    first members  of an empty group wait for others: the first target is made after an initial delay
+
+A heartbeat takes these steps, each with its own records:
+
+    member         its metadata, if it changed                    group epoch + 1
+    topology       of the first member                            group epoch + 1
+    topics         looked at, if they changed                     group epoch + 1
+    target         the assignor deals out all tasks anew          assignment epoch = group epoch
+    reconciliation this one member goes on as far as it can       member epoch = assignment epoch
+
+`heartbeat` and `tick` decide; the state changes in `apply` alone
+(streams_group_state.py). Soft state, which a new coordinator does without: when
+sessions end and until when tasks are to be given up, what the topics were when they
+were looked at, whether somebody asked for the application's shutdown, how often the
+addresses for queries changed.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from minikafka.clock import Now, soonest
+from minikafka.cluster.metadata import GROUP_RESOURCE, Image
+from minikafka.cluster.waiting import Answer, Deadlines
+from minikafka.coordinators import streams_group_messages as messages
+from minikafka.coordinators.runtime import Configs, CoordinatorRecord
+from minikafka.coordinators.streams_group_state import (
+    StreamsGroupState,
+    group_epoch_record,
+    target_epoch_record,
+)
+from minikafka.coordinators.streams_member import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    StreamsMember,
+    target_record,
+)
+from minikafka.coordinators.streams_reconciliation import Goal, reconcile
+from minikafka.coordinators.streams_target import Looked, look_again, new_target
+from minikafka.coordinators.streams_tasks import Tasks, said_to_own
+from minikafka.coordinators.streams_topology import (
+    Configured,
+    Status,
+    Topology,
+    topology_of,
+)
+from minikafka.trace import Reason, Trace
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+
+INITIAL_DELAY = ""  # stands where a member id would
+STANDBY_REPLICAS = "num.standby.replicas"
+
+
+@dataclass(slots=True)
+class Draft:
+    """What a request decided, or time. events: for the trace. looked: how the
+    topology's topics are. heard: the member that is alive. moved: its assignment
+    changed. shutdown_by: who asks for the application's shutdown. endpoint_epoch: how
+    often addresses changed. starts_delay, ends_delay: of the first target.
+    """
+
+    records: list[CoordinatorRecord] = field(default_factory=list)
+    answer: Answer | None = None
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    looked: Looked | None = None
+    heard: str = ""
+    moved: bool = False
+    shutdown_by: str | None = None
+    endpoint_epoch: int = 0
+    starts_delay: bool = False
+    ends_delay: bool = False
+
+
+class StreamsGroup:
+    """One group. image: the cluster's topics, as this node knows them."""
+
+    type = "streams"
+    protocol_type = "streams"
+
+    def __init__(
+        self, group_id: str, config: Configs, image: Image, trace: Trace
+    ) -> None:
+        self.group_id = group_id
+        self.state = StreamsGroupState()
+        self._config = config
+        self._image = image
+        self._trace = trace
+        self._sessions: Deadlines[str] = Deadlines()
+        # of members that must give up tasks
+        self._revocations: Deadlines[str] = Deadlines()
+        # of the first target of a group that was empty
+        self._delay: Deadlines[str] = Deadlines()
+        self._looked = Looked()
+        self._shutdown_by: str | None = None
+        self._endpoint_epoch = 0
+
+    @property
+    def member_ids(self) -> list[str]:
+        return list(self.state.members)
+
+    @property
+    def state_name(self) -> str:
+        return self.state.name
+
+    # -- requests and time: decide
+
+    def heartbeat(self, body: Message, client: tuple[str, str], now: Now) -> Draft:
+        """StreamsGroupHeartbeat, already checked by itself (messages.check_request).
+        client: id and host. Errors: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
+        GROUP_MAX_SIZE_REACHED, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY.
+        """
+        if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+            return self._leave(body)
+        is_joining = body.member_epoch == JOIN_EPOCH
+        was = self._joining(body) if is_joining else self._member(body.member_id)
+        messages.check_epoch(was, body)
+        draft = Draft(heard=body.member_id, endpoint_epoch=self._endpoint_epoch)
+        member = messages.updated(was, body, client)
+        if member != was:
+            draft.records.append(member.metadata_record(self.group_id))
+        owned = said_to_own(body)
+        status: list[dict[str, Any]] = []
+        topology = self._topology(body, draft)
+        draft.looked = self._look_at_topics(topology, member, status)
+        configured = draft.looked.configured
+        assert configured is not None, "it was just looked at"
+        if configured.is_ready:
+            messages.check_owned(owned, configured)
+        group_epoch = self._next_group_epoch(draft.looked, member != was, draft)
+        self._note_arrival(member, draft)
+        epoch, target = self._next_target(
+            member, group_epoch, configured, now, draft, status
+        )
+        goal = Goal(epoch, target, self.state.runs, self.state.copies)
+        after = reconcile(member, goal, owned)
+        if after != member:
+            draft.records.append(after.current_assignment_record(self.group_id))
+            draft.moved = True
+        if body.shutdown_application:
+            draft.shutdown_by = body.member_id
+        shutdown_by = self._shutdown_by or draft.shutdown_by
+        status += messages.problems(configured, shutdown_by)
+        draft.answer = self._answer(after, configured, status)
+        if is_joining or after.tasks != was.tasks:
+            draft.answer |= after.tasks.listed()
+            draft.endpoint_epoch += after.user_endpoint is not None
+        self._tell_endpoints(body, after, configured, draft)
+        if self.state.topology is None:
+            self._forget_soft(draft)
+        return draft
+
+    def tick(self, now: Now) -> Draft:
+        """Fences members whose session or rebalance timeout is over; makes the first
+        target when its delay is.
+        """
+        why = {}
+        for member_id in self._revocations.overdue(now.monotonic_ms):
+            member = self.state.members[member_id]
+            seconds = member.rebalance_timeout_ms / 1000
+            late = f"it did not give up tasks within {seconds:.2f} s"
+            why[member_id] = Reason("rebalance_timeout", late)
+        seconds = self._configured_as("session.timeout.ms") / 1000
+        silent = Reason("session_timeout", f"no heartbeat for {seconds:.2f} s")
+        for member_id in self._sessions.overdue(now.monotonic_ms):
+            why[member_id] = silent
+        draft = self._fence(why) if why else Draft()
+        if self._delay.is_overdue(INITIAL_DELAY, now.monotonic_ms):
+            draft.ends_delay = True
+            if not why:
+                self._first_target(now, draft)
+        draft.endpoint_epoch = self._endpoint_epoch
+        return draft
+
+    def next_deadline(self) -> int | None:
+        members = soonest(self._sessions.next(), self._revocations.next())
+        return soonest(members, self._delay.next())
+
+    # -- records
+
+    def apply(self, name: str, key: Message, value: Message | None) -> None:
+        """Take in one of this group's records, live or in a replay."""
+        self.state.apply(name, key, value)
+        member_id = getattr(key, "member_id", "")
+        member = self.state.members.get(member_id)
+        if member is None:
+            self._sessions.set(member_id, None)
+        if member is None or not member.must_revoke:
+            self._revocations.set(member_id, None)
+
+    def loaded(self, now: Now) -> None:
+        """The replay is over: every member gets a full session, and its full time to
+        revoke.
+        """
+        for member_id in self.state.members:
+            self._heard(member_id, True, now)
+
+    def committed(self, draft: Draft, now: Now) -> None:
+        """The records of a draft were applied."""
+        self._looked = draft.looked or self._looked
+        self._endpoint_epoch = draft.endpoint_epoch
+        self._shutdown_by = self._shutdown_by or draft.shutdown_by
+        if not self.state.members:
+            self._shutdown_by = None
+        if draft.ends_delay:
+            self._delay.set(INITIAL_DELAY, None)
+        if draft.starts_delay and self._delay.at(INITIAL_DELAY) is None:
+            delay_ms = self._configured_as("initial.rebalance.delay.ms")
+            self._delay.set(INITIAL_DELAY, now.monotonic_ms + delay_ms)
+        if draft.heard in self.state.members:
+            self._heard(draft.heard, draft.moved, now)
+        for kind, detail in draft.events:
+            self._trace.emit(kind, group=self.group_id, **detail)
+
+    def _heard(self, member_id: str, moved: bool, now: Now) -> None:
+        """The member is alive. moved: from now on it has its rebalance timeout to give
+        up what it must.
+        """
+        member = self.state.members[member_id]
+        session_ms = self._configured_as("session.timeout.ms")
+        self._sessions.set(member_id, now.monotonic_ms + session_ms)
+        if moved and member.must_revoke:
+            until_ms = now.monotonic_ms + member.rebalance_timeout_ms
+            self._revocations.set(member_id, until_ms)
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        """Deletes all of the group's own records. A living group is never deleted."""
+        key = {"group_id": self.group_id}
+        kinds = ("TargetAssignmentMetadata", "Metadata", "Topology")
+        return [CoordinatorRecord(f"StreamsGroup{kind}", key, None) for kind in kinds]
+
+    # -- questions of others
+
+    def check_commit(self, request: Message, version: int, transactional: bool) -> None:
+        """Whether an OffsetCommit is accepted. An empty group accepts those of an
+        administrator; every group one of a producer that names no member (KIP-447).
+        Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+        """
+        names_one = request.member_id or request.group_instance_id is not None
+        if request.generation_id_or_member_epoch < 0:
+            needs_no_member = transactional and not names_one
+            if needs_no_member or not self.state.members:
+                return
+        member = self._member(request.member_id)
+        commit_version = None if transactional else version
+        messages.check_commit(member, request, commit_version, self.state.topology)
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Whether a member may ask for committed offsets; with neither a member id nor
+        an epoch anybody may. Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+        """
+        if member_id is None and member_epoch < 0:
+            return
+        messages.check_fetch(self._member(member_id or ""), member_epoch)
+
+    def subscribes_to(self, topic: str) -> bool:
+        topology = self.state.topology
+        if not self.state.members or topology is None:
+            return False
+        return topology.reader_of(topic) is not None
+
+    def offsets_age_from(self, commit_ms: int) -> int:
+        return commit_ms
+
+    def describe(self) -> dict[str, Any]:
+        configured = self._looked.configured
+        return messages.described(self.group_id, self.state, configured)
+
+    # -- the steps of a heartbeat
+
+    def _joining(self, body: Message) -> StreamsMember:
+        """A new member, or one that joins again. A full group takes neither, as in
+        Apache Kafka.
+        """
+        members = self.state.members
+        limit = self._config["group.streams.max.size"]
+        if len(members) >= limit:
+            why = (
+                f"The streams group has reached its maximum capacity of {limit}"
+                " members."
+            )
+            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
+        return members.get(body.member_id) or StreamsMember(body.member_id)
+
+    def _look_at_topics(
+        self, topology: Topology, member: StreamsMember, status: list[dict[str, Any]]
+    ) -> Looked:
+        state = self.state
+        if state.topology is not None and member.topology_epoch < topology.epoch:
+            detail = (
+                f"The member's topology epoch {member.topology_epoch} is behind the"
+                f" group's topology epoch {topology.epoch}."
+            )
+            status.append(messages.said(Status.STALE_TOPOLOGY, detail))
+        last = Looked() if state.topology is None else self._looked
+        return look_again(last, topology, state.metadata_hash, self._image)
+
+    def _topology(self, body: Message, draft: Draft) -> Topology:
+        """Errors: INVALID_REQUEST if the member's is another one than the group's, and
+        not an older one.
+        """
+        known = self.state.topology
+        if body.topology is None:
+            if known is None:
+                raise KafkaError(Error.UNKNOWN_SERVER_ERROR)
+            return known
+        topology = topology_of(body.topology)
+        if known is None:
+            key = {"group_id": self.group_id}
+            value = body.topology.to_dict()
+            draft.records.append(CoordinatorRecord("StreamsGroupTopology", key, value))
+            return topology
+        if known.epoch <= topology.epoch and known != topology:
+            why = "Topology updates are not supported yet."
+            raise KafkaError(Error.INVALID_REQUEST, why)
+        return known
+
+    def _next_group_epoch(
+        self, looked: Looked, member_changed: bool, draft: Draft
+    ) -> int:
+        """The group epoch after this heartbeat: one more if there is something new to
+        assign.
+        """
+        state = self.state
+        metadata_hash, validated = looked.seen.hash or 0, looked.validated_epoch
+        configs = self._assignment_configs()
+        topics_changed = (metadata_hash, validated) != (
+            state.metadata_hash,
+            state.validated_topology_epoch,
+        )
+        config_changed = configs != state.assignment_configs
+        if not (member_changed or topics_changed or config_changed):
+            return state.group_epoch
+        group_epoch = state.group_epoch + 1
+        draft.records.append(
+            group_epoch_record(
+                self.group_id, group_epoch, metadata_hash, validated, configs
+            )
+        )
+        why = Reason("topics", "topics of the topology or the configuration changed")
+        if member_changed:
+            why = Reason("subscription", "a member came, or has changed")
+        self._note_rebalance(group_epoch, why, draft)
+        return group_epoch
+
+    def _next_target(
+        self,
+        member: StreamsMember,
+        group_epoch: int,
+        configured: Configured,
+        now: Now,
+        draft: Draft,
+        status: list[dict[str, Any]],
+    ) -> tuple[int, Tasks]:
+        """The target's epoch and this member's part of it; made anew if the group epoch
+        has grown and nothing delays it.
+        """
+        state = self.state
+        delay_ms = self._configured_as("initial.rebalance.delay.ms")
+        draft.starts_delay = not state.members and delay_ms > 0
+        if draft.starts_delay or self._delay.at(INITIAL_DELAY) is not None:
+            detail = "Assignment delayed due to the configured initial rebalance delay."
+            status.append(messages.said(Status.ASSIGNMENT_DELAYED, detail))
+            return state.assignment_epoch, Tasks()
+        last = state.target.get(member.member_id, Tasks())
+        if group_epoch <= state.assignment_epoch:
+            return state.assignment_epoch, last
+        if not self._may_assign(now):
+            detail = "Assignment delayed due to the configured assignment interval."
+            status.append(messages.said(Status.ASSIGNMENT_DELAYED, detail))
+            return state.assignment_epoch, last
+        members = {**state.members, member.member_id: member}
+        target = self._assign(members, configured, group_epoch, now, draft)
+        return group_epoch, target[member.member_id]
+
+    def _may_assign(self, now: Now) -> bool:
+        """Whether the last target is old enough."""
+        interval_ms = self._configured_as("assignment.interval.ms")
+        last_ms = self.state.assignment_timestamp_ms
+        if last_ms == 0 or interval_ms == 0:
+            return True
+        return now.wall_ms >= last_ms + interval_ms
+
+    def _first_target(self, now: Now, draft: Draft) -> None:
+        """The delay is over. A group whose topics nobody looked at since it was made
+        waits for the next heartbeat.
+        """
+        state = self.state
+        has_grown = state.group_epoch > state.assignment_epoch
+        configured = self._looked.configured
+        if state.members and has_grown and configured and self._may_assign(now):
+            self._assign(state.members, configured, state.group_epoch, now, draft)
+
+    def _assign(
+        self,
+        members: dict[str, StreamsMember],
+        configured: Configured,
+        epoch: int,
+        now: Now,
+        draft: Draft,
+    ) -> dict[str, Tasks]:
+        """A new target of all members; without tasks while the topics are not ready."""
+        replicas = self._configured_as(STANDBY_REPLICAS)
+        target = new_target(members, self.state.target, configured, replicas)
+        for member_id, tasks in target.items():
+            if self.state.target.get(member_id) != tasks:
+                record = target_record(self.group_id, member_id, tasks)
+                draft.records.append(record)
+        record = target_epoch_record(self.group_id, epoch, now.wall_ms)
+        draft.records.append(record)
+        return target
+
+    # -- the answer
+
+    def _answer(
+        self,
+        member: StreamsMember,
+        configured: Configured,
+        status: list[dict[str, Any]],
+    ) -> dict[str, Any]:
+        """missing: not of the protocol, for the broker that answers."""
+        return {
+            "member_id": member.member_id,
+            "member_epoch": member.member_epoch,
+            "heartbeat_interval_ms": self._configured_as("heartbeat.interval.ms"),
+            "status": status,
+            "missing": configured.missing,
+        }
+
+    def _tell_endpoints(
+        self, body: Message, member: StreamsMember, configured: Configured, draft: Draft
+    ) -> None:
+        """Where to ask which process for its state, if that changed since the member
+        heard of it.
+        """
+        assert draft.answer is not None
+        if draft.endpoint_epoch != body.endpoint_information_epoch:
+            others = [
+                each
+                for each in self.state.members.values()
+                if each.member_id != member.member_id
+            ]
+            draft.answer["partitions_by_user_endpoint"] = messages.endpoint_partitions(
+                [*others, member], configured, self._image
+            )
+        draft.answer["endpoint_information_epoch"] = draft.endpoint_epoch
+
+    def _forget_soft(self, draft: Draft) -> None:
+        """The heartbeat that makes a group leaves no soft state behind but its member's
+        session and the delay, as in Apache Kafka: the next one looks again.
+        """
+        assert draft.answer is not None
+        draft.answer["endpoint_information_epoch"] = draft.endpoint_epoch = 0
+        draft.looked = draft.shutdown_by = None
+
+    # -- leaving
+
+    def _leave(self, body: Message) -> Draft:
+        member = self._member(body.member_id)
+        answer = {
+            "member_id": body.member_id,
+            "member_epoch": body.member_epoch,
+            "status": [],
+            "missing": (),
+        }
+        draft = self._fence(
+            {member.member_id: Reason("goodbye", "it said goodbye")}, answer
+        )
+        draft.endpoint_epoch = self._endpoint_epoch
+        if body.shutdown_application:
+            draft.shutdown_by = body.member_id
+        return draft
+
+    def _fence(self, why: dict[str, Reason], answer: Answer | None = None) -> Draft:
+        """Remove members; what they had is free at once. why: by member id."""
+        state = self.state
+        draft = Draft(answer=answer)
+        for member_id, reason in why.items():
+            member = state.members[member_id]
+            draft.records += member.tombstones(self.group_id)
+            if self._trace:
+                left = {"member": member_id, "client": member.client_id, "why": reason}
+                draft.events.append(("MemberLeft", left))
+        group_epoch = state.group_epoch + 1
+        record = group_epoch_record(
+            self.group_id,
+            group_epoch,
+            state.metadata_hash,
+            state.validated_topology_epoch,
+            state.assignment_configs,
+        )
+        draft.records.append(record)
+        leavers = ", ".join(state.members[each].client_id for each in why)
+        reason = Reason("member_leaves", f"{leavers} left")
+        self._note_rebalance(group_epoch, reason, draft)
+        return draft
+
+    # -- small things
+
+    def _configured_as(self, name: str) -> int:
+        """A config of this group, else what the broker says for all."""
+        own = self._image.config(GROUP_RESOURCE, self.group_id).get(f"streams.{name}")
+        return int(own or self._config[f"group.streams.{name}"])
+
+    def _assignment_configs(self) -> dict[str, str]:
+        """What the assignor is told, as it is kept with the group epoch."""
+        return {STANDBY_REPLICAS: str(self._configured_as(STANDBY_REPLICAS))}
+
+    def _member(self, member_id: str) -> StreamsMember:
+        member = self.state.members.get(member_id)
+        if member is None:
+            why = f"Member {member_id} is not a member of group {self.group_id}."
+            raise KafkaError(Error.UNKNOWN_MEMBER_ID, why)
+        return member
+
+    def _note_arrival(self, member: StreamsMember, draft: Draft) -> None:
+        if self._trace and member.member_id not in self.state.members:
+            joined = {
+                "member": member.member_id,
+                "client": member.client_id,
+                "instance": member.instance_id,
+                "why": Reason("new", "it joins"),
+            }
+            draft.events.append(("MemberJoined", joined))
+
+    def _note_rebalance(self, group_epoch: int, why: Reason, draft: Draft) -> None:
+        if self._trace:
+            detail = {"generation": group_epoch, "why": why}
+            draft.events.append(("RebalanceStarted", detail))

@@ -1,0 +1,353 @@
+"""StreamsGroupHeartbeat and StreamsGroupDescribe (KIP-1071): what can be said of a
+request or an answer by itself.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from minikafka.cluster.controller import check_topic_name
+from minikafka.cluster.metadata import INTERNAL_TOPICS, Image
+from minikafka.coordinators.streams_group_state import StreamsGroupState
+from minikafka.coordinators.streams_member import (
+    JOIN_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    StreamsMember,
+    endpoint_of,
+    listed_endpoint,
+    listed_tags,
+    tags_of,
+)
+from minikafka.coordinators.streams_tasks import KINDS, Task, Tasks, flat, listed
+from minikafka.coordinators.streams_topology import Configured, Status, Topology
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message, nested
+
+UNCHANGED_TIMEOUT_MS = -1
+FIRST_COMMIT_VERSION = 9  # of OffsetCommit: with a member epoch
+
+
+def check_topics(topology: Message) -> None:
+    """Whether topics may be part of a topology. Errors: STREAMS_INVALID_TOPOLOGY."""
+    names: dict[str, None] = {}
+    for each in topology.subtopologies:
+        names.update(dict.fromkeys(each.source_topics))
+        names.update(dict.fromkeys(each.repartition_sink_topics))
+        for topic in (*each.repartition_source_topics, *each.state_changelog_topics):
+            names[topic.name] = None
+    internal = [name for name in names if name in INTERNAL_TOPICS]
+    if internal:
+        why = (
+            f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams"
+            " topology is prohibited."
+        )
+        raise KafkaError(Error.STREAMS_INVALID_TOPOLOGY, why)
+    invalid = [name for name in names if not _is_valid(name)]
+    if invalid:
+        why = f"Topic names {','.join(invalid)} are not valid topic names."
+        raise KafkaError(Error.STREAMS_INVALID_TOPOLOGY, why)
+
+
+def _is_valid(name: str) -> bool:
+    try:
+        check_topic_name(name)
+    except KafkaError:
+        return False
+    return True
+
+
+def check_request(body: Message) -> None:
+    """Whether a heartbeat makes sense, in Kafka's words. Errors: INVALID_REQUEST,
+    STREAMS_INVALID_TOPOLOGY.
+    """
+    _check_supported(body)
+    _refuse_blank(body.member_id, "MemberId")
+    _refuse_blank(body.group_id, "GroupId")
+    _refuse_blank(body.instance_id, "InstanceId")
+    _refuse_blank(body.rack_id, "RackId")
+    epoch = body.member_epoch
+    if epoch == JOIN_EPOCH:
+        _check_first_request(body)
+    elif epoch == LEAVE_STATIC_EPOCH:
+        _refuse(body.instance_id is None, "InstanceId can't be null.")
+    elif epoch < LEAVE_STATIC_EPOCH:
+        why = f"MemberEpoch is {epoch}, but must be greater than or equal to -2."
+        _refuse(True, why)
+    are_null = {getattr(body, kind) is None for kind in KINDS}
+    why = "If one task-type is non-null, all must be non-null."
+    _refuse(len(are_null) > 1, why)
+    comes_late = epoch != JOIN_EPOCH and body.topology is not None
+    _refuse(comes_late, "Topology can only be provided when (re-)joining.")
+
+
+def _check_supported(body: Message) -> None:
+    """What the protocol has and Kafka 4.3 doesn't do yet."""
+    _refuse(body.instance_id is not None, "Static membership is not yet supported.")
+    _refuse(body.task_offsets is not None, "TaskOffsets are not supported yet.")
+    _refuse(body.task_end_offsets is not None, "TaskEndOffsets are not supported yet.")
+    _refuse(bool(body.warmup_tasks), "WarmupTasks are not supported yet.")
+    if body.topology is None:
+        return
+    for subtopology in body.topology.subtopologies:
+        why = "Regular expressions for source topics are not supported yet."
+        _refuse(bool(subtopology.source_topic_regex), why)
+
+
+def _check_first_request(body: Message) -> None:
+    """What a member that joins must say."""
+    no_timeout = body.rebalance_timeout_ms == UNCHANGED_TIMEOUT_MS
+    _refuse(no_timeout, "RebalanceTimeoutMs must be provided in first request.")
+    for kind, name in zip(
+        KINDS, ("ActiveTasks", "StandbyTasks", "WarmupTasks"), strict=True
+    ):
+        owned = getattr(body, kind)
+        _refuse(
+            owned is None or bool(owned), f"{name} must be empty when (re-)joining."
+        )
+    no_topology = body.topology is None
+    _refuse(no_topology, "Topology must be non-null when (re-)joining.")
+    for subtopology in body.topology.subtopologies:
+        for topic in subtopology.state_changelog_topics:
+            if topic.partitions != 0:
+                why = (
+                    f"Changelog topic {topic.name} must have an undefined partition"
+                    f" count, but it is set to {topic.partitions}."
+                )
+                raise KafkaError(Error.STREAMS_INVALID_TOPOLOGY, why)
+
+
+def check_epoch(member: StreamsMember, body: Message) -> None:
+    """The member epoch is the pass. The previous one is accepted as well from a member
+    that has nothing but what it is assigned: the answer with the new epoch may have
+    been lost. Errors: FENCED_MEMBER_EPOCH.
+    """
+    received, current = body.member_epoch, member.member_epoch
+    if received in (JOIN_EPOCH, current):
+        return
+    is_previous = received == member.previous_member_epoch and received < current
+    if is_previous and _owns_no_other(member, body):
+        return
+    size = "greater" if received > current else "smaller"
+    why = (
+        f"The streams group member has a {size} member epoch ({received}) than the one"
+        f" known by the group coordinator ({current}). The member must abandon all its"
+        " partitions and rejoin."
+    )
+    raise KafkaError(Error.FENCED_MEMBER_EPOCH, why)
+
+
+def _owns_no_other(member: StreamsMember, body: Message) -> bool:
+    """Whether what a member says it has is assigned to it. Who doesn't say may have
+    anything.
+    """
+    if body.active_tasks is None:
+        return False
+    held = member.tasks
+    return (
+        flat(body.active_tasks) <= held.active.keys()
+        and flat(body.standby_tasks) <= held.standby
+        and flat(body.warmup_tasks) <= held.warmup
+    )
+
+
+def check_owned(owned: Tasks | None, configured: Configured) -> None:
+    """Whether there are such tasks. Errors: INVALID_REQUEST."""
+    if owned is None:
+        return
+    for tasks in (owned.active, owned.standby, owned.warmup):
+        for subtopology, number in sorted(tasks):
+            count = configured.tasks.get(subtopology)
+            why = f"Subtopology {subtopology} does not exist in the topology."
+            _refuse(count is None, why)
+            why = (
+                f"Task {number} for subtopology {subtopology} is invalid. Number of"
+                f" tasks for this subtopology: {count}"
+            )
+            _refuse(count is not None and not 0 <= number < count, why)
+
+
+def check_commit(
+    member: StreamsMember,
+    body: Message,
+    version: int | None,
+    topology: Topology | None,
+) -> None:
+    """Whether an OffsetCommit of a member is accepted. With an epoch older than its own
+    it is, for tasks that the member had at that epoch already and still has. version:
+    of OffsetCommit. Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+    """
+    if version is not None and version < FIRST_COMMIT_VERSION:
+        why = (
+            "OffsetCommit version 9 or above must be used by members using the streams"
+            " group protocol"
+        )
+        raise KafkaError(Error.UNSUPPORTED_VERSION, why)
+    received = body.generation_id_or_member_epoch
+    if received > member.member_epoch:
+        raise stale(
+            f"Received member epoch {received} is newer than current member epoch"
+            f" {member.member_epoch}."
+        )
+    if received == member.member_epoch:
+        return
+    for topic in body.topics:
+        reader = topology.reader_of(topic.name) if topology else None
+        if reader is None:
+            raise stale(f"Topic {topic.name} is not in the topology.")
+        for partition in topic.partitions:
+            _check_task(member, (reader, partition.partition_index), received)
+
+
+def _check_task(member: StreamsMember, task: Task, received: int) -> None:
+    name = "-".join(map(str, task))
+    assigned_at = member.tasks.active.get(task, member.pending.active.get(task))
+    if assigned_at is None:
+        raise stale(f"Task {name} is not assigned or pending revocation for member.")
+    if received < assigned_at:
+        raise stale(
+            f"Received member epoch {received} is older than assignment epoch"
+            f" {assigned_at} for task {name}."
+        )
+
+
+def check_fetch(member: StreamsMember, received: int) -> None:
+    """Whether a member may ask for committed offsets. Errors: STALE_MEMBER_EPOCH."""
+    if received != member.member_epoch:
+        raise stale(
+            f"The received member epoch {received} does not match the expected member"
+            f" epoch {member.member_epoch}."
+        )
+
+
+def stale(message: str) -> KafkaError:
+    return KafkaError(Error.STALE_MEMBER_EPOCH, message)
+
+
+def updated(
+    member: StreamsMember, body: Message, client: tuple[str, str]
+) -> StreamsMember:
+    """The member with what the request says of it; a field that is null, or a timeout
+    of -1, didn't change. client: id and host.
+    """
+    client_id, client_host = client
+    changes: dict[str, Any] = {"client_id": client_id, "client_host": client_host}
+    if body.rack_id is not None:
+        changes["rack_id"] = body.rack_id
+    if body.rebalance_timeout_ms != UNCHANGED_TIMEOUT_MS:
+        changes["rebalance_timeout_ms"] = body.rebalance_timeout_ms
+    if body.topology is not None:
+        changes["topology_epoch"] = body.topology.epoch
+    if body.process_id is not None:
+        changes["process_id"] = body.process_id
+    if body.user_endpoint is not None:
+        changes["user_endpoint"] = endpoint_of(body.user_endpoint)
+    if body.client_tags is not None:
+        changes["client_tags"] = tags_of(body.client_tags)
+    return replace(member, **changes)
+
+
+def said(status: Status, detail: str) -> dict[str, Any]:
+    """A Status of StreamsGroupHeartbeat."""
+    return {"status_code": status, "status_detail": detail}
+
+
+def problems(configured: Configured, shutdown_by: str | None) -> list[dict[str, Any]]:
+    """What keeps the application from running. shutdown_by: the member that asked for
+    the end of it all.
+    """
+    found = []
+    problem = configured.problem
+    if problem is not None:
+        found.append(said(problem.status, problem.detail))
+    if shutdown_by is not None:
+        detail = (
+            f"Streams group member {shutdown_by} encountered a fatal error and"
+            " requested a shutdown for the entire application."
+        )
+        found.append(said(Status.SHUTDOWN_APPLICATION, detail))
+    return found
+
+
+def endpoint_partitions(
+    members: Iterable[StreamsMember], configured: Configured, image: Image
+) -> list[dict[str, Any]]:
+    """Which partitions are read where, as far as members have an endpoint."""
+    found = []
+    for member in members:
+        if member.user_endpoint is None:
+            continue
+        active = _partitions_of(member.tasks.active, configured, image)
+        standby = _partitions_of(member.tasks.standby, configured, image)
+        entry = {
+            "user_endpoint": listed_endpoint(member.user_endpoint),
+            "active_partitions": active,
+            "standby_partitions": standby,
+        }
+        found.append(entry)
+    return found
+
+
+def _partitions_of(
+    tasks: Iterable[Task], configured: Configured, image: Image
+) -> list[dict[str, Any]]:
+    """What tasks read, by topic: a narrow topic has nothing for the last tasks."""
+    read = []
+    for subtopology, number in sorted(tasks):
+        known = configured.subtopologies.get(subtopology)
+        for topic in sorted(known.inputs) if known else ():
+            found = image.topics.get(topic)
+            if found is not None and number < len(found.partitions):
+                read.append((topic, number))
+    return nested(read, "topic")
+
+
+def described(
+    group_id: str, state: StreamsGroupState, configured: Configured | None
+) -> dict[str, Any]:
+    """A DescribedGroup of StreamsGroupDescribe. The topology with what is known of its
+    topics, or as its first member said it.
+    """
+    topology = None
+    if state.topology is not None:
+        topology = state.topology.described()
+    if configured is not None and configured.is_ready:
+        topology = configured.described()
+    members = []
+    for member_id in sorted(state.members):
+        target = state.target.get(member_id, Tasks())
+        members.append(_described_member(state.members[member_id], target))
+    return {
+        "group_id": group_id,
+        "group_state": state.name,
+        "group_epoch": state.group_epoch,
+        "assignment_epoch": state.assignment_epoch,
+        "topology": topology,
+        "members": members,
+    }
+
+
+def _described_member(member: StreamsMember, target: Tasks) -> Mapping[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "member_epoch": member.member_epoch,
+        "instance_id": member.instance_id,
+        "rack_id": member.rack_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "topology_epoch": member.topology_epoch,
+        "process_id": member.process_id,
+        "user_endpoint": listed_endpoint(member.user_endpoint),
+        "client_tags": listed_tags(member.client_tags),
+        "assignment": member.tasks.listed(),
+        "target_assignment": listed(target),
+    }
+
+
+def _refuse_blank(text: str | None, field: str) -> None:
+    is_blank = text is not None and text.strip() == ""
+    _refuse(is_blank, f"{field} can't be empty.")
+
+
+def _refuse(is_wrong: bool, message: str) -> None:
+    if is_wrong:
+        raise KafkaError(Error.INVALID_REQUEST, message)

@@ -1,0 +1,177 @@
+"""A member of a streams group (KIP-1071) as the coordinator knows it, and the records
+that say so.
+
+A member is one thread of a Streams application, and threads that share a process, and
+so its state directory, name the same process id. As for a consumer, two records make a
+member: StreamsGroupMemberMetadata, what it said of itself, and
+StreamsGroupCurrentMemberAssignment, where it stands. A third,
+StreamsGroupTargetAssignmentMember, is what it is to have in the end.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from minikafka.coordinators.runtime import CoordinatorRecord
+from minikafka.coordinators.streams_tasks import (
+    NOTHING_HELD,
+    HeldTasks,
+    Tasks,
+    held_of_record,
+    listed,
+)
+from minikafka.wire.schema import Message
+
+# member epochs of a heartbeat that mean something else
+JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
+PENDING = "_pending_revocation"
+
+# What the metadata record says of a member, besides its endpoint and its tags.
+SAID = (
+    "instance_id",
+    "rack_id",
+    "client_id",
+    "client_host",
+    "rebalance_timeout_ms",
+    "topology_epoch",
+    "process_id",
+)
+
+
+class MemberState(IntEnum):
+    """Where a member is on its way to the target; numbered as in the record."""
+
+    STABLE = 0  # it has all it is to have at its epoch
+    UNREVOKED_TASKS = 1  # it must give tasks back, and has not said that it did
+    UNRELEASED_TASKS = 2  # it waits for tasks that others have not given back yet
+    UNKNOWN = 127  # written by a newer Kafka
+
+
+class Endpoint(NamedTuple):
+    """Where a process answers queries about its state."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMember:
+    """previous_member_epoch: the one before, which is still accepted from a member that
+    missed an answer. rebalance_timeout_ms: how long it may take to revoke.
+    topology_epoch: of the topology that it came with. tasks: what it may run. pending:
+    what it was told to give back, and holds until it says that it has.
+    """
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topology_epoch: int = -1
+    process_id: str = ""
+    user_endpoint: Endpoint | None = None
+    client_tags: Mapping[str, str] = field(default_factory=dict)
+    member_epoch: int = JOIN_EPOCH
+    previous_member_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    tasks: HeldTasks = NOTHING_HELD
+    pending: HeldTasks = NOTHING_HELD
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        return self.state is MemberState.STABLE and self.member_epoch == epoch
+
+    @property
+    def must_revoke(self) -> bool:
+        """Whether the others wait for it."""
+        return self.state is MemberState.UNREVOKED_TASKS
+
+    def at_epoch(self, epoch: int, **changes: Any) -> "StreamsMember":
+        """The member at an epoch that it is told with the next answer; the one it knows
+        now stays acceptable.
+        """
+        return replace(
+            self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes
+        )
+
+    def with_metadata(self, value: Message) -> "StreamsMember":
+        """After its StreamsGroupMemberMetadata."""
+        said = {name: getattr(value, name) for name in SAID}
+        return replace(
+            self,
+            user_endpoint=endpoint_of(value.user_endpoint),
+            client_tags=tags_of(value.client_tags),
+            **said,
+        )
+
+    def with_current_assignment(self, value: Message) -> "StreamsMember":
+        """After its StreamsGroupCurrentMemberAssignment."""
+        is_known = value.state in MemberState.__members__.values()
+        return replace(
+            self,
+            member_epoch=value.member_epoch,
+            previous_member_epoch=value.previous_member_epoch,
+            state=MemberState(value.state) if is_known else MemberState.UNKNOWN,
+            tasks=held_of_record(value),
+            pending=held_of_record(value, PENDING),
+        )
+
+    def without_assignment(self) -> "StreamsMember":
+        """After a tombstone of its StreamsGroupCurrentMemberAssignment."""
+        return replace(
+            self,
+            member_epoch=LEAVE_EPOCH,
+            previous_member_epoch=LEAVE_EPOCH,
+            tasks=NOTHING_HELD,
+            pending=NOTHING_HELD,
+        )
+
+    def metadata_record(self, group_id: str) -> CoordinatorRecord:
+        value = {name: getattr(self, name) for name in SAID}
+        value["user_endpoint"] = listed_endpoint(self.user_endpoint)
+        value["client_tags"] = listed_tags(self.client_tags)
+        key = {"group_id": group_id, "member_id": self.member_id}
+        return CoordinatorRecord("StreamsGroupMemberMetadata", key, value)
+
+    def current_assignment_record(self, group_id: str) -> CoordinatorRecord:
+        value = {
+            "member_epoch": self.member_epoch,
+            "previous_member_epoch": self.previous_member_epoch,
+            "state": self.state,
+            **self.tasks.listed_with_epochs(),
+        }
+        for kind, rows in self.pending.listed_with_epochs().items():
+            value[f"{kind}{PENDING}"] = rows
+        key = {"group_id": group_id, "member_id": self.member_id}
+        return CoordinatorRecord("StreamsGroupCurrentMemberAssignment", key, value)
+
+    def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
+        """Remove it. The order is Kafka's, which refuses to load another one."""
+        kinds = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
+        key = {"group_id": group_id, "member_id": self.member_id}
+        return [CoordinatorRecord(f"StreamsGroup{kind}", key, None) for kind in kinds]
+
+
+def target_record(group_id: str, member_id: str, tasks: Tasks) -> CoordinatorRecord:
+    """What a member is to have."""
+    key = {"group_id": group_id, "member_id": member_id}
+    return CoordinatorRecord("StreamsGroupTargetAssignmentMember", key, listed(tasks))
+
+
+def endpoint_of(said: Message | None) -> Endpoint | None:
+    return None if said is None else Endpoint(said.host, said.port)
+
+
+def tags_of(said: list[Message]) -> dict[str, str]:
+    return {tag.key: tag.value for tag in said}
+
+
+def listed_endpoint(endpoint: Endpoint | None) -> dict[str, Any] | None:
+    """As answers and records have it."""
+    return None if endpoint is None else endpoint._asdict()
+
+
+def listed_tags(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    """As answers and records list them."""
+    return [{"key": key, "value": value} for key, value in sorted(tags.items())]

@@ -1,0 +1,71 @@
+"""The target of a streams group (KIP-1071), and the topics that it is made for.
+
+A heartbeat looks whether the topology's topics are as they were, which makes no hash,
+and works out what they let the topology be only when they are not.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from minikafka.cluster.metadata import Image
+from minikafka.coordinators.streams_assignor import (
+    MemberSpec,
+    SubtopologySpec,
+    assign_sticky,
+)
+from minikafka.coordinators.streams_member import StreamsMember
+from minikafka.coordinators.streams_tasks import Tasks
+from minikafka.coordinators.streams_topology import Configured, Topology, configure
+from minikafka.coordinators.subscriptions import SeenTopics, look_at
+
+NOT_VALIDATED = -1
+
+
+class Looked(NamedTuple):
+    """A group's topics as they were, and what the topology is with them; None if nobody
+    looked yet.
+    """
+
+    seen: SeenTopics = SeenTopics()
+    configured: Configured | None = None
+
+    @property
+    def validated_epoch(self) -> int:
+        """The epoch of the topology, if its topics are as they must be."""
+        configured = self.configured
+        is_ready = configured is not None and configured.is_ready
+        return configured.epoch if configured and is_ready else NOT_VALIDATED
+
+
+def look_again(
+    last: Looked, topology: Topology, metadata_hash: int, image: Image
+) -> Looked:
+    """The topics now; the same if they didn't change. metadata_hash: the group's.
+    Errors: STREAMS_INVALID_TOPOLOGY.
+    """
+    topics = topology.required_topics
+    is_known = last.configured is not None
+    if is_known and last.seen.are_unchanged(topics, None, metadata_hash, image):
+        return last
+    return Looked(look_at(topics, image), configure(topology, image))
+
+
+def new_target(
+    members: Mapping[str, StreamsMember],
+    last: Mapping[str, Tasks],
+    configured: Configured,
+    standby_replicas: int,
+) -> dict[str, Tasks]:
+    """The new target of every member: no tasks while the topics are not ready. last:
+    the one until now, which the assignor keeps as far as it can.
+    """
+    specs = {}
+    for member_id, member in members.items():
+        tasks = last.get(member_id, Tasks())
+        specs[member_id] = MemberSpec(member.process_id, tasks.active, tasks.standby)
+    topology = {}
+    if configured.is_ready:
+        for name, subtopology in sorted(configured.subtopologies.items()):
+            is_stateful = bool(subtopology.changelogs)
+            topology[name] = SubtopologySpec(configured.tasks[name], is_stateful)
+    return assign_sticky(specs, topology, standby_replicas)

@@ -1,0 +1,155 @@
+"""Quotas of clients that write and read (KIP-13), and that the broker doesn't hear those
+who go beyond (KIP-219).
+"""
+
+import pytest
+
+from minikafka.cluster.quotas import FETCH, PRODUCE, Rate, limit
+from minikafka.wire.records import encode_batch
+from tests.broker.node import Node
+
+MUCH = ("x" * 10_000,)
+RAW = 10_000
+
+
+@pytest.fixture
+def node():
+    node = Node()
+    node.create_topic("orders")
+    return node
+
+
+def set_quota(node, key, value, **entity):
+    """entity: user or client_id; null is the default."""
+    parts = []
+    for kind, name in entity.items():
+        parts.append({"entity_type": kind.replace("_", "-"), "entity_name": name})
+    ops = [{"key": key, "value": value or 0.0, "remove": value is None}]
+    entries = [{"entity": parts, "ops": ops}]
+    [answer] = node.call("AlterClientQuotas", 1, entries=entries).entries
+    assert answer.error_code == 0, answer
+
+
+def produced(node, *values):
+    """For how long the producer is throttled."""
+    batch = encode_batch([(0, None, value.encode(), []) for value in values])
+    data = {"name": "orders", "partition_data": [{"index": 0, "records": batch}]}
+    answer = node.call("Produce", 9, acks=1, timeout_ms=1000, topic_data=[data])
+    assert answer.responses[0].partition_responses[0].error_code == 0
+    return answer.throttle_time_ms
+
+
+def test_ten_seconds_worth_may_come_at_once(node):
+    set_quota(node, PRODUCE, 2000.0, client_id="test")
+    assert produced(node, *MUCH) == 0
+    throttle_ms = produced(node, *MUCH)
+    assert 0 < throttle_ms < 1000
+    node.pass_time(throttle_ms)
+    node.pass_time(11_000)
+    assert produced(node, *MUCH) == 0, "what was long ago doesn't count"
+
+
+def test_a_throttled_client_is_not_heard_until_its_time_is_over(node):
+    set_quota(node, PRODUCE, 1000.0, client_id="test")
+    throttle_ms = produced(node, *MUCH)
+    assert throttle_ms > 0
+    node.send("Metadata", 12, topics=None)
+    assert node.answer() is None
+    node.connect("another client")
+    node.send("Metadata", 12, "another client", topics=None)
+    assert node.answer(), "only this connection is"
+    node.pass_time(throttle_ms - 1)
+    assert node.answer() is None
+    node.pass_time(1)
+    assert node.answer("Metadata", 12).topics
+
+
+def test_a_throttled_producer_without_answers_is_not_heard_either(node):
+    set_quota(node, PRODUCE, 1000.0, client_id="test")
+    assert node.produce("orders", *MUCH, acks=0) is None
+    node.send("Metadata", 12, topics=None)
+    assert node.answer() is None
+    node.pass_time(10_000)
+    assert node.answer().topics
+
+
+def test_a_throttled_fetch_has_nothing_and_goes_on_later(node):
+    for _ in range(4):
+        node.produce("orders", *MUCH)
+    set_quota(node, FETCH, 2500.0, client_id="test")
+    node.send_fetch("orders", max_bytes=1 << 20)
+    first = node.answer()
+    size = len(first.responses[0].partitions[0].records)
+    assert (first.throttle_time_ms, size > 2 * RAW) == (0, True)
+    node.send_fetch("orders", offset=2)
+    second = node.answer()
+    assert (second.responses, second.throttle_time_ms > 0) == ([], True)
+    node.pass_time(second.throttle_time_ms + 11_000)
+    assert node.fetch("orders", offset=2).records
+
+
+def test_a_node_that_stops_answers_those_that_it_does_not_hear(node):
+    set_quota(node, PRODUCE, 1000.0, client_id="test")
+    produced(node, *MUCH)
+    node.send("Metadata", 12, topics=None)
+    node.broker.stop(node.now)
+    assert node.answer().topics
+
+
+def test_quotas_are_there_after_a_restart(node):
+    set_quota(node, PRODUCE, 1000.0, client_id="test")
+    for clean in (True, False):
+        node.restart(clean)
+        throttle_ms = produced(node, *MUCH)
+        assert throttle_ms > 0
+    node.pass_time(throttle_ms)
+    set_quota(node, PRODUCE, None, client_id="test")
+    assert node.broker.image.users.quotas == {}
+    assert produced(node, *MUCH, *MUCH) == 0
+
+
+USER, CLIENT = ("user", "ann"), ("client-id", "app")
+ANY_USER, ANY_CLIENT = ("user", None), ("client-id", None)
+# the most specific one first
+ORDER = [
+    (CLIENT, USER),
+    (ANY_CLIENT, USER),
+    (USER,),
+    (CLIENT, ANY_USER),
+    (ANY_CLIENT, ANY_USER),
+    (ANY_USER,),
+    (CLIENT,),
+    (ANY_CLIENT,),
+]
+
+
+def test_the_most_specific_quota_counts():
+    """KIP-55."""
+    quotas = {one: {PRODUCE: float(number)} for number, one in enumerate(ORDER)}
+    for number, one in enumerate(ORDER):
+        found = limit(quotas, "ann", "app", PRODUCE)
+        assert (found.bytes_per_second, limit(quotas, "ann", "app", FETCH)) == (
+            number,
+            None,
+        )
+        names = {"user": "ann", "client-id": "app"}
+        assert dict(found.shared_by) == {kind: names[kind] for kind, _ in one}
+        del quotas[one]
+    assert limit(quotas, "ann", "app", PRODUCE) is None
+    others = {(CLIENT, USER): {PRODUCE: 1.0}}
+    assert limit(others, "bob", "app", PRODUCE) is None
+    assert limit(others, "ann", "another", PRODUCE) is None
+
+
+def test_a_rate_is_over_ten_windows_and_the_one_that_began():
+    rate = Rate()
+    assert rate.throttle_ms(1.0, 5000) == 0
+    rate.record(20_000, 5000)
+    assert rate.throttle_ms(1000.0, 5000) == 10_000
+    assert rate.throttle_ms(2000.0, 5000) == 0
+    rate.record(20_000, 15_900)
+    assert rate.throttle_ms(1000.0, 15_900) == 29_100
+    rate.record(0, 16_000)
+    assert rate.throttle_ms(2000.0, 16_000) == 0, "the first ones are too old"
+    rate.record(-20_000, 16_000)
+    assert rate.throttle_ms(1.0, 16_000) == 0
