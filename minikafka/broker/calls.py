@@ -50,8 +50,8 @@ OF_MEMBERS = (
     "OffsetCommit",
     "OffsetDelete",
     "ConsumerGroupHeartbeat",
-    "StreamsGroupHeartbeat",
     "ShareGroupHeartbeat",
+    "StreamsGroupHeartbeat",
 )
 
 

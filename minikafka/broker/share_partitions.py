@@ -18,7 +18,7 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import PartitionChange, TopicChange
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.share_acquiring import Acquired, Asked, Read
-from minikafka.cluster.share_batches import StateBatch
+from minikafka.cluster.share_batches import RecordState, StateBatch
 from minikafka.cluster.share_partition import (
     AcknowledgementBatch,
     Change,
@@ -36,6 +36,9 @@ from minikafka.wire.unpacking import Allowance
 
 EARLIEST, LATEST, BY_DURATION = "earliest", "latest", "by_duration:"
 MOST_SEARCHED = 100_000  # records, for a start by time
+MOST_IN_FLIGHT = 1 << 20  # offsets of a state that is read, whatever the limits were
+# states of records that are written down
+WRITTEN = (RecordState.AVAILABLE, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
 
 # what a failed read or write is called in answers
 AS_A_FETCH_SAYS = {
@@ -144,13 +147,16 @@ class SharePartitions:
         self._persister.read(held.key, held.leader_epoch, read)
 
     def _begin(self, held: Held, state: Message, now: Now) -> None:
+        """Errors: UNKNOWN_SERVER_ERROR for a state that nobody in his right mind wrote."""
         held.state_epoch = state.state_epoch
         start_offset = state.start_offset
         if start_offset == UNKNOWN:
             start_offset = self._first_offset(held, now)
-        held.partition = SharePartition(
-            lambda: limits(held), start_offset, state_batches(state)
-        )
+        batches = state_batches(state)
+        if not is_sane(start_offset, batches):
+            why = f"Failed to initialize the share partition {held.key}"
+            raise KafkaError(Error.UNKNOWN_SERVER_ERROR, why)
+        held.partition = SharePartition(lambda: limits(held), start_offset, batches)
 
     def _first_offset(self, held: Held, now: Now) -> int:
         """Where a group begins that has never read (share.auto.offset.reset)."""
@@ -345,6 +351,20 @@ class SharePartitions:
 def _as_a_fetch_says(error: KafkaError) -> KafkaError:
     code = AS_A_FETCH_SAYS.get(error.error, Error.UNKNOWN_SERVER_ERROR)
     return KafkaError(code, error.message)
+
+
+def is_sane(start_offset: int, batches: Sequence[StateBatch]) -> bool:
+    """Whether records can be in flight so: in order, in states that there are, and not
+    too many.
+    """
+    next_offset = start_offset
+    for batch in batches:
+        is_range = next_offset <= batch.first_offset <= batch.last_offset
+        is_known = batch.delivery_state in WRITTEN and batch.delivery_count >= 0
+        if not is_range or not is_known:
+            return False
+        next_offset = batch.last_offset + 1
+    return next_offset - start_offset <= MOST_IN_FLIGHT
 
 
 def duration_ms(text: str) -> int:

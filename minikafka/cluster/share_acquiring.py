@@ -272,7 +272,7 @@ def _runs(read: Sequence[Range], new: Range, size: int) -> list[Range]:
         for base, _ in read:
             if base > last:
                 break
-            if base - first >= size:
+            if base > first and base - first >= size:
                 runs.append(Range(first, base - 1))
                 first = base
     return [*runs, Range(first, last)]

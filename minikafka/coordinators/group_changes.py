@@ -9,7 +9,6 @@ from typing import Any
 
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.runtime import Change
-from minikafka.coordinators.share_group import ShareDraft
 from minikafka.wire.schema import Message
 
 
@@ -25,18 +24,11 @@ class GroupMade(Change):
 
 @dataclass(frozen=True, slots=True)
 class Drafted(Change):
-    """What a group of the consumer or of the streams protocol decided, a Draft of that
-    kind, is in its state.
+    """What a group of any kind but the classic one decided, a draft of that kind, is in
+    its state.
     """
 
     draft: Any
-
-
-@dataclass(frozen=True, slots=True)
-class ShareDrafted(Change):
-    """What a share group decided is in its state."""
-
-    draft: ShareDraft
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from minikafka.coordinators.group_changes import (
     GroupMade,
     OffsetsCommitted,
     OffsetsLookedAt,
-    ShareDrafted,
 )
 from minikafka.coordinators.offset_requests import OffsetRequests
 from minikafka.coordinators.offsets import Offsets, forgotten
@@ -85,9 +84,8 @@ class Groups(OffsetRequests):
         elif name == "GroupMetadata":
             self._apply_classic(key.group, value)
         elif name.startswith("ShareGroup"):
-            gone = self.share.apply(name, key, value)
-            if gone is not None:
-                self._remove(gone)
+            if self.share.apply(name, key, value):
+                self._remove(key.group_id)
         else:
             self._apply_modern(name, key, value)
 
@@ -199,10 +197,10 @@ class Groups(OffsetRequests):
                 return self._join_it(change, now)
             case Drafted(draft):
                 self._look_later_if_new(key, now)
-                if isinstance(group, ConsumerGroup | StreamsGroup):
+                if isinstance(group, ShareGroup):
+                    self.share.committed(group, draft, now)
+                elif isinstance(group, ConsumerGroup | StreamsGroup):
                     group.committed(draft, now)
-            case ShareDrafted(draft):
-                self.share.carry_out(key, draft, now)
             case OffsetsCommitted(member_id, kind, events):
                 self._look_later_if_new(key, now)
                 if isinstance(group, ClassicGroup):

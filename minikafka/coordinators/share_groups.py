@@ -12,7 +12,7 @@ from typing import Any
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
-from minikafka.coordinators.group_changes import ShareDrafted
+from minikafka.coordinators.group_changes import Drafted
 from minikafka.coordinators.runtime import Configs, Decision
 from minikafka.coordinators.share_group import ShareDraft, ShareGroup
 from minikafka.coordinators.share_group_state import (
@@ -54,19 +54,19 @@ class ShareRequests:
 
     # -- records
 
-    def apply(self, name: str, key: Message, value: Message | None) -> str | None:
-        """One record of a share group. Returns the group that is gone now."""
+    def apply(self, name: str, key: Message, value: Message | None) -> bool:
+        """One record of a share group. Whether the group is gone now."""
         group_id: str = key.group_id
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup):
             if value is None:
-                return None
+                return False
             group = self._new(group_id)
             self._groups[group_id] = group
         if value is None and name == "ShareGroupMetadata":
-            return group_id
+            return True
         group.apply(name, key, value)
-        return None
+        return False
 
     # -- members
 
@@ -89,16 +89,13 @@ class ShareRequests:
 
     def decided(self, draft: ShareDraft) -> Decision:
         """What a heartbeat decided, or time."""
-        return Decision(draft.records, draft.answer, ShareDrafted(draft))
+        return Decision(draft.records, draft.answer, Drafted(draft))
 
-    def carry_out(self, group_id: str, draft: ShareDraft, now: Now) -> None:
-        """What was decided is in the group's state."""
-        group = self._groups.get(group_id)
-        if not isinstance(group, ShareGroup):
-            return
+    def committed(self, group: ShareGroup, draft: ShareDraft, now: Now) -> None:
+        """The records of a draft were applied."""
         group.committed(draft, now)
         if draft.initialize:
-            self._have_initialized(group_id, draft.epoch, draft.initialize)
+            self._have_initialized(group.group_id, draft.epoch, draft.initialize)
 
     def initialized(self, group_id: str, topics: ByTopicId) -> Decision:
         """The state of these is there: they may be assigned."""

@@ -33,6 +33,7 @@ MOVED = (
     Error.COORDINATOR_NOT_AVAILABLE,
     Error.COORDINATOR_LOAD_IN_PROGRESS,
 )
+KNOWN_ERRORS = frozenset(Error)
 
 # what became of a request: the result for its partition, or the error that it says
 Then = Callable[[Message | KafkaError, Now], None]
@@ -181,6 +182,8 @@ def _result(key: ShareKey, reply: Message | None) -> Message | KafkaError:
                 if partition.error_code == Error.NONE:
                     found: Message = partition
                     return found
+                if partition.error_code not in KNOWN_ERRORS:
+                    return KafkaError(Error.UNKNOWN_SERVER_ERROR)
                 error = Error(partition.error_code)
                 return KafkaError(error, partition.error_message or error.message)
     return KafkaError(Error.UNKNOWN_SERVER_ERROR)

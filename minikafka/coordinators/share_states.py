@@ -26,13 +26,12 @@ from typing import Any, NamedTuple
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.share_batches import StateBatch
-from minikafka.cluster.waiting import Deadlines
+from minikafka.cluster.waiting import Answer, Deadlines
 from minikafka.coordinators.runtime import (
     Change,
     Configs,
     CoordinatorRecord,
     Decision,
-    State,
 )
 from minikafka.storage.checkpoints import uuid_bytes, uuid_text
 from minikafka.wire.errors import Error, KafkaError
@@ -190,17 +189,12 @@ def _append(found: list[StateBatch], batch: StateBatch) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class LookedAt(Change):
-    """It was time to look whether a share partition needs a snapshot."""
-
-
-@dataclass(frozen=True, slots=True)
-class Written(Change):
-    """Something was written down."""
+class LookLater(Change):
+    """Whether a snapshot is due is asked again after a while."""
 
 
 @dataclass(eq=False, repr=False)
-class ShareStates(State):
+class ShareStates:
     """The share partitions of one partition of the topic, by their key as text."""
 
     _config: Configs
@@ -241,6 +235,15 @@ class ShareStates(State):
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         """There are none."""
 
+    def carry_out(self, key: str, change: Change, now: Now) -> None:
+        """The next look at this key comes later."""
+        assert isinstance(change, LookLater), f"nothing else comes of it: {change}"
+        self._look_later(key, now)
+
+    def give_up(self, key: str, failed: Change, error: KafkaError, now: Now) -> None:
+        """Nobody waits for one."""
+        raise AssertionError(f"nobody waits for {failed}")
+
     def loaded(self, now: Now) -> Iterable[str]:
         for key in self.states:
             self._look_later(key, now)
@@ -253,23 +256,15 @@ class ShareStates(State):
         state = self.states.get(key)
         if state is None:
             return Decision()
-
-        is_cold = now.wall_ms - state.write_timestamp >= self._cold_ms
-        if not state.updates or not is_cold:
-            return Decision(change=LookedAt())
+        interval_ms = self._cold_ms
+        if not state.updates or now.wall_ms - state.write_timestamp < interval_ms:
+            return Decision(change=LookLater())
         snapshot = replace(
             state,
             snapshot_epoch=state.snapshot_epoch + 1,
             write_timestamp=now.wall_ms,
         )
-        return Decision([snapshot.snapshot(ShareKey.parse(key))], change=LookedAt())
-
-    def carry_out(self, key: str, change: Change, now: Now) -> None:
-        """When it is looked at whether a snapshot is due."""
-        assert isinstance(change, LookedAt | Written)
-        is_known = self._snapshots.at(key) is not None
-        if isinstance(change, LookedAt) or not is_known:
-            self._look_later(key, now)
+        return Decision([snapshot.snapshot(ShareKey.parse(key))], change=LookLater())
 
     def next_deadline(self, key: str) -> int | None:
         return self._snapshots.at(key)
@@ -293,7 +288,7 @@ class ShareStates(State):
             create_timestamp=now.wall_ms,
             write_timestamp=now.wall_ms,
         )
-        return Decision([new.snapshot(key)], {}, Written())
+        return self._write(key, new.snapshot(key), {})
 
     def read(self, key: ShareKey, asked: Message, now: Now) -> Decision:
         """ReadShareGroupState: for the leader of the partition, which has the share
@@ -311,7 +306,7 @@ class ShareStates(State):
         if asked.leader_epoch in (UNKNOWN, state.newest_leader_epoch):
             return Decision(answer=answer)
         led = replace(state, leader_epoch=asked.leader_epoch, batches=())
-        return Decision([self._record(key, led, now)], answer, Written())
+        return self._write(key, self._record(key, led, now), answer)
 
     def write(self, key: ShareKey, asked: Message, now: Now) -> Decision:
         """WriteShareGroupState: what became of records. Errors: as of _check;
@@ -328,7 +323,7 @@ class ShareStates(State):
             delivery_complete_count=asked.delivery_complete_count,
             batches=combined((), state_batches(asked), asked.start_offset),
         )
-        return Decision([self._record(key, change, now)], {}, Written())
+        return self._write(key, self._record(key, change, now), {})
 
     def delete(self, key: ShareKey) -> Decision:
         """DeleteShareGroupState: it goes; one that isn't there has gone. Errors: as of
@@ -374,6 +369,12 @@ class ShareStates(State):
     def _look_later(self, key: str, now: Now) -> None:
         if key in self.states:
             self._snapshots.set(key, now.monotonic_ms + self._cold_ms)
+
+    def _write(
+        self, key: ShareKey, record: CoordinatorRecord, answer: Answer
+    ) -> Decision:
+        is_new = self._snapshots.at(str(key)) is None
+        return Decision([record], answer, LookLater() if is_new else None)
 
     def _record(self, key: ShareKey, change: ShareState, now: Now) -> CoordinatorRecord:
         """A change; or, when there were many, all that is known after it."""

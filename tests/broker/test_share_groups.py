@@ -206,6 +206,35 @@ def test_kip_932_another_leader_epoch_fences_the_one_before(node):
     assert a.says((0, 4, ACCEPT)) == "NOT_LEADER_OR_FOLLOWER"
 
 
+@pytest.mark.parametrize(
+    "batch",
+    [
+        {"first_offset": 9, "last_offset": 5, "delivery_state": 0},
+        {"first_offset": 0, "last_offset": 5, "delivery_state": 9},
+        {"first_offset": 0, "last_offset": 1 << 40, "delivery_state": 0},
+    ],
+)
+def test_a_state_that_nobody_in_his_right_mind_wrote_ends_its_fetch_only(node, batch):
+    a = node.member("a").join()
+    written = {
+        "state_epoch": -1,
+        "leader_epoch": -1,
+        "start_offset": 0,
+        "state_batches": [batch | {"delivery_count": 1}],
+    }
+    topic = {"topic_id": node.topic_id, "partitions": [{"partition": 0, **written}]}
+    asked = {"group_id": GROUP, "topics": [topic]}
+    [result] = node.patiently("WriteShareGroupState", 1, **asked).results
+    assert result.partitions[0].error_code == 0
+    assert a.fetch() in ("UNKNOWN_SERVER_ERROR", [(0, 19, 1)])
+    assert node.broker.stopped is None
+
+
+def test_a_fetch_that_asks_for_batches_of_nothing_gets_whole_ones(node):
+    a = node.member("a").join()
+    assert a.fetch(batch_size=0)[0] == (0, 4, 1)
+
+
 # -- offsets and deletion
 
 
