@@ -7,6 +7,7 @@ one client's, and frames.py cuts frames out of what arrives; folder_disk.py hold
 budget.py bounds the memory of all connections, open_files.py their number; addresses.py
 finds a port and says who has it; log.py speaks to whoever looks after the server, with
 the plain-words lines of --verbose from handshakes.py; embedded.py runs the server as a
-child process, for tests and lessons. All protocol knowledge stays in the broker: the
-shell knows only that a frame has a size before it.
+child process, for tests and lessons; typed.py reads what stands behind options. All
+protocol knowledge stays in the broker: the shell knows only that a frame has a size
+before it.
 """

@@ -176,7 +176,7 @@ class KafkaError(Exception):
 
     def __init__(self, error: Error, message: str | None = None) -> None:
         self.error = error
-        self.message = message or error.message
+        self.message = error.message if message is None else message
         # it quotes what a client sent, and must fit into an answer
         if len(self.message) > MOST_MESSAGE:
             self.message = f"{self.message[:MOST_MESSAGE]}..."

@@ -91,7 +91,7 @@ class EveryMethod(JavaAdmin):
             result = getattr(self._admin, method)(*args)
         except Py4JJavaError as error:
             cause = error.java_exception
-            self.answers[what] = f"{cause.getClass().getSimpleName()}"
+            self.answers[what] = {"thrown": cause.getClass().getSimpleName()}
             return
         told = {}
         for getter in result.getClass().getMethods():
@@ -146,6 +146,7 @@ def story(admin, produce):
     of_records(admin)
     of_groups(admin)
     of_streams_groups(admin)
+    of_share_groups(admin)
     of_the_cluster(admin)
     of_who_may_what(admin)
     of_configs(admin)
@@ -160,7 +161,6 @@ def of_topics(admin):
     ask("there already", "createTopics", admin.list(classes.NewTopic(name, 2, 1)))
     ask("no name", "createTopics", admin.list(classes.NewTopic("a/b", 2, 1)))
     ask("a default", "createTopics", admin.list(new_topic(admin, f"{name}-2", empty)))
-    ask("topics", "listTopics")
     ask("described", "describeTopics", admin.list(name, "no-such-topic"))
     more = classes.NewPartitions.increaseTo(3)
     ask("more partitions", "createPartitions", admin.map_of((name, more)))
@@ -179,6 +179,7 @@ def new_topic(admin, name, empty):
 def of_records(admin):
     ask, classes = admin.ask, admin._classes
     first = admin.partition(0)
+    ask("topics", "listTopics")
     for spec in ("earliest", "latest", "maxTimestamp"):
         wanted = getattr(classes.OffsetSpec, spec)()
         ask(f"offset {spec}", "listOffsets", admin.map_of((first, wanted)))
@@ -223,6 +224,20 @@ def of_streams_groups(admin):
     ask("streams: offsets", "listStreamsGroupOffsets", admin.map_of((group, spec)))
     ask("streams: no offset", "deleteStreamsGroupOffsets", group, admin.set(first))
     ask("streams: gone", "deleteStreamsGroups", admin.list(group))
+
+
+def of_share_groups(admin):
+    ask, group = admin.ask, f"{admin.name}-share"
+    first = admin.partition(0)
+    long = admin._jvm.java.lang.Long.valueOf("3")
+    spec = admin._classes.ListShareGroupOffsetsSpec()
+    ask("share: none", "describeShareGroups", admin.list(group))
+    ask("share: set", "alterShareGroupOffsets", group, admin.map_of((first, long)))
+    ask("share: one", "describeShareGroups", admin.list(group))
+    ask("share: offsets", "listShareGroupOffsets", admin.map_of((group, spec)))
+    ask("share: forget", "deleteShareGroupOffsets", group, admin.set(admin.name))
+    ask("share: nothing", "deleteShareGroupOffsets", group, admin.set("no-such-topic"))
+    ask("share: gone", "deleteShareGroups", admin.list(group))
 
 
 def of_the_cluster(admin):

@@ -157,7 +157,8 @@ def check_resource(broker: Broker, resource: Any) -> tuple[int, str]:
     kind, name = identity(resource)
     if kind == TOPIC_RESOURCE:
         controller.check_topic_name(name)
-        broker.image.topic(name)
+        if name not in broker.image.topics:  # without a word, as in Apache Kafka
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, "")
     elif kind == BROKER_RESOURCE:
         if name:
             check_own_id(broker, name, "Broker", " or empty string,")

@@ -23,7 +23,6 @@ Versions: 4 to 18.
 - 18 brings the high watermark that a follower knows (KIP-1166).
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +44,11 @@ from minikafka.broker.handlers.follower_fetches import (
     replica_id,
     settle,
     unsettled,
+)
+from minikafka.broker.handlers.leaders import (
+    current_leader,
+    leader_named,
+    leaders_named,
 )
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
@@ -496,39 +500,6 @@ def closest(broker: Broker, request: Call, replica: Replica, offset: int) -> int
         if follower.log_end_offset >= offset:
             near[node] = follower.log_end_offset
     return max(near, key=near.__getitem__, default=None)
-
-
-# -- who leads, for a client that was wrong about it (KIP-951)
-
-
-def leader_named(node: int, epoch: int) -> dict[str, int]:
-    """The fields of current_leader."""
-    return {"leader_id": node, "leader_epoch": epoch}
-
-
-def current_leader(broker: Broker, topic: str, number: int) -> dict[str, int]:
-    """Who leads a partition."""
-    partitions = broker.image.topics[topic].partitions
-    partition = partitions[number]
-    return leader_named(partition.leader, partition.leader_epoch)
-
-
-def leaders_named(
-    broker: Broker, request: Call, answers: Iterable[Answer]
-) -> list[Answer]:
-    """Where to find the leaders that refused partitions are said to have."""
-    named = set()
-    for answer in answers:
-        if "current_leader" in answer:
-            named.add(answer["current_leader"]["leader_id"])
-    nodes = []
-    for node in sorted(named):
-        known = broker.image.brokers.get(node)
-        if known is None or request.client.listener not in known.endpoints:
-            continue
-        host, port = known.endpoints[request.client.listener]
-        nodes.append({"node_id": node, "host": host, "port": port, "rack": known.rack})
-    return nodes
 
 
 # -- what the trace hears

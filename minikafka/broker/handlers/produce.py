@@ -36,7 +36,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call, HangUp, throttle
-from minikafka.broker.handlers.fetch import current_leader, leaders_named
+from minikafka.broker.handlers.leaders import current_leader, leaders_named
 from minikafka.clock import Now
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import INTERNAL_TOPICS

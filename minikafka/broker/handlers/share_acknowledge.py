@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call
-from minikafka.broker.handlers.fetch import (
-    WRONG_LEADER,
-    current_leader,
-    leaders_named,
-)
+from minikafka.broker.handlers.fetch import WRONG_LEADER
+from minikafka.broker.handlers.leaders import current_leader, leaders_named
 from minikafka.broker.share_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call
-from minikafka.broker.handlers.fetch import aborted_among, leaders_named
+from minikafka.broker.handlers.fetch import aborted_among
+from minikafka.broker.handlers.leaders import leaders_named
 from minikafka.broker.handlers.share_acknowledge import (
     Acknowledging,
     GroupConfigs,

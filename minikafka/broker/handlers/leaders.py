@@ -1,0 +1,38 @@
+"""Who leads a partition, for a client that was wrong about it (KIP-951): answers to
+Produce, Fetch and share fetches name the leader, and where it is.
+"""
+
+from collections.abc import Iterable
+
+from minikafka.broker.calls import Broker, Call
+from minikafka.cluster.waiting import Answer
+
+
+def leader_named(node: int, epoch: int) -> dict[str, int]:
+    """The fields of current_leader."""
+    return {"leader_id": node, "leader_epoch": epoch}
+
+
+def current_leader(broker: Broker, topic: str, number: int) -> dict[str, int]:
+    """Who leads a partition."""
+    partitions = broker.image.topics[topic].partitions
+    partition = partitions[number]
+    return leader_named(partition.leader, partition.leader_epoch)
+
+
+def leaders_named(
+    broker: Broker, request: Call, answers: Iterable[Answer]
+) -> list[Answer]:
+    """Where to find the leaders that refused partitions are said to have."""
+    named = set()
+    for answer in answers:
+        if "current_leader" in answer:
+            named.add(answer["current_leader"]["leader_id"])
+    nodes = []
+    for node in sorted(named):
+        known = broker.image.brokers.get(node)
+        if known is None or request.client.listener not in known.endpoints:
+            continue
+        host, port = known.endpoints[request.client.listener]
+        nodes.append({"node_id": node, "host": host, "port": port, "rack": known.rack})
+    return nodes

@@ -1,0 +1,146 @@
+"""What may stand behind the options of the command line: each function takes the text
+that was typed, and returns what it means. Errors: argparse.ArgumentTypeError, in one
+sentence that says what it should be.
+"""
+
+import argparse
+import re
+from typing import TYPE_CHECKING
+
+from minikafka.trace import printable
+
+if TYPE_CHECKING:
+    from minikafka.server.addresses import NodeAt
+
+TYPED = 60  # characters of what was typed that an error repeats
+NAME = r"[0-9a-zA-Z\-%._]{1,253}"
+ADDRESS = rf"(?P<host>{NAME}|\[[0-9a-zA-Z\-%._:]{{1,253}}\])"
+MOST_NODE = 2**31 - 1  # an int32, as in every request that names a node
+
+
+def wrong(text: str, what: str) -> argparse.ArgumentTypeError:
+    """That something typed is not what it should be."""
+    return argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not {what}")
+
+
+def brokers(text: str) -> int:
+    """How many; `serve` says how many there may be."""
+    if not re.fullmatch("-?[0-9]{1,9}", text):
+        raise wrong(text, "a number of brokers, for example 3")
+    return int(text)
+
+
+def host(text: str) -> str:
+    """A host name or an address, as Kafka reads it in listeners; names are never longer
+    (RFC 1035).
+    """
+    try:
+        # what a connection will ask for: no part of it is empty, or longer than 63
+        text.encode("idna")
+    except UnicodeError:
+        raise wrong(text, "a host name or an address") from None
+    if not re.fullmatch(r"[0-9a-zA-Z\-%._:]{1,253}", text):
+        raise wrong(text, "a host name or an address")
+    return text
+
+
+def port(text: str) -> int:
+    """A TCP port from the command line."""
+    number = int(text) if re.fullmatch("[0-9]{1,5}", text) else -1
+    if not 0 <= number <= 65535:
+        raise wrong(text, "a port: a number from 0 to 65535")
+    return number
+
+
+def node_id(text: str, whole: str) -> int:
+    """A node's number. Apache Kafka has a node 0, too; here they are counted from 1, as
+    in broker-1.
+    """
+    number = int(text)
+    if not 1 <= number <= MOST_NODE:
+        raise wrong(whole, f"a node: they are numbered from 1 to {MOST_NODE}")
+    return number
+
+
+def node(text: str) -> "NodeAt":
+    """Which node this is, and where it listens to the others."""
+    from minikafka.server.addresses import NodeAt
+
+    match = re.fullmatch(
+        rf"(?P<id>[0-9]{{1,10}})(@{ADDRESS}(:(?P<port>[0-9]{{1,5}}))?)?", text
+    )
+    if match is None:
+        raise wrong(
+            text,
+            "a node: for example 1, or 1@192.0.2.7:9093 to say where it listens to the"
+            " others",
+        )
+    at = match["host"] and host(match["host"].strip("[]"))
+    return NodeAt(node_id(match["id"], text), at, port(match["port"] or "0"))
+
+
+def voters(text: str) -> dict[int, tuple[str, int]]:
+    """controller.quorum.voters, as Kafka writes it."""
+    found: dict[int, tuple[str, int]] = {}
+    for each in text.split(","):
+        match = re.fullmatch(
+            rf"(?P<id>[0-9]{{1,10}})@{ADDRESS}:(?P<port>[0-9]{{1,5}})", each
+        )
+        if match is None:
+            raise wrong(each, "a voter: for example 1@localhost:9093")
+        address = (host(match["host"].strip("[]")), port(match["port"]))
+        if not address[1]:
+            raise wrong(each, "a voter: the others must know its port")
+        number = node_id(match["id"], each)
+        if number in found:
+            raise argparse.ArgumentTypeError(f"voter {number} is named twice")
+        if address in found.values():
+            raise argparse.ArgumentTypeError(
+                f"two voters are to listen on {match['host']}:{address[1]}"
+            )
+        found[number] = address
+    return found
+
+
+def racks(text: str) -> list[str]:
+    """One each broker, in turn."""
+    found = text.split(",")
+    if not all(rack and rack.isprintable() for rack in found):
+        raise wrong(text, "a list of racks: for example a,b,c")
+    return found
+
+
+def cluster_id(text: str) -> str:
+    """16 bytes in base64, as kafka-storage random-uuid prints them."""
+    if not re.fullmatch("[0-9a-zA-Z_-]{22}", text):
+        raise wrong(
+            text,
+            "a cluster id: 22 letters, digits, - or _, for example"
+            " MkU3OEVBNTcwNTJENDM2Qg",
+        )
+    return text
+
+
+def path(text: str) -> str:
+    """The name of a file or a folder."""
+    if not text:
+        raise wrong(text, "the name of anything")
+    return text
+
+
+def orders(text: str) -> int:
+    """How many orders the pipeline sends: enough that both halves of its day have
+    some.
+    """
+    number = int(text) if re.fullmatch("[0-9]{1,8}", text) else 0
+    if number < 20:
+        raise wrong(text, "a number of orders: 20 or more")
+    return number
+
+
+def server_property(text: str) -> tuple[str, str]:
+    """NAME=VALUE from the command line."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise wrong(text, "NAME=VALUE, for example num.partitions=3")
+    return name, value
