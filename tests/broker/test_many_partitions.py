@@ -93,7 +93,7 @@ def image_of_many(brokers=(1, 2, 3)):
         )
     topic_id = bytes([7] * 16)
     placement = placer.place(image, MANY, len(brokers), first=0)
-    for record in controller.create_topic("many", topic_id, placement, {}):
+    for record in controller.create_topic(image, "many", topic_id, placement, {}):
         image.apply(10, record)
     return image
 
