@@ -343,19 +343,26 @@ def check_new_topic_name(name: str, image: Image) -> None:
 
 
 def create_topic(
-    name: str, topic_id: bytes, placement: Placement, configs: Mapping[str, str]
+    image: Image,
+    name: str,
+    topic_id: bytes,
+    placement: Placement,
+    configs: Mapping[str, str],
 ) -> list[MetadataRecord]:
     """A new topic with its partitions and configs."""
     topic = {"name": name, "topic_id": topic_id}
     records = [MetadataRecord("TopicRecord", 0, topic)]
     records += metadata.config_records(metadata.TOPIC_RESOURCE, name, configs)
-    records += _new_partitions(topic_id, placement, first=0)
+    records += _new_partitions(image, topic_id, placement, first=0)
     return records
 
 
-def create_partitions(topic: Topic, placement: Placement) -> list[MetadataRecord]:
+def create_partitions(
+    image: Image, topic: Topic, placement: Placement
+) -> list[MetadataRecord]:
     """More partitions for a topic. Existing ones stay as they are, records and all."""
-    return _new_partitions(topic.topic_id, placement, first=len(topic.partitions))
+    first = len(topic.partitions)
+    return _new_partitions(image, topic.topic_id, placement, first)
 
 
 def delete_topic(topic: Topic) -> list[MetadataRecord]:
@@ -379,17 +386,22 @@ def allocate_producer_ids(
 
 
 def _new_partitions(
-    topic_id: bytes, placement: Placement, first: int
+    image: Image, topic_id: bytes, placement: Placement, first: int
 ) -> list[MetadataRecord]:
-    """first: the number of the first one."""
+    """Who is up is in sync, and the first of them leads. first: the number of the first
+    one.
+    """
+    may_lead = image.may_lead()
     records = []
     for number, replicas in enumerate(placement, first):
+        isr = [replica for replica in replicas if replica in may_lead]
+        assert isr, "a new partition has somebody who leads it"
         fields = {
             "partition_id": number,
             "topic_id": topic_id,
             "replicas": list(replicas),
-            "isr": list(replicas),
-            "leader": replicas[0],
+            "isr": isr,
+            "leader": isr[0],
             "leader_epoch": 0,
             "partition_epoch": 0,
         }

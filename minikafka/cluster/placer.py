@@ -1,8 +1,9 @@
 """Which brokers get a new partition's replicas.
 
 Placement follows Apache Kafka's striped placer in spirit: leaders go round the live
-brokers from a random first one, so that load spreads, and racks take turns. A client
-may choose by itself; then the choice is checked.
+brokers from a random first one, so that load spreads, and racks take turns. Where there
+are too few of them, brokers that are down get replicas too, and join when they come
+back. A client may choose by itself; then the choice is checked.
 """
 
 import itertools
@@ -21,27 +22,36 @@ def place(
     those of a partition are in as many as there are. first: where the round begins, not
     negative.
     """
-    live = _live_in_turns(image)
-    _check_counts(partitions, replication_factor, len(live))
+    _check_counts(partitions, replication_factor, len(image.brokers))
+    live = _in_turns(image, fenced=False)
+    down = _in_turns(image, fenced=True)
+    if not image.may_lead():
+        why = "All brokers are currently fenced or in controlled shutdown."
+        raise _cannot_be_reached(replication_factor, why)
     placement = []
     for number in range(first, first + partitions):
+        of_live = min(replication_factor, len(live))
         turns = range(number, number + replication_factor)
-        placement.append([live[turn % len(live)] for turn in turns])
+        replicas = [live[turn % len(live)] for turn in turns[:of_live]]
+        replicas += [down[turn % len(down)] for turn in turns[of_live:]]
+        placement.append(replicas)
     return placement
 
 
-def _live_in_turns(image: Image) -> list[int]:
-    """The brokers that are up: one of each rack, another one of each rack, and so
-    on.
+def _in_turns(image: Image, fenced: bool) -> list[int]:
+    """The brokers that are down, or up: one of each rack, another one of each rack, and
+    so on.
     """
     racks: dict[str, list[int]] = {}
-    for broker in image.live_brokers():
-        racks.setdefault(broker.rack or "", []).append(broker.broker_id)
+    for broker_id in sorted(image.brokers):
+        broker = image.brokers[broker_id]
+        if broker.fenced == fenced:
+            racks.setdefault(broker.rack or "", []).append(broker_id)
     turns = itertools.zip_longest(*[racks[rack] for rack in sorted(racks)])
     return [broker_id for turn in turns for broker_id in turn if broker_id is not None]
 
 
-def _check_counts(partitions: int, replication_factor: int, live: int) -> None:
+def _check_counts(partitions: int, replication_factor: int, registered: int) -> None:
     if replication_factor < 1:
         why = (
             "Replication factor must be larger than 0, or -1 to use the default value."
@@ -50,13 +60,17 @@ def _check_counts(partitions: int, replication_factor: int, live: int) -> None:
     if partitions < 1:
         why = "Number of partitions was set to an invalid non-positive value."
         raise KafkaError(Error.INVALID_PARTITIONS, why)
-    if replication_factor > live:
+    if replication_factor > registered:
         why = (
-            f"Unable to replicate the partition {replication_factor} time(s): The"
-            f" target replication factor of {replication_factor} cannot be reached"
-            f" because only {live} broker(s) are registered."
+            f"The target replication factor of {replication_factor} cannot be reached"
+            f" because only {registered} broker(s) are registered."
         )
-        raise KafkaError(Error.INVALID_REPLICATION_FACTOR, why)
+        raise _cannot_be_reached(replication_factor, why)
+
+
+def _cannot_be_reached(replication_factor: int, why: str) -> KafkaError:
+    what = f"Unable to replicate the partition {replication_factor} time(s): {why}"
+    return KafkaError(Error.INVALID_REPLICATION_FACTOR, what)
 
 
 def check(
@@ -77,6 +91,18 @@ def check(
     if len(counts) > 1:
         raise _refused("partitions with different numbers of replicas.")
     return placement
+
+
+def check_somebody_leads(image: Image, placement: Placement, first: int = 0) -> None:
+    """Of a new partition. first: the number of the first one."""
+    may_lead = image.may_lead()
+    for number, brokers in enumerate(placement, first):
+        if may_lead.isdisjoint(brokers):
+            why = (
+                "All brokers specified in the manual partition assignment for partition"
+                f" {number} are fenced or in controlled shutdown."
+            )
+            raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
 
 
 def _check_replicas(image: Image, brokers: Sequence[int]) -> None:

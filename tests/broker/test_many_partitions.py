@@ -89,7 +89,7 @@ def image_of_many(brokers=(1, 2, 3)):
         image.apply(MetadataRecord("RegisterBrokerRecord", 3, fields))
     topic_id = bytes([7] * 16)
     placement = placer.place(image, MANY, len(brokers), first=0)
-    for record in controller.create_topic("many", topic_id, placement, {}):
+    for record in controller.create_topic(image, "many", topic_id, placement, {}):
         image.apply(record)
     return image
 

@@ -37,6 +37,11 @@ def commit(image, records):
 commit.offset = 0
 
 
+def new_topic(image, *placement, **configs):
+    named = {name.replace("_", "."): configs[name] for name in configs}
+    return controller.create_topic(image, "orders", ID, placement, named)
+
+
 def test_leaders_and_replicas_are_spread_over_the_brokers():
     placement = placer.place(
         cluster(1, 2, 3), partitions=6, replication_factor=2, first=1
@@ -59,9 +64,38 @@ def test_a_partition_cannot_have_more_replicas_than_there_are_brokers():
     assert refused.value.error is Error.INVALID_REPLICATION_FACTOR
 
 
+def test_a_broker_that_is_down_gets_replicas_where_there_are_too_few_others():
+    """As in Apache Kafka: it joins when it comes back."""
+    image = cluster(1, 2, 3)
+    commit(image, controller.fence(image, [2], value))
+    assert placer.place(image, 3, replication_factor=2, first=0) == [
+        [1, 3],
+        [3, 1],
+        [1, 3],
+    ]
+    placement = placer.place(image, 2, replication_factor=3, first=0)
+    assert placement == [[1, 3, 2], [3, 1, 2]]
+    commit(image, new_topic(image, *placement))
+    partitions = image.topics["orders"].partitions.values()
+    assert [(one.leader, one.isr) for one in partitions] == [(1, (1, 3)), (3, (3, 1))]
+
+
+def test_a_new_partition_has_somebody_who_leads_it():
+    image = cluster(1, 2)
+    commit(image, controller.fence(image, [2], value))
+    placer.check_somebody_leads(image, [[2, 1]])
+    commit(image, new_topic(image, [2, 1]))
+    assert image.topics["orders"].partitions[0].leader == 1
+    with pytest.raises(KafkaError, match="partition 1 are fenced"):
+        placer.check_somebody_leads(image, [[1], [2]])
+    commit(image, controller.fence(image, [1], value))
+    with pytest.raises(KafkaError, match="All brokers are currently fenced"):
+        placer.place(image, 1, replication_factor=1, first=0)
+
+
 def test_when_a_leader_is_gone_the_next_in_sync_replica_leads_in_a_new_epoch():
     image = cluster(1, 2, 3)
-    commit(image, controller.create_topic("orders", ID, [[1, 2], [2, 3], [1]], {}))
+    commit(image, new_topic(image, [1, 2], [2, 3], [1]))
     commit(image, controller.fence(image, [1], value))
     partitions = image.topics["orders"].partitions
     assert [partition.leader for partition in partitions.values()] == [2, 2, NO_LEADER]
@@ -70,7 +104,7 @@ def test_when_a_leader_is_gone_the_next_in_sync_replica_leads_in_a_new_epoch():
 
 def test_a_removed_topic_takes_its_configs_with_it():
     image = cluster(1)
-    commit(image, controller.create_topic("orders", ID, [[1]], {"retention.ms": "5"}))
+    commit(image, new_topic(image, [1], retention_ms="5"))
     assert image.config(2, "orders") == {"retention.ms": "5"}
     commit(image, controller.delete_topic(image.topic("orders")))
     assert (image.topics, image.topic_names, image.configs) == ({}, {}, {})

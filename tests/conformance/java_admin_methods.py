@@ -6,6 +6,7 @@ import re
 
 from py4j.protocol import Py4JJavaError
 
+from tests.clients.brokers import until
 from tests.conformance.java_admin import JavaAdmin
 from tests.conformance.same_answers import MADE_ID
 
@@ -19,6 +20,7 @@ ASK_NOBODY = {
 }
 MASKS = (
     (re.compile(r"\d+\.\d+\.\d+\.\d+:\d+"), "ADDRESS"),
+    (re.compile(r"ADDRESS \(id: \d+"), "ADDRESS (id: NODE"),
     (re.compile(r"(port[=: ]+)\d+"), r"\1PORT"),
     (re.compile(r"/[\w./-]*/[\w.-]+"), "FOLDER"),
     (re.compile(r"((?:total|usable)Bytes=(?:OptionalLong\[)?)\d+"), r"\1BYTES"),
@@ -83,6 +85,12 @@ class EveryMethod(JavaAdmin):
         return self._jvm.org.apache.kafka.common.Uuid(1, 2)
 
     # -- asking
+
+    def ask_until(self, words, what, method, *args):
+        """Asks again until the answer has these words: a broker hears a little later
+        what the controller has decided.
+        """
+        until(lambda: self.ask(what, method, *args) or words in str(self.answers[what]))
 
     def ask(self, what, method, *args):
         """Keeps all that the result's futures say."""
@@ -157,12 +165,15 @@ def story(admin, produce):
 def of_topics(admin):
     classes, name, ask = admin._classes, admin.name, admin.ask
     empty = java_optional(admin)
-    ask("new", "createTopics", admin.list(classes.NewTopic(name, 2, 1)))
-    ask("there already", "createTopics", admin.list(classes.NewTopic(name, 2, 1)))
+    on_broker_1 = admin.list(1)
+    placed = admin.map_of((0, on_broker_1), (1, on_broker_1))
+    ask("new", "createTopics", admin.list(classes.NewTopic(name, placed)))
+    ask("there already", "createTopics", admin.list(classes.NewTopic(name, placed)))
     ask("no name", "createTopics", admin.list(classes.NewTopic("a/b", 2, 1)))
     ask("a default", "createTopics", admin.list(new_topic(admin, f"{name}-2", empty)))
-    ask("described", "describeTopics", admin.list(name, "no-such-topic"))
-    more = classes.NewPartitions.increaseTo(3)
+    wanted = admin.list(name, "no-such-topic")
+    admin.ask_until("leader=", "described", "describeTopics", wanted)
+    more = classes.NewPartitions.increaseTo(3, admin.list(on_broker_1))
     ask("more partitions", "createPartitions", admin.map_of((name, more)))
     fewer = classes.NewPartitions.increaseTo(1)
     ask("fewer partitions", "createPartitions", admin.map_of((name, fewer)))
@@ -179,7 +190,7 @@ def new_topic(admin, name, empty):
 def of_records(admin):
     ask, classes = admin.ask, admin._classes
     first = admin.partition(0)
-    ask("topics", "listTopics")
+    admin.ask_until("NAME-2", "topics", "listTopics")
     for spec in ("earliest", "latest", "maxTimestamp"):
         wanted = getattr(classes.OffsetSpec, spec)()
         ask(f"offset {spec}", "listOffsets", admin.map_of((first, wanted)))
@@ -299,7 +310,7 @@ def of_who_may_what(admin):
     rate = getattr(quota, "ClientQuotaAlteration$Op")("producer_byte_rate", 1e6)
     change = quota.ClientQuotaAlteration(alice, admin.list(rate))
     ask("a quota", "alterClientQuotas", admin.list(change))
-    ask("quotas now", "describeClientQuotas", everything)
+    admin.ask_until("alice", "quotas now", "describeClientQuotas", everything)
     none = getattr(quota, "ClientQuotaAlteration$Op")("producer_byte_rate", None)
     change = quota.ClientQuotaAlteration(alice, admin.list(none))
     ask("no quota", "alterClientQuotas", admin.list(change))
@@ -308,7 +319,7 @@ def of_who_may_what(admin):
     info = classes.ScramCredentialInfo(sha, 4096)
     credential = classes.UserScramCredentialUpsertion("alice", info, "secret")
     ask("a credential", "alterUserScramCredentials", admin.list(credential))
-    ask("credentials", "describeUserScramCredentials")
+    admin.ask_until("alice", "credentials", "describeUserScramCredentials")
     deletion = classes.UserScramCredentialDeletion("alice", sha)
     ask("no credential", "alterUserScramCredentials", admin.list(deletion))
     ask("not again", "alterUserScramCredentials", admin.list(deletion))
@@ -352,4 +363,3 @@ def short(admin, number):
 def gone(admin):
     names = admin.list(admin.name, f"{admin.name}-2", "no-such-topic")
     admin.ask("gone", "deleteTopics", names)
-    admin.ask("topics then", "listTopics")

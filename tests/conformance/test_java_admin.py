@@ -42,6 +42,11 @@ DIFFERENT = {
     ("features", "featureMetadata"): "eligible leader replicas are never off",
 }
 
+DIFFERENT_OF_THREE = {
+    ("the quorum", "quorumInfo"): "who leads, and where the nodes listen",
+    ("features", "featureMetadata"): "eligible leader replicas are never off",
+}
+
 
 def check(java, ours, theirs, different=()):
     name = fresh_name("admin")
@@ -67,5 +72,4 @@ def test_of_one_broker(java):
 def test_of_three_brokers(java):
     options = ("--brokers", "3", *overrides(LIKE_THEIRS))
     with Served(options=options) as ours, JvmCluster(an_address()) as theirs:
-        of_nodes = {("features", "featureMetadata")}
-        check(java, ours.bootstrap, theirs.bootstrap, of_nodes)
+        check(java, ours.bootstrap, theirs.bootstrap, DIFFERENT_OF_THREE)

@@ -92,7 +92,9 @@ class Creating:
         configs = check_topic_configs(asked, broker.config)
         placement = place(broker, topic)
         topic_id = broker.random_uuid()
-        self.records += controller.create_topic(name, topic_id, placement, configs)
+        self.records += controller.create_topic(
+            broker.image, name, topic_id, placement, configs
+        )
         partitions, replication_factor = len(placement), len(placement[0])
         if name not in INTERNAL_TOPICS:
             told = {
@@ -181,7 +183,9 @@ def placed_by_client(broker: Broker, topic: Any) -> placer.Placement:
         why = f"Found multiple manual partition assignments for partition {number}"
         raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
     chosen = {one.partition_index: one.broker_ids for one in topic.assignments}
-    return placer.check(broker.image, chosen)
+    placement = placer.check(broker.image, chosen)
+    placer.check_somebody_leads(broker.image, placement)
+    return placement
 
 
 def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -235,7 +239,7 @@ def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
         factor = len(topic.partitions[0].replicas)
         first = topic.partitions[current - 1].replicas[0] + 1
         placement = placer.place(broker.image, new, factor, first)
-        return controller.create_partitions(topic, placement)
+        return controller.create_partitions(broker.image, topic, placement)
     given = len(asked.assignments)
     if given != new:
         why = (
@@ -247,7 +251,8 @@ def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
     for number, one in enumerate(asked.assignments, current):
         chosen[number] = one.broker_ids
     placement = placer.check(broker.image, chosen, current)
-    return controller.create_partitions(topic, placement)
+    placer.check_somebody_leads(broker.image, placement, current)
+    return controller.create_partitions(broker.image, topic, placement)
 
 
 class Named(NamedTuple):

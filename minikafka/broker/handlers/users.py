@@ -158,7 +158,7 @@ def create_token(broker: Broker, request: Call, now: Now) -> Answer:
     body = request.body
     owner = {"principal_type": "User", "principal_name": ANYBODY}
     if body.owner_principal_name:
-        owner["principal_type"] = body.owner_principal_type
+        owner["principal_type"] = body.owner_principal_type or "User"
         owner["principal_name"] = body.owner_principal_name
     answer: Answer = {
         "error_code": Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
