@@ -33,7 +33,7 @@ from tests.soak.kill import RECONNECT, Wrong
 WORKER = str(Path(__file__).parent.parent / "clients" / "ShareWorkers.java")
 PARTITIONS, MEMBERS, LIMIT = 6, 3, 5
 STATE_TOPIC = "__share_group_state"
-QUIET_MS = "40000"  # longer than another broker needs to lead, and than a lock
+QUIET_MS = "70000"  # longer than a session: then others get what a dead member read
 
 
 class Member:
