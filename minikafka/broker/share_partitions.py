@@ -147,7 +147,9 @@ class SharePartitions:
         self._persister.read(held.key, held.leader_epoch, read)
 
     def _begin(self, held: Held, state: Message, now: Now) -> None:
-        """Errors: UNKNOWN_SERVER_ERROR for a state that nobody in his right mind wrote."""
+        """Errors: UNKNOWN_SERVER_ERROR for a state that nobody in his right mind
+        wrote.
+        """
         held.state_epoch = state.state_epoch
         start_offset = state.start_offset
         if start_offset == UNKNOWN:

@@ -117,6 +117,19 @@ class Window:
         else:
             self._gap = None
 
+    def _close_gap(self) -> None:
+        """One that is in flight by now is none, and keeps nobody waiting: the next one
+        begins behind. (Apache Kafka looks when it fetches there, which it may not with
+        as much in flight as there may be.)
+        """
+        gap = self.open_gap
+        while gap is not None and gap <= self._gaps_end:
+            batch = self.batches.at_or_before(gap)
+            if batch is None or batch.last < gap:
+                break
+            gap = batch.last + 1
+        self._gap = gap if gap is not None and gap <= self._gaps_end else None
+
     # -- what is done with
 
     def count(self, part: InFlight, sign: int) -> None:
@@ -127,6 +140,7 @@ class Window:
 
     def move_start(self) -> None:
         """What is done with from the start offset on is forgotten."""
+        self._close_gap()
         if not self._starts_done:
             return
         last_done, done = self._done_from_start()

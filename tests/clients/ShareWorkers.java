@@ -9,7 +9,8 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 
 /**
  * One member of a share group: bootstrap, topic, group, and what it does with each record. It says
- * "offset deliveries" of each record that it has accepted, and ends when nothing came for five seconds.
+ * "offset deliveries" of each record that it has accepted, and ends when nothing came for five seconds, or for as
+ * many milliseconds as a fifth argument says.
  *
  * what: "accept" each; "implicit": by the next poll; "release" each on its first delivery; "reject" the odd
  * ones; "hang" with the records of its first poll, and wait to be killed.
@@ -24,7 +25,7 @@ public class ShareWorkers {
         props.put("value.deserializer", StringDeserializer.class.getName());
         boolean explicit = !what.equals("implicit");
         props.put("share.acknowledgement.mode", explicit ? "explicit" : "implicit");
-        long quietMs = 5000;
+        long quietMs = args.length > 4 ? Long.parseLong(args[4]) : 5000;
         long lastMs = System.currentTimeMillis();
         boolean had = false;
         try (KafkaShareConsumer<String, String> consumer = new KafkaShareConsumer<>(props)) {

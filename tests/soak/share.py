@@ -1,0 +1,134 @@
+"""Brokers of three are killed under a share group: `python -m tests.soak.share --records
+50000` (KIP-932).
+
+Three Java members (tests/clients/ShareWorkers.java) share a topic with three replicas.
+One of them is killed with records in hand, and a broker is killed in the middle. In the
+end every record was accepted by somebody, and none was delivered more often than the
+limit. With --apache the same on Apache Kafka.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from tests.clients.brokers import fresh_name
+from tests.kafka import java_command
+from tests.soak.failover import REPLICATED, Cluster, running, wait_until_in_sync
+from tests.soak.kill import RECONNECT, Wrong
+
+WORKER = str(Path(__file__).parent.parent / "clients" / "ShareWorkers.java")
+PARTITIONS, MEMBERS, LIMIT = 6, 3, 5
+STATE_TOPIC = "__share_group_state"
+QUIET_MS = "70000"  # longer than a session: then others get what a dead member read
+
+
+class Member:
+    """One in a process of its own; what it says is read when it ends."""
+
+    def __init__(self, bootstrap: str, topic: str, what: str) -> None:
+        self.process = subprocess.Popen(
+            java_command(WORKER, bootstrap, topic, topic, what, QUIET_MS),
+            stdout=subprocess.PIPE,
+            stderr=sys.stderr,
+            text=True,
+        )
+
+    def lines(self) -> Iterator[str]:
+        assert self.process.stdout is not None
+        yield from self.process.stdout
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(timeout=60)
+
+
+def make_queue(bootstrap: str, records: int) -> str:
+    """A topic with numbered records, and a group that reads it from the beginning."""
+    name = fresh_name("shared")
+    admin = AdminClient({"bootstrap.servers": bootstrap, **RECONNECT})
+    topic = NewTopic(name, PARTITIONS, 3, config=REPLICATED)
+    admin.create_topics([topic])[name].result()
+    reset = ConfigEntry(
+        "share.auto.offset.reset",
+        "earliest",
+        incremental_operation=AlterConfigOpType.SET,
+    )
+    group = ConfigResource(ResourceType.GROUP, name, incremental_configs=[reset])
+    [done] = admin.incremental_alter_configs([group]).values()
+    done.result()
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", **RECONNECT})
+    for number in range(records):
+        producer.produce(name, str(number), partition=number % PARTITIONS)
+        producer.poll(0)
+    if producer.flush(240):
+        raise Wrong("the records are not written")
+    return name
+
+
+def share(cluster: Cluster, records: int) -> str:
+    """What became of it, in one line. Errors: Wrong."""
+    name = make_queue(cluster.bootstrap, records)
+    hangs = Member(cluster.bootstrap, name, "hang")
+    said = hangs.lines()
+    next(said)  # it is ready
+    in_hand = next(said).strip()
+    began = time.monotonic()
+    members = [Member(cluster.bootstrap, name, "accept") for _ in range(MEMBERS - 1)]
+    first = members[0].lines()
+    next(first)  # it is ready
+    next(first)  # and has accepted a record
+    hangs.kill()
+    cluster.kill(2)
+    accepted: Counter[tuple[str, str]] = Counter()
+    most = 0
+    for member in members:
+        for line in member.lines():
+            words = line.split()
+            if len(words) == 3:
+                accepted[words[0], words[1]] += 1
+                most = max(most, int(words[2]))
+    seconds = time.monotonic() - began
+    # one line of the first member was read above
+    missing = records - len(accepted) - 1
+    if missing > 0:
+        raise Wrong(f"{missing} of {records} records were accepted by nobody")
+    if most > LIMIT:
+        raise Wrong(f"a record was delivered {most} times, the limit is {LIMIT}")
+    wait_until_in_sync(cluster.bootstrap, [name, STATE_TOPIC])
+    again = sum(count - 1 for count in accepted.values())
+    return (
+        f"{records} records accepted in {seconds:.1f} s, {again} of them twice; {in_hand}"
+        f" when it was killed; at most {most} deliveries"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=50_000)
+    parser.add_argument("--apache", action="store_true")
+    given = parser.parse_args()
+    try:
+        with running(given.apache) as cluster:
+            print(share(cluster, given.records))
+    except Wrong as wrong:
+        print(f"wrong: {wrong}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
