@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from minikafka.__main__ import main
 from minikafka.server.embedded import Served
 from tests.conformance.raw import Connection, batch
 from tests.kafka import free_ports
@@ -30,6 +31,20 @@ def said(*options, **popen):
     process = serve(*options, **popen)
     _, errors = process.communicate(timeout=120)
     return process.returncode, errors
+
+
+@pytest.fixture
+def refused(capsys):
+    """As said(), but in this process: there are many ways to be wrong."""
+
+    def told(*options):
+        try:
+            code = main(["serve", *options])
+        except SystemExit as ended:
+            code = ended.code
+        return code, capsys.readouterr().err
+
+    return told
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -179,8 +194,8 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
         ),
     ],
 )
-def test_wrong_options_get_one_helpful_line_and_no_traceback(options, words):
-    code, errors = said(*options)
+def test_wrong_options_get_one_helpful_line_and_no_traceback(options, words, refused):
+    code, errors = refused(*options)
     assert code in (1, 2)
     assert words in errors
     assert errors.endswith("\n") and errors[:-1].isprintable() and len(errors) < 400
@@ -249,7 +264,9 @@ THREE = "1@127.0.0.1:9093,2@127.0.0.1:9094,3@127.0.0.1:9095"
         ("1", "1@two words:9093", "'1@two words:9093' is not a voter"),
     ],
 )
-def test_a_wrong_node_or_wrong_voters_get_one_helpful_line(node, voters, words):
+def test_a_wrong_node_or_wrong_voters_get_one_helpful_line(
+    node, voters, words, refused
+):
     """As process.roles, node.id and controller.quorum.voters say it to Apache Kafka.
     Nothing is bound to a port of THREE: each ends before.
     """
@@ -261,7 +278,7 @@ def test_a_wrong_node_or_wrong_voters_get_one_helpful_line(node, voters, words):
         "--port",
         "0",
     )
-    code, errors = said(*wanted)
+    code, errors = refused(*wanted)
     assert code in (1, 2)
     assert words in errors
     assert errors.endswith("\n") and errors[:-1].isprintable() and len(errors) < 400
