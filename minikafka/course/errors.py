@@ -161,7 +161,9 @@ def words(text: str) -> list[str]:
 
 
 def squeezed(text: str) -> str:
-    """As the site's errors.js does it: UNKNOWN_TOPIC_OR_PARTITION and UnknownTopicOrPartitionError are one."""
+    """UNKNOWN_TOPIC_OR_PARTITION and UnknownTopicOrPartitionError are one, as they are
+    in the site's errors.js.
+    """
     return "".join(words(text))
 
 

@@ -13,22 +13,19 @@ from minikafka.course import errors
 from minikafka.course.contents import contents
 from minikafka.theatre.text import escape
 
-PATH = "errors.html"
+PATH, TEMPLATE = "errors.html", "site_errors.html"
 TITLE = "Error, cause, command"
 _SCRIPT = "errors.js"
 
 
-def body() -> str:
-    """What stands in the site's frame."""
-    template = files(__package__).joinpath("site_errors.html")
-    listed = "\n".join(map(_item, errors.entries()))
-    return (
-        template.read_text(encoding="utf-8")
-        .replace("{{yours}}", escape(errors.YOURS))
-        .replace("{{listed}}", listed)
-        .replace("{{sections}}", "\n".join(map(_section, errors.entries())))
-        .replace("{{script}}", _script())
-    )
+def parts() -> dict[str, str]:
+    """What site_errors.html leaves open."""
+    return {
+        "yours": escape(errors.YOURS),
+        "listed": "\n".join(map(_item, errors.entries())),
+        "sections": "\n".join(map(_section, errors.entries())),
+        "script": _script(),
+    }
 
 
 def policy() -> str:
