@@ -238,8 +238,7 @@ def add_class_options(room: argparse.ArgumentParser) -> None:
 
 
 def add_error_options(error: argparse.ArgumentParser) -> None:
-    what = "the message, or a part of it, best in quotes (default: list them all)"
-    error.add_argument("words", metavar="WORDS", nargs="*", help=what)
+    error.add_argument("words", nargs="*", help="the message, in quotes (none: all)")
 
 
 def no_options(command: argparse.ArgumentParser) -> None:
@@ -392,10 +391,7 @@ COMMANDS = {
     "error": Command(
         "course.errors",
         "say what a message of a Kafka client means, and the command that mends it",
-        "Find the message that is most like WORDS, and print what it means, its causes,"
-        " the likeliest first, and for each the command that shows it and the one that"
-        " mends it.",
-        add_error_options,
+        add_options=add_error_options,
     ),
     "lesson": Command(
         "course.editions",

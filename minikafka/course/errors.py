@@ -76,7 +76,8 @@ class Provocation:
 
 @dataclass(frozen=True)
 class Entry:
-    """One message. name: the words that people search for. needs: the package that says
+    """One message. name: the words that people search for. says: whose words are what
+    its provocation prints. needs: the package that says
     it, where it isn't the newest. see: the KIP. on_minikafka: where minikafka says it
     in words of its own.
     """
@@ -101,7 +102,8 @@ class Entry:
 
     def __str__(self) -> str:
         """What somebody on call reads in a terminal."""
-        lines = [f"{self.name}   ({self.says})", *_wrapped(self.means), ""]
+        lines = [self.name, f"   {self.says}: {self.provocation.printed}"]
+        lines += [*_wrapped(self.means), ""]
         for number, cause in enumerate(self.causes, 1):
             lines += [*_numbered(number, cause), ""]
         lines.append(f"{YOURS}\nLesson {self.lesson} explains it.")
@@ -161,7 +163,9 @@ def words(text: str) -> list[str]:
 
 
 def squeezed(text: str) -> str:
-    """As the site's errors.js does it: UNKNOWN_TOPIC_OR_PARTITION and UnknownTopicOrPartitionError are one."""
+    """UNKNOWN_TOPIC_OR_PARTITION and UnknownTopicOrPartitionError are one, as they are
+    in the site's errors.js.
+    """
     return "".join(words(text))
 
 

@@ -15,7 +15,7 @@ from minikafka.server.embedded import Served
 from tests.clients.brokers import until
 from tests.course import processes
 from tests.course.provoking import Elsewhere, python, says, shell
-from tests.kafka import ApacheKafka, free_ports
+from tests.kafka import ApacheKafka
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -60,20 +60,12 @@ def one_broker(kind, server):
         with Served(options=tuple(words)) as served:
             yield f"127.0.0.1:{served.bootstrap.rpartition(':')[2]}"
         return
-    properties = (
-        dict(each.split("=", 1) for each in server.properties) if server else {}
-    )
-    with ApacheKafka(at_a_free_port(properties)) as apache:
+    apache = ApacheKafka()
+    for line in server.properties if server else ():
+        name, value = line.split("=", 1)
+        apache.properties[name] = value.replace(":9092", f":{apache.port}")
+    with apache:
         yield apache.bootstrap
-
-
-def at_a_free_port(properties):
-    """The page's broker listens at 9092."""
-    ports = iter(free_ports(2))
-    return {
-        name: value.replace(":9092", f":{next(ports)}")
-        for name, value in properties.items()
-    }
 
 
 @pytest.fixture(scope="module")

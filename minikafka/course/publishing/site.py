@@ -161,7 +161,8 @@ def playground_page() -> str:
 
 def errors_page() -> str:
     """What clients' messages mean."""
-    return page(site_errors.TITLE, site_errors.body(), policy=site_errors.policy())
+    body = filled(site_errors.TEMPLATE, **site_errors.parts())
+    return page(site_errors.TITLE, body, policy=site_errors.policy())
 
 
 def front() -> str:

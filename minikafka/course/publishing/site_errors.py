@@ -13,22 +13,19 @@ from minikafka.course import errors
 from minikafka.course.contents import contents
 from minikafka.theatre.text import escape
 
-PATH = "errors.html"
+PATH, TEMPLATE = "errors.html", "site_errors.html"
 TITLE = "Error, cause, command"
 _SCRIPT = "errors.js"
 
 
-def body() -> str:
-    """What stands in the site's frame."""
-    template = files(__package__).joinpath("site_errors.html")
-    listed = "\n".join(map(_item, errors.entries()))
-    return (
-        template.read_text(encoding="utf-8")
-        .replace("{{yours}}", escape(errors.YOURS))
-        .replace("{{listed}}", listed)
-        .replace("{{sections}}", "\n".join(map(_section, errors.entries())))
-        .replace("{{script}}", _script())
-    )
+def parts() -> dict[str, str]:
+    """What site_errors.html leaves open."""
+    return {
+        "yours": escape(errors.YOURS),
+        "listed": "\n".join(map(_item, errors.entries())),
+        "sections": "\n".join(map(_section, errors.entries())),
+        "script": _script(),
+    }
 
 
 def policy() -> str:
@@ -54,6 +51,7 @@ def _section(entry: errors.Entry) -> str:
         f'<section id="{entry.id}" {_found_by(entry)}>',
         f"<h2>{escape(entry.name)}</h2>",
         f"<p>{escape(entry.means)}</p>",
+        _printed(entry),
         _others(entry),
         "<ol>",
         *map(_cause, entry.causes),
@@ -63,6 +61,11 @@ def _section(entry: errors.Entry) -> str:
         "</section>",
     ]
     return "\n".join(parts)
+
+
+def _printed(entry: errors.Entry) -> str:
+    printed = escape(entry.provocation.printed)
+    return f'<p class="also">{escape(entry.says)} says:</p>\n<pre>{printed}</pre>'
 
 
 def _others(entry: errors.Entry) -> str:
@@ -78,7 +81,7 @@ def _cause(cause: errors.Cause) -> str:
     """Why, the command that shows it, and what mends it."""
     rows = [
         ("Ask", _commands(cause.shows)),
-        ("It is, if", f"<p>{escape(cause.look)}</p>"),
+        ("Look for", f"<p>{escape(cause.look)}</p>"),
     ]
     if cause.mends:
         rows.append(("Mend", _commands(cause.mends)))
@@ -111,10 +114,6 @@ def _provoked(entry: errors.Entry) -> str:
     parts += [f"<p>{_who(entry)}:</p>", _commands(entry.provocation.code)]
     if server and server.kill:
         parts += ["<p>Broker 2 is killed by:</p>", _commands(server.kill)]
-    parts += [
-        f"<p>{escape(entry.says)} says:</p>",
-        _commands(entry.provocation.printed),
-    ]
     if ours:
         parts += ["<p>The same with minikafka:</p>", _commands(ours.code)]
         parts += ["<p>It says:</p>", _commands(ours.printed)]
