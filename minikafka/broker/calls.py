@@ -174,8 +174,9 @@ def throttle(broker: Broker, call: Call, quota: str, size_bytes: int) -> int:
         return 0
     now = broker.now
     throttle_ms = broker.throttling.count(client.client_id, quota, size_bytes, now)
-    muted_until_ms = now.monotonic_ms + throttle_ms
-    client.muted_until_ms = max(client.muted_until_ms, muted_until_ms)
+    if throttle_ms:
+        until_ms = now.monotonic_ms + throttle_ms
+        client.muted_until_ms = max(client.muted_until_ms, until_ms)
     return throttle_ms
 
 

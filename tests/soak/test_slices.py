@@ -49,7 +49,7 @@ def test_the_traffic_gets_as_far_as_an_answer_without_an_error_from_every_api():
             served.add(api)
 
     core.traffic.world.learn = listen
-    core.run(9000)
+    core.run(6000)
     assert served - REFUSED == set(SERVED) - REFUSED
 
 
