@@ -112,6 +112,8 @@ def test_kafka_python_knows_what_clients_send_but_nothing_of_kip_848_and_of_what
     assert missing == {
         "ConsumerGroupHeartbeat",
         "ConsumerGroupDescribe",
+        "StreamsGroupHeartbeat",
+        "StreamsGroupDescribe",
         "UnregisterBroker",
         *BETWEEN_NODES,
     }
