@@ -113,6 +113,8 @@ def test_kafka_python_knows_what_clients_send_but_nothing_of_kip_848_and_932_and
     assert missing == {
         "ConsumerGroupHeartbeat",
         "ConsumerGroupDescribe",
+        "StreamsGroupHeartbeat",
+        "StreamsGroupDescribe",
         "UnregisterBroker",
         *SHARE_APIS,
         *BETWEEN_NODES,
