@@ -35,9 +35,15 @@ def assign(
         return _shared(list(subscriptions), before, partitions)
     target: dict[str, set[TopicPartition]] = {member: set() for member in subscriptions}
     for topic_id in sorted(assignable):
-        members = [one for one in subscriptions if topic_id in subscriptions[one]]
-        partitions = [(topic_id, number) for number in sorted(assignable[topic_id])]
-        for member, shares in _shared(members, before, partitions).items():
+        members = []
+        for member, topic_ids in subscriptions.items():
+            if topic_id in topic_ids:
+                members.append(member)
+        partitions = []
+        for number in sorted(assignable[topic_id]):
+            partitions.append((topic_id, number))
+        shared = _shared(members, before, partitions)
+        for member, shares in shared.items():
             target[member] |= shares
     return {member: frozenset(shares) for member, shares in target.items()}
 
@@ -53,8 +59,12 @@ def _shared(
     wanted = _wanted(members, most_readers * len(partitions))
     target: dict[str, set[TopicPartition]] = {}
     for member in members:
-        kept = sorted(each for each in before.get(member, ()) if each in readers)
-        target[member] = set(kept[: wanted[member]])
+        kept = []
+        for each in sorted(before.get(member, ())):
+            if each in readers:
+                kept.append(each)
+        most = wanted[member]
+        target[member] = set(kept[:most])
     for member, shares in target.items():
         for each in sorted(shares):
             if len(readers[each]) < most_readers:
@@ -70,7 +80,9 @@ def _wanted(members: Sequence[str], total: int) -> dict[str, int]:
     each = total / len(members) if members else 0
     wanted = {}
     for at, member in enumerate(members):
-        wanted[member] = ceil(each * (at + 1)) - ceil(each * at)
+        before = ceil(each * at)
+        after = ceil(each * (at + 1))
+        wanted[member] = after - before
     return wanted
 
 
@@ -83,7 +95,10 @@ def _give_out(
     """Partitions that have too few readers, to members that have too few partitions, in
     turn.
     """
-    unfilled = [one for one in target if len(target[one]) < wanted[one]]
+    unfilled = []
+    for member, shares in target.items():
+        if len(shares) < wanted[member]:
+            unfilled.append(member)
     for partition, have_it in readers.items():
         while len(have_it) < most_readers:
             free = [one for one in unfilled if one not in have_it]

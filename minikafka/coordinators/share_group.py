@@ -254,7 +254,9 @@ class ShareGroup:
         """Anybody may ask, and hears of no offset."""
 
     def check_forget(self) -> None:
-        """Whether offsets may be deleted: they never are. Errors: GROUP_ID_NOT_FOUND."""
+        """Whether offsets may be deleted: there are none. Errors:
+        GROUP_ID_NOT_FOUND.
+        """
         raise self.refuse_offsets()
 
     def subscribes_to(self, topic: str) -> bool:
