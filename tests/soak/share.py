@@ -8,12 +8,13 @@ limit. With --apache the same on Apache Kafka.
 """
 
 import argparse
+import itertools
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
@@ -25,7 +26,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.clients.brokers import fresh_name
+from tests.clients.brokers import fresh_name, until
 from tests.kafka import java_command
 from tests.soak.failover import REPLICATED, Cluster, running, wait_until_in_sync
 from tests.soak.kill import RECONNECT, Wrong
@@ -34,26 +35,33 @@ WORKER = str(Path(__file__).parent.parent / "clients" / "ShareWorkers.java")
 PARTITIONS, MEMBERS, LIMIT = 6, 3, 5
 STATE_TOPIC = "__share_group_state"
 QUIET_MS = "70000"  # longer than a session: then others get what a dead member read
+_numbers = itertools.count(1)
 
 
 class Member:
-    """One in a process of its own; what it says is read when it ends."""
+    """One in a process of its own, which writes what it says into a file: nothing waits
+    for us to read it.
+    """
 
-    def __init__(self, bootstrap: str, topic: str, what: str) -> None:
-        self.process = subprocess.Popen(
-            java_command(WORKER, bootstrap, topic, topic, what, QUIET_MS),
-            stdout=subprocess.PIPE,
-            stderr=sys.stderr,
-            text=True,
-        )
+    def __init__(self, bootstrap: str, topic: str, what: str, folder: Path) -> None:
+        self._file = folder / f"{what}-{next(_numbers)}"
+        with self._file.open("w") as said:
+            self._process = subprocess.Popen(
+                java_command(WORKER, bootstrap, topic, topic, what, QUIET_MS),
+                stdout=said,
+                stderr=subprocess.DEVNULL,
+            )
 
-    def lines(self) -> Iterator[str]:
-        assert self.process.stdout is not None
-        yield from self.process.stdout
+    def lines(self) -> list[str]:
+        """What it has said so far."""
+        return self._file.read_text().splitlines()
+
+    def wait(self) -> None:
+        self._process.wait(timeout=600)
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(timeout=60)
+        self._process.kill()
+        self.wait()
 
 
 def make_queue(bootstrap: str, records: int) -> str:
@@ -79,31 +87,30 @@ def make_queue(bootstrap: str, records: int) -> str:
     return name
 
 
-def share(cluster: Cluster, records: int) -> str:
+def share(cluster: Cluster, records: int, folder: Path) -> str:
     """What became of it, in one line. Errors: Wrong."""
     name = make_queue(cluster.bootstrap, records)
-    hangs = Member(cluster.bootstrap, name, "hang")
-    said = hangs.lines()
-    next(said)  # it is ready
-    in_hand = next(said).strip()
+    hangs = Member(cluster.bootstrap, name, "hang", folder)
+    until(lambda: len(hangs.lines()) == 2, "somebody has records in hand")
+    in_hand = hangs.lines()[1]
     began = time.monotonic()
-    members = [Member(cluster.bootstrap, name, "accept") for _ in range(MEMBERS - 1)]
-    first = members[0].lines()
-    next(first)  # it is ready
-    next(first)  # and has accepted a record
+    members = []
+    for _ in range(MEMBERS - 1):
+        members.append(Member(cluster.bootstrap, name, "accept", folder))
+    until(lambda: len(members[0].lines()) > 1, "some are accepted")
     hangs.kill()
     cluster.kill(2)
     accepted: Counter[tuple[str, str]] = Counter()
     most = 0
     for member in members:
+        member.wait()
         for line in member.lines():
             words = line.split()
             if len(words) == 3:
                 accepted[words[0], words[1]] += 1
                 most = max(most, int(words[2]))
     seconds = time.monotonic() - began
-    # one line of the first member was read above
-    missing = records - len(accepted) - 1
+    missing = records - len(accepted)
     if missing > 0:
         raise Wrong(f"{missing} of {records} records were accepted by nobody")
     if most > LIMIT:
@@ -122,8 +129,8 @@ def main() -> int:
     parser.add_argument("--apache", action="store_true")
     given = parser.parse_args()
     try:
-        with running(given.apache) as cluster:
-            print(share(cluster, given.records))
+        with running(given.apache) as cluster, TemporaryDirectory() as folder:
+            print(share(cluster, given.records, Path(folder)))
     except Wrong as wrong:
         print(f"wrong: {wrong}")
         return 1
