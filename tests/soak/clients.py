@@ -40,6 +40,17 @@ SERVED = {
 }
 ADMIN = "__admin_client"
 MOST_TOPICS = 30
+USER = {
+    "name": "ann",
+    "mechanism": 1,
+    "iterations": 4096,
+    "salt": b"salt",
+    "salted_password": b"salted",
+}
+OF_THE_CLUSTER = (
+    Ask("AlterUserScramCredentials", 0, {"upsertions": [USER]}),
+    Ask("ElectLeaders", 2, {"election_type": 0, "topic_partitions": None}),
+)
 
 
 def served(values: Values, api: str, since: int = 0) -> int:
@@ -318,11 +329,8 @@ def admin(values: Values) -> Script:
             "partitions": [{"partition_index": 0, "offset": values.choose(-1, 0, 3)}],
         }
         grown = {"name": name, "count": values.choose(2, 3, 4), "assignments": None}
-        user = {"name": "ann", "mechanism": 1, "iterations": 4096}
-        user |= {"salt": b"salt", "salted_password": b"salted"}
         yield values.choose(
-            Ask("AlterUserScramCredentials", 0, {"upsertions": [user]}),
-            Ask("ElectLeaders", 2, {"election_type": 0, "topic_partitions": None}),
+            *OF_THE_CLUSTER,
             Ask("CreateTopics", 7, {"topics": [created]}),
             Ask("CreateTopics", 7, {"topics": [created]}),
             Ask("DeleteTopics", 5, {"topic_names": [name]}),
