@@ -352,12 +352,19 @@ def admin(values: Values) -> Script:
                 0,
                 {"topics": [{"name": name}], "response_partition_limit": 2},
             ),
-            Ask("ListGroups", 5, {}),
-            Ask("DescribeGroups", 5, {"groups": GROUPS}),
-            Ask("ConsumerGroupDescribe", 1, {"group_ids": GROUPS}),
-            Ask("DeleteGroups", 2, {"groups_names": [values.group()]}),
-            Ask("FindCoordinator", 4, {"coordinator_keys": GROUPS}),
+            *of_groups(values.group()),
         )
+
+
+def of_groups(doomed: str) -> list[Ask]:
+    """What an administrator asks of groups, one to delete among them."""
+    return [
+        Ask("ListGroups", 5, {}),
+        Ask("DescribeGroups", 5, {"groups": GROUPS}),
+        Ask("ConsumerGroupDescribe", 1, {"group_ids": GROUPS}),
+        Ask("DeleteGroups", 2, {"groups_names": [doomed]}),
+        Ask("FindCoordinator", 4, {"coordinator_keys": GROUPS}),
+    ]
 
 
 def janitor(values: Values) -> Script:
