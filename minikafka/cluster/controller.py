@@ -241,9 +241,13 @@ def elect_leader(
     image: Image, topic: str, number: int, election: str, value: TopicValue
 ) -> MetadataRecord:
     """ElectLeaders (KIP-183, KIP-460). Errors: ELECTION_NOT_NEEDED,
-    PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE.
+    PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_OR_PARTITION.
     """
-    partition = partition_of(image, topic, number)
+    partition = image.topic(topic).partitions.get(number)
+    if partition is None:
+        why = f"No such partition as {topic}-{number}"
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
     if election == leadership.PREFERRED:
         is_needed = partition.leader != partition.replicas[0]
         nobody = Error.PREFERRED_LEADER_NOT_AVAILABLE
@@ -300,7 +304,7 @@ def partition_of(image: Image, topic: str, number: int) -> Partition:
     """The partition, or UNKNOWN_TOPIC_OR_PARTITION."""
     partition = image.topic(topic).partitions.get(number)
     if partition is None:
-        why = f"No such partition as {topic}-{number}"
+        why = f"Unable to find partition {topic}:{number}."
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
     return partition
 
