@@ -27,7 +27,7 @@ MASKS = (
     (re.compile(r"((?:[tT]imestamp|TimeMs)\w*=?(?:OptionalLong\[)?)\d{6,}"), r"\1TIME"),
     (re.compile(r"(Epoch:|highWatermark=|logEndOffset=)\d+"), r"\1OFFSET"),
     (re.compile(r"@[0-9a-f]+"), "@HASH"),
-    (re.compile(r"(Local controller )\d+"), r"\1NODE"),
+    (re.compile(r"(Local controller |coordinatorId=)\d+"), r"\1NODE"),
     (MADE_ID, "ID"),
 )
 
