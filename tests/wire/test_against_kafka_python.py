@@ -35,6 +35,14 @@ BETWEEN_NODES = {
     "AssignReplicasToDirs",
     "FetchSnapshot",
 }
+OF_VOTERS_AND_TOKENS = {
+    "AddRaftVoter",
+    "CreateDelegationToken",
+    "DescribeDelegationToken",
+    "ExpireDelegationToken",
+    "RemoveRaftVoter",
+    "RenewDelegationToken",
+}
 SHARE_APIS = {api for api in API if "Share" in api}
 
 
@@ -102,7 +110,7 @@ def test_responses_have_kafka_pythons_bytes(api, version):
     holds()
 
 
-def test_kafka_python_knows_what_clients_send_but_nothing_of_kip_848_and_932_and_of_what_nodes_say_to_each_other():
+def test_kafka_python_knows_what_clients_send_but_for_newer_groups_tokens_and_what_nodes_say():
     for api in API.values():
         for schema in (api.request, api.response):
             if schema.name in CLASSES:
@@ -116,6 +124,7 @@ def test_kafka_python_knows_what_clients_send_but_nothing_of_kip_848_and_932_and
         "StreamsGroupHeartbeat",
         "StreamsGroupDescribe",
         "UnregisterBroker",
+        *OF_VOTERS_AND_TOKENS,
         *SHARE_APIS,
         *BETWEEN_NODES,
     }
