@@ -194,7 +194,7 @@ class Run:
         except KafkaError as error:
             if error.error is not Error.CORRUPT_MESSAGE:
                 raise
-            for partition in consumer.assignment():
+            for partition in sorted(consumer.assignment()):
                 consumer.seek(partition, consumer.position(partition))
             return {}
 
