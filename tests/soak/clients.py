@@ -5,11 +5,11 @@ none: acks=0, a closed connection). By themselves most scripts are honest, so th
 requests reach deep states; the traffic (traffic.py) twists requests on their way.
 """
 
-from collections.abc import Generator
-from typing import Any, NamedTuple
-
 from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.messages import API, BY_KEY
+from tests.soak.asking import Ask as Ask
+from tests.soak.asking import Script as Script
+from tests.soak.newer_members import share_member, streams_member
 from tests.soak.values import (
     EMBEDDED,
     GROUPS,
@@ -20,17 +20,6 @@ from tests.soak.values import (
     Values,
 )
 
-
-class Ask(NamedTuple):
-    """A request before it is a frame."""
-
-    api: str
-    version: int
-    body: dict[str, Any]
-    client_id: str | None = "soak"
-
-
-Script = Generator[Ask, Any, None]
 SERVED = {
     BY_KEY[key].name: range(
         max(handler.versions[0], BY_KEY[key].min_version), handler.versions[1] + 1
@@ -48,6 +37,7 @@ USER = {
     "salted_password": b"salted",
 }
 OF_THE_CLUSTER = (
+    Ask("DescribeClientQuotas", 1, {"components": [], "strict": False}),
     Ask("AlterUserScramCredentials", 0, {"upsertions": [USER]}),
     Ask("ElectLeaders", 2, {"election_type": 0, "topic_partitions": None}),
 )
@@ -417,4 +407,4 @@ SCRIPTS = [
     consumer_member,
     admin,
 ]
-SCRIPTS += [transactor, transactor]
+SCRIPTS += [transactor, transactor, share_member, streams_member]

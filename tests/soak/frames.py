@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from minikafka.broker.handlers import HANDLERS
 from minikafka.cluster.controller import MAX_PARTITIONS_PER_REQUEST
+from minikafka.coordinators.share_persister import FIRST_BACKOFF_MS, MOST_ATTEMPTS
 from minikafka.wire import messages
 from minikafka.wire.primitives import DecodeError, unsigned_varint
 from minikafka.wire.schema import Struct
@@ -115,6 +116,18 @@ def makes_much(frame: bytes) -> bool:
     return any(100 < count <= MAX_PARTITIONS_PER_REQUEST for count in counts)
 
 
+# They ask share coordinators, again and again until one is there.
+OF_SHARE_STATES = {
+    "AlterShareGroupOffsets",
+    "DeleteGroups",
+    "DeleteShareGroupOffsets",
+    "DescribeShareGroupOffsets",
+    "ShareAcknowledge",
+    "ShareFetch",
+}
+ALL_PAUSES_MS = FIRST_BACKOFF_MS * (2 ** (MOST_ATTEMPTS - 1) - 1)
+
+
 class Meaning(NamedTuple):
     """What the broker makes of a frame. version: of its answer. wait_ms: so long it may
     wait with it. of_a_group: it waits for a group's other members. silent: it has no
@@ -141,7 +154,11 @@ def meaning(ask: Ask, frame: bytes, intact: bool) -> Meaning:
     lowest, highest = HANDLERS[messages.API[ask.api].key].versions
     if ask.api == "ApiVersions" and not lowest <= version <= highest:
         version = 0  # answered in 0 (KIP-511)
-    wait_ms = max(0, body.get("max_wait_ms", 0)) if ask.api == "Fetch" else 0
+    wait_ms = 0
+    if ask.api in ("Fetch", "ShareFetch"):
+        wait_ms = max(0, body.get("max_wait_ms", 0))
+    if ask.api in OF_SHARE_STATES:
+        wait_ms += ALL_PAUSES_MS
     return Meaning(
         version, wait_ms, ask.api in ("JoinGroup", "SyncGroup"), body.get("acks") == 0
     )
