@@ -24,7 +24,12 @@ from pathlib import Path
 from minikafka.course import editions, places
 
 FIRST_LESSON = "00_start_here.ipynb"
-LINKED = ("pictures", "glossary.md", "cheat_sheet.html")  # by lessons, as ../notebooks
+LINKED = (  # by lessons, as ../notebooks
+    "pictures",
+    "glossary.md",
+    "cheat_sheet.html",
+    "from_notebook_to_spark_submit.md",
+)
 FIRST_PORT, LAST_PORT = 8888, 8987
 _LOOK_SECONDS = 0.2
 _KERNEL_OPTIONS = (

@@ -1,14 +1,19 @@
 """`minikafka lab`: the learner's folder, and what stands in it."""
 
+import re
+
 from minikafka.course import lab, places
+from minikafka.course.contents import contents
 
 
 def test_a_folder_of_ones_own_has_what_the_lessons_link_to(tmp_path):
     new = lab.furnish(tmp_path)
     assert {path.parent for path in new} == {tmp_path / "my"}
+    markdown = "".join(lesson.prose for lesson in contents().values())
+    named = set(re.findall(r"\]\(\.\./notebooks/([\w./]+)\)", markdown))
+    assert {"pictures/05.svg", "glossary.md"} <= named
     beside = tmp_path / "notebooks"
-    assert (beside / "pictures" / "05.svg").exists()
-    assert (beside / "glossary.md").exists()
+    assert {name for name in named if not (beside / name).exists()} == set()
 
 
 def test_what_is_there_already_is_never_overwritten(tmp_path):

@@ -2,12 +2,14 @@
 pyproject.toml.
 """
 
+import re
 import shutil
 
 import pytest
 
+from minikafka.course.contents import contents
 from minikafka.course.publishing import site_address
-from minikafka.course.publishing.site import linked
+from minikafka.course.publishing.site import READINGS, linked
 
 
 def test_both_link_to_the_address_that_is_configured():
@@ -36,3 +38,12 @@ def test_one_command_moves_all_and_there_and_back_changes_nothing(tmp_path, base
 def test_a_page_of_the_site_leads_to_its_own_front_page():
     link = site_address.links(site_address.address())["notebooks/00_start_here.ipynb"]
     assert linked(f"[in a tab{link}") == "[in a tab](../index.html)"
+
+
+def test_a_lesson_of_the_site_leads_to_the_pages_that_the_lesson_links_to():
+    markdown = "".join(lesson.prose for lesson in contents().values())
+    named = set(re.findall(r"\]\(\.\./notebooks/(\w+)\.md\)", markdown))
+    assert named == set(READINGS)
+    for name in named:
+        link = f"[read]({{}}/{name}.{{}})"
+        assert linked(link.format("../notebooks", "md")) == link.format("..", "html")

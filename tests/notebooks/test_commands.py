@@ -1,5 +1,6 @@
 """What teachers and learners are told to type can be typed."""
 
+import ast
 import re
 import shlex
 
@@ -8,11 +9,14 @@ import pytest
 import tasks
 from minikafka.__main__ import parser
 from minikafka.course.places import NOTEBOOKS
+from minikafka.course.spark import PACKAGES
 
 PAGES = [*NOTEBOOKS.glob("*.html"), *NOTEBOOKS.glob("teaching/*.md")]
 OURS = re.compile(
     r"\bminikafka ((?:serve|demo|doctor|error|lesson \d|class|pipeline)\b[^`<\n]*)"
 )
+SPARK_SUBMIT = NOTEBOOKS / "from_notebook_to_spark_submit.md"
+CONNECTOR = re.compile(r"org\.apache\.spark:spark-sql-kafka[\w.:-]+")
 TASKS = re.compile(r"tasks\.py (\w+)")
 
 
@@ -34,3 +38,20 @@ def test_a_command_is_one(words):
 @pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.name)
 def test_a_task_is_one(page):
     assert set(TASKS.findall(page.read_text(encoding="utf-8"))) <= set(tasks.TASKS)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [SPARK_SUBMIT, *NOTEBOOKS.glob("17_*.ipynb")],
+    ids=lambda page: page.name,
+)
+def test_sparks_connector_has_the_version_that_the_lessons_use(page):
+    assert set(CONNECTOR.findall(page.read_text(encoding="utf-8"))) == {PACKAGES}
+
+
+def test_the_python_of_the_page_about_spark_submit_is_python():
+    text = SPARK_SUBMIT.read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        ast.parse(block)

@@ -33,6 +33,11 @@ from minikafka.theatre.text import escape
 
 MADE_BY = '<meta name="generator" content="minikafka site">'
 GALLERY, LESSONS, PICTURES, PYTHON = "gallery", "lessons", "pictures", "python"
+# what lessons link to as ../notebooks/NAME.md is NAME.html beside the front page
+READINGS = {
+    "glossary": "Glossary",
+    "from_notebook_to_spark_submit": "From a notebook to spark-submit",
+}
 SCRIPTS = ("playground.js", "worker.js")
 LABELS = {
     "per_second": "orders a second",
@@ -72,10 +77,9 @@ def write(folder: Path) -> None:
             folder / LESSONS / f"{lesson.path.stem}.html",
             lesson_page(lesson, folder, lesson.path.name in live),
         )
-    save(
-        folder / "glossary.html",
-        page("Glossary", from_markdown((NOTEBOOKS / "glossary.md").read_text("utf-8"))),
-    )
+    for name, title in READINGS.items():
+        text = (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8")
+        save(folder / f"{name}.html", page(title, from_markdown(text)))
     shutil.copy(NOTEBOOKS / "cheat_sheet.html", folder)
     save(folder / site_errors.PATH, errors_page())
     save(
@@ -239,7 +243,7 @@ def linked(markdown: str) -> str:
     start_here = links["notebooks/00_start_here.ipynb"]
     markdown = markdown.replace(start_here, f"](../{site_address.PAGE})")
     markdown = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.html)", markdown)
-    markdown = markdown.replace("](../notebooks/glossary.md", "](../glossary.html")
+    markdown = re.sub(r"\]\(\.\./notebooks/(\w+)\.md", r"](../\1.html", markdown)
     return markdown.replace("](../notebooks/", "](../")
 
 
