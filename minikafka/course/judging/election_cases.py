@@ -125,7 +125,12 @@ def a_request(source: Random) -> tuple[State, State]:
     theirs = _a_log(source, asked_epoch)
     candidate = source.choice((0, 1, 2, 12))
     voted_for = source.choice((None, 0, 1, 2, 12))
-    asked = asks(asked_epoch, candidate, source.choice((theirs, log)))
+    asked_log = source.choice((theirs, log))
+    is_again = asked_epoch == epoch and candidate == voted_for
+    if is_again and asked_log < log:
+        # Kafka doesn't compare logs again, and Raft does: neither is asked for
+        asked_log = log
+    asked = asks(asked_epoch, candidate, asked_log)
     return voter(epoch, log, voted_for), asked
 
 
