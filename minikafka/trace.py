@@ -220,6 +220,12 @@ SENTENCES = {
     "CommitFailed": "commit of {offsets} failed with {error}",
     "PollOverdue": "has not polled in time: {why}",
     "RecordsProcessed": "processed offsets {offsets} of {topic}-{partition}",
+    # members of a share group
+    "SharePartitionsAssigned": "fetches from {partitions}, at epoch {epoch}",
+    "ShareRecordsPolled": "poll returned records of {topic}-{partition}: {records}",
+    "ShareRecordsSaid": (
+        "told the broker of {topic}-{partition} what became of {batches}: {error}"
+    ),
     # a query of Spark's, as the course tells it
     "MicroBatchBegan": "micro-batch {batch} began with watermark {watermark}",
     "RowCounted": "{order} counted in the window of minute {window}",
