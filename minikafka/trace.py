@@ -163,7 +163,11 @@ SENTENCES = {
     "TransactionStateChanged": (
         "transaction {transactional_id}: {was} -> {state} ({why})"
     ),
-    # share partitions; a batch is its first and last offset, and how often delivered
+    # share partitions; a batch is its first and last offset, its state where it has
+    # one, and how often delivered
+    "ShareStateRead": (
+        "group {group}: {topic}-{partition} begins at offset {offset}, with {batches}"
+    ),
     "ShareRecordsAcquired": (
         "group {group}: {member} acquired {batches} of {topic}-{partition}"
     ),

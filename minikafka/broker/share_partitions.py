@@ -8,6 +8,7 @@ it is written (cluster/share_partition.py). It is dropped when this node leads t
 partition no more, when somebody else has it now, and when nobody of the group is here.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -28,7 +29,7 @@ from minikafka.cluster.waiting import ALL_BYTES, Deadlines, Wait
 from minikafka.coordinators.ports import CoordinatingNode
 from minikafka.coordinators.runtime import Configs
 from minikafka.coordinators.share_limits import configured_text, limits
-from minikafka.coordinators.share_persister import SharePersister
+from minikafka.coordinators.share_persister import SharePersister, Then
 from minikafka.coordinators.share_states import UNKNOWN, ShareKey, state_batches
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -56,6 +57,9 @@ OVER = (
     Error.GROUP_ID_NOT_FOUND,
     Error.UNKNOWN_TOPIC_OR_PARTITION,
 )
+
+
+Led = tuple[ShareKey, int]  # a share partition, and the leader epoch
 
 
 class SharingNode(LeadingNode, CoordinatingNode, Protocol):
@@ -87,6 +91,11 @@ class Held:
     def group_id(self) -> str:
         return self.key.group_id
 
+    @property
+    def led(self) -> Led:
+        """It, as led in one epoch."""
+        return self.key, self.leader_epoch
+
     def written(self, batches: Sequence[StateBatch]) -> dict[str, Any]:
         """A WriteShareGroupState of it."""
         assert self.partition is not None, "what was not read is not written"
@@ -107,6 +116,8 @@ class SharePartitions:
         self._node = node
         self._persister = persister
         self._held: dict[ShareKey, Held] = {}
+        # writes that are not answered, of those that were dropped too
+        self._writing: Counter[Led] = Counter()
         self._locks: Deadlines[ShareKey] = Deadlines()
 
     # -- coming and going
@@ -133,6 +144,12 @@ class SharePartitions:
         return held
 
     def _read(self, held: Held) -> None:
+        """What this node itself still writes of it, as it was before it was dropped,
+        comes first: nothing would fence that.
+        """
+        if self._writing[held.led]:
+            return
+
         def read(result: Message | KafkaError, now: Now) -> None:
             if held.is_over:
                 return
@@ -145,6 +162,24 @@ class SharePartitions:
             self._moved(held.key)
 
         self._persister.read(held.key, held.leader_epoch, read)
+
+    def _persist(self, held: Held, batches: Sequence[StateBatch], then: Then) -> None:
+        """Write down what becomes of records."""
+        self._writing[held.led] += 1
+
+        def answered(result: Message | KafkaError, now: Now) -> None:
+            then(result, now)
+            self._writing[held.led] -= 1
+            if self._writing[held.led]:
+                return
+            del self._writing[held.led]
+            next_one = self._held.get(held.key)
+            if next_one is None or next_one is held:
+                return
+            if next_one.led == held.led:
+                self._read(next_one)
+
+        self._persister.write(held.key, held.written(batches), answered)
 
     def _begin(self, held: Held, state: Message, now: Now) -> None:
         """Errors: UNKNOWN_SERVER_ERROR for a state that nobody in his right mind
@@ -159,6 +194,12 @@ class SharePartitions:
             why = f"Failed to initialize the share partition {held.key}"
             raise KafkaError(Error.UNKNOWN_SERVER_ERROR, why)
         held.partition = SharePartition(lambda: limits(held), start_offset, batches)
+        self._tell(
+            "ShareStateRead",
+            held,
+            offset=start_offset,
+            batches=[list(map(int, batch)) for batch in batches],
+        )
 
     def _first_offset(self, held: Held, now: Now) -> int:
         """Where a group begins that has never read (share.auto.offset.reset)."""
@@ -287,8 +328,7 @@ class SharePartitions:
                 wait.finish({})
             self._moved(held.key)
 
-        fields = held.written(change.batches)
-        self._persister.write(held.key, fields, written)
+        self._persist(held, change.batches, written)
 
     # -- time
 
@@ -323,8 +363,7 @@ class SharePartitions:
                 self.drop(held.key)
             self._moved(held.key)
 
-        fields = held.written(batches)
-        self._persister.write(held.key, fields, written)
+        self._persist(held, batches, written)
         self._moved(held.key)
 
     # -- inside
