@@ -34,6 +34,8 @@ CONFIGS = {
     "consumer": (consumers.DEFAULTS, OF_CONSUMERS),
     "share consumer": (share_consumers.DEFAULTS, OF_SHARE_CONSUMERS),
 }
+# what other consumers are told, and a share consumer isn't: a config of its group
+OF_SHARE_GROUPS = {"auto_offset_reset": "share.auto.offset.reset"}
 NO_LIMIT_MS = 300_000  # what "for ever" means at top level
 
 
@@ -129,6 +131,12 @@ def checked_config(kind: str, config: dict[str, Any]) -> None:
     """
     known, wanted = CONFIGS[kind]
     for name in config:
+        if kind == "share consumer" and name in OF_SHARE_GROUPS:
+            raise TypeError(
+                f"a share consumer has no config {name!r}; it is one of the group:"
+                f' cluster.alter_group_configs("workers", {{"{OF_SHARE_GROUPS[name]}":'
+                ' "earliest"})'
+            )
         if name not in known:
             near = difflib.get_close_matches(name.replace(".", "_"), known, 1)
             hint = (
