@@ -10,7 +10,7 @@ partition no more, when somebody else has it now, and when nobody of the group i
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from minikafka.broker.ports import HearsOfReplicas, LeadingNode
@@ -86,6 +86,9 @@ class Held:
     partition: SharePartition | None = None
     error: KafkaError | None = None
     is_over: bool = False
+    # writes that are not answered: one that is tried again says where it begins now,
+    # for a later one may have said so before it
+    writes: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def group_id(self) -> str:
@@ -166,8 +169,11 @@ class SharePartitions:
     def _persist(self, held: Held, batches: Sequence[StateBatch], then: Then) -> None:
         """Write down what becomes of records."""
         self._writing[held.led] += 1
+        fields = held.written(batches)
+        held.writes.append(fields)
 
         def answered(result: Message | KafkaError, now: Now) -> None:
+            held.writes = [each for each in held.writes if each is not fields]
             then(result, now)
             self._writing[held.led] -= 1
             if self._writing[held.led]:
@@ -179,7 +185,7 @@ class SharePartitions:
             if next_one.led == held.led:
                 self._read(next_one)
 
-        self._persister.write(held.key, held.written(batches), answered)
+        self._persister.write(held.key, fields, answered)
 
     def _begin(self, held: Held, state: Message, now: Now) -> None:
         """Errors: UNKNOWN_SERVER_ERROR for a state that nobody in his right mind
@@ -386,6 +392,8 @@ class SharePartitions:
         start_offset = held.partition.window.start_offset
         assert start_offset >= before, "the start offset never goes back"
         if start_offset > before:
+            for fields in held.writes:
+                fields |= held.written(()) | {"state_batches": fields["state_batches"]}
             self._tell("ShareStartOffsetMoved", held, was=before, offset=start_offset)
 
 

@@ -51,6 +51,13 @@ def test_a_leader_whose_members_left_writes_what_they_said_before_it_begins_anew
     assert not Run(schedule).problems, schedule
 
 
+@pytest.mark.parametrize("number", [129, 177])
+def test_a_write_that_is_tried_again_takes_no_later_one_back(number):
+    """It was made before the start offset moved, and comes after one that says so."""
+    schedule = Schedule(number)
+    assert not Run(schedule).problems, schedule
+
+
 # -- broken share partitions
 
 
