@@ -7,15 +7,27 @@ and no partition has two owners who are not fenced. A member may be fenced long 
 it learns of it (a frozen process). It may then still hold partitions, and read; what it
 may not do is commit.
 
+A share group's promise (KIP-932): a record is accepted once; it is done with when it
+was accepted, rejected, or delivered as often as it may be, and only then does the start
+offset pass it. What is written down counts, whoever leads the partition next. What a
+leader does that has been replaced counts only where it is written, which nobody lets
+it. A record may be delivered again, and by a leader that does not know that it is none,
+even to two members at once.
+
 An anomaly has a name:
 
     two owners       two members who are both not fenced own a partition
     early move       a partition was given away while its owner had not given it up
     fenced commit    a commit of a member that is out, or of a past generation, was accepted
     stale share      a member took a share that was not made for its generation
+    accepted twice   two deliveries of a record were accepted
+    lost record      a start offset passed a record that was neither accepted nor archived
+    extra delivery   a record was delivered more often than the limit
+    start went back  a share partition began at an earlier offset than before
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.trace import Event
@@ -24,6 +36,19 @@ TWO_OWNERS = "two owners"
 EARLY_MOVE = "early move"
 FENCED_COMMIT = "fenced commit"
 STALE_SHARE = "stale share"
+ACCEPTED_TWICE = "accepted twice"
+LOST_RECORD = "lost record"
+EXTRA_DELIVERY = "extra delivery"
+START_WENT_BACK = "start went back"
+
+# states of records, as share partitions tell them
+ACKNOWLEDGED, ARCHIVED = 2, 4
+FINAL = (ACKNOWLEDGED, ARCHIVED)
+MOST_DELIVERIES = 5  # Kafka's default of group.share.delivery.count.limit
+
+
+# first and last offset, state, how often delivered
+Batch = tuple[int, int, int, int]
 
 
 class Part(NamedTuple):
@@ -176,6 +201,168 @@ class GroupWatch:
         elif member and generation != current:
             what = f"{member} committed in generation {generation}, it is {current}"
             yield anomaly(FENCED_COMMIT, event, what)
+
+
+@dataclass
+class SharedPart:
+    """What is known of one share partition.
+
+    leader: the node that read its state last; what others do in memory is of no
+    account. start: where it begins, as the leader says; None: nothing is known yet.
+    written_start: the same, as far as it is written down. states: of records; written:
+    those of them that are written down. accepted: offset -> the member that accepted
+    it, ever. had: records that some member had. deliveries: how often the leader delivered
+    each, since it read the state.
+    """
+
+    leader: str = ""
+    start: int | None = None
+    written_start: int = 0
+    states: dict[int, int] = field(default_factory=dict)
+    written: dict[int, int] = field(default_factory=dict)
+    accepted: dict[int, str] = field(default_factory=dict)
+    had: set[int] = field(default_factory=set)
+    deliveries: dict[int, int] = field(default_factory=dict)
+
+    def become(self, batches: Iterable[Batch], is_written: bool = True) -> None:
+        for first, last, state, _ in batches:
+            for offset in range(first, last + 1):
+                self.states[offset] = state
+                if is_written:
+                    self.written[offset] = state
+
+    def first_undone(self, offset: int) -> int:
+        """Where it begins by what is written down, from an offset on."""
+        while self.written.get(offset) in FINAL:
+            offset += 1
+        return offset
+
+
+class ShareWatch:
+    """What is known of the share groups of a trace, event by event. most_deliveries:
+    the groups' limit. Nobody sets a group's offsets meanwhile: that may take it back.
+    """
+
+    def __init__(self, most_deliveries: int = MOST_DELIVERIES) -> None:
+        self.parts: dict[Part, SharedPart] = {}
+        self._most_deliveries = most_deliveries
+        # topic, partition -> the first offset of the log
+        self._log_starts: dict[tuple[str, int], int] = {}
+        # partitions with records that nobody who reads committed ones may have
+        self._with_aborted: set[tuple[str, int]] = set()
+
+    def see(self, event: Event) -> Iterator[Anomaly]:
+        """Take in one event; gives the anomalies that it shows."""
+        detail = event.detail
+        match event.kind:
+            case "LogStartOffsetAdvanced":
+                log = detail["topic"], detail["partition"]
+                known = self._log_starts.get(log, 0)
+                self._log_starts[log] = max(known, detail["log_start_offset"])
+            case "MarkerWritten" if detail["outcome"] == "aborted":
+                self._with_aborted.add((detail["topic"], detail["partition"]))
+            case "ShareStateRead":
+                yield from self._read(event, *self._part(event))
+            case "ShareRecordsAcknowledged":
+                yield from self._acknowledged(event, *self._part(event))
+            case "ShareRecordsAcquired" | "ShareLocksEnded" | "ShareStartOffsetMoved":
+                part, known_of = self._part(event)
+                if event.node == known_of.leader:
+                    yield from self._by_its_leader(event, part, known_of)
+
+    def _part(self, event: Event) -> tuple[Part, SharedPart]:
+        detail = event.detail
+        part = Part(detail["group"], detail["topic"], detail["partition"])
+        return part, self.parts.setdefault(part, SharedPart())
+
+    def _read(self, event: Event, part: Part, known: SharedPart) -> Iterator[Anomaly]:
+        """A leader goes on from what is written down."""
+        begins = event.detail["offset"]
+        batches = event.detail["batches"]
+        known.leader = event.node
+        known.deliveries.clear()
+        if known.start is None:
+            known.written_start = begins
+        elif begins > known.start:
+            yield from self._passed(event, part, known, begins)
+        known.states.clear()
+        known.written.clear()
+        known.become([(0, begins - 1, ARCHIVED, 0), *batches])
+        known.start = known.first_undone(begins)
+        if known.start < known.written_start:
+            yield went_back(event, part, known.written_start, known.start)
+        known.written_start = known.start
+
+    def _acknowledged(
+        self, event: Event, part: Part, known: SharedPart
+    ) -> Iterator[Anomaly]:
+        member = event.detail["member"]
+        batches = event.detail["batches"]
+        for first, last, state, _ in batches:
+            for offset in range(first, last + 1):
+                before = known.accepted.get(offset)
+                if state == ACKNOWLEDGED and before is not None:
+                    what = f"{before} and then {member} accepted {part} at {offset}"
+                    yield anomaly(ACCEPTED_TWICE, event, what)
+                if state == ACKNOWLEDGED:
+                    known.accepted[offset] = member
+        known.become(batches)
+        known.written_start = known.first_undone(known.written_start)
+
+    def _by_its_leader(
+        self, event: Event, part: Part, known: SharedPart
+    ) -> Iterator[Anomaly]:
+        match event.kind:
+            case "ShareRecordsAcquired":
+                yield from self._acquired(event, part, known)
+            case "ShareLocksEnded":
+                known.become(event.detail["batches"], is_written=False)
+            case "ShareStartOffsetMoved":
+                offset = event.detail["offset"]
+                if known.start is not None and offset < known.start:
+                    yield went_back(event, part, known.start, offset)
+                yield from self._passed(event, part, known, offset)
+                known.start = offset
+
+    def _acquired(
+        self, event: Event, part: Part, known: SharedPart
+    ) -> Iterator[Anomaly]:
+        for first, last, count in event.detail["batches"]:
+            if known.start is not None and first < known.start:
+                yield went_back(event, part, known.start, first)
+            known.had.update(range(first, last + 1))
+            for offset in range(first, last + 1):
+                delivered = known.deliveries.get(offset, 0) + 1
+                known.deliveries[offset] = delivered
+                if max(count, delivered) > self._most_deliveries:
+                    times = max(count, delivered)
+                    what = f"{part} at {offset} was delivered {times} times"
+                    yield anomaly(EXTRA_DELIVERY, event, what)
+
+    def _passed(
+        self, event: Event, part: Part, known: SharedPart, offset: int
+    ) -> Iterator[Anomaly]:
+        """The start offset passes records: each must be done with, or gone."""
+        log = part.topic, part.number
+        first = max(known.start or 0, self._log_starts.get(log, 0))
+        for passed in range(first, offset):
+            is_aborted = log in self._with_aborted and passed not in known.had
+            if known.states.get(passed) not in FINAL and not is_aborted:
+                what = f"{part} begins at {offset}, and nobody dealt with {passed}"
+                yield anomaly(LOST_RECORD, event, what)
+
+
+def went_back(event: Event, part: Part, was: int, now: int) -> Anomaly:
+    what = f"{part} goes on from {now}, and had begun at {was}"
+    return anomaly(START_WENT_BACK, event, what)
+
+
+def share_anomalies(
+    trace: Iterable[Event], most_deliveries: int = MOST_DELIVERIES
+) -> list[Anomaly]:
+    """All anomalies of share groups in a trace, in order."""
+    watch = ShareWatch(most_deliveries)
+    return [found for event in trace for found in watch.see(event)]
 
 
 def group_anomalies(trace: Iterable[Event]) -> list[Anomaly]:

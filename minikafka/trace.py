@@ -163,7 +163,11 @@ SENTENCES = {
     "TransactionStateChanged": (
         "transaction {transactional_id}: {was} -> {state} ({why})"
     ),
-    # share partitions; a batch is its first and last offset, and how often delivered
+    # share partitions; a batch is its first and last offset, its state where it has
+    # one, and how often delivered
+    "ShareStateRead": (
+        "group {group}: {topic}-{partition} begins at offset {offset}, with {batches}"
+    ),
     "ShareRecordsAcquired": (
         "group {group}: {member} acquired {batches} of {topic}-{partition}"
     ),
@@ -220,6 +224,12 @@ SENTENCES = {
     "CommitFailed": "commit of {offsets} failed with {error}",
     "PollOverdue": "has not polled in time: {why}",
     "RecordsProcessed": "processed offsets {offsets} of {topic}-{partition}",
+    # members of a share group
+    "SharePartitionsAssigned": "fetches from {partitions}, at epoch {epoch}",
+    "ShareRecordsPolled": "poll returned records of {topic}-{partition}: {records}",
+    "ShareRecordsSaid": (
+        "told the broker of {topic}-{partition} what became of {batches}: {error}"
+    ),
     # a query of Spark's, as the course tells it
     "MicroBatchBegan": "micro-batch {batch} began with watermark {watermark}",
     "RowCounted": "{order} counted in the window of minute {window}",

@@ -8,8 +8,9 @@ it is written (cluster/share_partition.py). It is dropped when this node leads t
 partition no more, when somebody else has it now, and when nobody of the group is here.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from minikafka.broker.ports import HearsOfReplicas, LeadingNode
@@ -28,7 +29,7 @@ from minikafka.cluster.waiting import ALL_BYTES, Deadlines, Wait
 from minikafka.coordinators.ports import CoordinatingNode
 from minikafka.coordinators.runtime import Configs
 from minikafka.coordinators.share_limits import configured_text, limits
-from minikafka.coordinators.share_persister import SharePersister
+from minikafka.coordinators.share_persister import SharePersister, Then
 from minikafka.coordinators.share_states import UNKNOWN, ShareKey, state_batches
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -58,6 +59,9 @@ OVER = (
 )
 
 
+Led = tuple[ShareKey, int]  # a share partition, and the leader epoch
+
+
 class SharingNode(LeadingNode, CoordinatingNode, Protocol):
     """For share partitions."""
 
@@ -82,10 +86,18 @@ class Held:
     partition: SharePartition | None = None
     error: KafkaError | None = None
     is_over: bool = False
+    # writes that are not answered: one that is tried again says where it begins now,
+    # for a later one may have said so before it
+    writes: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def group_id(self) -> str:
         return self.key.group_id
+
+    @property
+    def led(self) -> Led:
+        """It, as led in one epoch."""
+        return self.key, self.leader_epoch
 
     def written(self, batches: Sequence[StateBatch]) -> dict[str, Any]:
         """A WriteShareGroupState of it."""
@@ -107,6 +119,8 @@ class SharePartitions:
         self._node = node
         self._persister = persister
         self._held: dict[ShareKey, Held] = {}
+        # writes that are not answered, of those that were dropped too
+        self._writing: Counter[Led] = Counter()
         self._locks: Deadlines[ShareKey] = Deadlines()
 
     # -- coming and going
@@ -133,6 +147,12 @@ class SharePartitions:
         return held
 
     def _read(self, held: Held) -> None:
+        """What this node itself still writes of it, as it was before it was dropped,
+        comes first: nothing would fence that.
+        """
+        if self._writing[held.led]:
+            return
+
         def read(result: Message | KafkaError, now: Now) -> None:
             if held.is_over:
                 return
@@ -145,6 +165,27 @@ class SharePartitions:
             self._moved(held.key)
 
         self._persister.read(held.key, held.leader_epoch, read)
+
+    def _persist(self, held: Held, batches: Sequence[StateBatch], then: Then) -> None:
+        """Write down what becomes of records."""
+        self._writing[held.led] += 1
+        fields = held.written(batches)
+        held.writes.append(fields)
+
+        def answered(result: Message | KafkaError, now: Now) -> None:
+            held.writes = [each for each in held.writes if each is not fields]
+            then(result, now)
+            self._writing[held.led] -= 1
+            if self._writing[held.led]:
+                return
+            del self._writing[held.led]
+            next_one = self._held.get(held.key)
+            if next_one is None or next_one is held:
+                return
+            if next_one.led == held.led:
+                self._read(next_one)
+
+        self._persister.write(held.key, fields, answered)
 
     def _begin(self, held: Held, state: Message, now: Now) -> None:
         """Errors: UNKNOWN_SERVER_ERROR for a state that nobody in his right mind
@@ -159,6 +200,12 @@ class SharePartitions:
             why = f"Failed to initialize the share partition {held.key}"
             raise KafkaError(Error.UNKNOWN_SERVER_ERROR, why)
         held.partition = SharePartition(lambda: limits(held), start_offset, batches)
+        self._tell(
+            "ShareStateRead",
+            held,
+            offset=start_offset,
+            batches=[list(map(int, batch)) for batch in batches],
+        )
 
     def _first_offset(self, held: Held, now: Now) -> int:
         """Where a group begins that has never read (share.auto.offset.reset)."""
@@ -287,8 +334,7 @@ class SharePartitions:
                 wait.finish({})
             self._moved(held.key)
 
-        fields = held.written(change.batches)
-        self._persister.write(held.key, fields, written)
+        self._persist(held, change.batches, written)
 
     # -- time
 
@@ -323,8 +369,7 @@ class SharePartitions:
                 self.drop(held.key)
             self._moved(held.key)
 
-        fields = held.written(batches)
-        self._persister.write(held.key, fields, written)
+        self._persist(held, batches, written)
         self._moved(held.key)
 
     # -- inside
@@ -347,6 +392,8 @@ class SharePartitions:
         start_offset = held.partition.window.start_offset
         assert start_offset >= before, "the start offset never goes back"
         if start_offset > before:
+            for fields in held.writes:
+                fields |= held.written(()) | {"state_batches": fields["state_batches"]}
             self._tell("ShareStartOffsetMoved", held, was=before, offset=start_offset)
 
 

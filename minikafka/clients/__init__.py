@@ -22,6 +22,10 @@ themselves (assigning.py), and consumer_membership.py (KIP-848). What a program 
 is in producer_config.py and consumer_config.py; what it is handed, in structs.py and
 errors.py.
 
+A share consumer (share_consumer.py, KIP-932) has records rather than partitions: its
+place in the group is share_membership.py, its sessions with brokers share_sessions.py,
+what it has and says of it share_deliveries.py, its settings share_config.py.
+
 This room knows the protocol (wire/) and the assignors of coordinators/, and nothing of
 what a broker is made of.
 """

@@ -63,7 +63,7 @@ class ConsumerRecord(NamedTuple):
     """A record that was read.
 
     timestamp: ms since the epoch; timestamp_type: 0 CreateTime, 1 LogAppendTime; sizes:
-    bytes, -1 for null.
+    bytes, -1 for null. delivery_count: which delivery it is, to a share consumer.
     """
 
     topic: str
@@ -79,6 +79,7 @@ class ConsumerRecord(NamedTuple):
     serialized_key_size: int
     serialized_value_size: int
     serialized_header_size: int
+    delivery_count: int | None = None
 
     def __str__(self) -> str:
         key = "" if self.key is None else f"{text(self.key)}: "
@@ -88,11 +89,13 @@ class ConsumerRecord(NamedTuple):
         )
 
     def __repr__(self) -> str:
-        headers = f", headers={self.headers!r}" if self.headers else ""
+        more = f", headers={self.headers!r}" if self.headers else ""
+        if self.delivery_count is not None:
+            more += f", delivery_count={self.delivery_count}"
         return (
             f"ConsumerRecord(topic={self.topic!r}, partition={self.partition},"
             f" offset={self.offset}, key={self.key!r}, value={self.value!r},"
-            f" timestamp={self.timestamp}{headers})"
+            f" timestamp={self.timestamp}{more})"
         )
 
 

@@ -12,12 +12,13 @@ must wait lets the cluster move on, one due thing at a time. Programs (programs.
 plain functions, each in a fibre (fibres.py, fibres_in_browser.py) that gives way at
 every blocking call; a table (tables.py) is where their effects outlive them.
 
-What a learner types goes through handles: producer_handle.py, consumer_handle.py and
-member_handle.py, with what they share in handles.py; topics.py and groups.py for the
-cluster's topics and groups, by an admin client (admin.py). Each argument is looked at
-before anything happens (arguments.py, serializers.py, partitioning.py), and a cluster
-shows itself as a small table (overview.py). The calls are kept (calls.py), so that a
-run can be made again up to any moment (replay.py).
+What a learner types goes through handles: producer_handle.py, consumer_handle.py,
+member_handle.py and share_consumer_handle.py, with what they have in common in
+handles.py; topics.py and groups.py for the cluster's topics and groups, by an admin
+client (admin.py). Each argument is looked at before anything happens (arguments.py,
+serializers.py, partitioning.py), and a cluster shows itself as a small table
+(overview.py). The calls are kept (calls.py), so that a run can be made again up to any
+moment (replay.py).
 
 Same seed and same calls: the same trace, on every platform. So: time in integers, only
 random.Random.random(), no order out of sets, no hash(). This room may import the core

@@ -14,6 +14,8 @@ from inspect import Parameter, signature
 from itertools import chain, cycle, takewhile
 from typing import Any, NamedTuple, TypeVar
 
+from minikafka.clients.share_deliveries import TYPES as ACKNOWLEDGEMENTS
+from minikafka.clients.structs import ConsumerRecord
 from minikafka.clients.transactions import GroupMetadata
 from minikafka.faults import Fault
 from minikafka.trace import Event, printable
@@ -243,6 +245,12 @@ HEADERS = Wanted(
     _are_headers,
     TypeError,
 )
+RECORD = Wanted("a record that poll() brought", (ConsumerRecord,))
+ACKNOWLEDGEMENT = Wanted(
+    " or ".join(f'"{each}"' for each in ACKNOWLEDGEMENTS),
+    (str,),
+    lambda said: said in ACKNOWLEDGEMENTS,
+)
 TOPIC_NAME = Wanted(
     'topics as texts, one after the other: consumer("orders", "payments")',
     (str,),
@@ -318,6 +326,20 @@ OF_CONSUMERS = OF_CLIENTS | {
     "key_deserializer": SERIALIZER,
     "value_deserializer": SERIALIZER,
     "consumer_timeout_ms": WAIT_MS,
+    "allow_auto_create_topics": FLAG,
+}
+OF_SHARE_CONSUMERS = OF_CLIENTS | {
+    "group_id": TEXT,
+    "share_acknowledgement_mode": TEXT,
+    "share_acquire_mode": TEXT,
+    "max_poll_interval_ms": COUNT,
+    "max_poll_records": COUNT,
+    "fetch_min_bytes": NUMBER,
+    "fetch_max_wait_ms": NUMBER,
+    "fetch_max_bytes": COUNT,
+    "check_crcs": FLAG,
+    "key_deserializer": SERIALIZER,
+    "value_deserializer": SERIALIZER,
     "allow_auto_create_topics": FLAG,
 }
 ONE_THAT_FITS = TEXT.or_none("the one that fits")

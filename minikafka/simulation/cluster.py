@@ -24,6 +24,7 @@ from minikafka.clients.consumer import Consumer
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.producer import Producer
+from minikafka.clients.share_consumer import ShareConsumer
 from minikafka.faults import Fault, Plan
 from minikafka.simulation import overview
 from minikafka.simulation.admin import Admin, AdminHandle
@@ -55,6 +56,7 @@ from minikafka.simulation.partitioning import partitioner
 from minikafka.simulation.processes import CONTROLLER_PORT, BrokerProcess, ClientProcess
 from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.simulation.programs import Program, never
+from minikafka.simulation.share_consumer_handle import ShareConsumerHandle
 from minikafka.simulation.tables import Table
 from minikafka.simulation.topics import Topics
 from minikafka.trace import Event, Trace, printable
@@ -172,6 +174,7 @@ class Cluster:
     group = held_by("_groups", ConsumerGroups.group)
     committed_offsets = held_by("_groups", ConsumerGroups.committed_offsets)
     lag = held_by("_groups", ConsumerGroups.lag)
+    alter_group_configs = held_by("_groups", ConsumerGroups.alter_group_configs)
     alter_offsets = held_by("_groups", ConsumerGroups.alter_offsets)
     delete_group = held_by("_groups", ConsumerGroups.delete_group)
 
@@ -227,6 +230,27 @@ class Cluster:
             return Consumer(name, bootstrap, trace, *topics, random=draw, **config)
 
         return self._add_client(ConsumerHandle, name, trace, core)  # type: ignore[return-value]
+
+    @checked(topics=TOPIC_NAME)
+    @recorded
+    def share_consumer(self, *topics: str, **config: Any) -> ShareConsumerHandle:
+        """A new member of a share group (KIP-932), which group_id="workers" names: its
+        members fetch from the same partitions, and each record goes to one of them.
+
+        config: Java's names in snake case. Where a group begins is a config of the
+        group: alter_group_configs("workers", {"share.auto.offset.reset": "earliest"}).
+        Unless told otherwise that is the end.
+        """
+        checked_config("share consumer", config)
+        name = self._client_name("share consumer", config)
+        trace = self._trace_of(name)
+        draw = self._random(name).random
+
+        def core() -> ShareConsumer:
+            bootstrap = self._bootstrap()
+            return ShareConsumer(name, bootstrap, trace, *topics, random=draw, **config)
+
+        return self._add_client(ShareConsumerHandle, name, trace, core)  # type: ignore[return-value]
 
     @checked(program=FUNCTION)
     @recorded
@@ -364,6 +388,10 @@ class Cluster:
 
     def say_why_nothing_came(self, consumer: ConsumerHandle, timeout_ms: float) -> None:
         for line in overview.why_nothing_came(self, consumer, timeout_ms):
+            print(printable(line, 1000))
+
+    def say_why_nothing_shared(self, consumer: ShareConsumerHandle) -> None:
+        for line in overview.why_nothing_shared(self, consumer):
             print(printable(line, 1000))
 
     @recorded

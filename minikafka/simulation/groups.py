@@ -12,15 +12,16 @@ from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.groups import Groups
 from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
-from minikafka.simulation.arguments import OFFSETS, TEXT, checked
+from minikafka.simulation.arguments import CONFIGS, OFFSETS, TEXT, checked
 from minikafka.simulation.calls import Book, recorded
 from minikafka.simulation.overview import columns
 from minikafka.simulation.processes import BrokerProcess, best_informed, leading
-from minikafka.simulation.topics import raise_refusal
+from minikafka.simulation.topics import config_changes, raise_refusal
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import nested
 
+GROUP = 32  # the resource type
 RETRY_MS = 100
 
 
@@ -135,6 +136,21 @@ class ConsumerGroups:
                 found[partition] = leader.high_watermark - offset
         return found
 
+    @checked(group=TEXT, configs=CONFIGS)
+    @recorded
+    def alter_group_configs(self, group: str, configs: Mapping[str, Any]) -> None:
+        """Change configs of a group, such as {"share.auto.offset.reset": "earliest"};
+        None sets one back to its default. The group need not be there yet.
+        """
+        resource = {
+            "resource_type": GROUP,
+            "resource_name": group,
+            "configs": config_changes(configs),
+        }
+        body = {"resources": [resource], "validate_only": False}
+        response = self._admin.ask("IncrementalAlterConfigs", body)
+        raise_refusal(response.responses[0], f"alter_group_configs({group!r})")
+
     @checked(group=TEXT, offsets=OFFSETS)
     @recorded
     def alter_offsets(
@@ -223,7 +239,7 @@ def _consumer_member(described: Mapping[str, Any]) -> GroupMember:
     return GroupMember(
         described["member_id"],
         described["client_id"],
-        described["instance_id"],
+        described.get("instance_id"),  # a share group has no static members
         _assigned(described["assignment"]),
     )
 

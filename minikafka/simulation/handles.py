@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.clients import consumer_config as consumers
 from minikafka.clients import producer_config as producers
+from minikafka.clients import share_config as share_consumers
 from minikafka.clients.connection import Client
 from minikafka.clients.errors import IllegalStateError
 from minikafka.clients.structs import TopicPartition
 from minikafka.simulation.arguments import (
     OF_CONSUMERS,
     OF_PRODUCERS,
+    OF_SHARE_CONSUMERS,
     PARTITION,
     WAIT_S,
     check,
@@ -26,6 +28,14 @@ from minikafka.trace import printable
 if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
 
+# what each kind of client can be told, and what may be given
+CONFIGS = {
+    "producer": (producers.DEFAULTS, OF_PRODUCERS),
+    "consumer": (consumers.DEFAULTS, OF_CONSUMERS),
+    "share consumer": (share_consumers.DEFAULTS, OF_SHARE_CONSUMERS),
+}
+# what other consumers are told, and a share consumer isn't: a config of its group
+OF_SHARE_GROUPS = {"auto_offset_reset": "share.auto.offset.reset"}
 NO_LIMIT_MS = 300_000  # what "for ever" means at top level
 
 
@@ -119,8 +129,14 @@ def checked_config(kind: str, config: dict[str, Any]) -> None:
     """Refuse a name that the client does not have, with the nearest one, and a value
     that makes no sense.
     """
-    known = producers.DEFAULTS if kind == "producer" else consumers.DEFAULTS
+    known, wanted = CONFIGS[kind]
     for name in config:
+        if kind == "share consumer" and name in OF_SHARE_GROUPS:
+            raise TypeError(
+                f"a share consumer has no config {name!r}; it is one of the group:"
+                f' cluster.alter_group_configs("workers", {{"{OF_SHARE_GROUPS[name]}":'
+                ' "earliest"})'
+            )
         if name not in known:
             near = difflib.get_close_matches(name.replace(".", "_"), known, 1)
             hint = (
@@ -129,7 +145,7 @@ def checked_config(kind: str, config: dict[str, Any]) -> None:
                 else f"; it knows {', '.join(known)}"
             )
             raise TypeError(f"a {kind} has no config {name!r}{hint}")
-    check(OF_PRODUCERS if kind == "producer" else OF_CONSUMERS, config)
+    check(wanted, config)
 
 
 def counted(number: int, noun: str) -> str:

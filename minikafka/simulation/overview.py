@@ -1,13 +1,14 @@
 """The cluster as a small table, and the lines that help when nothing came."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.structs import TopicPartition
 from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.handles import counted
 from minikafka.simulation.producer_handle import ProducerHandle
-from minikafka.trace import printable
+from minikafka.simulation.share_consumer_handle import ShareConsumerHandle
+from minikafka.trace import Event, printable
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -153,16 +154,11 @@ def why_nothing_came(
     there is nothing to say.
     """
     core = consumer.core
-    brokers = cluster._brokers.values()
-    down = [str(each.node_id) for each in brokers if each.state != "up"]
-    if down:
-        return [f"broker {', '.join(down)} is not up: cluster.restart({down[0]})"]
-    topics = cluster.topics()
     wanted = dict.fromkeys(core.topics)
     wanted.update(dict.fromkeys(each.topic for each in core.assigned))
-    missing = [topic for topic in wanted if topic not in topics]
+    missing = what_is_missing(cluster, wanted)
     if missing:
-        return [f"there is no topic {', '.join(missing)}"]
+        return missing
     hints = waiting_records(cluster)
     held = core.assigned
     if held and all(each.paused for each in held.values()):
@@ -196,3 +192,45 @@ def skipped_records(cluster: "Cluster", consumer: ConsumerHandle) -> int:
             first_offset, _ = cluster.log_offsets(*partition)
             skipped += held.position - first_offset
     return skipped
+
+
+def what_is_missing(cluster: "Cluster", wanted: Iterable[str]) -> list[str]:
+    """Brokers that are not up, else topics that are not there."""
+    brokers = cluster._brokers.values()
+    down = [str(each.node_id) for each in brokers if each.state != "up"]
+    if down:
+        return [f"broker {', '.join(down)} is not up: cluster.restart({down[0]})"]
+    topics = cluster.topics()
+    missing = [topic for topic in wanted if topic not in topics]
+    return [f"there is no topic {', '.join(missing)}"] if missing else []
+
+
+def why_nothing_shared(cluster: "Cluster", consumer: ShareConsumerHandle) -> list[str]:
+    """The same for a member of a share group."""
+    core = consumer.core
+    missing = what_is_missing(cluster, core.topics)
+    if missing:
+        return missing
+    hints = waiting_records(cluster)
+    group_id = core.config["group_id"]
+    if hints:
+        return hints
+    if not core.assigned:
+        return [
+            f"{consumer.name} is joining share group {group_id}, which takes some"
+            " seconds: poll(timeout_ms=10000)"
+        ]
+    begun = [event for event in cluster.trace if is_acquired(event, group_id)]
+    if not begun:
+        return [
+            f"share group {group_id} begins at the end (share.auto.offset.reset is"
+            ' "latest", Kafka\'s default): cluster.alter_group_configs('
+            f'{group_id!r}, {{"share.auto.offset.reset": "earliest"}}), before its'
+            " first poll, begins at the oldest record"
+        ]
+    return []
+
+
+def is_acquired(event: Event, group_id: str) -> bool:
+    kind = event.kind == "ShareRecordsAcquired"
+    return kind and bool(event.detail["group"] == group_id)

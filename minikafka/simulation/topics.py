@@ -121,18 +121,10 @@ class Topics:
 
         The others stay.
         """
-        changes = []
-        for name, value in configs.items():
-            change = {
-                "name": name,
-                "config_operation": DELETE if value is None else SET,
-                "value": config_text(value),
-            }
-            changes.append(change)
         resource = {
             "resource_type": BROKER if isinstance(topic, int) else TOPIC,
             "resource_name": str(topic),
-            "configs": changes,
+            "configs": config_changes(configs),
         }
         body = {"resources": [resource], "validate_only": False}
         response = self._admin.ask("IncrementalAlterConfigs", body)
@@ -222,6 +214,19 @@ def raise_refusal(answer: Any, call: str) -> None:
     if error is not Error.NONE:
         words = getattr(answer, "error_message", None) or error.message
         raise KafkaError(error, f"{call}: {words}")
+
+
+def config_changes(configs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """As IncrementalAlterConfigs has them; None sets one back to its default."""
+    changes = []
+    for name, value in configs.items():
+        change = {
+            "name": name,
+            "config_operation": DELETE if value is None else SET,
+            "value": config_text(value),
+        }
+        changes.append(change)
+    return changes
 
 
 def config_text(value: Any) -> str | None:

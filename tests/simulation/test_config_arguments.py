@@ -6,7 +6,11 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.faults import Crash, Cut, Delay, Freeze, Lose, Skew
-from minikafka.simulation.arguments import OF_CONSUMERS, OF_PRODUCERS
+from minikafka.simulation.arguments import (
+    OF_CONSUMERS,
+    OF_PRODUCERS,
+    OF_SHARE_CONSUMERS,
+)
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +109,31 @@ CONFIGS = [
         TypeError,
         "5 is no assignor: give a name",
     ),
+    ("share_consumer", {}, ValueError, "group_id=None: a share consumer is always"),
+    (
+        "share_consumer",
+        {"group_id": "g", "share_acknowledgement_mode": "maybe"},
+        ValueError,
+        'share_acknowledgement_mode=\'maybe\': give "implicit" or "explicit"',
+    ),
+    (
+        "share_consumer",
+        {"group_id": "g", "share_acquire_mode": "all"},
+        ValueError,
+        'share_acquire_mode=\'all\': give "batch_optimized" or "record_limit"',
+    ),
+    (
+        "share_consumer",
+        {"group_id": "g", "auto_offset_reset": "earliest"},
+        TypeError,
+        "a share consumer has no config 'auto_offset_reset'; it is one of the group",
+    ),
+    (
+        "share_consumer",
+        {"group_id": "g", "max_poll_records": 0},
+        ValueError,
+        "max_poll_records=0: give a whole number from 1",
+    ),
 ]
 
 
@@ -118,7 +147,12 @@ def test_a_wrong_config_of_a_client_gets_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("client", "names"), [("producer", OF_PRODUCERS), ("consumer", OF_CONSUMERS)]
+    ("client", "names"),
+    [
+        ("producer", OF_PRODUCERS),
+        ("consumer", OF_CONSUMERS),
+        ("share_consumer", OF_SHARE_CONSUMERS),
+    ],
 )
 def test_no_config_of_a_client_takes_just_anything(cluster, client, names):
     for name in names:

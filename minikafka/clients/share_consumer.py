@@ -1,0 +1,297 @@
+"""The share consumer (KIP-932): a member of a share group, which has records rather than
+partitions.
+
+Several members fetch from one partition, and each record goes to one of them, with a
+lock that ends. The member says what became of it. Unless told otherwise
+(share_acknowledgement_mode="implicit") that is said by the next poll: it accepts all
+that the poll before brought. With "explicit" the program says it of each record.
+
+Names, results and defaults are those of Java's KafkaShareConsumer, in the snake case of
+our consumer. As there, it fetches only while somebody polls; heartbeats go on by
+themselves. Its place in the group is share_membership.py, its sessions with brokers are
+share_sessions.py, the records that it has share_deliveries.py.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from minikafka.clients.connection import Client
+from minikafka.clients.coordinator import Coordinator
+from minikafka.clients.errors import IllegalStateError
+from minikafka.clients.fetching import consumer_record
+from minikafka.clients.metadata import Address
+from minikafka.clients.share_config import DEFAULTS, EXPLICIT, checked
+from minikafka.clients.share_deliveries import (
+    ACCEPT,
+    RELEASE,
+    Delivery,
+    Run,
+)
+from minikafka.clients.share_membership import ShareMembership
+from minikafka.clients.share_sessions import ShareSessions
+from minikafka.clients.structs import ConsumerRecord, TopicPartition, text
+from minikafka.clock import Now
+from minikafka.trace import Trace
+from minikafka.wire.errors import Error, KafkaError
+
+MOST_SHOWN = 50  # records of a poll, in the trace
+
+
+class ShareConsumer(Client):
+    """config: as share_config.DEFAULTS. random: 0 <= random() < 1, for the member
+    id.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        bootstrap: Sequence[Address],
+        trace: Trace,
+        *topics: str,
+        random: Callable[[], float],
+        **config: Any,
+    ) -> None:
+        super().__init__(name, bootstrap, trace, checked({**DEFAULTS, **config}))
+        self.topics: list[str] = []
+        self.topic_ids: dict[str, bytes] = {}
+        self.assigned: list[TopicPartition] = []
+        self.in_poll = False
+        self.is_leaving = False  # it waits until it is out
+        self.taken = 0  # records handed over so far
+        self.error: Exception | None = None  # the next take() raises it
+        self.remarks: list[str] = []  # for whoever sits before the screen
+        # what brokers said of each partition since begin_commit()
+        self.outcome: dict[TopicPartition, KafkaError | None] = {}
+        self.coordinator = Coordinator(self, self.config["group_id"])
+        self.membership = ShareMembership(self, self.coordinator, random)
+        self.sessions = ShareSessions(self)
+        self._arrived: deque[Delivery] = deque()  # not handed over yet
+        self._renewed: deque[Delivery] = deque()  # to be handed over again
+        # what the program was given, and has not said everything of
+        self._current: dict[tuple[str, int, int], Delivery] = {}
+        if self.trace:
+            shown = {
+                "share_acknowledgement_mode": self.config["share_acknowledgement_mode"]
+            }
+            self.trace.emit(
+                "ClientStarted", client="consumer", topics=list(topics), config=shown
+            )
+        if topics:
+            self.subscribe(topics)
+
+    # what a program calls, through the shell
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        self.topics = list(dict.fromkeys(topics))
+        for topic in self.topics:
+            self.metadata.want(topic)
+
+    @property
+    def is_explicit(self) -> bool:
+        return bool(self.config["share_acknowledgement_mode"] == EXPLICIT)
+
+    def acknowledge(self, topic: str, partition: int, offset: int, said: str) -> None:
+        """Say what became of a record that the last poll brought. It is told to the
+        broker by the next poll, commit or close.
+        """
+        if not self.is_explicit:
+            raise IllegalStateError(
+                f"{self.name} acknowledges implicitly: the next poll() accepts what this"
+                ' one brought. share_acknowledgement_mode="explicit" lets the program'
+                " say it"
+            )
+        delivery = self._current.get((topic, partition, offset))
+        if delivery is None:
+            raise IllegalStateError(
+                f"{self.name} does not have the record at offset {offset} of"
+                f" {topic}-{partition}: it can acknowledge what its last poll() brought,"
+                " until it has told the broker"
+            )
+        delivery.said = said
+
+    def begin_poll(self, now: Now) -> None:
+        """From here to end_poll() the consumer works by itself. Errors:
+        IllegalStateError.
+        """
+        self._enter(now)
+        self._say_what_is_said()
+        if self._current:
+            self._do_what_is_due()
+            raise IllegalStateError(
+                f"{self.name} has said nothing yet of {len(self._current)} record(s)"
+                " that its last poll() brought: acknowledge(record) each before the"
+                " next"
+            )
+        self.in_poll = True
+        self.membership.polled()
+        self._do_what_is_due()
+
+    def end_poll(self) -> None:
+        self._leave_poll()
+
+    def has_records(self) -> bool:
+        return bool(self.error or self._renewed or self._arrived)
+
+    def take(
+        self, max_records: int, now: Now
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Up to max_records that have arrived, {partition: records}. Records whose locks
+        were renewed come again, and alone.
+        """
+        self._enter(now)
+        self._leave_poll()
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        taken: dict[TopicPartition, list[ConsumerRecord]] = {}
+        coming = self._renewed or self._arrived
+        while coming and max_records > 0:
+            delivery = coming.popleft()
+            record = self._record(delivery)
+            taken.setdefault(delivery.partition, []).append(record)
+            self._current[(*delivery.partition, delivery.offset)] = delivery
+            max_records -= 1
+            self.taken += 1
+        self._tell_polled(taken)
+        self._do_what_is_due()
+        return taken
+
+    def begin_commit(self, now: Now) -> None:
+        """Tell the brokers what the program has said; with implicit acknowledgement all
+        is accepted. It is done when `is_telling` is false; then `outcome` has what
+        became of it.
+        """
+        self._enter(now)
+        self.outcome = {}
+        self._say_what_is_said()
+        self._do_what_is_due()
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether brokers have still to answer to what was said."""
+        return self.sessions.are_busy
+
+    def begin_leaving(self, now: Now) -> None:
+        """Tell what the program has said of records, and give back all others. It is
+        done when `is_telling` is false.
+        """
+        self._enter(now)
+        self.is_leaving = True
+        if self.is_explicit:
+            self._say_what_is_said()
+        self._current.clear()
+        self._arrived.clear()
+        self._renewed.clear()
+        self.sessions.end()
+        self._do_what_is_due()
+
+    def leave(self, why: str, now: Now) -> None:
+        """Leave the group; it is done when membership.leaving is false."""
+        self._enter(now)
+        self.topics = []
+        self.is_leaving = False
+        self.membership.leave(why)
+        self._do_what_is_due()
+
+    # for the sessions
+
+    @property
+    def wants_records(self) -> bool:
+        return self.in_poll and not self.has_records()
+
+    def arrived(self, deliveries: Iterable[Delivery]) -> None:
+        self._arrived += deliveries
+
+    def renewed(self, delivery: Delivery) -> None:
+        """Its lock is a new one: the program gets the record again, to say more."""
+        delivery.said = None
+        self._renewed.append(delivery)
+
+    def told(
+        self, partition: TopicPartition, said: list[Run], error: KafkaError | None
+    ) -> None:
+        """A broker has answered to what was said of records, or can't any more."""
+        self.outcome[partition] = self.outcome.get(partition) or error
+        if error is not None:
+            count = sum(run.last_offset - run.first_offset + 1 for run in said)
+            self.remarks.append(
+                f"what was said of {count} record(s) of {partition} does not count"
+                f" ({error.error.name}): they may go to another member"
+            )
+        if self.trace:
+            self.trace.emit(
+                "ShareRecordsSaid",
+                group=self.config["group_id"],
+                member=self.membership.member_id,
+                topic=partition.topic,
+                partition=partition.partition,
+                batches=[list(run) for run in said],
+                error=Error.NONE.name if error is None else error.error.name,
+            )
+
+    # what happens by itself
+
+    def busy(self) -> bool:
+        return self.in_poll or self.is_leaving
+
+    def metadata_read(self) -> None:
+        super().metadata_read()
+        for topic_id, name in self.metadata.topic_names.items():
+            self.topic_ids[name] = topic_id
+        self.membership.metadata_changed()
+        for topic in self.topics:
+            error = self.metadata.errors.get(topic, Error.NONE)
+            if error is not Error.NONE and not error.retriable:
+                self.error = KafkaError(error, f"topic {topic!r}: {error.message}")
+
+    def work(self) -> None:
+        self.membership.work()
+        super().work()
+        self.sessions.work()
+
+    def _leave_poll(self) -> None:
+        if self.in_poll:
+            self.in_poll = False
+            self.membership.polled()
+
+    def _say_what_is_said(self) -> None:
+        """What the program has said of records is on its way from now on."""
+        for key, delivery in list(self._current.items()):
+            if not self.is_explicit:
+                delivery.said = ACCEPT
+            if delivery.said is not None:
+                del self._current[key]
+                self.sessions.say(delivery)
+
+    def _record(self, delivery: Delivery) -> ConsumerRecord:
+        """The record as the program gets it. One that can't be deserialized is
+        released.
+        """
+        deserializers = (
+            self.config["key_deserializer"],
+            self.config["value_deserializer"],
+        )
+        try:
+            record = consumer_record(delivery.partition, delivery.item, deserializers)
+        except Exception:
+            delivery.said = RELEASE
+            self.sessions.say(delivery)
+            raise
+        return record._replace(delivery_count=delivery.count)
+
+    def _tell_polled(self, taken: dict[TopicPartition, list[ConsumerRecord]]) -> None:
+        for partition, records in taken.items():
+            shown = [
+                [each.offset, text(each.key), text(each.value), each.delivery_count]
+                for each in records[:MOST_SHOWN]
+            ]
+            if self.trace:
+                self.trace.emit(
+                    "ShareRecordsPolled",
+                    group=self.config["group_id"],
+                    member=self.membership.member_id,
+                    topic=partition.topic,
+                    partition=partition.partition,
+                    records=shown,
+                )

@@ -1,0 +1,254 @@
+"""A member of a share group (KIP-932): it says that it is there, and is told of which
+partitions it may fetch.
+
+There is one request, ShareGroupHeartbeat. It joins (member epoch 0), stays and leaves
+(-1). Several members share a partition, so nothing has to be given up before another
+may have it: a new assignment counts at once, and there is nothing to reconcile and
+nothing to acknowledge. What a member has of a partition is records, and these have
+locks of their own (share_deliveries.py).
+
+The rest is as in consumer_membership.py: with a wrong epoch, or after a session that
+ended, the member is *fenced* and joins anew. One whose program does not poll for
+max_poll_interval_ms becomes *stale*: it leaves, and joins again with the next poll.
+After a refusal that asking again does not mend it is out for good, *fatal*.
+"""
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from minikafka.clients.coordinator import Coordinator
+from minikafka.clients.errors import refusal
+from minikafka.clients.request_state import RequestState
+from minikafka.clients.structs import TopicPartition
+from minikafka.coordinators.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, flat
+from minikafka.trace import Reason
+from minikafka.wire.errors import Error
+from minikafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from minikafka.clients.share_consumer import ShareConsumer
+
+UNJOINED, JOINING, STABLE = "unjoined", "joining", "stable"
+FENCED, STALE, LEAVING, FATAL = "fenced", "stale", "leaving", "fatal"
+
+IN_GROUP = (JOINING, STABLE)  # the states with heartbeats
+
+# state, event -> the next state
+MOVES = {
+    (UNJOINED, "polled"): JOINING,
+    (STALE, "polled"): JOINING,
+    (FENCED, "all_dropped"): JOINING,
+    (JOINING, "share_is_had"): STABLE,
+    (LEAVING, "left"): UNJOINED,
+    (FATAL, "left"): FATAL,
+    (FATAL, "leaves"): FATAL,
+    **{(state, "put_out"): FENCED for state in IN_GROUP},
+    **{(state, "overdue"): STALE for state in IN_GROUP},
+    **{(state, "refused"): FATAL for state in IN_GROUP},
+    **{
+        (state, "leaves"): LEAVING
+        for state in (UNJOINED, FENCED, STALE, LEAVING, *IN_GROUP)
+    },
+}
+
+
+class ShareMembership:
+    """epoch: the member epoch; 0 while it joins. leaving: it has begun to leave, and is
+    not out yet. fatal: it is out for good, and every poll raises this.
+    """
+
+    def __init__(
+        self,
+        consumer: "ShareConsumer",
+        coordinator: Coordinator,
+        random: Callable[[], float],
+    ) -> None:
+        self.consumer = consumer
+        self.coordinator = coordinator
+        drawn = bytes(int(random() * 256) for _ in range(16))
+        # the member makes its own id (KIP-1082); a broker takes 36 characters at most
+        self.member_id = str(uuid.UUID(bytes=drawn, version=4))
+        self.state = UNJOINED
+        self.epoch = JOIN_EPOCH
+        self.leaving = False
+        self.fatal: Exception | None = None
+        self._heartbeat = RequestState(consumer, coordinator)
+        self._assignment: frozenset[tuple[bytes, int]] = frozenset()
+        self._said: list[str] | None = None  # the topics that the coordinator knows of
+        self._interval_ms = 0  # the coordinator says it
+        self._poll_deadline: int | None = None  # None: never polled
+
+    # what the consumer calls
+
+    def work(self) -> None:
+        self._check_poll_interval()
+        if self.consumer.in_poll and not self.leaving:
+            self._poll_work()
+        alive = self.state in IN_GROUP
+        if alive and self.consumer.is_due(self._heartbeat) and self.coordinator.ready():
+            self._send_heartbeat()
+
+    def polled(self) -> None:
+        """A poll begins or ends."""
+        interval_ms = int(self.consumer.config["max_poll_interval_ms"])
+        self._poll_deadline = self.consumer.now_ms + interval_ms
+        self.consumer.wake(self._poll_deadline)
+
+    def metadata_changed(self) -> None:
+        """The names of topics may be known now."""
+        self._use_assignment()
+
+    def leave(self, why: str) -> None:
+        """Say goodbye; `leaving` is true until that is done."""
+        was_in_group = self.state in IN_GROUP
+        self.leaving = True
+        self._begin_anew()
+        self._event("leaves", why)
+        if was_in_group:
+            self._say_goodbye()
+        else:
+            self._left()
+        self._event("left", why)
+
+    # in poll
+
+    def _poll_work(self) -> None:
+        if self.coordinator.error is not None:
+            self.consumer.error = self.coordinator.error
+            self.coordinator.error = None
+        if self.fatal is not None:
+            self.consumer.error = self.fatal
+        elif self.state == FENCED:
+            self._join("all_dropped", "again, after it was put out")
+        elif self.state in (UNJOINED, STALE) and self.consumer.topics:
+            is_first = self.state == UNJOINED
+            self._join("polled", "the first poll" if is_first else "it polls again")
+
+    def _join(self, event: str, why: str) -> None:
+        self._begin_anew()
+        self._event(event, why)
+        self._heartbeat.at_ms = self.consumer.now_ms
+
+    def _check_poll_interval(self) -> None:
+        """While the program polls it can't be overdue."""
+        deadline = self._poll_deadline
+        if self.consumer.in_poll or deadline is None or self.state not in IN_GROUP:
+            return
+        if deadline > self.consumer.now_ms:
+            self.consumer.wake(deadline)
+            return
+        seconds = self.consumer.config["max_poll_interval_ms"] / 1000
+        sentence = f"no poll for {seconds:g} s (max_poll_interval_ms)"
+        why = Reason("max_poll_interval_ms", sentence)
+        self._emit("PollOverdue", member=self.member_id, why=why)
+        self._say_goodbye()
+        self._drop_out("overdue", sentence)
+
+    # heartbeats: in the background
+
+    def _send_heartbeat(self) -> None:
+        topics = sorted(self.consumer.topics)
+        news = None if topics == self._said else topics
+        self._said = topics
+        self._heartbeat.at_ms = self.consumer.now_ms + self._interval_ms
+        body = {
+            "group_id": self.coordinator.group_id,
+            "member_id": self.member_id,
+            "member_epoch": self.epoch,
+            "subscribed_topic_names": news,
+        }
+        on_response = self._heartbeat.sent(self._answered, failed=self._say_all_again)
+        self.coordinator.request("ShareGroupHeartbeat", body, on_response)
+
+    def _say_all_again(self) -> None:
+        """After a lost heartbeat it is not known what the coordinator has heard."""
+        self._said = None
+
+    def _answered(self, response: Message) -> None:
+        error = Error(response.error_code)
+        message = response.error_message or error.message
+        if error is Error.NONE:
+            self._accepted(response)
+        elif error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID):
+            self._drop_out("put_out", f"{error.name}: {message}")
+        elif self._heartbeat.refused(error):
+            self._say_all_again()
+        else:
+            self.fatal = refusal(error, response.error_message)
+            self._drop_out("refused", f"{error.name}: {message}")
+
+    def _accepted(self, response: Message) -> None:
+        self._heartbeat.at_ms += response.heartbeat_interval_ms - self._interval_ms
+        self._interval_ms = response.heartbeat_interval_ms
+        self.epoch = response.member_epoch
+        if self.state == JOINING:
+            self._event("share_is_had", f"it is a member, at epoch {self.epoch}")
+        if response.assignment is not None:
+            self._assignment = frozenset(flat(response.assignment.topic_partitions))
+            self._use_assignment()
+
+    def _use_assignment(self) -> None:
+        """Fetch of the partitions whose topics' names are known. The others wait for
+        metadata.
+        """
+        names = self.consumer.metadata.topic_names
+        assigned = []
+        for topic_id, number in self._assignment:
+            if topic_id in names:
+                assigned.append(TopicPartition(names[topic_id], number))
+            else:
+                self.consumer.metadata.refresh()
+        assigned.sort()
+        if assigned != self.consumer.assigned:
+            self.consumer.assigned = assigned
+            self._emit(
+                "SharePartitionsAssigned",
+                member=self.member_id,
+                epoch=self.epoch,
+                partitions=[list(each) for each in assigned],
+            )
+
+    # what goes wrong, and leaving
+
+    def _drop_out(self, event: str, why: str) -> None:
+        self._begin_anew()
+        self._event(event, why)
+
+    def _begin_anew(self) -> None:
+        self.epoch = JOIN_EPOCH
+        self._said = None
+        self._assignment = frozenset()
+        self._heartbeat.give_up()
+        self._use_assignment()
+
+    def _say_goodbye(self) -> None:
+        """Once, without looking at the answer."""
+        if not self.coordinator.ready():
+            self._left()
+            return
+        body = {
+            "group_id": self.coordinator.group_id,
+            "member_id": self.member_id,
+            "member_epoch": LEAVE_EPOCH,
+        }
+        self.coordinator.request("ShareGroupHeartbeat", body, lambda _: self._left())
+
+    def _left(self) -> None:
+        self.leaving = False
+
+    def _event(self, event: str, why: str) -> None:
+        was = self.state
+        self.state = MOVES[was, event]
+        if was != self.state:
+            self._emit(
+                "MemberStateChanged",
+                member=self.member_id,
+                was=was,
+                state=self.state,
+                why=Reason(event, why),
+            )
+
+    def _emit(self, kind: str, /, **detail: Any) -> None:
+        if self.consumer.trace:
+            self.consumer.trace.emit(kind, group=self.coordinator.group_id, **detail)

@@ -1,0 +1,335 @@
+"""A member's share sessions, one with each broker that leads partitions of its (KIP-932).
+
+A session names its partitions to the broker once, then only what changed. Its epoch
+counts the requests, so one is open at a time. It lives as long as its connection: then
+the broker takes back what the member had, and what is still said of it is refused here
+already.
+
+What the program says of records rides along with the next ShareFetch. Where nothing is
+to be fetched, because it waits for that (commit_sync), needs more time for them
+(renew), or has records enough, a ShareAcknowledge says it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from minikafka.clients.connection import Node
+from minikafka.clients.request_state import RequestState
+from minikafka.clients.share_config import ACQUIRE_MODES
+from minikafka.clients.share_deliveries import (
+    RENEW,
+    Delivery,
+    Offsets,
+    acknowledgement_batches,
+    arrived,
+    runs,
+)
+from minikafka.clients.structs import TopicPartition
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message, nested
+
+if TYPE_CHECKING:
+    from minikafka.clients.share_consumer import ShareConsumer
+
+NEW_EPOCH, FINAL_EPOCH = 0, -1
+LAST_EPOCH = 2**31 - 1
+
+# the broker does not know the session, or not so
+LOST_SESSION = (Error.SHARE_SESSION_NOT_FOUND, Error.INVALID_SHARE_SESSION_EPOCH)
+# of a partition: Java's client asks again, too
+MAY_PASS = Error.UNKNOWN_SERVER_ERROR
+
+Said = dict[TopicPartition, Offsets]
+Outcome = Mapping[TopicPartition, KafkaError | None]
+
+
+@dataclass(eq=False)
+class ShareSession:
+    """With one broker. connection: the one that it lives on. epoch: of the next
+    request. known: the partitions that the broker has in it. waiting: what is to be
+    said; sent: what is on its way. renewing: the records whose locks are renewed. ends:
+    whether the next request is its last. is_over: it is no more.
+    """
+
+    node_id: int
+    connection: str | None
+    request: RequestState
+    epoch: int = NEW_EPOCH
+    known: set[tuple[bytes, int]] = field(default_factory=set)
+    waiting: Said = field(default_factory=dict)
+    sent: Said = field(default_factory=dict)
+    renewing: dict[tuple[TopicPartition, int], Delivery] = field(default_factory=dict)
+    ends: bool = False
+    is_over: bool = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody waits for what the broker says of it."""
+        return bool(self.waiting or self.sent or (self.ends and not self.is_over))
+
+    @property
+    def renews(self) -> bool:
+        return any(RENEW in said.values() for said in self.waiting.values())
+
+    def say(self, partition: TopicPartition, offset: int, what: str) -> None:
+        self.waiting.setdefault(partition, {})[offset] = what
+
+
+class ShareSessions:
+    """All of one consumer."""
+
+    def __init__(self, consumer: "ShareConsumer") -> None:
+        self._consumer = consumer
+        self._sessions: dict[int, ShareSession] = {}
+        self._requests: dict[int, RequestState] = {}
+        self._asked_last: list[int] = []  # nodes; with a strict limit one at a time
+
+    @property
+    def are_busy(self) -> bool:
+        return any(each.is_busy for each in self._sessions.values())
+
+    def end(self) -> None:
+        """Give back all that the member has, everywhere."""
+        for session in self._sessions.values():
+            session.ends = True
+
+    def say(self, delivery: Delivery) -> None:
+        """Tell the broker what became of a record."""
+        session, partition = delivery.session, delivery.partition
+        assert delivery.said is not None
+        if delivery.said == RENEW:
+            session.renewing[partition, delivery.offset] = delivery
+        session.say(partition, delivery.offset, delivery.said)
+        if session.is_over:
+            self._refused_all(session, Error.SHARE_SESSION_NOT_FOUND)
+
+    def work(self) -> None:
+        """Send what can be sent now."""
+        for session in list(self._sessions.values()):
+            node = self._consumer.nodes.get(session.node_id)
+            if node is None or node.connection != session.connection:
+                self._over(session, Error.NETWORK_EXCEPTION)
+        wants = self._wanted()
+        self._begin(wants)
+        may_fetch = self._may_fetch()
+        for node_id, session in self._in_turn():
+            if not self._consumer.is_due(session.request):
+                continue
+            node = self._consumer.nodes[node_id]
+            partitions = wants.get(node_id, [])
+            if session.ends:
+                self._end(session, node)
+            elif may_fetch and partitions and not session.renews:
+                self._fetch(session, node, partitions)
+                may_fetch = self._may_fetch()
+            elif session.waiting:
+                self._acknowledge(session, node)
+
+    def _wanted(self) -> dict[int, list[TopicPartition]]:
+        """The partitions to fetch, by the node that leads them; none between polls."""
+        if not self._consumer.wants_records:
+            return {}
+        leaders = self._consumer.leaders(self._consumer.assigned)
+        return {node.id: partitions for node, partitions in leaders}
+
+    def _begin(self, wants: Mapping[int, list[TopicPartition]]) -> None:
+        for node_id in wants:
+            if node_id not in self._sessions:
+                connection = self._consumer.nodes[node_id].connection
+                state = self._requests.get(node_id)
+                if state is None:
+                    state = RequestState(self._consumer, self._consumer.metadata)
+                    self._requests[node_id] = state
+                self._sessions[node_id] = ShareSession(node_id, connection, state)
+
+    def _in_turn(self) -> list[tuple[int, ShareSession]]:
+        """Whoever was asked last comes last."""
+
+        def last_asked(each: tuple[int, ShareSession]) -> int:
+            node_id, _ = each
+            return (
+                self._asked_last.index(node_id) if node_id in self._asked_last else -1
+            )
+
+        return sorted(self._sessions.items(), key=last_asked)
+
+    def _may_fetch(self) -> bool:
+        """With a strict limit in records, one broker is asked at a time."""
+        if self._consumer.config["share_acquire_mode"] != "record_limit":
+            return True
+        return not any(each.request.in_flight for each in self._sessions.values())
+
+    # requests
+
+    def _who(self, session: ShareSession, epoch: int) -> dict[str, Any]:
+        return {
+            "group_id": self._consumer.config["group_id"],
+            "member_id": self._consumer.membership.member_id,
+            "share_session_epoch": epoch,
+        }
+
+    def _fetch(
+        self, session: ShareSession, node: Node, partitions: list[TopicPartition]
+    ) -> None:
+        config = self._consumer.config
+        session.sent, session.waiting = session.waiting, {}
+        wanted = {self._key(each) for each in partitions}
+        named = [each for each in partitions if self._key(each) not in session.known]
+        named += [each for each in session.sent if each not in named]
+        forgotten = sorted(session.known - wanted)
+        session.known = wanted
+        body = self._who(session, session.epoch) | {
+            "max_wait_ms": config["fetch_max_wait_ms"],
+            "min_bytes": config["fetch_min_bytes"],
+            "max_bytes": config["fetch_max_bytes"],
+            "max_records": config["max_poll_records"],
+            "batch_size": config["max_poll_records"],
+            "share_acquire_mode": ACQUIRE_MODES.index(config["share_acquire_mode"]),
+            "topics": self._parts(named, session.sent),
+            "forgotten_topics_data": nested(forgotten, "topic_id"),
+        }
+        if node.id in self._asked_last:
+            self._asked_last.remove(node.id)
+        self._asked_last.append(node.id)
+        answered = session.request.sent(
+            partial(self._fetched, session), partial(self._lost, session)
+        )
+        self._consumer.request(node, "ShareFetch", body, answered)
+
+    def _acknowledge(self, session: ShareSession, node: Node) -> None:
+        session.sent, session.waiting = session.waiting, {}
+        renews = any(RENEW in said.values() for said in session.sent.values())
+        epoch = FINAL_EPOCH if session.ends else session.epoch
+        body = self._who(session, epoch) | {
+            "is_renew_ack": renews,
+            "topics": self._parts(list(session.sent), session.sent),
+        }
+        answered = session.request.sent(
+            partial(self._acknowledged, session), partial(self._lost, session)
+        )
+        self._consumer.request(node, "ShareAcknowledge", body, answered)
+
+    def _end(self, session: ShareSession, node: Node) -> None:
+        if session.epoch == NEW_EPOCH:
+            self._over(session, Error.SHARE_SESSION_NOT_FOUND)
+        else:
+            self._acknowledge(session, node)
+
+    def _parts(self, named: list[TopicPartition], said: Said) -> list[dict[str, Any]]:
+        parts = []
+        for each in named:
+            batches = acknowledgement_batches(runs(said.get(each, {})))
+            part = {
+                "partition_index": each.partition,
+                "acknowledgement_batches": batches,
+            }
+            topic_id, _ = self._key(each)
+            parts.append((topic_id, part))
+        return nested(parts, "topic_id")
+
+    def _key(self, partition: TopicPartition) -> tuple[bytes, int]:
+        return self._consumer.topic_ids[partition.topic], partition.partition
+
+    # answers
+
+    def _lost(self, session: ShareSession) -> None:
+        """The connection is gone, and the session with it."""
+        self._over(session, Error.NETWORK_EXCEPTION)
+
+    def _fetched(self, session: ShareSession, response: Message) -> None:
+        if not self._accepted(session, response):
+            return
+        outcome: dict[TopicPartition, KafkaError | None] = dict.fromkeys(session.sent)
+        for partition, part in self._parts_of(response):
+            if part.acknowledge_error_code:
+                refused = Error(part.acknowledge_error_code)
+                outcome[partition] = KafkaError(refused, part.acknowledge_error_message)
+            self._arrived(session, partition, part)
+        self._tell(session, outcome)
+
+    def _acknowledged(self, session: ShareSession, response: Message) -> None:
+        if not self._accepted(session, response):
+            return
+        outcome: dict[TopicPartition, KafkaError | None] = dict.fromkeys(session.sent)
+        for partition, part in self._parts_of(response):
+            if part.error_code:
+                refused = Error(part.error_code)
+                outcome[partition] = KafkaError(refused, part.error_message)
+                self._consumer.metadata.doubt(refused)
+        self._tell(session, outcome)
+        if session.ends:
+            self._over(session, Error.SHARE_SESSION_NOT_FOUND)
+
+    def _accepted(self, session: ShareSession, response: Message) -> bool:
+        """Whether the broker took the request at all."""
+        error = Error(response.error_code)
+        if error is Error.NONE:
+            session.epoch = session.epoch + 1 if session.epoch < LAST_EPOCH else 1
+            return True
+        if not session.request.refused(error) and not session.ends:
+            self._consumer.error = KafkaError(error, response.error_message)
+            session.request.back_off()
+        if error in LOST_SESSION or session.epoch == NEW_EPOCH or session.ends:
+            self._over(session, error)
+        else:
+            self._tell(session, _all_refused(session, error))
+        return False
+
+    def _arrived(
+        self, session: ShareSession, partition: TopicPartition, part: Message
+    ) -> None:
+        error = Error(part.error_code)
+        if error is not Error.NONE:
+            session.request.back_off()
+            if not session.request.refused(error) and error is not MAY_PASS:
+                why = part.error_message or error.message
+                error_here = KafkaError(error, f"fetching from {partition}: {why}")
+                self._consumer.error = error_here
+            return
+        came = arrived(session, partition, part, self._consumer.config["check_crcs"])
+        for offset, said in came.said.items():
+            session.say(partition, offset, said)
+        if came.error is not None:
+            self._consumer.error = came.error
+        self._consumer.arrived(came.found)
+
+    def _parts_of(self, response: Message) -> list[tuple[TopicPartition, Message]]:
+        names = self._consumer.metadata.topic_names
+        found = []
+        for topic in response.responses:
+            for part in topic.partitions:
+                name = names[topic.topic_id]
+                found.append((TopicPartition(name, part.partition_index), part))
+        return found
+
+    # what became of what was said
+
+    def _tell(self, session: ShareSession, outcome: Outcome) -> None:
+        said, session.sent = session.sent, {}
+        for partition, offsets in said.items():
+            error = outcome[partition]
+            for offset, what in offsets.items():
+                if what == RENEW:
+                    delivery = session.renewing.pop((partition, offset))
+                    if error is None:
+                        self._consumer.renewed(delivery)
+            self._consumer.told(partition, runs(offsets), error)
+
+    def _over(self, session: ShareSession, error: Error) -> None:
+        """The session is no more; what is still said of its records is refused."""
+        session.is_over = True
+        session.request.give_up()
+        if self._sessions.get(session.node_id) is session:
+            del self._sessions[session.node_id]
+        self._refused_all(session, error)
+
+    def _refused_all(self, session: ShareSession, error: Error) -> None:
+        self._tell(session, _all_refused(session, error))
+        session.sent, session.waiting = session.waiting, {}
+        self._tell(session, _all_refused(session, error))
+
+
+def _all_refused(session: ShareSession, error: Error) -> Outcome:
+    return {partition: KafkaError(error) for partition in session.sent}
