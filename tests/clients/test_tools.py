@@ -281,14 +281,10 @@ DIFFERENT = {
     "topics --create --topic two --replication-factor 2": (
         "there are no cordoned log directories (KIP-1066)"
     ),
-    "topics --describe --topics-with-overrides": (
-        "min.insync.replicas, set for all brokers, counts (KIP-966)"
-    ),
     "metadata-quorum describe --status": (
         "a quorum of one has no listener for controllers"
     ),
     "features describe": "eligible leader replicas are never off",
-    "api-versions": "an API is named when it is served",
 }
 
 

@@ -27,6 +27,7 @@ def body(api, version, topic, topic_id, member=NOBODY):
     """
     bodies = of_groups(version, topic, member, topic_id)
     bodies |= of_transactions(topic) | OF_NO_TOPIC | of_tokens(version)
+    bodies |= of_share_groups(version, topic, topic_id)
     return bodies[api] if api in bodies else of_topics(api, version, topic, topic_id)
 
 
@@ -105,6 +106,77 @@ def of_modern_groups(name):
             "warmup_tasks": [],
         },
         "StreamsGroupDescribe": {"group_ids": [name]},
+    }
+
+
+def of_share_groups(version, name, topic_id):
+    """Of share groups, and of what share coordinators keep."""
+    place = {"partition": 0}
+    state = place | {"state_epoch": 0, "leader_epoch": 0, "start_offset": 0}
+    written = state | {"delivery_complete_count": 0, "state_batches": []}
+    beginning = {"partition_index": 0, "start_offset": 0}
+
+    def of_states(fields):
+        topic = {"topic_id": topic_id, "partitions": [fields]}
+        return {"group_id": name, "topics": [topic]}
+
+    session = {
+        "group_id": name,
+        "member_id": "one",
+        "topics": [
+            {
+                "topic_id": topic_id,
+                "partitions": [{"partition_index": 0, "acknowledgement_batches": []}],
+            }
+        ],
+    }
+    return {
+        "ShareGroupHeartbeat": {
+            "group_id": name,
+            "member_id": "one",
+            "member_epoch": 0,
+            "subscribed_topic_names": [name],
+        },
+        "ShareGroupDescribe": {"group_ids": [name]},
+        "ShareFetch": session
+        | {
+            "share_session_epoch": 0,
+            "max_wait_ms": 0,
+            "min_bytes": 0,
+            "max_records": 5,
+            "batch_size": 5,
+            "forgotten_topics_data": [],
+        },
+        "ShareAcknowledge": session | {"share_session_epoch": 1},
+        "InitializeShareGroupState": of_states(
+            {"partition": 0, "state_epoch": 0, "start_offset": 0}
+        ),
+        "ReadShareGroupState": of_states({"partition": 0, "leader_epoch": 0}),
+        "WriteShareGroupState": of_states(
+            {
+                name: value
+                for name, value in written.items()
+                if version >= 1 or name != "delivery_complete_count"
+            }
+        ),
+        "DeleteShareGroupState": of_states(place),
+        "ReadShareGroupStateSummary": of_states({"partition": 0, "leader_epoch": 0}),
+        "DescribeShareGroupOffsets": {
+            "groups": [
+                {
+                    "group_id": name,
+                    "topics": [{"topic_name": name, "partitions": [0]}],
+                }
+            ]
+        },
+        "AlterShareGroupOffsets": {
+            "group_id": name,
+            "topics": [{"topic_name": name, "partitions": [beginning]}],
+        },
+        "DeleteShareGroupOffsets": {
+            "group_id": name,
+            "topics": [{"topic_name": name}],
+        },
     }
 
 
@@ -317,10 +389,12 @@ OF_TRANSACTIONS = (
     "ListTransactions",
 )
 GROUP_APIS = of_groups(0, "", NOBODY).keys()
+# Those of share groups are asked, in each version, in scenarios_share_groups.py: what
+# they answer depends on what was asked before.
 SERVED = [
     (BY_KEY[key].name, version)
     for key, handler in HANDLERS.items()
-    if not handler.of_nodes
+    if not handler.of_nodes and "Share" not in BY_KEY[key].name
     for version in range(
         max(handler.versions[0], BY_KEY[key].min_version), handler.versions[1] + 1
     )

@@ -79,10 +79,10 @@ def a_follower_keeps_what_the_leader_never_had(patch):
 
 
 def a_new_leader_goes_on_in_the_old_epoch(patch):
-    def change(image, offset, fields):
+    def change(image, fields):
         partitions = image.topic_by_id(fields["topic_id"]).partitions
         epoch = partitions[fields["partition_id"]].leader_epoch
-        right(image, offset, fields)
+        right(image, fields)
         partitions[fields["partition_id"]] = replace(
             partitions[fields["partition_id"]], leader_epoch=epoch
         )
