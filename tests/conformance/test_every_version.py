@@ -110,16 +110,8 @@ def of_modern_groups(name):
 
 
 def of_share_groups(version, name, topic_id):
-    """Of share groups, and of what share coordinators keep."""
-    place = {"partition": 0}
-    state = place | {"state_epoch": 0, "leader_epoch": 0, "start_offset": 0}
-    written = state | {"delivery_complete_count": 0, "state_batches": []}
+    """Of share groups."""
     beginning = {"partition_index": 0, "start_offset": 0}
-
-    def of_states(fields):
-        topic = {"topic_id": topic_id, "partitions": [fields]}
-        return {"group_id": name, "topics": [topic]}
-
     session = {
         "group_id": name,
         "member_id": "one",
@@ -148,19 +140,7 @@ def of_share_groups(version, name, topic_id):
             "forgotten_topics_data": [],
         },
         "ShareAcknowledge": session | {"share_session_epoch": 1},
-        "InitializeShareGroupState": of_states(
-            {"partition": 0, "state_epoch": 0, "start_offset": 0}
-        ),
-        "ReadShareGroupState": of_states({"partition": 0, "leader_epoch": 0}),
-        "WriteShareGroupState": of_states(
-            {
-                name: value
-                for name, value in written.items()
-                if version >= 1 or name != "delivery_complete_count"
-            }
-        ),
-        "DeleteShareGroupState": of_states(place),
-        "ReadShareGroupStateSummary": of_states({"partition": 0, "leader_epoch": 0}),
+        **of_share_states(version, name, topic_id),
         "DescribeShareGroupOffsets": {
             "groups": [
                 {
@@ -177,6 +157,33 @@ def of_share_groups(version, name, topic_id):
             "group_id": name,
             "topics": [{"topic_name": name}],
         },
+    }
+
+
+def of_share_states(version, name, topic_id):
+    """Of what share coordinators keep."""
+    place = {"partition": 0}
+    state = place | {"state_epoch": 0, "leader_epoch": 0, "start_offset": 0}
+    written = state | {"delivery_complete_count": 0, "state_batches": []}
+
+    def of_states(fields):
+        topic = {"topic_id": topic_id, "partitions": [fields]}
+        return {"group_id": name, "topics": [topic]}
+
+    return {
+        "InitializeShareGroupState": of_states(
+            {"partition": 0, "state_epoch": 0, "start_offset": 0}
+        ),
+        "ReadShareGroupState": of_states({"partition": 0, "leader_epoch": 0}),
+        "WriteShareGroupState": of_states(
+            {
+                name: value
+                for name, value in written.items()
+                if version >= 1 or name != "delivery_complete_count"
+            }
+        ),
+        "DeleteShareGroupState": of_states(place),
+        "ReadShareGroupStateSummary": of_states({"partition": 0, "leader_epoch": 0}),
     }
 
 
