@@ -190,7 +190,7 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
         (["--override", "=3", "--port", "0"], "--override: Unknown broker config name"),
         (
             ["--override", "node.id=5", "--port", "0"],
-            "--override: Unknown broker config name: node.id",
+            "--override: node.id follows from how the broker is started",
         ),
     ],
 )

@@ -5,7 +5,8 @@ replica has it.
 
 import pytest
 
-from minikafka.broker.broker import Broker
+from minikafka.broker import broker
+from minikafka.broker.loggers import Loggers
 from minikafka.storage.data_folder import METADATA_LOG
 from minikafka.storage.file_names import LOG, file_name
 from tests.simulation.replication_schedules import contents
@@ -119,14 +120,25 @@ def test_a_bit_that_flips_while_a_broker_is_down_costs_no_record(what, which):
 def notices(monkeypatch):
     """What the brokers of this test say to who looks after them: (node, line)."""
     said = []
-    notice = Broker.notice
+    made = []
+    make = broker.Broker.__init__
 
-    def noted(self, line, error=None):
-        if (self.node_id, line) not in said:
-            said.append((self.node_id, line))
-        notice(self, line, error)
+    def noted_make(self, node_id, *args, **kwargs):
+        made.append(node_id)
+        make(self, node_id, *args, **kwargs)
 
-    monkeypatch.setattr(Broker, "notice", noted)
+    class Noted(Loggers):
+        def __init__(self, tell):
+            super().__init__(tell)
+            self.node_id = made[-1]
+
+        def notice(self, line, error=None):
+            if (self.node_id, line) not in said:
+                said.append((self.node_id, line))
+            super().notice(line, error)
+
+    monkeypatch.setattr(broker.Broker, "__init__", noted_make)
+    monkeypatch.setattr(broker, "Loggers", Noted)
     return said
 
 
