@@ -383,6 +383,7 @@ REFUSED = {
     "DescribeDelegationToken": NO_TOKENS,
     "AddRaftVoter": Error.UNSUPPORTED_VERSION,
     "RemoveRaftVoter": Error.UNSUPPORTED_VERSION,
+    "ShareAcknowledge": Error.SHARE_SESSION_NOT_FOUND,
     "TxnOffsetCommit": Error.UNKNOWN_TOPIC_OR_PARTITION,
     "AddOffsetsToTxn": Error.INVALID_PRODUCER_ID_MAPPING,
     "EndTxn": Error.INVALID_PRODUCER_ID_MAPPING,
@@ -395,13 +396,12 @@ OF_TRANSACTIONS = (
     "DescribeTransactions",
     "ListTransactions",
 )
-GROUP_APIS = of_groups(0, "", NOBODY).keys()
-# Those of share groups are asked, in each version, in scenarios_share_groups.py: what
-# they answer depends on what was asked before.
+OF_SHARE_STATES = of_share_states(0, "", b"").keys()
+GROUP_APIS = {*of_groups(0, "", NOBODY), *of_share_groups(0, "", b"")} - OF_SHARE_STATES
 SERVED = [
     (BY_KEY[key].name, version)
     for key, handler in HANDLERS.items()
-    if not handler.of_nodes and "Share" not in BY_KEY[key].name
+    if not handler.of_nodes
     for version in range(
         max(handler.versions[0], BY_KEY[key].min_version), handler.versions[1] + 1
     )
@@ -413,7 +413,7 @@ def test_every_version_that_is_advertised_is_served(broker, topic, api, version)
     if api == "DeleteTopics":
         broker.create_topic(f"{topic}-doomed")
     topic_id = broker.ask("Metadata", 10, topics=[{"name": topic}]).topics[0].topic_id
-    member = prepare(broker, api, topic)
+    member = prepare(broker, api, topic, topic_id)
     answer = patiently(
         broker, api, version, body(api, version, topic, topic_id, member)
     )
@@ -425,19 +425,26 @@ def test_every_version_that_is_advertised_is_served(broker, topic, api, version)
 
 
 def patiently(broker, api, version, request):
-    """Apache Kafka asks for patience while it makes or loads the internal topics."""
+    """Apache Kafka asks for patience while it makes or loads the internal topics, and
+    its share coordinator hears of a new topic a little later.
+    """
+    not_yet = set(NOT_YET)
+    if api in OF_SHARE_STATES:
+        not_yet.add(Error.UNKNOWN_TOPIC_OR_PARTITION)
     while True:
         answer = broker.ask(api, version, **request)
-        if not errors_in(answer) & NOT_YET:
+        if not errors_in(answer) & not_yet:
             return answer
 
 
-def prepare(broker, api, group):
-    """Makes the group that the request is about, and gives its member."""
+def prepare(broker, api, group, topic_id):
+    """Makes the group that the request is about, or the state of a share partition;
+    gives the group's member.
+    """
 
     def ask(api, version, member=NOBODY):
         answer = patiently(
-            broker, api, version, body(api, version, group, bytes(16), member)
+            broker, api, version, body(api, version, group, topic_id, member)
         )
         assert errors_in(answer) <= {0}
         return answer
@@ -450,6 +457,8 @@ def prepare(broker, api, group):
                 4,
                 {"key_type": kind, "coordinator_keys": ["nobody"]},
             )
+    if api in OF_SHARE_STATES:
+        ask("InitializeShareGroupState", 0)
     if api not in GROUP_APIS:
         return NOBODY
     ask("FindCoordinator", 4)
@@ -463,6 +472,10 @@ def prepare(broker, api, group):
         ask("OffsetCommit", 2)
     if api == "ConsumerGroupDescribe":
         ask("ConsumerGroupHeartbeat", 0)
+    if api == "ShareGroupDescribe":
+        ask("ShareGroupHeartbeat", 1)
+    if api == "DeleteShareGroupOffsets":
+        ask("AlterShareGroupOffsets", 0)
     if api == "StreamsGroupDescribe":
         ask("StreamsGroupHeartbeat", 0)
     return WITHOUT_MEMBER
