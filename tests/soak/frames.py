@@ -9,6 +9,7 @@ from typing import NamedTuple
 from minikafka.broker.handlers import HANDLERS
 from minikafka.cluster.controller import MAX_PARTITIONS_PER_REQUEST
 from minikafka.coordinators.share_persister import FIRST_BACKOFF_MS, MOST_ATTEMPTS
+from minikafka.coordinators.transaction_requests import RETRY_MS
 from minikafka.wire import messages
 from minikafka.wire.primitives import DecodeError, unsigned_varint
 from minikafka.wire.schema import Struct
@@ -125,6 +126,9 @@ OF_SHARE_STATES = {
     "ShareAcknowledge",
     "ShareFetch",
 }
+# A partition joins a transaction by them (KIP-890), which is asked for again while the
+# markers of the one before are being written.
+JOINING = {"Produce", "TxnOffsetCommit"}
 ALL_PAUSES_MS = FIRST_BACKOFF_MS * (2 ** (MOST_ATTEMPTS - 1) - 1)
 
 
@@ -159,6 +163,8 @@ def meaning(ask: Ask, frame: bytes, intact: bool) -> Meaning:
         wait_ms = max(0, body.get("max_wait_ms", 0))
     if ask.api in OF_SHARE_STATES:
         wait_ms += ALL_PAUSES_MS
+    if ask.api in JOINING:
+        wait_ms += RETRY_MS
     return Meaning(
         version, wait_ms, ask.api in ("JoinGroup", "SyncGroup"), body.get("acks") == 0
     )
