@@ -3,6 +3,7 @@ own.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -33,6 +34,7 @@ With --brokers 2 or more, so that a broker that is gone is noticed in two second
   broker.heartbeat.interval.ms 300, broker.session.timeout.ms 2000, replica.lag.time.max.ms 5000,
   replica.fetch.backoff.ms 100, controller.quorum.election.timeout.ms 50, controller.quorum.fetch.timeout.ms 900
 """
+CUT_OFF = 141  # of one whose reader has gone
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended, as shells count
 
 
@@ -324,9 +326,14 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 1
     try:
-        return program(args.command)(args)
+        code = program(args.command)(args)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:  # who reads has enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CUT_OFF
 
 
 def program(command: str) -> Callable[[argparse.Namespace], int]:

@@ -4,7 +4,10 @@ page that shows it.
 
 import itertools
 import json
+import os
 import re
+import subprocess
+import sys
 import sysconfig
 import zipfile
 from functools import cache
@@ -176,3 +179,17 @@ def test_typing_leaves_what_is_asked_for(tmp_path, width):
         assert "No message here" in page.inner_text("#told")
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide == width and complaints == []
+
+
+def test_a_reader_who_has_enough_ends_the_list_without_a_complaint():
+    """`minikafka error | head -1`, whose pipe is closed before all is written."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "minikafka", "error"],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, b"")

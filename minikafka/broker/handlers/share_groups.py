@@ -2,6 +2,7 @@
 groups and where they begin (KIP-932).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call, a_few_times, each_judged
@@ -175,6 +176,31 @@ def lag_of(broker: Broker, topic: str, key: ShareKey, found: Any) -> int:
     return max(0, replica.high_watermark - found.start_offset - done)
 
 
+# Asks share coordinators: (broker, group id, what the group decided, what is to end).
+SecondHalf = Callable[[Broker, str, Answer, Wait], None]
+
+
+def in_two_halves(
+    broker: Broker,
+    group_id: str,
+    decide: Callable[..., Decision],
+    second: SecondHalf,
+    now: Now,
+) -> Wait:
+    """What a group decides first, and share coordinators carry out."""
+    whole = Wait()
+
+    def decided(wait: Wait) -> None:
+        if wait.error is not None:
+            whole.fail(wait.error)
+            return
+        assert wait.answer is not None, "it has ended well"
+        second(broker, group_id, wait.answer, whole)
+
+    broker.groups.ask(group_id, decide, now).then(decided)
+    return whole
+
+
 def alter_offsets(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """AlterShareGroupOffsets (KIP-932): the share partitions of an empty group begin
     elsewhere, with nothing delivered.
@@ -185,21 +211,12 @@ def alter_offsets(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     body = request.body
     if body.group_id and not body.topics:
         return {}
-    whole = Wait()
 
     def decide(groups: Any, *_: object) -> Decision:
         decision: Decision = groups.share.alter_offsets(body)
         return decision
 
-    def decided(wait: Wait) -> None:
-        if wait.error is not None:
-            whole.fail(wait.error)
-            return
-        assert wait.answer is not None, "it has ended well"
-        begin_anew(broker, body.group_id, wait.answer, whole)
-
-    broker.groups.ask(body.group_id, decide, now).then(decided)
-    return whole
+    return in_two_halves(broker, body.group_id, decide, begin_anew, now)
 
 
 def begin_anew(broker: Broker, group_id: str, altered: Answer, whole: Wait) -> None:
@@ -244,21 +261,12 @@ def delete_offsets(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     body = request.body
     if body.group_id and not body.topics:
         return {}
-    whole = Wait()
 
     def decide(groups: Any, *_: object) -> Decision:
         decision: Decision = groups.share.delete_offsets(body)
         return decision
 
-    def decided(wait: Wait) -> None:
-        if wait.error is not None:
-            whole.fail(wait.error)
-            return
-        assert wait.answer is not None, "it has ended well"
-        delete_states(broker, body.group_id, wait.answer, whole)
-
-    broker.groups.ask(body.group_id, decide, now).then(decided)
-    return whole
+    return in_two_halves(broker, body.group_id, decide, delete_states, now)
 
 
 def delete_states(broker: Broker, group_id: str, begun: Answer, whole: Wait) -> None:
