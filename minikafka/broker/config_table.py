@@ -311,6 +311,7 @@ SHOWN_WHERE_SET = frozenset(
         "log.initial.task.delay.ms",
         "replica.alter.log.dirs.io.max.bytes.per.second",
         "share.coordinator.cold.partition.snapshot.interval.ms",
+        "share.coordinator.state.topic.prune.interval.ms",
     }
 )
 

@@ -82,6 +82,9 @@ class HoldsReplicas(Protocol):
         UNKNOWN_TOPIC_OR_PARTITION.
         """
 
+    def changed(self, now: Now) -> None:
+        """Some log has a new beginning or end."""
+
 
 class KnowsItself(Protocol):
     """The registration of this node."""

@@ -75,7 +75,9 @@ class Groups(OffsetRequests):
 
     # -- what the runtime asks
 
-    def apply(self, name: str, key: Message, value: Message | None) -> None:
+    def apply(
+        self, name: str, key: Message, value: Message | None, offset: int
+    ) -> None:
         """One committed record, live or in a replay."""
         if name == "OffsetCommit":
             if value is not None:

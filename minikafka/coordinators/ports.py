@@ -44,6 +44,9 @@ class LeadsPartitions(Protocol):
         UNKNOWN_TOPIC_OR_PARTITION.
         """
 
+    def changed(self, now: Now) -> None:
+        """Some log has a new beginning or end."""
+
 
 class GivesProducerIds(Protocol):
     """Where producer ids come from."""

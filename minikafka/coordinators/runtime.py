@@ -130,8 +130,10 @@ class RecordCodec(NamedTuple):
 class State(Protocol):
     """What one partition of the internal topic holds."""
 
-    def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Take in one committed record, live or in a replay."""
+    def apply(
+        self, name: str, key: Message, value: Message | None, offset: int
+    ) -> None:
+        """Take in one committed record, live or in a replay. offset: where it lies."""
 
     def apply_pending(
         self, producer_id: int, name: str, key: Message, value: Message | None
@@ -262,11 +264,12 @@ class Shard:
         producer_id = header.producer_id if header.transactional else None
         # of a newer Kafka, or of a feature that is not here
         with suppress(UnknownRecord):
-            self._apply(self._codec.decode(record.key, record.value), producer_id)
+            decoded = self._codec.decode(record.key, record.value)
+            self._apply(decoded, record.offset, producer_id)
 
-    def _apply(self, record: Decoded, producer_id: int | None) -> None:
+    def _apply(self, record: Decoded, offset: int, producer_id: int | None) -> None:
         if producer_id is None:
-            self.state.apply(*record)
+            self.state.apply(*record, offset)
         else:
             self.state.apply_pending(producer_id, *record)
 
@@ -326,8 +329,9 @@ class Shard:
         producer_id = None
         if decision.producer is not None:
             producer_id, _ = decision.producer
-        for record in write.decoded:
-            self._apply(record, producer_id)
+        first_offset = write.next_offset - len(write.decoded)
+        for offset, record in enumerate(write.decoded, first_offset):
+            self._apply(record, offset, producer_id)
         with self._answering(write, now):
             self._carry_out(write, decision._replace(records=()), now)
         for each in queue:  # after the first that appends, the others queue again

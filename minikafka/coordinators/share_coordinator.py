@@ -1,10 +1,14 @@
 """The share coordinator of a node: its part of the states of share partitions (KIP-932;
 share_states.py).
+
+Its topic isn't compacted: records before the oldest snapshot that counts are deleted now
+and then (Apache Kafka: ShareCoordinatorService.setupRecordPruning).
 """
 
 from functools import partial
 from typing import Any
 
+from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import SHARE_STATE_TOPIC, TopicChange
 from minikafka.coordinators.coordinator import Coordinator
 from minikafka.coordinators.ports import CoordinatingNode
@@ -29,6 +33,33 @@ class ShareCoordinator(Coordinator):
             return ShareStates(node.config, node.image)
 
         super().__init__(node, new, codec, timeout_ms)
+        interval = f"{self.prefix}.prune.interval.ms"
+        self._prune_interval_ms: int = node.config[interval]
+        self._prune_at_ms: int | None = None  # None: there is nothing to prune
+
+    def tick(self, now: Now, budget_bytes: int) -> None:
+        """As for every coordinator; and what is needed no more is deleted."""
+        super().tick(now, budget_bytes)
+        if not self.shards:
+            self._prune_at_ms = None
+        elif self._prune_at_ms is None:
+            self._prune_at_ms = now.monotonic_ms + self._prune_interval_ms
+        elif now.monotonic_ms >= self._prune_at_ms:
+            self._prune_at_ms = now.monotonic_ms + self._prune_interval_ms
+            self._prune(now)
+
+    def next_deadline(self) -> int | None:
+        return soonest(super().next_deadline(), self._prune_at_ms)
+
+    def _prune(self, now: Now) -> None:
+        for shard in self.shards.values():
+            if not shard.is_loaded:
+                continue
+            states: Any = shard.state
+            offset = states.needed_from()
+            if offset is not None and offset > shard.replica.log.log_start_offset:
+                shard.replica.delete_records(offset)
+        self._node.replicas.changed(now)
 
     def more_configs(self) -> dict[str, str]:
         """Records are needed until a snapshot follows them, however old they are."""

@@ -70,7 +70,7 @@ class ShareState:
     """The state of one share partition. start_offset: UNKNOWN until somebody reads; then
     the group's configs say where it begins. newest_leader_epoch: of any leader that has
     read it; leader_epoch is 0 when it begins anew. updates: how many since the last
-    snapshot.
+    snapshot, which lies at snapshot_offset.
     """
 
     snapshot_epoch: int = 0
@@ -83,6 +83,7 @@ class ShareState:
     write_timestamp: int = 0
     batches: tuple[StateBatch, ...] = ()
     updates: int = 0
+    snapshot_offset: int = UNKNOWN
 
     def snapshot(self, key: ShareKey) -> CoordinatorRecord:
         """All of it."""
@@ -204,7 +205,9 @@ class ShareStates:
 
     # -- what the runtime asks
 
-    def apply(self, name: str, key: Message, value: Message | None) -> None:
+    def apply(
+        self, name: str, key: Message, value: Message | None, offset: int
+    ) -> None:
         """One committed record, live or in a replay."""
         text = str(ShareKey(key.group_id, key.topic_id, key.partition))
         was = self.states.get(text, ShareState())
@@ -224,6 +227,7 @@ class ShareStates:
                 create_timestamp=value.create_timestamp,
                 write_timestamp=value.write_timestamp,
                 batches=state_batches(value),
+                snapshot_offset=offset,
             )
 
     def apply_pending(
@@ -268,6 +272,13 @@ class ShareStates:
 
     def next_deadline(self, key: str) -> int | None:
         return self._snapshots.at(key)
+
+    def needed_from(self) -> int | None:
+        """The offset before which no record is needed any more: there lies the oldest of
+        the last snapshots. None where there is no state.
+        """
+        offsets = [state.snapshot_offset for state in self.states.values()]
+        return min(offsets, default=None)
 
     # -- requests: decide
 

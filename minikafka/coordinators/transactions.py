@@ -112,7 +112,9 @@ class Transactions(State):
 
     # -- what the runtime asks
 
-    def apply(self, name: str, key: Message, value: Message | None) -> None:
+    def apply(
+        self, name: str, key: Message, value: Message | None, offset: int
+    ) -> None:
         """One committed record, live or in a replay."""
         transactional_id = key.transactional_id
         self._earlier.pop(transactional_id, None)

@@ -195,6 +195,29 @@ def test_kip_932_what_was_acknowledged_survives_the_broker(node, clean):
     assert b.fetch(most=20)[-1] == (15, 19, 1)
 
 
+def test_kip_932_the_states_log_begins_where_its_oldest_snapshot_lies():
+    node = SharingNode(
+        share_coordinator_state_topic_prune_interval_ms=60_000,
+        share_coordinator_snapshot_update_records_per_snapshot=3,
+    )
+    node.produce("orders", *"abcdefghijklmnopqrst")
+    a = node.member("a").join()
+    a.fetch(most=20)
+    for offset in range(12):
+        a.says((offset, offset, ACCEPT))
+    [log] = [
+        replica.log
+        for (topic, _), replica in node.broker.replicas.replicas.items()
+        if topic == "__share_group_state" and replica.log.log_end_offset
+    ]
+    assert (log.log_start_offset, log.log_end_offset) == (0, 13)
+    node.pass_time(60_000)
+    assert log.log_start_offset == 12  # every fourth record is a snapshot
+    node.restart()
+    node.pass_time(1000)
+    assert node.member("b").join().fetch(most=1)[0][0] == 12
+
+
 def test_kip_932_another_leader_epoch_fences_the_one_before(node):
     a = node.member("a").join()
     a.fetch(most=5)

@@ -85,7 +85,7 @@ def after(transactions, decision):
     """The transaction, once the records of a decision are committed."""
     for record in decision.records:
         written = encode_coordinator_record(*record)
-        transactions.apply(*decode_transaction_record(*written))
+        transactions.apply(*decode_transaction_record(*written), offset=-1)
     transactions.carry_out("pay", decision.change, ONCE)
     return transactions._find("pay")
 

@@ -48,7 +48,7 @@ class Counters:
         self.noted = []
         self.given_up = []
 
-    def apply(self, name, key, value):
+    def apply(self, name, key, value, offset):
         self.offsets[key.group] = value.offset
 
     def apply_pending(self, producer_id, name, key, value):
@@ -57,7 +57,7 @@ class Counters:
     def end_transaction(self, producer_id, committed):
         pending = self.pending.pop(producer_id, [])
         for each in pending if committed else ():
-            self.apply(*each)
+            self.apply(*each, offset=-1)
 
     def loaded(self, now):
         return self.offsets

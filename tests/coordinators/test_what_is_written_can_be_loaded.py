@@ -65,7 +65,7 @@ class Anything:
     def __init__(self):
         self.seen = []
 
-    def apply(self, name, key, value):
+    def apply(self, name, key, value, offset):
         self.seen.append(name)
 
     def loaded(self, now):

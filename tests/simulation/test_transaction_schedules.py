@@ -117,7 +117,9 @@ def a_new_producer_goes_on_in_the_old_epoch(patch):
 
 def pending_offsets_count_before_the_commit(patch):
     patch.setattr(
-        Groups, "apply_pending", lambda self, producer_id, *record: self.apply(*record)
+        Groups,
+        "apply_pending",
+        lambda self, producer_id, *record: self.apply(*record, offset=-1),
     )
 
 
