@@ -395,20 +395,18 @@ def no_call(answer):
 
 
 def exercise_2():
-    """The fewest faults after which an order is gone that was acknowledged with
-    acks=1.
-    """
+    """At most two faults after which an order is gone that was acknowledged with acks=1."""
     return Exercise(
         name="plan",
         takes=no_call,
-        right="two faults, and an order that the shop believes to be safe is gone.",
+        right="an order that the shop believes to be safe is gone.",
         hints=(
             (
-                "Somebody has to die who alone has a record. Who is that, and what must"
-                " the others not have done before?"
+                "Somebody has to be gone who alone has a record. Who is that, and what"
+                " must the others not have done before?"
             ),
             (
-                "The leader has to die. Its followers fetch within a few ms, so"
+                "Another broker has to lead. The followers fetch within a few ms, so"
                 " something has to keep them from it. Must it be all of them? Who leads"
                 " next?"
             ),
@@ -428,7 +426,7 @@ def exercise_2():
                 describe=lambda seed: f"five_orders(plan, acks=1, seed={seed})",
             ),
             Rung(
-                holds="by two faults",
+                holds="by two faults at most",
                 broken=too_many,
                 cases={"this plan": None},
             ),

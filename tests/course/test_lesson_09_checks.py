@@ -11,6 +11,7 @@ from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
 from minikafka.course import lessons
 from minikafka.course.experiments import lesson_09_runs
+from minikafka.faults import Freeze
 from tests.course.answers import endless, solution, verdict
 
 checks = lessons.lesson("09")._module
@@ -117,9 +118,12 @@ def test_what_the_exercise_calls_gone_is_what_no_consumer_gets():
     ) and "order 1" in lesson_09_runs.acknowledged(cluster)
 
 
-def test_with_acks_all_none_of_the_plans_loses_an_order():
-    assert lesson_09_runs.search("all", min_insync_replicas=2) == []
-    assert [len(plan) for plan in lesson_09_runs.search(1)] == [2, 2, 2, 2]
+def test_one_fault_loses_an_order_with_acks_1_and_none_on_the_map_with_acks_all():
+    losing = lesson_09_runs.every_moment(1).cells("lost")
+    assert {type(cell.fault) for cell in losing} == {Freeze}
+    again = losing[0].rerun()
+    assert lesson_09_runs.fared(again) == losing[0].outcome
+    assert lesson_09_runs.every_moment("all").cells("lost") == []
 
 
 def test_the_controllers_of_the_check_differ_and_broker_1_leads():

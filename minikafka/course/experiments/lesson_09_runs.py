@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from minikafka.cluster.metadata import NO_LEADER, Image, Partition
 from minikafka.faults import Crash, Cut, Fault, Freeze
 from minikafka.simulation.cluster import Cluster
+from minikafka.simulation.fault_map import NOTHING, FaultMap, Outcome, fault_map
 from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
@@ -20,7 +21,8 @@ BEGINS_MS = 5000
 EVERY_MS = 10  # from order to order
 ORDERS = 5
 AFTER_S = 40
-CRASHES_AT_MS = (5015, 5030)
+STILL_MS = 12_000  # of a fault on the map
+MOMENTS_MS = range(4980, 5080, 5)
 
 
 def three_brokers(
@@ -266,30 +268,49 @@ def lost(cluster: Cluster) -> list[str] | None:
     return [order for order in acknowledged(cluster) if order not in there]
 
 
-def plans() -> list[list[Fault]]:
-    """Where the search looks: broker 1 crashes or loses power, at one of two moments;
-    before that nothing, or one follower stands still or is cut off from broker 1 for
-    three seconds.
+# -- the map
+
+
+def every_moment(
+    acks: int | str, also: Sequence[Fault] = (), min_insync_replicas: int = 2
+) -> FaultMap:
+    """The story of exercise 2 with one fault more, at each moment from before the first
+    order until after the last.
     """
-    before: list[list[Fault]] = [[]]
-    for follower in (2, 3):
-        before.append([Freeze(follower, at_ms=5005, for_ms=3000)])
-        before.append([Cut(1, follower, at_ms=5005, for_ms=3000)])
-    crashes = []
-    for at_ms in CRASHES_AT_MS:
-        for power in (False, True):
-            crashes.append(Crash(1, at_ms, restart_after_ms=20_000, power=power))
-    found: list[list[Fault]] = []
-    for first in before:
-        found += [[*first, crash] for crash in crashes]
-    return sorted(found, key=len)
+    faults = (
+        Crash(1, restart_after_ms=20_000),
+        Freeze(1, at_ms=0, for_ms=STILL_MS),
+        Freeze(2, at_ms=0, for_ms=STILL_MS),
+        Cut(1, 2, at_ms=0, for_ms=STILL_MS),
+    )
+
+    def run(plan: list[Fault]) -> Cluster:
+        return five_orders(plan, acks, min_insync_replicas=min_insync_replicas)
+
+    return fault_map(run, faults, fared, MOMENTS_MS, also)
 
 
-def search(acks: int | str, min_insync_replicas: int = 2) -> list[list[Fault]]:
-    """The plans that lose an acknowledged order, the shortest first."""
-    found = []
-    for plan in plans():
-        cluster = five_orders(plan, acks, min_insync_replicas=min_insync_replicas)
-        if lost(cluster):
-            found.append(plan)
-    return found
+def fared(cluster: Cluster) -> Outcome:
+    """What became of the five orders."""
+    gone = lost(cluster)
+    if gone is None:
+        return Outcome("nobody", "leads")
+    if gone:
+        return Outcome("lost", ", ".join(gone))
+    there = read(cluster)
+    if len(set(there)) < len(there):
+        return Outcome("twice")
+    if len(acknowledged(cluster)) < ORDERS:
+        return Outcome("refused")
+    waited = round((_last_acknowledgement_ms(cluster) - BEGINS_MS) / 1000)
+    if waited:
+        return Outcome("waited", f"{waited} s")
+    return NOTHING
+
+
+def _last_acknowledgement_ms(cluster: Cluster) -> int:
+    heard_ms = 0
+    for event in cluster.trace:
+        if event.kind == "RecordsAcknowledged":
+            heard_ms = event.at
+    return heard_ms

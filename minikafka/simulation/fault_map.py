@@ -1,0 +1,277 @@
+"""The map of all faults: what becomes of a program if this fault strikes at that moment?
+
+One runs it once for each fault and each moment, and looks. Every run is the whole
+program again, from the same seed; only the fault differs, so what a run shows can be
+had again, step by step.
+
+    found = fault_map(run, [Crash(1), Freeze(2, at_ms=0, for_ms=3000)], outcome, range(5000, 5100, 5))
+    print(found)                 # a line a fault, a letter a moment
+    found.cell(0, 5030).rerun()  # the cluster of that run
+
+The search goes from coarse to fine: first every eighth moment, then between two that
+ended differently the one in the middle, until neighbours are the same or nothing lies
+between them. What lies between two that ended alike is taken to be as they are, and
+said to be so (`is_run`).
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from minikafka.faults import Crash, Cut, Fault, Freeze, Reset, node_name
+from minikafka.simulation.cluster import Cluster
+
+# faults that strike at a moment
+Striking = Crash | Freeze | Cut | Reset
+Run = Callable[[list[Fault]], Cluster]
+
+COARSE = 8  # moments from one to the next that is run at first
+
+
+class Outcome(NamedTuple):
+    """What became of a run. kind: a word, by whose first letter the map tells it;
+    "nothing" is a dot. detail: more of it, such as how long somebody waited.
+    """
+
+    kind: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.detail}".rstrip()
+
+    @property
+    def sign(self) -> str:
+        return "." if self.kind == NOTHING.kind else self.kind[0]
+
+
+NOTHING = Outcome("nothing")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One fault at one moment. is_run: whether it was tried; else both that were tried
+    before and after it ended like this.
+    """
+
+    fault: Striking
+    outcome: Outcome
+    is_run: bool
+    _run: Run
+    _also: tuple[Fault, ...]
+
+    @property
+    def plan(self) -> list[Fault]:
+        """The faults of this run, which one can paste."""
+        return [*self._also, self.fault]
+
+    def rerun(self) -> Cluster:
+        """The same run once more."""
+        return self._run(self.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultMap:
+    """moments: in virtual ms. rows: for each fault a cell a moment. runs: how many were
+    made.
+    """
+
+    moments: list[int]
+    rows: list[list[Cell]]
+    runs: int
+
+    def cell(self, row: int, at_ms: int) -> Cell:
+        """Of the row with this number, counted from 0. Errors: KeyError where nobody
+        looked.
+        """
+        if at_ms not in self.moments:
+            raise KeyError(f"the map has no moment {at_ms}: {_range(self.moments)}")
+        return self.rows[row][self.moments.index(at_ms)]
+
+    def cells(self, kind: str) -> list[Cell]:
+        """Those that ended in this way, row by row."""
+        return [cell for cell in self._all() if cell.outcome.kind == kind]
+
+    def counts(self) -> dict[str, int]:
+        """kind -> how many cells, the most frequent first."""
+        found: dict[str, int] = {}
+        for cell in self._all():
+            kind = cell.outcome.kind
+            found[kind] = found.get(kind, 0) + 1
+        return dict(sorted(found.items(), key=lambda each: -each[1]))
+
+    def _all(self) -> Iterator[Cell]:
+        for row in self.rows:
+            yield from row
+
+    def __str__(self) -> str:
+        """A line a fault, a sign a moment, and what the signs mean."""
+        names = [named(row[0].fault) for row in self.rows]
+        width = max(map(len, names))
+        lines = [f"{'':{width}}  {_range(self.moments)}"]
+        for name, row in zip(names, self.rows, strict=True):
+            signs = "".join(cell.outcome.sign for cell in row)
+            lines.append(f"{name:{width}}  {signs}")
+        counted = []
+        for kind, count in self.counts().items():
+            counted.append(f"{Outcome(kind).sign} {kind}: {count}")
+        lines.append(f"{'':{width}}  {'   '.join(counted)}   ({self.runs} runs)")
+        return "\n".join(lines)
+
+
+def fault_map(
+    run: Run,
+    faults: Sequence[Striking],
+    outcome: Callable[[Cluster], Outcome],
+    moments: Sequence[int],
+    also: Sequence[Fault] = (),
+    processes: int | None = None,
+) -> FaultMap:
+    """Run a program with each of these faults at each of these moments.
+
+    run: runs it with a plan, from the same seed each time, and returns the cluster.
+    faults: whatever their at_ms says, they strike at the map's moments. outcome: what
+    became of a run. moments: virtual ms, ascending. also: faults that happen in every
+    run, so that the map shows what a second one does. processes: how many at a time;
+    None: as many as there are cores, where processes can be forked.
+
+    Errors: ValueError without a fault or a moment, or for a fault that has no moment.
+    """
+    _check(faults, moments)
+    also = tuple(also)
+
+    def ends(place: tuple[int, int]) -> Outcome:
+        row, column = place
+        return outcome(run([*also, struck(faults[row], moments[column])]))
+
+    known: dict[tuple[int, int], Outcome] = {}
+    with _Runner(ends, processes) as runner:
+        wanted = _coarse(len(faults), len(moments))
+        while wanted:
+            known.update(zip(wanted, runner.outcomes(wanted), strict=True))
+            wanted = _between(known)
+    rows = []
+    for row, fault in enumerate(faults):
+        cells = []
+        last = NOTHING
+        for column, at_ms in enumerate(moments):
+            is_run = (row, column) in known
+            last = known.get((row, column), last)
+            cells.append(
+                Cell(
+                    fault=struck(fault, at_ms),
+                    outcome=last,
+                    is_run=is_run,
+                    _run=run,
+                    _also=also,
+                )
+            )
+        rows.append(cells)
+    return FaultMap(list(moments), rows, runs=len(known))
+
+
+def struck(fault: Striking, at_ms: int) -> Striking:
+    """The same fault at this moment."""
+    return replace(fault, at_ms=at_ms)
+
+
+def named(fault: Striking) -> str:
+    """In a few words, without its moment."""
+    match fault:
+        case Crash():
+            what = "loses power" if fault.power else "is killed"
+            return f"{node_name(fault.node)} {what}"
+        case Freeze():
+            return f"{node_name(fault.node)} freezes for {fault.for_ms / 1000:g} s"
+        case Cut():
+            ends = "" if fault.for_ms is None else f" for {fault.for_ms / 1000:g} s"
+            return f"{node_name(fault.one)} - {node_name(fault.other)} cut{ends}"
+        case Reset():
+            return f"{node_name(fault.one)} - {node_name(fault.other)} reset"
+
+
+def _check(faults: Sequence[Striking], moments: Sequence[int]) -> None:
+    if not faults or not moments:
+        raise ValueError("a map has at least one fault and one moment")
+    for fault in faults:
+        if not isinstance(fault, Striking):
+            raise ValueError(
+                f"{fault!r} has no moment at which it strikes: give Crash, Freeze, Cut"
+                " or Reset"
+            )
+    if list(moments) != sorted(set(moments)):
+        raise ValueError("moments are in ascending order, each once")
+
+
+def _coarse(rows: int, columns: int) -> list[tuple[int, int]]:
+    """Every eighth moment and the last one, of each row."""
+    at = sorted({*range(0, columns, COARSE), columns - 1})
+    return [(row, column) for row in range(rows) for column in at]
+
+
+def _between(known: dict[tuple[int, int], Outcome]) -> list[tuple[int, int]]:
+    """The middles between neighbours of a row that ended differently."""
+    found = []
+    places = sorted(known)
+    for (row, column), (next_row, next_column) in pairwise(places):
+        if row != next_row or next_column - column < 2:
+            continue
+        if known[row, column] != known[row, next_column]:
+            found.append((row, (column + next_column) // 2))
+    return found
+
+
+def _range(moments: Sequence[int]) -> str:
+    if len(moments) == 1:
+        return f"at {moments[0]} ms"
+    steps = {after - before for before, after in pairwise(moments)}
+    every = f", every {steps.pop()} ms" if len(steps) == 1 else ""
+    return f"{moments[0]} to {moments[-1]} ms{every}"
+
+
+class _Runner:
+    """Runs many, in forked processes where there are such: what is run needs no name
+    then by which another process could find it. A learner's function has none.
+    """
+
+    _ends: Any = None  # of the map being made, which a fork inherits
+
+    def __init__(
+        self, ends: Callable[[tuple[int, int]], Outcome], processes: int | None
+    ) -> None:
+        self._here = ends
+        self._processes = _cores() if processes is None else processes
+        self._pool: Any = None
+
+    def __enter__(self) -> "_Runner":
+        if self._processes > 1:
+            import multiprocessing  # which a browser's Python lacks
+
+            _Runner._ends = staticmethod(self._here)
+            self._pool = multiprocessing.get_context("fork").Pool(self._processes)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.terminate()
+            self._pool.join()
+            _Runner._ends = None
+
+    def outcomes(self, places: Sequence[tuple[int, int]]) -> list[Outcome]:
+        """In the order of the places."""
+        if self._pool is None:
+            return [self._here(place) for place in places]
+        found: list[Outcome] = self._pool.map(_forked, places, chunksize=1)
+        return found
+
+
+def _forked(place: tuple[int, int]) -> Outcome:
+    ended: Outcome = _Runner._ends(place)
+    return ended
+
+
+def _cores() -> int:
+    """1 where forking is no good: on macOS, Windows and in WebAssembly."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
