@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 import tests.no_grammar  # noqa: F401 (before nbformat)
 from tests.kafka import java_missing
+from tests.standing_still import StandingStill, Told
 
 # Stored outputs hold pictures as text; kernels and servers that a test starts inherit
 # it.
@@ -213,6 +214,9 @@ def is_quick(config: pytest.Config) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("quick" if is_quick(config) else "replay")
-    # with xdist, in the process that hears of all tests
-    if not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        timeout_s = float(config.getini("timeout"))
+        config.pluginmanager.register(StandingStill(timeout_s))
+    else:  # with xdist, in the process that hears of all tests
         config.pluginmanager.register(Watch())
+        config.pluginmanager.register(Told())
