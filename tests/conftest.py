@@ -167,7 +167,7 @@ class Watch:
     """
 
     SILENT_S = 240
-    LONGEST_S = 75 * 60
+    LONGEST_S = 82 * 60
 
     def __init__(self) -> None:
         self.running: dict[str, float] = {}
