@@ -14,11 +14,10 @@ from typing import Any
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
 from minikafka.coordinators.group_changes import Drafted
+from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
 from minikafka.coordinators.runtime import Configs, Decision
 from minikafka.coordinators.share_group import ShareDraft, ShareGroup
 from minikafka.coordinators.share_group_state import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
     ByTopicId,
     Kept,
     TopicState,
