@@ -42,10 +42,21 @@ EXTRA_DELIVERY = "extra delivery"
 START_WENT_BACK = "start went back"
 
 # states of records, as share partitions tell them
-ACKNOWLEDGED, ARCHIVED = 2, 4
+ACKNOWLEDGED = 2
+ARCHIVED = 4
 FINAL = (ACKNOWLEDGED, ARCHIVED)
 MOST_DELIVERIES = 5  # Kafka's default of group.share.delivery.count.limit
 
+# events that tell what became of a share partition
+OF_SHARE_PARTITIONS = (
+    "ShareStateRead",
+    "ShareRecordsAcknowledged",
+    "ShareRecordsAcquired",
+    "ShareLocksEnded",
+    "ShareStartOffsetMoved",
+)
+
+Place = tuple[str, int]  # a topic, and the number of one of its partitions
 
 # first and last offset, state, how often delivered
 Batch = tuple[int, int, int, int]
@@ -86,6 +97,7 @@ class GroupWatch:
         self.fenced: set[str] = set()
         self.absent: dict[str, set[str]] = {}
         self._generation: dict[str, int] = {}  # classic groups only
+        # group, generation -> what its leader assigned, by member id
         self._made: dict[tuple[str, int], dict[str, Any]] = {}
         # group, instance id -> member id
         self._instances: dict[tuple[str, str], str] = {}
@@ -99,8 +111,7 @@ class GroupWatch:
             case "PartitionsAssigned":
                 yield from self._assigned(event)
             case "PartitionsRevoked" | "PartitionsLost":
-                for part in parts(detail["group"], detail["partitions"]):
-                    self.holders.get(part, {}).pop(event.node, None)
+                self._gave_up(event)
             case "NodeCrashed" | "NodeRestarted":
                 for holders in self.holders.values():
                     holders.pop(event.node, None)
@@ -115,10 +126,7 @@ class GroupWatch:
             case "GroupLoaded":
                 self._loaded(detail["members"])
             case "AssignmentMade" if detail["by"] != "coordinator":
-                generation = detail["group"], detail["generation"]
-                self._made[generation] = detail["assignment"]
-                for member, given in detail["assignment"].items():
-                    yield from self._given(event, member, given)
+                yield from self._made_by_leader(event)
             case "MemberReconciled":
                 yield from self._given(event, detail["member"], detail["owned"])
             case "OffsetCommitted":
@@ -138,11 +146,12 @@ class GroupWatch:
     def _joined(self, group: str, member: str, instance: str | None) -> None:
         # KIP-848: a member keeps its id when it joins again
         self.fenced.discard(member)
-        if instance is not None:
-            former = self._instances.get((group, instance))
-            if former is not None and former != member:
-                self._former[member] = former
-            self._instances[group, instance] = member
+        if instance is None:
+            return
+        former = self._instances.get((group, instance))
+        if former is not None and former != member:
+            self._former[member] = former
+        self._instances[group, instance] = member
 
     def _loaded(self, members: dict[str, list[str]]) -> None:
         """A new coordinator goes on with the last agreement: who was put out in a
@@ -151,6 +160,20 @@ class GroupWatch:
         for group, names in members.items():
             self.fenced -= set(names)
             self._generation.pop(group, None)
+
+    def _gave_up(self, event: Event) -> None:
+        """A member knows that these are not its own any more."""
+        for part in parts(event.detail["group"], event.detail["partitions"]):
+            holders = self.holders.get(part, {})
+            holders.pop(event.node, None)
+
+    def _made_by_leader(self, event: Event) -> Iterator[Anomaly]:
+        """The leader of a classic group has assigned all of a generation."""
+        assignment = event.detail["assignment"]
+        generation = event.detail["group"], event.detail["generation"]
+        self._made[generation] = assignment
+        for member, given in assignment.items():
+            yield from self._given(event, member, given)
 
     def _assigned(self, event: Event) -> Iterator[Anomaly]:
         group = event.detail["group"]
@@ -225,11 +248,11 @@ class SharedPart:
     deliveries: dict[int, int] = field(default_factory=dict)
 
     def become(self, batches: Iterable[Batch], is_written: bool = True) -> None:
-        for first, last, state, _ in batches:
-            for offset in range(first, last + 1):
-                self.states[offset] = state
-                if is_written:
-                    self.written[offset] = state
+        """Take in states of records."""
+        for offset, state in by_record(batches):
+            self.states[offset] = state
+            if is_written:
+                self.written[offset] = state
 
     def first_undone(self, offset: int) -> int:
         """Where it begins by what is written down, from an offset on."""
@@ -246,10 +269,10 @@ class ShareWatch:
     def __init__(self, most_deliveries: int = MOST_DELIVERIES) -> None:
         self.parts: dict[Part, SharedPart] = {}
         self._most_deliveries = most_deliveries
-        # topic, partition -> the first offset of the log
-        self._log_starts: dict[tuple[str, int], int] = {}
+        # the first offset of a log
+        self._log_starts: dict[Place, int] = {}
         # partitions with records that nobody who reads committed ones may have
-        self._with_aborted: set[tuple[str, int]] = set()
+        self._with_aborted: set[Place] = set()
 
     def see(self, event: Event) -> Iterator[Anomaly]:
         """Take in one event; gives the anomalies that it shows."""
@@ -260,20 +283,30 @@ class ShareWatch:
                 known = self._log_starts.get(log, 0)
                 self._log_starts[log] = max(known, detail["log_start_offset"])
             case "MarkerWritten" if detail["outcome"] == "aborted":
-                self._with_aborted.add((detail["topic"], detail["partition"]))
-            case "ShareStateRead":
-                yield from self._read(event, *self._part(event))
-            case "ShareRecordsAcknowledged":
-                yield from self._acknowledged(event, *self._part(event))
-            case "ShareRecordsAcquired" | "ShareLocksEnded" | "ShareStartOffsetMoved":
-                part, known_of = self._part(event)
-                if event.node == known_of.leader:
-                    yield from self._by_its_leader(event, part, known_of)
+                log = detail["topic"], detail["partition"]
+                self._with_aborted.add(log)
+            case kind if kind in OF_SHARE_PARTITIONS:
+                yield from self._see_part(event)
 
-    def _part(self, event: Event) -> tuple[Part, SharedPart]:
+    def _see_part(self, event: Event) -> Iterator[Anomaly]:
+        """What became of one share partition. What is only in a leader's memory counts
+        while it leads.
+        """
         detail = event.detail
         part = Part(detail["group"], detail["topic"], detail["partition"])
-        return part, self.parts.setdefault(part, SharedPart())
+        known = self.parts.setdefault(part, SharedPart())
+        is_its_leaders = event.node == known.leader
+        match event.kind:
+            case "ShareStateRead":
+                yield from self._read(event, part, known)
+            case "ShareRecordsAcknowledged":
+                yield from self._acknowledged(event, part, known)
+            case "ShareRecordsAcquired" if is_its_leaders:
+                yield from self._acquired(event, part, known)
+            case "ShareLocksEnded" if is_its_leaders:
+                known.become(detail["batches"], is_written=False)
+            case "ShareStartOffsetMoved" if is_its_leaders:
+                yield from self._start_moved(event, part, known)
 
     def _read(self, event: Event, part: Part, known: SharedPart) -> Iterator[Anomaly]:
         """A leader goes on from what is written down."""
@@ -298,31 +331,25 @@ class ShareWatch:
     ) -> Iterator[Anomaly]:
         member = event.detail["member"]
         batches = event.detail["batches"]
-        for first, last, state, _ in batches:
-            for offset in range(first, last + 1):
-                before = known.accepted.get(offset)
-                if state == ACKNOWLEDGED and before is not None:
-                    what = f"{before} and then {member} accepted {part} at {offset}"
-                    yield anomaly(ACCEPTED_TWICE, event, what)
-                if state == ACKNOWLEDGED:
-                    known.accepted[offset] = member
+        for offset, state in by_record(batches):
+            if state != ACKNOWLEDGED:
+                continue
+            before = known.accepted.get(offset)
+            if before is not None:
+                what = f"{before} and then {member} accepted {part} at {offset}"
+                yield anomaly(ACCEPTED_TWICE, event, what)
+            known.accepted[offset] = member
         known.become(batches)
         known.written_start = known.first_undone(known.written_start)
 
-    def _by_its_leader(
+    def _start_moved(
         self, event: Event, part: Part, known: SharedPart
     ) -> Iterator[Anomaly]:
-        match event.kind:
-            case "ShareRecordsAcquired":
-                yield from self._acquired(event, part, known)
-            case "ShareLocksEnded":
-                known.become(event.detail["batches"], is_written=False)
-            case "ShareStartOffsetMoved":
-                offset = event.detail["offset"]
-                if known.start is not None and offset < known.start:
-                    yield went_back(event, part, known.start, offset)
-                yield from self._passed(event, part, known, offset)
-                known.start = offset
+        offset = event.detail["offset"]
+        if known.start is not None and offset < known.start:
+            yield went_back(event, part, known.start, offset)
+        yield from self._passed(event, part, known, offset)
+        known.start = offset
 
     def _acquired(
         self, event: Event, part: Part, known: SharedPart
@@ -330,12 +357,13 @@ class ShareWatch:
         for first, last, count in event.detail["batches"]:
             if known.start is not None and first < known.start:
                 yield went_back(event, part, known.start, first)
-            known.had.update(range(first, last + 1))
-            for offset in range(first, last + 1):
+            offsets = range(first, last + 1)
+            known.had.update(offsets)
+            for offset in offsets:
                 delivered = known.deliveries.get(offset, 0) + 1
                 known.deliveries[offset] = delivered
-                if max(count, delivered) > self._most_deliveries:
-                    times = max(count, delivered)
+                times = max(count, delivered)
+                if times > self._most_deliveries:
                     what = f"{part} at {offset} was delivered {times} times"
                     yield anomaly(EXTRA_DELIVERY, event, what)
 
@@ -346,10 +374,18 @@ class ShareWatch:
         log = part.topic, part.number
         first = max(known.start or 0, self._log_starts.get(log, 0))
         for passed in range(first, offset):
+            is_done_with = known.states.get(passed) in FINAL
             is_aborted = log in self._with_aborted and passed not in known.had
-            if known.states.get(passed) not in FINAL and not is_aborted:
+            if not is_done_with and not is_aborted:
                 what = f"{part} begins at {offset}, and nobody dealt with {passed}"
                 yield anomaly(LOST_RECORD, event, what)
+
+
+def by_record(batches: Iterable[Batch]) -> Iterator[tuple[int, int]]:
+    """The offset and the state of each record of these batches."""
+    for first, last, state, _ in batches:
+        for offset in range(first, last + 1):
+            yield offset, state
 
 
 def went_back(event: Event, part: Part, was: int, now: int) -> Anomaly:

@@ -5,6 +5,7 @@ else than last time.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from minikafka.broker.ports import PartitionKey
 from minikafka.cluster.replica import Replica
@@ -12,6 +13,37 @@ from minikafka.storage import checkpoints
 from minikafka.storage.disk import Disk, as_storage_errors
 
 Offsets = dict[PartitionKey, int]
+
+
+class Noted(NamedTuple):
+    """What the last run noted of one log. recovery_point: None, where it noted none.
+    stopped_clean: it stopped of itself.
+    """
+
+    recovery_point: int | None
+    log_start_offset: int
+    first_dirty_offset: int
+    high_watermark: int
+    stopped_clean: bool
+
+
+class LastRun(NamedTuple):
+    """What the last run noted of all logs, by checkpoint."""
+
+    recovery_points: Offsets
+    log_start_offsets: Offsets
+    cleaner_offsets: Offsets
+    high_watermarks: Offsets
+    stopped_clean: bool
+
+    def noted(self, key: PartitionKey) -> Noted:
+        return Noted(
+            recovery_point=self.recovery_points.get(key),
+            log_start_offset=self.log_start_offsets.get(key, 0),
+            first_dirty_offset=self.cleaner_offsets.get(key, 0),
+            high_watermark=self.high_watermarks.get(key, 0),
+            stopped_clean=self.stopped_clean,
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -25,8 +57,20 @@ class OffsetCheckpoints:
     _notice: Callable[..., object]
     _written: dict[str, Offsets] = field(default_factory=dict)
 
-    def read(self, name: str) -> Offsets:
-        """What the last run wrote; nothing, where that is damaged."""
+    def take_last_run(self) -> LastRun:
+        """What the last run wrote. That its stop was clean is true once: this run's may
+        not be.
+        """
+        return LastRun(
+            stopped_clean=checkpoints.take_clean_shutdown(self._disk),
+            recovery_points=self._read(checkpoints.RECOVERY_POINTS),
+            log_start_offsets=self._read(checkpoints.LOG_START_OFFSETS),
+            cleaner_offsets=self._read(checkpoints.CLEANER_OFFSETS),
+            high_watermarks=self._read(checkpoints.HIGH_WATERMARKS),
+        )
+
+    def _read(self, name: str) -> Offsets:
+        """One checkpoint; nothing, where that is damaged."""
         try:
             self._written[name] = checkpoints.read_offsets(self._disk, name)
         except ValueError:
@@ -45,7 +89,7 @@ class OffsetCheckpoints:
         self._write(checkpoints.LOG_START_OFFSETS, begins)
 
     def write_high_watermarks(self) -> None:
-        """Up to where each log counts."""
+        """Up to where each log is committed."""
         offsets = {}
         for key, replica in self._replicas.items():
             offsets[key] = replica.high_watermark

@@ -8,11 +8,11 @@ so that no request waits behind them for long.
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from minikafka.broker.config import BrokerConfig, InForce
 from minikafka.broker.config_rules import unusable_configs
-from minikafka.broker.offset_checkpoints import OffsetCheckpoints
+from minikafka.broker.offset_checkpoints import Noted, OffsetCheckpoints
 from minikafka.broker.ports import HearsOfReplicas, PartitionKey
 from minikafka.clock import Now
 from minikafka.cluster import telling
@@ -39,9 +39,11 @@ RECOVERY_SLICE_BYTES = 1 << 20
 # logs between two ticks; others when they are asked for, or in the background
 CREATED_AT_ONCE = 20
 ASKED_FOR_AT_ONCE = 200  # logs between two ticks, of those that are asked for
-# Of background work, in bytes to read: making a log, removing a file; at start opening
-# a log, looking whose it is.
-LOG_COST, FILE_COST, OPEN_COST, LOOK_COST = 1 << 20, 1 << 16, 1 << 14, 1 << 13
+# what background work costs, in bytes to read
+LOG_COST = 1 << 20  # making a log
+FILE_COST = 1 << 16  # removing a file
+OPEN_COST = 1 << 14  # at start, opening a log
+LOOK_COST = 1 << 13  # at start, looking whose a log is
 
 OF_THE_BROKER = "producer_id_expiration_ms"
 LOG_CONFIGS = {
@@ -53,16 +55,6 @@ LOG_CONFIGS = {
 MIN_ISR = "min.insync.replicas"
 
 Work = Generator[int, None, None]  # yields what it costs, in bytes to read
-
-
-class Noted(NamedTuple):
-    """What the last run noted of a log. recovery_point: None if it noted none. clean:
-    it stopped of itself.
-    """
-
-    recovery_point: int | None
-    high_watermark: int
-    clean: bool
 
 
 @dataclass(eq=False, repr=False)
@@ -149,12 +141,13 @@ class ReplicaManager:
         if removal is not None:
             # a new topic has the name of one that was deleted
             self._begin_removal(removal)
-        directory = f"{key[0]}-{key[1]}"
+        topic, number = key
+        directory = f"{topic}-{number}"
         with as_storage_errors(directory):
             if self._disk.exists(directory):
                 why = "stands where the log of a new topic has to be"
                 self._set_aside(directory, why)
-        log = self._open(*key)
+        log = self._open(topic, number)
         return self._hold(key, partition, log)
 
     # -- what the image asks for
@@ -192,35 +185,36 @@ class ReplicaManager:
         for line in unusable_configs(self._image):
             self._notice(line)
         yield from self._sort_out()
-        clean = checkpoints.take_clean_shutdown(self._disk)
-        recovery_points = self._checkpoints.read(checkpoints.RECOVERY_POINTS)
-        start_offsets = self._checkpoints.read(checkpoints.LOG_START_OFFSETS)
-        dirty_offsets = self._checkpoints.read(checkpoints.CLEANER_OFFSETS)
-        high_watermarks = self._checkpoints.read(checkpoints.HIGH_WATERMARKS)
+        last_run = self._checkpoints.take_last_run()
         while self._unloaded:
             key = next(iter(self._unloaded))
             partition = self._partition(key)  # it may have gone meanwhile
             if partition is not None and self._node_id in partition.replicas:
-                noted = Noted(
-                    recovery_point=recovery_points.get(key),
-                    high_watermark=high_watermarks.get(key, 0),
-                    clean=clean,
-                )
-                log = self._open(
-                    *key,
-                    recovery_point=noted.recovery_point or 0,
-                    log_start_offset=start_offsets.get(key, 0),
-                    first_dirty_offset=dirty_offsets.get(key, 0),
-                )
-                yield OPEN_COST
-                yield from log.recover(RECOVERY_SLICE_BYTES, self._notice, clean)
-                self._look_for_losses(log, noted)
-                if len(partition.replicas) == 1:
-                    # no other replica has it
-                    log.damaged_from, log.unchecked = None, range(0)
-                self._hold(key, partition, log, noted.high_watermark)
+                yield from self._recover_log(key, partition, last_run.noted(key))
             del self._unloaded[key]
         self._checkpoints.write_cleaner_offsets()
+
+    def _recover_log(
+        self, key: PartitionKey, partition: Partition, noted: Noted
+    ) -> Work:
+        """One log, from where the last run knew it to be whole."""
+        topic, number = key
+        log = self._open(
+            topic,
+            number,
+            recovery_point=noted.recovery_point or 0,
+            log_start_offset=noted.log_start_offset,
+            first_dirty_offset=noted.first_dirty_offset,
+        )
+        yield OPEN_COST
+        clean = noted.stopped_clean
+        yield from log.recover(RECOVERY_SLICE_BYTES, self._notice, clean)
+        self._look_for_losses(log, noted)
+        if len(partition.replicas) == 1:
+            # no other replica has what is missing
+            log.damaged_from = None
+            log.unchecked = range(0)
+        self._hold(key, partition, log, noted.high_watermark)
 
     def _look_for_losses(self, log: Log, noted: Noted) -> None:
         """Whether a log ends where the last run got to. Another replica has what is
@@ -232,11 +226,11 @@ class ReplicaManager:
         if end < got_to:
             where = f"ends at offset {end}, and had got to {got_to}"
             self._notice(f"{log.directory} {where}: records are lost")
-            if noted.clean or end < recovery_point:
+            if noted.stopped_clean or end < recovery_point:
                 log.damaged_at(end)
             return
         # a clean stop noted where the log ends
-        was_noted = noted.clean and noted.recovery_point is not None
+        was_noted = noted.stopped_clean and noted.recovery_point is not None
         if was_noted and end > recovery_point:
             log.damaged_at(recovery_point)
 
@@ -255,17 +249,18 @@ class ReplicaManager:
 
     def _place_folder(self, directory: str, key: PartitionKey | None) -> None:
         """key: the partition that would have a log of this name."""
-        image = self._image
         found_id = checkpoints.read_partition_metadata(self._disk, directory)
-        partition = None if key is None else self._partition(key)
         wanted_id = None
-        moved_away = False
+        is_elsewhere = False
+        partition = None if key is None else self._partition(key)
         if key is not None and partition is not None:
-            wanted_id = image.topics[key[0]].topic_id
+            topic, _ = key
+            wanted_id = self._image.topics[topic].topic_id
             is_elsewhere = self._node_id not in partition.replicas
-            moved_away = is_elsewhere and found_id == wanted_id
+        was_deleted = found_id in self._image.deleted
+        has_moved_away = is_elsewhere and found_id == wanted_id
         path = f"{directory}/{checkpoints.PARTITION_METADATA}"
-        if found_id in image.deleted or moved_away:
+        if was_deleted or has_moved_away:
             data_folder.rename(self._disk, directory, data_folder.DELETE)
         elif wanted_id is None:
             why = "belongs to no topic that the metadata knows"
@@ -339,10 +334,10 @@ class ReplicaManager:
             if topic is not None:
                 keys = self._by_topic.get(topic.topic_id, ())
         for key in keys:
-            name, _ = key
+            topic_name, _ = key
             replica = self.replicas[key]
-            replica.log.config = self._log_config(name)
-            replica.min_insync_replicas = self._topic_value(name, MIN_ISR)
+            replica.log.config = self._log_config(topic_name)
+            replica.min_insync_replicas = self._topic_value(topic_name, MIN_ISR)
         self._cleaner.buffer_bytes = self._in_force["log.cleaner.dedupe.buffer.size"]
         self._periods_ms[self._compact] = self._compaction_period_ms()
         self._arm(self._compact, self._now_ms)
@@ -391,7 +386,8 @@ class ReplicaManager:
         """The log is ready: from here on this node has the replica."""
         assert key not in self.replicas, "a node has one replica of a partition"
         assert self._node_id in partition.replicas, "a node holds what it is to hold"
-        topic_id = self._image.topics[key[0]].topic_id
+        topic, _ = key
+        topic_id = self._image.topics[topic].topic_id
         replica = Replica(
             topic_id=topic_id,
             partition=partition,
@@ -400,7 +396,7 @@ class ReplicaManager:
             hears=self._hearer,
             high_watermark=high_watermark,
         )
-        replica.min_insync_replicas = self._topic_value(key[0], MIN_ISR)
+        replica.min_insync_replicas = self._topic_value(topic, MIN_ISR)
         self._by_topic.setdefault(topic_id, []).append(key)
         self.replicas[key] = replica
         if self._trace:

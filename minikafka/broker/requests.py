@@ -54,9 +54,11 @@ class NotServed(Exception):
 
 
 class Requests:
-    """Those that are inside one node. follow(key, now): hears of the keys under which
-    something arrived, before those who wait for them. answered_bytes: of answers that
-    have come into the outbox since it was empty.
+    """The requests that are inside one node, and its clients.
+
+    follow(key, now): hears of the keys under which something arrived, before those who
+    wait for them. answered_bytes: of answers that have come into the outbox since it
+    was empty.
     """
 
     def __init__(self, broker: Broker, follow: Callable[[Key, Now], None]) -> None:
@@ -113,30 +115,30 @@ class Requests:
             self._finish(client, client.asked, Close(connection, str(error)))
             return
         call = Call(
-            connection,
-            client,
-            request.api.name,
-            request.version,
-            request.correlation_id,
-            request.body,
-            handler,
-            client.asked,
-            len(frame),
+            connection=connection,
+            client=client,
+            api=request.api.name,
+            version=request.version,
+            correlation_id=request.correlation_id,
+            body=request.body,
+            handler=handler,
+            number=client.asked,
+            size_bytes=len(frame),
         )
         self._on_behalf(call, self._serve, call, now)
 
     def ask_itself(self, api: str, version: int, body: Any, then: Then) -> None:
         """A request of this node to itself: same bytes, same way."""
-        frame = bytearray().join(messages.encode_request(api, version, 0, None, body))
-        asked = messages.decode_request(frame)
+        frame = messages.encode_request(api, version, 0, None, body)
+        asked = messages.decode_request(bytearray().join(frame))
         call = Call(
-            Itself(then),
-            Client(CONTROLLER_LISTENER, "localhost"),
-            api,
-            version,
-            asked.correlation_id,
-            asked.body,
-            HANDLERS[messages.API[api].key],
+            connection=Itself(then),
+            client=Client(CONTROLLER_LISTENER, "localhost"),
+            api=api,
+            version=version,
+            correlation_id=asked.correlation_id,
+            body=asked.body,
+            handler=HANDLERS[messages.API[api].key],
         )
         self._own.append(call)
 
@@ -147,9 +149,9 @@ class Requests:
         if not isinstance(answer, Wait):
             self._answer(call, answer)
             return
-        full = not self.waiting.has_room(answer)
-        if full or not answer.missing_bytes:
-            answer.attempt(now, expired=full)
+        is_full = not self.waiting.has_room(answer)
+        if is_full or not answer.missing_bytes:
+            answer.attempt(now, expired=is_full)
         if answer.is_done:
             self._end(call, answer, now)
         else:
@@ -174,25 +176,33 @@ class Requests:
         return Wait((), client.muted_until_ms, attempt, again=True)
 
     def _handle(self, call: Call, now: Now) -> Answer | Wait | HangUp | None:
-        broker, handler = self._broker, call.handler
+        """The answer of the API's handler. What only the active controller decides is
+        forwarded to it, and waits until it knows all that its predecessor decided.
+        """
+        broker = self._broker
+        handler = call.handler
         if broker.loggers.names_requests:
             self._name(call)
         try:
             if handler.decides and not broker.quorum.is_leader:
-                if call.client.listener == CONTROLLER_LISTENER:
-                    raise KafkaError(Error.NOT_CONTROLLER)
-                call.passed_on = self._split(call)
-                return broker.forwarding.forward(
-                    call.api, call.version, call.passed_on, now
-                )
+                return self._forward(call, now)
             if handler.decides and not broker.quorum.is_settled:
                 return broker.active_controller.settled(now)
-            served: Answer | Wait | HangUp | None = load(handler.handle)(
-                broker, call, now
-            )
+            handle = load(handler.handle)
+            served: Answer | Wait | HangUp | None = handle(broker, call, now)
             return served
         except KafkaError as error:
             return self._refusal(call, error)
+
+    def _forward(self, call: Call, now: Now) -> Wait:
+        """To the active controller. Errors: NOT_CONTROLLER, to a node that asked as it
+        asks a controller.
+        """
+        if call.client.listener == CONTROLLER_LISTENER:
+            raise KafkaError(Error.NOT_CONTROLLER)
+        call.passed_on = self._split(call)
+        forwarding = self._broker.forwarding
+        return forwarding.forward(call.api, call.version, call.passed_on, now)
 
     def _name(self, call: Call) -> None:
         """What kafka.request.logger tells of a request."""
@@ -272,14 +282,16 @@ class Requests:
                 whole = bytearray().join(frame)
                 _, reply = messages.decode_response(call.api, call.version, whole)
             call.connection.then(reply, self._broker.now)
-        elif frame is not None:
+            return
+        effect: Effect
+        if frame is not None:
             self.answered_bytes += sum(map(len, frame))
-            self._finish(call.client, call.number, Reply(call.connection, frame))
+            effect = Reply(call.connection, frame)
         elif isinstance(answer, HangUp):
             effect = Close(call.connection, answer.why)
-            self._finish(call.client, call.number, effect)
         else:
-            self._finish(call.client, call.number, Done(call.connection))
+            effect = Done(call.connection)
+        self._finish(call.client, call.number, effect)
 
     def _tell_refusal(self, call: Call, answer: Answer) -> None:
         refused = member_refusal(call, answer)
@@ -288,12 +300,12 @@ class Requests:
 
     def _finish(self, client: Client, number: int, effect: Effect) -> None:
         """What becomes of a client's request, in the order in which they came."""
-        assert number > client.answered and number not in client.early, (
-            "a request is answered once"
-        )
+        was_answered = number <= client.answered or number in client.early
+        assert not was_answered, "a request is answered once"
         client.early[number] = effect
-        while (due := client.early.pop(client.answered + 1, None)) is not None:
+        while client.answered + 1 in client.early:
             client.answered += 1
+            due = client.early.pop(client.answered)
             self._broker.outbox.append(due)
 
     # -- going on
@@ -350,7 +362,8 @@ class Requests:
 def handler_of(request: messages.Request, client: Client) -> Handler:
     """Errors: NotServed, UnsupportedVersion."""
     handler = HANDLERS.get(request.api.key)
-    if handler is None or (handler.of_nodes and client.listener != CONTROLLER_LISTENER):
+    is_from_a_node = client.listener == CONTROLLER_LISTENER
+    if handler is None or (handler.of_nodes and not is_from_a_node):
         raise NotServed(f"sent {request.api.name}, which this broker does not serve")
     lowest, highest = handler.versions
     if not lowest <= request.version <= highest:

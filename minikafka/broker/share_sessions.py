@@ -28,8 +28,9 @@ class MemberKey(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ShareSession:
-    """epoch: of the next request. partitions: those to fetch, in order; True: the
-    answer has to say something of it, even if there is nothing new.
+    """A member's session with this broker. epoch: of the next request. partitions:
+    those to fetch, in order; True: the answer has to say something of it, even if there
+    is nothing new.
     """
 
     key: MemberKey
@@ -39,7 +40,7 @@ class ShareSession:
 
 
 class ShareSessions:
-    """All of a broker. most: how many it keeps at most."""
+    """The share sessions of a broker. most: how many it keeps."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -75,7 +76,7 @@ class ShareSessions:
         """One more request of it. Errors: SHARE_SESSION_NOT_FOUND,
         INVALID_SHARE_SESSION_EPOCH.
         """
-        session = self.of(key)
+        session = self.find(key)
         if session.epoch != epoch:
             raise KafkaError(Error.INVALID_SHARE_SESSION_EPOCH)
         for each in asked:
@@ -85,8 +86,8 @@ class ShareSessions:
         session.epoch = epoch + 1 if epoch < LAST_EPOCH else 1
         return session
 
-    def of(self, key: MemberKey) -> ShareSession:
-        """Errors: SHARE_SESSION_NOT_FOUND."""
+    def find(self, key: MemberKey) -> ShareSession:
+        """The member's session. Errors: SHARE_SESSION_NOT_FOUND."""
         session = self._sessions.get(key)
         if session is None:
             raise KafkaError(Error.SHARE_SESSION_NOT_FOUND)

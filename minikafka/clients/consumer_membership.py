@@ -37,12 +37,11 @@ from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import refusal
 from minikafka.clients.membership import Membership
 from minikafka.clients.structs import TopicPartition
-from minikafka.coordinators.consumer_member import (
+from minikafka.coordinators.consumer_member import by_topic, flat
+from minikafka.coordinators.group_rules import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
-    by_topic,
-    flat,
 )
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message

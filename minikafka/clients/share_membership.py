@@ -21,7 +21,8 @@ from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import refusal
 from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
-from minikafka.coordinators.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, flat
+from minikafka.coordinators.consumer_member import flat
+from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message

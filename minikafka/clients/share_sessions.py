@@ -67,11 +67,13 @@ class ShareSession:
     @property
     def is_busy(self) -> bool:
         """Whether somebody waits for what the broker says of it."""
-        return bool(self.waiting or self.sent or (self.ends and not self.is_over))
+        is_ending = self.ends and not self.is_over
+        return bool(self.waiting or self.sent or is_ending)
 
     @property
     def renews(self) -> bool:
-        return any(RENEW in said.values() for said in self.waiting.values())
+        """Whether what is to be said renews a lock."""
+        return renews(self.waiting)
 
     def say(self, partition: TopicPartition, offset: int, what: str) -> None:
         self.waiting.setdefault(partition, {})[offset] = what
@@ -97,7 +99,8 @@ class ShareSessions:
 
     def say(self, delivery: Delivery) -> None:
         """Tell the broker what became of a record."""
-        session, partition = delivery.session, delivery.partition
+        session = delivery.session
+        partition = delivery.partition
         assert delivery.said is not None
         if delivery.said == RENEW:
             session.renewing[partition, delivery.offset] = delivery
@@ -109,7 +112,8 @@ class ShareSessions:
         """Send what can be sent now."""
         for session in list(self._sessions.values()):
             node = self._consumer.nodes.get(session.node_id)
-            if node is None or node.connection != session.connection:
+            has_connection = node is not None and node.connection == session.connection
+            if not has_connection:
                 self._over(session, Error.NETWORK_EXCEPTION)
         wants = self._wanted()
         self._begin(wants)
@@ -135,25 +139,26 @@ class ShareSessions:
         return {node.id: partitions for node, partitions in leaders}
 
     def _begin(self, wants: Mapping[int, list[TopicPartition]]) -> None:
+        """A session with each node that has none yet."""
         for node_id in wants:
-            if node_id not in self._sessions:
-                connection = self._consumer.nodes[node_id].connection
-                state = self._requests.get(node_id)
-                if state is None:
-                    state = RequestState(self._consumer, self._consumer.metadata)
-                    self._requests[node_id] = state
-                self._sessions[node_id] = ShareSession(node_id, connection, state)
+            if node_id in self._sessions:
+                continue
+            connection = self._consumer.nodes[node_id].connection
+            state = self._requests.get(node_id)
+            if state is None:
+                state = RequestState(self._consumer, self._consumer.metadata)
+                self._requests[node_id] = state
+            self._sessions[node_id] = ShareSession(node_id, connection, state)
 
     def _in_turn(self) -> list[tuple[int, ShareSession]]:
-        """Whoever was asked last comes last."""
+        """By node. Whoever was asked last comes last, and who never was, first."""
+        turns = {node_id: turn for turn, node_id in enumerate(self._asked_last)}
 
-        def last_asked(each: tuple[int, ShareSession]) -> int:
+        def turn_of(each: tuple[int, ShareSession]) -> int:
             node_id, _ = each
-            return (
-                self._asked_last.index(node_id) if node_id in self._asked_last else -1
-            )
+            return turns.get(node_id, -1)
 
-        return sorted(self._sessions.items(), key=last_asked)
+        return sorted(self._sessions.items(), key=turn_of)
 
     def _may_fetch(self) -> bool:
         """With a strict limit in records, one broker is asked at a time."""
@@ -163,7 +168,8 @@ class ShareSessions:
 
     # requests
 
-    def _who(self, session: ShareSession, epoch: int) -> dict[str, Any]:
+    def _who(self, epoch: int) -> dict[str, Any]:
+        """Who asks, in a session of this epoch."""
         return {
             "group_id": self._consumer.config["group_id"],
             "member_id": self._consumer.membership.member_id,
@@ -173,42 +179,47 @@ class ShareSessions:
     def _fetch(
         self, session: ShareSession, node: Node, partitions: list[TopicPartition]
     ) -> None:
-        config = self._consumer.config
+        """Fetch these, and say what is to be said meanwhile."""
         session.sent, session.waiting = session.waiting, {}
         wanted = {self._key(each) for each in partitions}
         named = [each for each in partitions if self._key(each) not in session.known]
         named += [each for each in session.sent if each not in named]
         forgotten = sorted(session.known - wanted)
         session.known = wanted
-        body = self._who(session, session.epoch) | {
+        if node.id in self._asked_last:
+            self._asked_last.remove(node.id)
+        self._asked_last.append(node.id)
+        body = self._who(session.epoch) | self._limits()
+        body["topics"] = self._parts(named, session.sent)
+        body["forgotten_topics_data"] = nested(forgotten, "topic_id")
+        fetched = partial(self._fetched, session)
+        lost = partial(self._lost, session)
+        answered = session.request.sent(fetched, lost)
+        self._consumer.request(node, "ShareFetch", body, answered)
+
+    def _limits(self) -> dict[str, Any]:
+        """How much a fetch may bring, and how long it may wait for that."""
+        config = self._consumer.config
+        acquire_mode = ACQUIRE_MODES.index(config["share_acquire_mode"])
+        return {
             "max_wait_ms": config["fetch_max_wait_ms"],
             "min_bytes": config["fetch_min_bytes"],
             "max_bytes": config["fetch_max_bytes"],
             "max_records": config["max_poll_records"],
             "batch_size": config["max_poll_records"],
-            "share_acquire_mode": ACQUIRE_MODES.index(config["share_acquire_mode"]),
-            "topics": self._parts(named, session.sent),
-            "forgotten_topics_data": nested(forgotten, "topic_id"),
+            "share_acquire_mode": acquire_mode,
         }
-        if node.id in self._asked_last:
-            self._asked_last.remove(node.id)
-        self._asked_last.append(node.id)
-        answered = session.request.sent(
-            partial(self._fetched, session), partial(self._lost, session)
-        )
-        self._consumer.request(node, "ShareFetch", body, answered)
 
     def _acknowledge(self, session: ShareSession, node: Node) -> None:
+        """Say what is to be said, and fetch nothing."""
         session.sent, session.waiting = session.waiting, {}
-        renews = any(RENEW in said.values() for said in session.sent.values())
         epoch = FINAL_EPOCH if session.ends else session.epoch
-        body = self._who(session, epoch) | {
-            "is_renew_ack": renews,
-            "topics": self._parts(list(session.sent), session.sent),
-        }
-        answered = session.request.sent(
-            partial(self._acknowledged, session), partial(self._lost, session)
-        )
+        body = self._who(epoch)
+        body["is_renew_ack"] = renews(session.sent)
+        body["topics"] = self._parts(list(session.sent), session.sent)
+        acknowledged = partial(self._acknowledged, session)
+        lost = partial(self._lost, session)
+        answered = session.request.sent(acknowledged, lost)
         self._consumer.request(node, "ShareAcknowledge", body, answered)
 
     def _end(self, session: ShareSession, node: Node) -> None:
@@ -218,6 +229,7 @@ class ShareSessions:
             self._acknowledge(session, node)
 
     def _parts(self, named: list[TopicPartition], said: Said) -> list[dict[str, Any]]:
+        """Partitions as a request names them, with what is said of their records."""
         parts = []
         for each in named:
             batches = acknowledgement_batches(runs(said.get(each, {})))
@@ -245,7 +257,8 @@ class ShareSessions:
         for partition, part in self._parts_of(response):
             if part.acknowledge_error_code:
                 refused = Error(part.acknowledge_error_code)
-                outcome[partition] = KafkaError(refused, part.acknowledge_error_message)
+                why = part.acknowledge_error_message
+                outcome[partition] = KafkaError(refused, why)
             self._arrived(session, partition, part)
         self._tell(session, outcome)
 
@@ -268,10 +281,12 @@ class ShareSessions:
         if error is Error.NONE:
             session.epoch = session.epoch + 1 if session.epoch < LAST_EPOCH else 1
             return True
-        if not session.request.refused(error) and not session.ends:
+        may_be_tried_again = session.request.refused(error)
+        if not may_be_tried_again and not session.ends:
             self._consumer.error = KafkaError(error, response.error_message)
             session.request.back_off()
-        if error in LOST_SESSION or session.epoch == NEW_EPOCH or session.ends:
+        is_there_no_more = error in LOST_SESSION or session.epoch == NEW_EPOCH
+        if is_there_no_more or session.ends:
             self._over(session, error)
         else:
             self._tell(session, _all_refused(session, error))
@@ -280,10 +295,12 @@ class ShareSessions:
     def _arrived(
         self, session: ShareSession, partition: TopicPartition, part: Message
     ) -> None:
+        """What a fetch brought of one partition."""
         error = Error(part.error_code)
         if error is not Error.NONE:
             session.request.back_off()
-            if not session.request.refused(error) and error is not MAY_PASS:
+            may_be_tried_again = session.request.refused(error) or error is MAY_PASS
+            if not may_be_tried_again:
                 why = part.error_message or error.message
                 error_here = KafkaError(error, f"fetching from {partition}: {why}")
                 self._consumer.error = error_here
@@ -307,6 +324,7 @@ class ShareSessions:
     # what became of what was said
 
     def _tell(self, session: ShareSession, outcome: Outcome) -> None:
+        """Whoever waits for it hears what became of what was said."""
         said, session.sent = session.sent, {}
         for partition, offsets in said.items():
             error = outcome[partition]
@@ -329,6 +347,11 @@ class ShareSessions:
         self._tell(session, _all_refused(session, error))
         session.sent, session.waiting = session.waiting, {}
         self._tell(session, _all_refused(session, error))
+
+
+def renews(said: Said) -> bool:
+    """Whether some record's lock is renewed."""
+    return any(RENEW in offsets.values() for offsets in said.values())
 
 
 def _all_refused(session: ShareSession, error: Error) -> Outcome:

@@ -75,9 +75,10 @@ class Acquiring:
 
     def acquire(self) -> list[Acquired]:
         """What the member has now."""
-        window, batches = self._window, self._read.batches
-        is_nothing = not batches or batches[-1].last < window.start_offset
-        if is_nothing or self._asked.most_records <= 0:
+        window = self._window
+        batches = self._read.batches
+        read_nothing = not batches or batches[-1].last < window.start_offset
+        if read_nothing or self._asked.most_records <= 0:
             return []
         last, self._left = self._room(batches[-1].last)
         if self._left <= 0:
@@ -98,9 +99,11 @@ class Acquiring:
         """Up to where records may be acquired, and how many. With as many in flight as
         there may be, only those that came back.
         """
-        most, fetch_offset = self._asked.most_records, self._read.fetch_offset
+        most = self._asked.most_records
+        fetch_offset = self._read.fetch_offset
         end_offset = self._window.end_offset
-        left = min(most, self._limits.most_in_flight - self._window.in_flight)
+        may_be_added = self._limits.most_in_flight - self._window.in_flight
+        left = min(most, may_be_added)
         if left <= 0 and fetch_offset <= end_offset:
             left = min(most, end_offset - fetch_offset + 1)
             last = min(last, end_offset)
@@ -116,7 +119,7 @@ class Acquiring:
         return floor.first if floor.last >= first else first
 
     def _acquire_known(self, known: list[Batch], base: int, read: Range) -> None:
-        """Batches in flight, the gaps between them, and what lies behind."""
+        """Batches in flight, the gaps between them, and what comes after them."""
         gap = base
         for batch in known:
             if self._left <= 0:
@@ -129,26 +132,27 @@ class Acquiring:
                     return
             if not self._acquire_again(batch, read):
                 return
-        behind = Range(known[-1].last + 1, read.last)
-        if self._left > 0 and behind.first <= behind.last:
-            self._acquire_new(behind)
+        after = Range(known[-1].last + 1, read.last)
+        if self._left > 0 and after.first <= after.last:
+            self._acquire_new(after)
 
     def _acquire_again(self, batch: Batch, read: Range) -> bool:
-        """What is free in a batch in flight; whether to go on behind it."""
-        fits = read.first <= batch.first and batch.last <= read.last
-        too_many = self._asked.strict and len(batch) > self._left
+        """What is free in a batch in flight; whether to go on after it."""
         is_held_back = self._is_held_back(batch, read)
-        if is_held_back and self._count:
+        has_others = self._count > 0
+        if is_held_back and has_others:
             return False
-        if fits and batch.is_whole and not too_many and not is_held_back:
+        was_read = read.first <= batch.first and batch.last <= read.last
+        is_too_long = self._asked.strict and len(batch) > self._left
+        may_go_as_one = was_read and not is_too_long and not is_held_back
+        if batch.is_whole:
             part = batch.whole
-            if part.is_free:
+            if not part.is_free:
+                return True
+            if may_go_as_one:
                 part.acquire(self._asked.member_id, self._lock_ends_ms)
                 acquired = Acquired(part.first, part.last, part.delivery_count)
                 self._took([acquired], len(batch))
-            return True
-        if batch.is_whole:
-            if not batch.whole.is_free:
                 return True
             batch.split()
         count = self._acquire_one_by_one(batch, read)
@@ -170,7 +174,9 @@ class Acquiring:
             if is_last_time and taken:
                 break
             if few is None and part.delivery_count >= few_from:
-                few = max(1, len(batch) >> part.delivery_count - few_from + 1)
+                # half of the batch, and half as many each time after that
+                halvings = part.delivery_count - few_from + 1
+                few = max(1, len(batch) >> halvings)
             part.acquire(self._asked.member_id, self._lock_ends_ms)
             taken.append(Acquired(part.first, part.last, part.delivery_count))
             if is_last_time or len(taken) == few:
@@ -190,20 +196,23 @@ class Acquiring:
 
     def _acquire_new(self, wanted: Range) -> None:
         """Records that were never delivered."""
+        window = self._window
         first, last = wanted
-        if not self._window.batches and self._window.end_offset > first:
-            first = self._window.end_offset
+        if not window.batches and window.end_offset > first:
+            first = window.end_offset
         if self._left < last - first + 1:
-            whole_last = _end_of_batch_with(self._read.batches, first + self._left - 1)
-            in_gap = self._window.open_gap is not None and whole_last > last
-            last = last if in_gap else whole_last
+            last_wanted = first + self._left - 1
+            end_of_batch = _end_of_batch_with(self._read.batches, last_wanted)
+            passes_gap = window.open_gap is not None and end_of_batch > last
+            if not passes_gap:
+                last = end_of_batch
         acquired = self._put(Range(first, last))
-        if self._window.batches.first.first == first:
-            self._window.start_offset = first
-        self._window.end_offset = max(self._window.end_offset, last)
+        if window.batches.first.first == first:
+            window.start_offset = first
+        window.end_offset = max(window.end_offset, last)
         if self._asked.strict:
             last = acquired[0].last_offset
-        self._window.move_gap(last + 1)
+        window.move_gap(last + 1)
         self._took(acquired, last - first + 1)
 
     def _put(self, new: Range) -> list[Acquired]:
@@ -211,9 +220,9 @@ class Acquiring:
         limit is strict, the first of them, the others being free.
         """
         asked = self._asked
-        runs = (
-            [new] if asked.strict else _runs(self._read.batches, new, asked.batch_size)
-        )
+        runs = [new]
+        if not asked.strict:
+            runs = _runs(self._read.batches, new, asked.batch_size)
         acquired = []
         for first, last in runs:
             part = InFlight(first, last, RecordState.AVAILABLE, 0)
@@ -232,9 +241,11 @@ class Acquiring:
         """Records of aborted transactions are archived instead."""
         left = self._acquired
         for gone in self._read.aborted:
-            for batch in self._window.batches.overlapping(*gone):
+            for batch in self._window.batches.overlapping(gone.first, gone.last):
                 self._window.archive(batch, gone, RecordState.ACQUIRED)
-            left = [piece for each in left for piece in _cut_out(each, *gone)]
+            acquired, left = left, []
+            for each in acquired:
+                left += _without(each, gone)
         return left
 
     def _took(self, acquired: Iterable[Acquired], count: int) -> None:
@@ -252,15 +263,13 @@ def _joined(taken: Sequence[Acquired]) -> list[Acquired]:
     """Neighbours that were delivered as often."""
     joined: list[Acquired] = []
     for each in taken:
-        last = joined[-1] if joined else None
-        if (
-            last is not None
-            and last.last_offset + 1 == each.first_offset
-            and last.delivery_count == each.delivery_count
-        ):
-            joined[-1] = last._replace(last_offset=each.last_offset)
-        else:
-            joined.append(each)
+        if joined:
+            last = joined[-1]
+            are_neighbours = last.last_offset + 1 == each.first_offset
+            if are_neighbours and last.delivery_count == each.delivery_count:
+                joined[-1] = last._replace(last_offset=each.last_offset)
+                continue
+        joined.append(each)
     return joined
 
 
@@ -290,13 +299,13 @@ def _end_of_batch_with(read: Sequence[Range], offset: int) -> int:
     return offset
 
 
-def _cut_out(acquired: Acquired, first: int, last: int) -> list[Acquired]:
-    """What is left of acquired records without these."""
-    if acquired.last_offset < first or acquired.first_offset > last:
+def _without(acquired: Acquired, gone: Range) -> list[Acquired]:
+    """What is left of acquired records without those that are gone."""
+    if acquired.last_offset < gone.first or acquired.first_offset > gone.last:
         return [acquired]
     pieces = []
-    if acquired.first_offset < first:
-        pieces.append(acquired._replace(last_offset=first - 1))
-    if acquired.last_offset > last:
-        pieces.append(acquired._replace(first_offset=last + 1))
+    if acquired.first_offset < gone.first:
+        pieces.append(acquired._replace(last_offset=gone.first - 1))
+    if acquired.last_offset > gone.last:
+        pieces.append(acquired._replace(first_offset=gone.last + 1))
     return pieces

@@ -32,15 +32,15 @@ class Credential(NamedTuple):
     iterations: int
 
 
-def entity(parts: Iterable[Any]) -> Entity:
-    """Of what a message says; what it says twice of a type, the last time."""
+def entity_of(parts: Iterable[Any]) -> Entity:
+    """What a message names; of a part that it names twice, the last name holds."""
     named = {part.entity_type: part.entity_name for part in parts}
     return tuple(sorted(named.items()))
 
 
-def parts_of(one: Entity) -> list[dict[str, Any]]:
-    """As messages say it."""
-    return [{"entity_type": kind, "entity_name": name} for kind, name in one]
+def parts_of(entity: Entity) -> list[dict[str, Any]]:
+    """An entity as messages name it."""
+    return [{"entity_type": kind, "entity_name": name} for kind, name in entity]
 
 
 @dataclass(slots=True)
@@ -52,17 +52,17 @@ class Users:
 
     def set_quota(self, fields: dict[str, Any]) -> None:
         """One ClientQuotaRecord."""
-        parts = [
-            (each["entity_type"], each["entity_name"]) for each in fields["entity"]
-        ]
-        one = tuple(sorted(parts))
-        quotas = self.quotas.setdefault(one, {})
+        parts = []
+        for part in fields["entity"]:
+            parts.append((part["entity_type"], part["entity_name"]))
+        entity = tuple(sorted(parts))
+        quotas = self.quotas.setdefault(entity, {})
         if fields["remove"]:
             quotas.pop(fields["key"], None)
         else:
             quotas[fields["key"]] = fields["value"]
         if not quotas:
-            del self.quotas[one]
+            del self.quotas[entity]
 
     def set_credential(self, fields: dict[str, Any]) -> None:
         """One UserScramCredentialRecord."""
@@ -81,9 +81,9 @@ class Users:
     def records(self) -> list[Named]:
         """What makes the same of nothing."""
         found = []
-        for one, quotas in self.quotas.items():
+        for entity, quotas in self.quotas.items():
             for key, value in quotas.items():
-                found.append(quota_record(one, key, value))
+                found.append(quota_record(entity, key, value))
         for user, credential in self.credentials.items():
             found.append(credential_record(user, credential))
         return found
@@ -91,19 +91,21 @@ class Users:
     def gone(self, later: "Users") -> list[Named]:
         """What later ones no longer have."""
         found = []
-        for one, quotas in self.quotas.items():
-            for key in quotas.keys() - later.quotas.get(one, {}).keys():
-                found.append(quota_record(one, key, None))
+        for entity, quotas in self.quotas.items():
+            later_quotas = later.quotas.get(entity, {})
+            for key in quotas:
+                if key not in later_quotas:
+                    found.append(quota_record(entity, key, None))
         for user in self.credentials:
             if user not in later.credentials:
                 found.append(credential_record(user, None))
         return found
 
 
-def quota_record(one: Entity, key: str, value: float | None) -> Named:
+def quota_record(entity: Entity, key: str, value: float | None) -> Named:
     """Set a quota, or take it back (None)."""
     change = {"key": key, "value": value or 0.0, "remove": value is None}
-    return "ClientQuotaRecord", {"entity": parts_of(one), **change}
+    return "ClientQuotaRecord", {"entity": parts_of(entity), **change}
 
 
 def credential_record(user: UserMechanism, credential: Credential | None) -> Named:

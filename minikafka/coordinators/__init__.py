@@ -19,6 +19,10 @@ that records say, consumer_member.py one member of it, reconciliation.py a membe
 step, subscriptions.py who reads what, server_assignors.py the target; and
 transaction_states.py a transactional id.
 
+Streams groups (KIP-1071) and share groups (KIP-932) are made like consumer groups, in
+files of the same names. What holds of all three is in group_rules.py: epochs, and whom
+they refuse in which words; and until when they wait for a member, in member_timers.py.
+
 What a node coordinates, and where handlers ask, is in coordinator.py; what nodes ask
 each other for the sake of transactions, in transaction_requests.py; and what both may
 touch of the node, in ports.py.

@@ -55,7 +55,7 @@ NOBODY_IS_LEFT = "no member is left"
 
 @dataclass(eq=False, repr=False)
 class Rebalance(Agreement):
-    """A group between two agreements, or at one: what it inherits is what counts now.
+    """A group between two agreements, or at one: what it inherits holds now.
 
     agreed: what the log says. joining, syncing: the members' requests that wait for the
     others. unsynced: who knows the new generation and has not asked for its assignment.
@@ -96,7 +96,11 @@ class Rebalance(Agreement):
         self.state = STABLE if self.members else EMPTY
 
     def carry_out(self, change: ClassicChange, now: Now) -> Decision | None:
-        """What a decision leads to besides its record. There may be more to write."""
+        """What a decision leads to besides its record. There may be more to write.
+
+        A member comes, waits, goes; time passes; a record that was decided on has been
+        applied.
+        """
         match change:
             case Heard(member_id):
                 self.heard(member_id, now)
@@ -150,7 +154,8 @@ class Rebalance(Agreement):
         member = self.members.get(member_id)
         if member is None or member_id in self._sessions.new:
             return
-        if member_id in self.joining or member_id in self.syncing:
+        waits_for_others = member_id in self.joining or member_id in self.syncing
+        if waits_for_others:
             self._sessions.pause(member_id)
         else:
             self._sessions.renew(member_id, member.session_timeout_ms, now)
@@ -169,9 +174,8 @@ class Rebalance(Agreement):
 
     def _was_replaced(self, former_id: str, member: ClassicMember, now: Now) -> None:
         """A static member is another process now. The former one is fenced."""
-        fenced = {"error_code": Error.FENCED_INSTANCE_ID}
-        _answer(self.joining, former_id, {**fenced, "member_id": former_id})
-        _answer(self.syncing, former_id, fenced)
+        _refuse(self.joining, former_id, Error.FENCED_INSTANCE_ID, told_id=former_id)
+        _refuse(self.syncing, former_id, Error.FENCED_INSTANCE_ID)
         self._forget(former_id)
         sentence = f"{member.instance_id} came back as another process"
         why = Reason("static_member_replaced", sentence)
@@ -195,13 +199,13 @@ class Rebalance(Agreement):
     def _wait_to_join(
         self, wait: Wait, member: ClassicMember, why: str, now: Now
     ) -> Decision | None:
-        """A member, as it describes itself now, waits behind the barrier; if there is
-        none yet, it goes up.
+        """A member, as it describes itself now, waits for the others; if they don't
+        join yet, all must.
         """
         member_id = member.member_id
         self.members.put(member)
-        former = {"error_code": Error.UNKNOWN_MEMBER_ID, "member_id": member_id}
-        _answer(self.joining, member_id, former)
+        # what it asked before came over another connection
+        _refuse(self.joining, member_id, Error.UNKNOWN_MEMBER_ID, told_id=member_id)
         self.joining[member_id] = wait
         self.heard(member_id, now)
         if self.state == PREPARING:
@@ -213,7 +217,8 @@ class Rebalance(Agreement):
         names = []
         for member_id in left:
             member = self.members.get(member_id)
-            names.append(member.client_id if member else member_id)
+            name = member_id if member is None else member.client_id
+            names.append(name)
         for member_id, why in left.items():
             self.remove(member_id, why, now)
         everybody = ", ".join(names)
@@ -222,9 +227,8 @@ class Rebalance(Agreement):
 
     def remove(self, member_id: str, why: Reason, now: Now) -> None:
         """Out, whether it goes by itself or not. What it waits for is refused."""
-        unknown = {"error_code": Error.UNKNOWN_MEMBER_ID}
-        _answer(self.joining, member_id, {**unknown, "member_id": ""})
-        _answer(self.syncing, member_id, unknown)
+        _refuse(self.joining, member_id, Error.UNKNOWN_MEMBER_ID, told_id="")
+        _refuse(self.syncing, member_id, Error.UNKNOWN_MEMBER_ID)
         member = self.members.get(member_id)
         if member is not None:
             # of an id that was only promised nobody else has heard
@@ -358,8 +362,7 @@ class Rebalance(Agreement):
     def _wait_to_sync(self, wait: Wait, member_id: str, now: Now) -> None:
         """A member waits for what the leader assigns."""
         # what it asked before came over another connection
-        former = {"error_code": Error.UNKNOWN_MEMBER_ID}
-        _answer(self.syncing, member_id, former)
+        _refuse(self.syncing, member_id, Error.UNKNOWN_MEMBER_ID)
         self.syncing[member_id] = wait
         self._has_synced(member_id)
         self.heard(member_id, now)
@@ -385,9 +388,8 @@ class Rebalance(Agreement):
 
     def _refuse_syncs(self, error: Error, now: Now) -> None:
         """Nobody gets an assignment in this generation."""
-        answer = {"error_code": error}
         for member_id in list(self.syncing):
-            _answer(self.syncing, member_id, answer)
+            _refuse(self.syncing, member_id, error)
             self.heard(member_id, now)
 
     # -- change: time
@@ -396,18 +398,18 @@ class Rebalance(Agreement):
         """Sessions that ended, ids never used, a rebalance or a sync that took too
         long.
         """
-        result = None
+        to_write = None
         for member_id in self._sessions.over(now):
             # what happened to another one may have changed that
             if self._sessions.is_over(member_id, now):
-                result = self._session_is_over(member_id, now) or result
+                to_write = self._session_is_over(member_id, now) or to_write
         if self._join_timer.is_up(now):
-            result = self._join_time_is_up(now) or result
+            to_write = self._join_time_is_up(now) or to_write
         sync_ms = self._sync_deadline_ms
         is_too_late = sync_ms is not None and sync_ms <= now.monotonic_ms
         if is_too_late:
-            result = self._sync_time_is_up(now) or result
-        return result
+            to_write = self._sync_time_is_up(now) or to_write
+        return to_write
 
     def _session_is_over(self, member_id: str, now: Now) -> Decision | None:
         """A member was silent, or never came with the id that it was given."""
@@ -459,3 +461,13 @@ def _answer(waits: dict[str, Wait], member_id: str, answer: Answer) -> None:
     wait = waits.pop(member_id, None)
     if wait is not None:
         wait.finish(answer)
+
+
+def _refuse(
+    waits: dict[str, Wait], member_id: str, error: Error, told_id: str | None = None
+) -> None:
+    """The same, with an error. told_id: what a JoinGroup is told of its member's id."""
+    answer: Answer = {"error_code": error}
+    if told_id is not None:
+        answer["member_id"] = told_id
+    _answer(waits, member_id, answer)

@@ -48,22 +48,23 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from minikafka.clock import Now, soonest
-from minikafka.cluster.metadata import GROUP_RESOURCE, Image
-from minikafka.cluster.waiting import Answer, Deadlines
+from minikafka.clock import Now
+from minikafka.cluster.metadata import Image
+from minikafka.cluster.waiting import Answer
 from minikafka.coordinators import consumer_group_messages as messages
-from minikafka.coordinators import consumer_member
+from minikafka.coordinators import consumer_member, group_rules
 from minikafka.coordinators.consumer_group_state import (
     THE_GROUP,
     ConsumerGroupState,
     Events,
 )
-from minikafka.coordinators.consumer_member import (
+from minikafka.coordinators.consumer_member import ConsumerMember
+from minikafka.coordinators.group_rules import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
-    ConsumerMember,
 )
+from minikafka.coordinators.member_timers import MemberTimers
 from minikafka.coordinators.reconciliation import Goal, reconcile
 from minikafka.coordinators.runtime import Configs, CoordinatorRecord
 from minikafka.coordinators.server_assignors import (
@@ -128,9 +129,7 @@ class ConsumerGroup:
         self._config = config
         self._image = image
         self._events = Events(group_id, image, trace, live)
-        self._sessions: Deadlines[str] = Deadlines()
-        # of members that must give up partitions
-        self._revocations: Deadlines[str] = Deadlines()
+        self._timers = MemberTimers()
         self._seen = SeenTopics()
         self._assignors = assignor_names(config["group.consumer.assignors"])
 
@@ -153,7 +152,8 @@ class ConsumerGroup:
         """
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)
-        self._check_room(body.member_id)
+        most = self._config["group.consumer.max.size"]
+        group_rules.check_room(self.type, most, self.state.members, body.member_id)
         draft = Draft(heard=body.member_id)
         step = self._step(body, client_id, client_host, draft)
         was = step.was
@@ -172,32 +172,17 @@ class ConsumerGroup:
         draft.answer = messages.answer(member, interval_ms, with_assignment)
         return draft
 
-    def _check_room(self, member_id: str) -> None:
-        limit = self._config["group.consumer.max.size"]
-        members = self.state.members
-        if len(members) >= limit and member_id not in members:
-            why = (
-                f"The consumer group has reached its maximum capacity of {limit}"
-                " members."
-            )
-            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
-
     def tick(self, now: Now) -> Draft:
         """Fences members whose session or rebalance timeout is over."""
-        why = {}
-        for member_id in self._revocations.overdue(now.monotonic_ms):
-            member = self.state.members[member_id]
-            seconds = member.rebalance_timeout_ms / 1000
-            late = f"it did not give up partitions within {seconds:.2f} s"
-            why[member_id] = Reason("rebalance_timeout", late)
-        seconds = self._configured("consumer.session.timeout.ms") / 1000
-        silent = Reason("session_timeout", f"no heartbeat for {seconds:.2f} s")
-        for member_id in self._sessions.overdue(now.monotonic_ms):
-            why[member_id] = silent
-        return self._fence(why) if why else Draft()
+        why = self._timers.late(self.state.members, "partitions", now)
+        session_ms = self._configured("consumer.session.timeout.ms")
+        why |= self._timers.silent(session_ms, now)
+        if not why:
+            return Draft()
+        return self._fence(why)
 
     def next_deadline(self) -> int | None:
-        return soonest(self._sessions.next(), self._revocations.next())
+        return self._timers.next_deadline()
 
     # -- records
 
@@ -207,11 +192,7 @@ class ConsumerGroup:
         was = self.state.members.get(member_id)
         self.state.apply(name, key, value)
         self._events.applied(self.state, name, key, value, was)
-        member = self.state.members.get(member_id)
-        if member is None:
-            self._sessions.set(member_id, None)
-        if member is None or not member.must_revoke:
-            self._revocations.set(member_id, None)
+        self._timers.follow(member_id, self.state.members.get(member_id))
 
     def loaded(self, now: Now) -> None:
         """The replay is over: every member gets a full session, and its full time to
@@ -232,12 +213,10 @@ class ConsumerGroup:
         """The member is alive. moved: from now on it has its rebalance timeout to give
         up what it must.
         """
-        member = self.state.members[member_id]
         session_ms = self._configured("consumer.session.timeout.ms")
-        self._sessions.set(member_id, now.monotonic_ms + session_ms)
-        if moved and member.must_revoke:
-            until_ms = now.monotonic_ms + member.rebalance_timeout_ms
-            self._revocations.set(member_id, until_ms)
+        self._timers.renew(member_id, session_ms, now)
+        if moved:
+            self._timers.begin_revocation(self.state.members[member_id], now)
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """Deletes all of the group's own records."""
@@ -256,16 +235,13 @@ class ConsumerGroup:
     # -- questions of others
 
     def check_commit(self, request: Message, version: int, transactional: bool) -> None:
-        """Whether an OffsetCommit is accepted. An empty group accepts those of an
-        administrator, and of a consumer that manages its partitions itself; and every
-        group one of a producer that names no member (KIP-447). Errors:
-        UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+        """Whether an OffsetCommit is accepted, of a member or of somebody else
+        (group_rules.py). Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH,
+        UNSUPPORTED_VERSION.
         """
-        names_one = request.member_id or request.group_instance_id is not None
-        if request.generation_id_or_member_epoch < 0:
-            needs_no_member = transactional and not names_one
-            if needs_no_member or not self.state.members:
-                return
+        is_empty = not self.state.members
+        if group_rules.needs_no_member(request, transactional, is_empty):
+            return
         member = self._member(request.member_id)
         commit_version = None if transactional else version
         messages.check_commit(member, request, commit_version, self._image)
@@ -279,13 +255,8 @@ class ConsumerGroup:
         """
         if member_id is None and member_epoch < 0:
             return
-        expected = self._member(member_id or "").member_epoch
-        if member_epoch != expected:
-            why = (
-                f"The received member epoch {member_epoch} does not match the"
-                f" expected member epoch {expected}."
-            )
-            raise KafkaError(Error.STALE_MEMBER_EPOCH, why)
+        member = self._member(member_id or "")
+        group_rules.check_fetch(received=member_epoch, expected=member.member_epoch)
 
     def subscribes_to(self, topic: str) -> bool:
         return topic in subscribed_topics(self.state, self._image)
@@ -429,9 +400,7 @@ class ConsumerGroup:
         """Whether the last target is old enough."""
         interval_ms = self._configured("consumer.assignment.interval.ms")
         last_ms = self.state.assignment_timestamp_ms
-        if last_ms == 0 or interval_ms == 0:
-            return True
-        return now.wall_ms >= last_ms + interval_ms
+        return group_rules.may_assign(interval_ms, last_ms, now)
 
     def _reconciled(
         self, step: Step, epoch: int, target: Target, subscription_changed: bool
@@ -480,8 +449,7 @@ class ConsumerGroup:
 
     def _configured(self, name: str) -> int:
         """A config of this group, else what the broker says for all."""
-        own = self._image.config(GROUP_RESOURCE, self.group_id).get(name)
-        return int(own or self._config[f"group.{name}"])
+        return group_rules.configured(self.group_id, name, self._image, self._config)
 
     def _group_epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
         key = {"group_id": self.group_id}
@@ -504,8 +472,7 @@ class ConsumerGroup:
     def _member(self, member_id: str) -> ConsumerMember:
         member = self.state.members.get(member_id)
         if member is None:
-            why = f"Member {member_id} is not a member of group {self.group_id}."
-            raise KafkaError(Error.UNKNOWN_MEMBER_ID, why)
+            raise group_rules.unknown_member(member_id, self.group_id)
         return member
 
     def _own_instance(self, body: Message) -> ConsumerMember:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from minikafka.cluster.metadata import Image
-from minikafka.coordinators import consumer_member
+from minikafka.coordinators import group_rules
 from minikafka.coordinators.consumer_group_state import ConsumerGroupState
 from minikafka.coordinators.consumer_member import (
     ConsumerMember,
@@ -19,7 +19,6 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 UNCHANGED_TIMEOUT_MS = -1
-FIRST_COMMIT_VERSION = 9  # of OffsetCommit: with a member epoch
 CONSUMER_MEMBER = 1  # MemberType of ConsumerGroupDescribe
 
 
@@ -28,18 +27,18 @@ def check_request(body: Message, version: int, assignors: Sequence[str]) -> None
     names. Errors: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION.
     """
     epoch = body.member_epoch
-    is_known = epoch > 0 or epoch == consumer_member.LEAVE_EPOCH
+    is_known = epoch > 0 or epoch == group_rules.LEAVE_EPOCH
     if version >= 1 or is_known:
         _refuse_blank(body.member_id, "MemberId")
     _refuse_blank(body.group_id, "GroupId")
     _refuse_blank(body.instance_id, "InstanceId")
     _refuse_blank(body.rack_id, "RackId")
-    if epoch == consumer_member.JOIN_EPOCH:
+    if epoch == group_rules.JOIN_EPOCH:
         _check_first_request(body)
-    elif epoch == consumer_member.LEAVE_STATIC_EPOCH:
+    elif epoch == group_rules.LEAVE_STATIC_EPOCH:
         _refuse(body.instance_id is None, "InstanceId can't be null.")
     else:
-        is_invalid = epoch < consumer_member.LEAVE_STATIC_EPOCH
+        is_invalid = epoch < group_rules.LEAVE_STATIC_EPOCH
         _refuse(is_invalid, "MemberEpoch is invalid.")
     assignor = body.server_assignor
     if assignor is not None and assignor not in assignors:
@@ -86,13 +85,7 @@ def check_epoch(
     is_previous = received == member.previous_member_epoch < current
     if is_previous and _has_no_other(member, owned):
         return
-    size = "greater" if received > current else "smaller"
-    why = (
-        f"The consumer group member has a {size} member epoch ({received}) than the one"
-        f" known by the group coordinator ({current}). The member must abandon all its"
-        " partitions and rejoin."
-    )
-    raise KafkaError(Error.FENCED_MEMBER_EPOCH, why)
+    raise group_rules.fenced("consumer", received, current)
 
 
 def _has_no_other(
@@ -113,36 +106,18 @@ def check_commit(
     it is, for what the member had at that epoch already and still has (KIP-1251).
     version: of OffsetCommit. Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
     """
-    if version is not None and version < FIRST_COMMIT_VERSION:
-        why = (
-            "OffsetCommit version 9 or above must be used by members using the consumer"
-            " group protocol"
-        )
-        raise KafkaError(Error.UNSUPPORTED_VERSION, why)
-    received = body.generation_id_or_member_epoch
-    if received > member.member_epoch:
-        raise stale(
-            f"Received member epoch {received} is newer than current member epoch"
-            f" {member.member_epoch}."
-        )
-    if received == member.member_epoch:
+    epoch = member.member_epoch
+    if not group_rules.is_of_older_epoch("consumer", body, version, epoch):
         return
+    received = body.generation_id_or_member_epoch
     for topic in body.topics:
         found = image.topics.get(topic.name)
         topic_id = b"" if found is None else found.topic_id
         for each in topic.partitions:
-            name = f"{topic.name}-{each.partition_index}"
-            assigned_at = _assigned_at(member, (topic_id, each.partition_index))
-            if assigned_at is None:
-                raise stale(
-                    f"Partition {name} is not assigned or pending revocation for"
-                    " member."
-                )
-            if received < assigned_at:
-                raise stale(
-                    f"Received member epoch {received} is older than assignment epoch"
-                    f" {assigned_at} for partition {name}."
-                )
+            number = each.partition_index
+            name = f"{topic.name}-{number}"
+            assigned_at = _assigned_at(member, (topic_id, number))
+            group_rules.check_assigned_at("Partition", name, assigned_at, received)
 
 
 def _assigned_at(member: ConsumerMember, partition: TopicPartition) -> int | None:
@@ -151,10 +126,6 @@ def _assigned_at(member: ConsumerMember, partition: TopicPartition) -> int | Non
     if epoch is None:
         epoch = member.partitions_pending_revocation.get(partition)
     return epoch
-
-
-def stale(message: str) -> KafkaError:
-    return KafkaError(Error.STALE_MEMBER_EPOCH, message)
 
 
 def updated(
@@ -184,7 +155,7 @@ def is_full(body: Message) -> bool:
     """Whether the member said all: when it joins, and after an error, when it can't
     know what was heard.
     """
-    if body.member_epoch == consumer_member.JOIN_EPOCH:
+    if body.member_epoch == group_rules.JOIN_EPOCH:
         return True
     has_timeout = body.rebalance_timeout_ms != UNCHANGED_TIMEOUT_MS
     owns = body.topic_partitions is not None

@@ -10,22 +10,24 @@ never in a replay.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from minikafka.cluster.metadata import Image
 from minikafka.coordinators.consumer_member import (
-    JOIN_EPOCH,
     ConsumerMember,
     MemberState,
     TopicPartition,
     flat,
 )
+from minikafka.coordinators.group_rules import (
+    FIRST_EPOCH,
+    JOIN_EPOCH,
+    NO_ASSIGNMENT_EPOCH,
+    take_one,
+)
 from minikafka.trace import Reason, Trace
 from minikafka.wire.schema import Message
 
-FIRST_EPOCH = 1  # of a group without records
-NO_ASSIGNMENT_EPOCH = -1
-Key = TypeVar("Key")
 THE_GROUP = ""  # stands where a member id would
 
 NEW_GROUP_EPOCH = Reason("group_epoch", "group epoch")
@@ -138,9 +140,9 @@ class ConsumerGroupState:
         if is_static and self.static_members[instance_id] == member_id:
             del self.static_members[instance_id]
         for topic in member.subscribed_topic_names:
-            _take_one(self.subscribers, topic)
+            take_one(self.subscribers, topic)
         if member.subscribed_topic_regex:
-            _take_one(self.patterns, member.subscribed_topic_regex)
+            take_one(self.patterns, member.subscribed_topic_regex)
         for partitions in (
             member.assigned_partitions,
             member.partitions_pending_revocation,
@@ -149,15 +151,8 @@ class ConsumerGroupState:
                 if self.owners.get(partition) == member_id:
                     del self.owners[partition]
         if member.state is MemberState.STABLE:
-            _take_one(self._stable_at, member.member_epoch)
+            take_one(self._stable_at, member.member_epoch)
         return member
-
-
-def _take_one(counter: Counter[Key], key: Key) -> None:
-    """One less of it; what there is none of is not counted any more."""
-    counter[key] -= 1
-    if not counter[key]:
-        del counter[key]
 
 
 @dataclass(eq=False, repr=False)

@@ -15,11 +15,13 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
+from minikafka.coordinators.group_rules import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+)
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.schema import Message, nested
-
-# member epochs of a heartbeat that mean something else
-JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
 
 TopicPartition = tuple[bytes, int]
 # -> the member epoch at which it was assigned (KIP-1251)

@@ -29,6 +29,7 @@ from minikafka.coordinators.group_changes import (
     OffsetsCommitted,
     OffsetsLookedAt,
 )
+from minikafka.coordinators.group_rules import JOIN_EPOCH
 from minikafka.coordinators.offset_requests import OffsetRequests
 from minikafka.coordinators.offsets import Offsets, forgotten
 from minikafka.coordinators.runtime import (
@@ -70,7 +71,11 @@ class Groups(OffsetRequests):
 
     def __post_init__(self) -> None:
         self.share = ShareRequests(
-            self.groups, self._config, self._image, self._trace, self._initialize
+            groups=self.groups,
+            config=self._config,
+            image=self._image,
+            trace=self._trace,
+            initialize=self._initialize,
         )
 
     # -- what the runtime asks
@@ -112,15 +117,13 @@ class Groups(OffsetRequests):
         group_id = key.group_id
         kind = StreamsGroup if name.startswith("Streams") else ConsumerGroup
         group = self.groups.get(group_id)
-        if (
-            not isinstance(group, ConsumerGroup | StreamsGroup)
-            or type(group) is not kind
-        ):
+        if not isinstance(group, kind):
             if value is None:
                 return
             group = self._new_modern(kind, group_id)
             self.groups[group_id] = group
-        if value is None and name in ("ConsumerGroupMetadata", "StreamsGroupMetadata"):
+        is_of_whole_group = name in ("ConsumerGroupMetadata", "StreamsGroupMetadata")
+        if is_of_whole_group and value is None:
             self._remove(group_id)
         else:
             group.apply(name, key, value)
@@ -138,8 +141,10 @@ class Groups(OffsetRequests):
             self.offsets.apply(key, value, producer_id)
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """The offsets that a transaction committed are committed with it, or not."""
+        is_listened_to = self._live and self._trace
         for each in self.offsets.end_transaction(producer_id, committed):
-            if self._live and self._trace:
+            if is_listened_to:
                 topic, partition = each.place
                 self._trace.emit(
                     "PendingOffsetCommitted",
@@ -161,6 +166,7 @@ class Groups(OffsetRequests):
         return list(self.groups)
 
     def _groups_loaded(self) -> None:
+        """Tell which groups there are, and who is in them."""
         members = {}
         for group_id, group in self.groups.items():
             members[group_id] = group.member_ids
@@ -178,14 +184,18 @@ class Groups(OffsetRequests):
             return Decision()
         due_ms = group.next_deadline()
         if due_ms is not None and due_ms <= now.monotonic_ms:
-            if isinstance(group, ClassicGroup):
-                return group.tick()
-            if isinstance(group, ShareGroup):
-                return self.share.decided(group.tick(now))
-            return self._decided(group.tick(now))
+            return self._time_passed(group, now)
         if self._looks.is_overdue(key, now.monotonic_ms):
             return self.expired(key, group, now)
         return Decision()
+
+    def _time_passed(self, group: Group, now: Now) -> Decision:
+        """What a group decides as its deadline has come."""
+        if isinstance(group, ClassicGroup):
+            return group.tick()
+        if isinstance(group, ShareGroup):
+            return self.share.decided(group.tick(now))
+        return self._decided(group.tick(now))
 
     def carry_out(self, key: str, change: Change, now: Now) -> Decision | None:
         """What a decision leads to besides its records. There may be more to write."""
@@ -211,8 +221,7 @@ class Groups(OffsetRequests):
                     self._trace.emit(kind, **detail)
             case OffsetsLookedAt(expired, is_deleted):
                 if expired and self._trace:
-                    detail = {"group": key, "partitions": expired}
-                    self._trace.emit("OffsetsExpired", **detail)
+                    self._trace.emit("OffsetsExpired", group=key, partitions=expired)
                 if is_deleted:
                     self._tell_deleted(key)
                 else:
@@ -260,16 +269,15 @@ class Groups(OffsetRequests):
         if request.member_id != "":
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         empty = self._new_classic(request.group_id).empty_record(0, now)
-        former = group.tombstones() if group else []
+        records = [*_tombstones(group), empty]
         made = GroupMade(wait=wait, request=request, client=client, version=version)
-        return Decision([*former, empty], change=made)
+        return Decision(records, change=made)
 
     def _join_it(self, made: GroupMade, now: Now) -> Decision | None:
         """The first member of a group that was made for it."""
-        wait = made.wait
-        if wait.is_done:  # it took too long to make the group
+        if made.wait.is_done:  # it took too long to make the group
             return None
-        return self.join(wait, made.request, made.client, made.version, now)
+        return self.join(made.wait, made.request, made.client, made.version, now)
 
     def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
         """SyncGroup."""
@@ -304,7 +312,8 @@ class Groups(OffsetRequests):
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return self._decided(group.heartbeat(request, *client, now))
-        if request.member_epoch != 0 or isinstance(group, StreamsGroup):
+        is_joining = request.member_epoch == JOIN_EPOCH
+        if not is_joining or isinstance(group, StreamsGroup):
             why = f"Group {request.group_id} is not a consumer group."
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
         if group is not None and group.state_name != "Empty":
@@ -315,8 +324,7 @@ class Groups(OffsetRequests):
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
         new = self._new_consumer(request.group_id)
         draft = new.heartbeat(request, *client, now)
-        former = group.tombstones() if group else []
-        return self._decided(draft, former)
+        return self._decided(draft, _tombstones(group))
 
     # -- streams groups (KIP-1071)
 
@@ -328,20 +336,24 @@ class Groups(OffsetRequests):
         group = self.groups.get(group_id)
         if isinstance(group, StreamsGroup):
             return self._decided(group.heartbeat(request, client, now))
-        if group is None and request.member_epoch != 0:
+        is_joining = request.member_epoch == JOIN_EPOCH
+        if group is None and not is_joining:
             what = "Streams group" if request.member_epoch > 0 else "Group"
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"{what} {group_id} not found.")
         is_empty = isinstance(group, ClassicGroup) and group.state_name == "Empty"
-        if request.member_epoch != 0 or not (group is None or is_empty):
+        may_be_made = group is None or is_empty
+        if not is_joining or not may_be_made:
             why = f"Group {group_id} is not a streams group."
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
         draft = self._new_streams(group_id).heartbeat(request, client, now)
-        former = group.tombstones() if group else []
-        return self._decided(draft, former)
+        return self._decided(draft, _tombstones(group))
 
     def _decided(
         self, draft: Any, before: Sequence[CoordinatorRecord] = ()
     ) -> Decision:
+        """What a group decided, after the tombstones of another kind of group that had
+        its name.
+        """
         records = [*before, *draft.records]
         return Decision(records, draft.answer, Drafted(draft))
 
@@ -365,8 +377,7 @@ class Groups(OffsetRequests):
         group = self._existing(group_id)
         if group.state_name != "Empty":
             raise KafkaError(Error.NON_EMPTY_GROUP)
-        has_state = isinstance(group, ShareGroup) and group.has_state
-        if isinstance(group, ShareGroup) and has_state and not state_has_gone:
+        if isinstance(group, ShareGroup) and group.has_state and not state_has_gone:
             return self.share.begin_deletion(group)
         records = []
         for topic, number in self.offsets.places(group_id):
@@ -419,3 +430,8 @@ class Groups(OffsetRequests):
         """By an administrator, or because nothing was left of it."""
         if self._trace:
             self._trace.emit("GroupDeleted", group=group_id)
+
+
+def _tombstones(group: Group | None) -> list[CoordinatorRecord]:
+    """What takes an empty group away, so that one of another kind may have its name."""
+    return [] if group is None else group.tombstones()

@@ -10,6 +10,8 @@ that of a hash map in Apache Kafka: the numbers are the same.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from math import ceil
 
 from minikafka.coordinators.consumer_member import TopicPartition
@@ -17,96 +19,108 @@ from minikafka.coordinators.consumer_member import TopicPartition
 NAME = "simple"
 
 Target = frozenset[TopicPartition]
+Before = Mapping[str, Iterable[TopicPartition]]  # the last target, by member id
+Assignable = Mapping[bytes, Iterable[int]]  # partitions, by the id of their topic
 
 
 def assign(
     subscriptions: Mapping[str, frozenset[bytes]],
-    before: Mapping[str, Iterable[TopicPartition]],
-    assignable: Mapping[bytes, Iterable[int]],
+    before: Before,
+    assignable: Assignable,
 ) -> dict[str, Target]:
     """What each member is to read. subscriptions: ids of topics, by member id. before:
     the last target. assignable: the partitions of topics that somebody subscribes to.
     """
-    if len(set(subscriptions.values())) <= 1:
+    subscribe_to_the_same = len(set(subscriptions.values())) <= 1
+    if subscribe_to_the_same:
         partitions = []
         for topic_id in sorted(assignable):
-            for number in sorted(assignable[topic_id]):
-                partitions.append((topic_id, number))
-        return _shared(list(subscriptions), before, partitions)
+            partitions += _partitions(topic_id, assignable)
+        return _assign_to_all(list(subscriptions), before, partitions)
     target: dict[str, set[TopicPartition]] = {member: set() for member in subscriptions}
     for topic_id in sorted(assignable):
-        members = []
+        subscribers = []
         for member, topic_ids in subscriptions.items():
             if topic_id in topic_ids:
-                members.append(member)
-        partitions = []
-        for number in sorted(assignable[topic_id]):
-            partitions.append((topic_id, number))
-        shared = _shared(members, before, partitions)
-        for member, shares in shared.items():
-            target[member] |= shares
-    return {member: frozenset(shares) for member, shares in target.items()}
+                subscribers.append(member)
+        partitions = _partitions(topic_id, assignable)
+        for member, part in _assign_to_all(subscribers, before, partitions).items():
+            target[member] |= part
+    return {member: frozenset(assigned) for member, assigned in target.items()}
 
 
-def _shared(
+def _partitions(topic_id: bytes, assignable: Assignable) -> list[TopicPartition]:
+    """Those of one topic, in order."""
+    return [(topic_id, number) for number in sorted(assignable[topic_id])]
+
+
+def _assign_to_all(
     members: Sequence[str],
-    before: Mapping[str, Iterable[TopicPartition]],
+    before: Before,
     partitions: Sequence[TopicPartition],
 ) -> dict[str, Target]:
-    """The same partitions, shared by all of these members."""
-    readers: dict[TopicPartition, list[str]] = {each: [] for each in partitions}
+    """The same partitions, for all of these members."""
     most_readers = ceil(len(members) / len(partitions)) if partitions else 0
-    wanted = _wanted(members, most_readers * len(partitions))
-    target: dict[str, set[TopicPartition]] = {}
+    assignment = _Assignment(most_readers)
+    for partition in partitions:
+        assignment.readers[partition] = []
+    counts = _even_counts(len(members), most_readers * len(partitions))
+    for member, count in zip(members, counts, strict=True):
+        assignment.wanted[member] = count
     for member in members:
-        kept = []
-        for each in sorted(before.get(member, ())):
-            if each in readers:
-                kept.append(each)
-        most = wanted[member]
-        target[member] = set(kept[:most])
-    for member, shares in target.items():
-        for each in sorted(shares):
-            if len(readers[each]) < most_readers:
-                readers[each].append(member)
-            else:
-                shares.discard(each)
-    _give_out(readers, most_readers, target, wanted)
-    return {member: frozenset(shares) for member, shares in target.items()}
+        assignment.keep(member, before.get(member, ()))
+    assignment.give_out()
+    return {member: frozenset(given) for member, given in assignment.given.items()}
 
 
-def _wanted(members: Sequence[str], total: int) -> dict[str, int]:
+def _even_counts(members: int, total: int) -> list[int]:
     """How many partitions each member is to have, as even as can be."""
-    each = total / len(members) if members else 0
-    wanted = {}
-    for at, member in enumerate(members):
-        before = ceil(each * at)
-        after = ceil(each * (at + 1))
-        wanted[member] = after - before
-    return wanted
+    each = total / members if members else 0
+    bounds = [ceil(each * at) for at in range(members + 1)]
+    return [after - before for before, after in pairwise(bounds)]
 
 
-def _give_out(
-    readers: Mapping[TopicPartition, list[str]],
-    most_readers: int,
-    target: Mapping[str, set[TopicPartition]],
-    wanted: Mapping[str, int],
-) -> None:
-    """Partitions that have too few readers, to members that have too few partitions, in
-    turn.
+@dataclass(slots=True)
+class _Assignment:
+    """An assignment while it is made.
+
+    most_readers: how many members a partition may have. wanted: how many partitions a
+    member is to have. readers: the members that a partition has. given: the partitions
+    that a member has.
     """
-    unfilled = []
-    for member, shares in target.items():
-        if len(shares) < wanted[member]:
-            unfilled.append(member)
-    for partition, have_it in readers.items():
-        while len(have_it) < most_readers:
-            free = [one for one in unfilled if one not in have_it]
-            if not free:
-                break
-            member = free[0]
-            target[member].add(partition)
-            have_it.append(member)
-            unfilled.remove(member)
-            if len(target[member]) < wanted[member]:
-                unfilled.append(member)
+
+    most_readers: int
+    wanted: dict[str, int] = field(default_factory=dict)
+    readers: dict[TopicPartition, list[str]] = field(default_factory=dict)
+    given: dict[str, set[TopicPartition]] = field(default_factory=dict)
+
+    def keep(self, member: str, before: Iterable[TopicPartition]) -> None:
+        """A member keeps what it had, as far as that is even."""
+        still_there = [each for each in sorted(before) if each in self.readers]
+        self.given[member] = set()
+        for partition in still_there[: self.wanted[member]]:
+            if len(self.readers[partition]) < self.most_readers:
+                self._give(partition, member)
+
+    def give_out(self) -> None:
+        """Partitions that have too few readers, to members that have too few
+        partitions, in turn.
+        """
+        unfilled = [member for member in self.given if self._is_unfilled(member)]
+        for partition, readers in self.readers.items():
+            while len(readers) < self.most_readers:
+                free = [member for member in unfilled if member not in readers]
+                if not free:
+                    break
+                next_one = free[0]
+                self._give(partition, next_one)
+                unfilled.remove(next_one)
+                if self._is_unfilled(next_one):
+                    unfilled.append(next_one)
+
+    def _is_unfilled(self, member: str) -> bool:
+        return len(self.given[member]) < self.wanted[member]
+
+    def _give(self, partition: TopicPartition, member: str) -> None:
+        self.given[member].add(partition)
+        self.readers[partition].append(member)

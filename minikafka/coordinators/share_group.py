@@ -29,13 +29,13 @@ from typing import Any
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
-from minikafka.cluster.waiting import Answer, Deadlines
-from minikafka.coordinators import share_assignor
+from minikafka.cluster.waiting import Answer
+from minikafka.coordinators import group_rules, share_assignor
 from minikafka.coordinators.consumer_member import TopicPartition, by_topic
+from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
+from minikafka.coordinators.member_timers import MemberTimers
 from minikafka.coordinators.runtime import Configs, CoordinatorRecord
 from minikafka.coordinators.share_group_state import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
     ByTopicId,
     Kept,
     ShareGroupState,
@@ -85,7 +85,7 @@ class ShareGroup:
         self._config = config
         self._image = image
         self._trace = trace
-        self._sessions: Deadlines[str] = Deadlines()
+        self._timers = MemberTimers()
         self._seen = SeenTopics()
         # when the state of topics was asked for, monotonic ms
         self._asked_ms: dict[bytes, int] = {}
@@ -108,7 +108,8 @@ class ShareGroup:
         """
         if body.member_epoch == LEAVE_EPOCH:
             return self._leave(body)
-        self._check_room(body.member_id)
+        most = self._config["group.share.max.size"]
+        group_rules.check_room(self.type, most, self.state.members, body.member_id)
         was = self._sender(body)
         member = _updated(was, body, client_id, client_host)
         draft = ShareDraft(heard=body.member_id)
@@ -132,14 +133,13 @@ class ShareGroup:
 
     def tick(self, now: Now) -> ShareDraft:
         """Members whose session is over are out, the longest silent first."""
-        for member_id in self._sessions.overdue(now.monotonic_ms):
-            seconds = configured(self, "share.session.timeout.ms") / 1000
-            silent = Reason("session_timeout", f"no heartbeat for {seconds:.2f} s")
-            return self._without(self.state.members[member_id], silent)
+        session_ms = configured(self, "share.session.timeout.ms")
+        for member_id, why in self._timers.silent(session_ms, now).items():
+            return self._without(self.state.members[member_id], why)
         return ShareDraft()
 
     def next_deadline(self) -> int | None:
-        return self._sessions.next()
+        return self._timers.next_deadline()
 
     # -- records
 
@@ -148,7 +148,7 @@ class ShareGroup:
         self.state.apply(name, key, value)
         member_id = getattr(key, "member_id", "")
         if member_id not in self.state.members:
-            self._sessions.set(member_id, None)
+            self._timers.forget(member_id)
 
     def loaded(self, now: Now) -> None:
         """The replay is over: every member gets a full session. What is being made may
@@ -267,15 +267,6 @@ class ShareGroup:
 
     # -- the steps of a heartbeat
 
-    def _check_room(self, member_id: str) -> None:
-        limit = self._config["group.share.max.size"]
-        members = self.state.members
-        if len(members) >= limit and member_id not in members:
-            why = (
-                f"The share group has reached its maximum capacity of {limit} members."
-            )
-            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
-
     def _sender(self, body: Message) -> ShareMember:
         """The member that a heartbeat comes from. The member epoch is the pass."""
         member = self.state.members.get(body.member_id)
@@ -283,15 +274,11 @@ class ShareGroup:
         if received == JOIN_EPOCH:
             return member or ShareMember(body.member_id)
         if member is None:
-            raise self._unknown(body.member_id)
-        current, previous = member.member_epoch, member.previous_member_epoch
+            raise group_rules.unknown_member(body.member_id, self.group_id)
+        current = member.member_epoch
+        previous = member.previous_member_epoch
         if received > current:
-            why = (
-                f"The share group member has a greater member epoch ({received}) than"
-                f" the one known by the group coordinator ({current}). The member must"
-                " abandon all its partitions and rejoin."
-            )
-            raise KafkaError(Error.FENCED_MEMBER_EPOCH, why)
+            raise group_rules.fenced(self.type, received, current)
         if received < current and received != previous:
             why = (
                 f"The share group member has a smaller member epoch ({received}) than"
@@ -301,10 +288,6 @@ class ShareGroup:
             )
             raise KafkaError(Error.FENCED_MEMBER_EPOCH, why)
         return member
-
-    def _unknown(self, member_id: str) -> KafkaError:
-        why = f"Member {member_id} is not a member of group {self.group_id}."
-        return KafkaError(Error.UNKNOWN_MEMBER_ID, why)
 
     def _topics(self, was: ShareMember, member: ShareMember | None) -> list[str]:
         """What the group subscribes to, with this member as it is now."""
@@ -396,9 +379,7 @@ class ShareGroup:
         """Whether the last target is old enough."""
         interval_ms = configured(self, "share.assignment.interval.ms")
         last_ms = self.state.assignment_timestamp_ms
-        if last_ms == 0 or interval_ms == 0:
-            return True
-        return now.wall_ms >= last_ms + interval_ms
+        return group_rules.may_assign(interval_ms, last_ms, now)
 
     def _reconciled(
         self,
@@ -469,7 +450,7 @@ class ShareGroup:
     def _leave(self, body: Message) -> ShareDraft:
         member = self.state.members.get(body.member_id)
         if member is None:
-            raise self._unknown(body.member_id)
+            raise group_rules.unknown_member(body.member_id, self.group_id)
         draft = self._without(member, LEFT)
         draft.answer = {"member_id": body.member_id, "member_epoch": body.member_epoch}
         return draft
@@ -486,7 +467,7 @@ class ShareGroup:
 
     def _heard(self, member_id: str, now: Now) -> None:
         session_ms = configured(self, "share.session.timeout.ms")
-        self._sessions.set(member_id, now.monotonic_ms + session_ms)
+        self._timers.renew(member_id, session_ms, now)
 
     def _ids(self, names: Iterable[str]) -> frozenset[bytes]:
         topics = self._image.topics

@@ -16,11 +16,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from minikafka.coordinators.consumer_member import TopicPartition, by_topic, flat
+from minikafka.coordinators.group_rules import (
+    FIRST_EPOCH,
+    LEAVE_EPOCH,
+    NO_ASSIGNMENT_EPOCH,
+)
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.schema import Message
 
-FIRST_EPOCH = 1  # of a group without records
-JOIN_EPOCH, LEAVE_EPOCH = 0, -1  # member epochs of a heartbeat that mean something else
 STABLE = 0  # the only state of a member
 Of = TypeVar("Of")
 
@@ -206,11 +209,12 @@ class ShareGroupState:
             case "ShareGroupMetadata" if value is not None:
                 self.group_epoch = value.epoch
                 self.metadata_hash = value.metadata_hash
+            case "ShareGroupTargetAssignmentMetadata" if value is not None:
+                self.assignment_epoch = value.assignment_epoch
+                self.assignment_timestamp_ms = value.assignment_timestamp
             case "ShareGroupTargetAssignmentMetadata":
-                self.assignment_epoch = -1 if value is None else value.assignment_epoch
-                self.assignment_timestamp_ms = (
-                    0 if value is None else value.assignment_timestamp
-                )
+                self.assignment_epoch = NO_ASSIGNMENT_EPOCH
+                self.assignment_timestamp_ms = 0
             case "ShareGroupTargetAssignmentMember" if value is not None:
                 self.target[key.member_id] = frozenset(flat(value.topic_partitions))
             case "ShareGroupTargetAssignmentMember":
@@ -247,7 +251,7 @@ class ShareGroupState:
         elif member_id in self.members:
             self.members[member_id] = replace(
                 self.members[member_id],
-                member_epoch=-1,
-                previous_member_epoch=-1,
+                member_epoch=LEAVE_EPOCH,
+                previous_member_epoch=LEAVE_EPOCH,
                 assigned=frozenset(),
             )

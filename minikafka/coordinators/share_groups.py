@@ -8,16 +8,16 @@ that is asked for it again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
 from minikafka.coordinators.group_changes import Drafted
+from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
 from minikafka.coordinators.runtime import Configs, Decision
 from minikafka.coordinators.share_group import ShareDraft, ShareGroup
 from minikafka.coordinators.share_group_state import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
     ByTopicId,
     Kept,
     TopicState,
@@ -28,6 +28,8 @@ from minikafka.coordinators.share_states import ShareKey
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
+
+NO_TOPIC_ID = bytes(16)
 
 # initialize(group, state epoch, topics)
 Initialize = Callable[[str, int, ByTopicId], None]
@@ -103,10 +105,10 @@ class ShareRequests:
         if not isinstance(group, ShareGroup):
             return Decision()
         kept = group.kept
-        after = Kept(
-            without_partitions(kept.initializing, topics),
-            with_partitions(kept.initialized, topics),
-            kept.deleting,
+        after = replace(
+            kept,
+            initializing=without_partitions(kept.initializing, topics),
+            initialized=with_partitions(kept.initialized, topics),
         )
         return Decision([after.record(group_id)])
 
@@ -115,9 +117,8 @@ class ShareRequests:
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup) or not group.kept.initializing:
             return Decision()
-        kept = group.kept
-        initializing = without_partitions(kept.initializing, topics)
-        after = Kept(initializing, kept.initialized, kept.deleting)
+        initializing = without_partitions(group.kept.initializing, topics)
+        after = replace(group.kept, initializing=initializing)
         return Decision([after.record(group_id)])
 
     # -- offsets
@@ -138,22 +139,28 @@ class ShareRequests:
         initialize: dict[ShareKey, int] = {}
         topics: dict[bytes, TopicState] = {}
         for asked in request.topics:
-            found = self._image.topics.get(asked.topic_name)
-            known = found.partitions if found else {}
-            topic_id = found.topic_id if found else bytes(16)
+            name = asked.topic_name
+            topic = self._image.topics.get(name)
+            known = topic.partitions if topic else {}
+            topic_id = topic.topic_id if topic else NO_TOPIC_ID
             partitions = []
-            numbers = set()
+            altered = set()
             for each in asked.partitions:
                 number = each.partition_index
-                partitions.append(_altered(number, number in known))
-                if number in known:
-                    numbers.add(number)
+                is_known = number in known
+                partitions.append(_altered(number, is_known))
+                if is_known:
+                    altered.add(number)
                     key = ShareKey(request.group_id, topic_id, number)
                     initialize[key] = each.start_offset
-            named = {"topic_name": asked.topic_name, "topic_id": topic_id}
-            responses.append(named | {"partitions": partitions})
-            if numbers:
-                topics[topic_id] = TopicState(asked.topic_name, frozenset(numbers))
+            response = {
+                "topic_name": name,
+                "topic_id": topic_id,
+                "partitions": partitions,
+            }
+            responses.append(response)
+            if altered:
+                topics[topic_id] = TopicState(name, frozenset(altered))
         records = [group.asking_for(topics)] if topics else []
         answer = {
             "responses": responses,
@@ -170,25 +177,26 @@ class ShareRequests:
         group = self.group(request.group_id)
         if group.state.members:
             raise KafkaError(Error.NON_EMPTY_GROUP)
-        kept = group.kept
-        initialized = dict(kept.initialized)
-        deleting = dict(kept.deleting)
-        delete: dict[bytes, TopicState] = {}
-        errors = []
         if group.state.kept is None:
             return Decision(answer={"errors": [], "delete": {}})
+        initialized = dict(group.kept.initialized)
+        deleting = dict(group.kept.deleting)
+        delete: dict[bytes, TopicState] = {}
+        errors = []
         for asked in request.topics:
-            topic = self._image.topics.get(asked.topic_name)
-            topic_id = topic.topic_id if topic else b""
-            if topic is not None and topic_id in initialized:
-                delete[topic_id] = initialized.pop(topic_id)
-                deleting[topic_id] = asked.topic_name
-            elif topic is not None and topic_id in deleting:
+            name = asked.topic_name
+            topic = self._image.topics.get(name)
+            if topic is None:
+                errors.append(_nothing_to_delete(name, is_known=False))
+            elif topic.topic_id in initialized:
+                delete[topic.topic_id] = initialized.pop(topic.topic_id)
+                deleting[topic.topic_id] = name
+            elif topic.topic_id in deleting:
                 partitions = frozenset(topic.partitions)
-                delete[topic_id] = TopicState(asked.topic_name, partitions)
+                delete[topic.topic_id] = TopicState(name, partitions)
             else:
-                errors.append(_nothing_to_delete(asked.topic_name, topic is not None))
-        after = Kept(kept.initializing, initialized, deleting)
+                errors.append(_nothing_to_delete(name, is_known=True))
+        after = replace(group.kept, initialized=initialized, deleting=deleting)
         answer = {"errors": errors, "delete": delete}
         return Decision([after.record(request.group_id)], answer)
 
@@ -197,18 +205,18 @@ class ShareRequests:
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup) or group.state.kept is None:
             return Decision()
-        gone = set(topic_ids)
-        kept = group.kept
-        deleting = dict(kept.deleting)
-        for topic_id in gone:
+        deleting = dict(group.kept.deleting)
+        for topic_id in topic_ids:
             deleting.pop(topic_id, None)
-        after = Kept(kept.initializing, kept.initialized, deleting)
+        after = replace(group.kept, deleting=deleting)
         return Decision([after.record(group_id)], answer={})
 
     def initialized_topics(self, group_id: str) -> ByTopicId:
         """Those whose state is there."""
         group = self._groups.get(group_id)
-        return group.kept.initialized if isinstance(group, ShareGroup) else {}
+        if not isinstance(group, ShareGroup):
+            return {}
+        return group.kept.initialized
 
     # -- groups as a whole
 
@@ -222,10 +230,11 @@ class ShareRequests:
             name = self._image.topic_names.get(topic_id)
             if name is not None:
                 numbers = frozenset(self._image.topics[name].partitions)
-                topics = with_partitions(topics, {topic_id: TopicState(name, numbers)})
-        deleting = {topic_id: topics[topic_id].name for topic_id in topics}
+                whole = {topic_id: TopicState(name, numbers)}
+                topics = with_partitions(topics, whole)
+        after = Kept(deleting={topic_id: topics[topic_id].name for topic_id in topics})
         answer = {"keys": keys_of(group.group_id, topics)}
-        return Decision([Kept({}, {}, deleting).record(group.group_id)], answer)
+        return Decision([after.record(group.group_id)], answer)
 
     def with_state(self) -> list[str]:
         """The groups that keep something of topics."""
@@ -274,8 +283,11 @@ def _not_share(group_id: str) -> KafkaError:
 
 
 def _altered(number: int, is_known: bool) -> dict[str, Any]:
-    error = Error.NONE if is_known else Error.UNKNOWN_TOPIC_OR_PARTITION
-    message = None if is_known else error.message
+    error = Error.NONE
+    message = None
+    if not is_known:
+        error = Error.UNKNOWN_TOPIC_OR_PARTITION
+        message = error.message
     return {
         "partition_index": number,
         "error_code": error,

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from minikafka.cluster.metadata import GROUP_RESOURCE, Image
 from minikafka.cluster.share_acquiring import Limits
+from minikafka.coordinators import group_rules
 from minikafka.coordinators.runtime import Configs
 
 # those that no broker config stands behind
@@ -30,23 +31,23 @@ class Configured(Protocol):
         """Where the group's own are."""
 
 
-def configured(of: Configured, name: str) -> int:
+def configured(group: Configured, name: str) -> int:
     """A number."""
-    own = of.image.config(GROUP_RESOURCE, of.group_id).get(name)
-    return int(own or of.config[f"group.{name}"])
+    return group_rules.configured(group.group_id, name, group.image, group.config)
 
 
-def configured_text(of: Configured, name: str) -> str:
+def configured_text(group: Configured, name: str) -> str:
     """A word."""
-    return of.image.config(GROUP_RESOURCE, of.group_id).get(name) or DEFAULTS[name]
+    own = group.image.config(GROUP_RESOURCE, group.group_id)
+    return own.get(name) or DEFAULTS[name]
 
 
-def limits(of: Configured) -> Limits:
+def limits(group: Configured) -> Limits:
     """Those of its share partitions."""
-    renews = configured_text(of, "share.renew.acknowledge.enable")
+    renews = configured_text(group, "share.renew.acknowledge.enable")
     return Limits(
-        most_in_flight=configured(of, "share.partition.max.record.locks"),
-        most_deliveries=configured(of, "share.delivery.count.limit"),
-        lock_ms=configured(of, "share.record.lock.duration.ms"),
+        most_in_flight=configured(group, "share.partition.max.record.locks"),
+        most_deliveries=configured(group, "share.delivery.count.limit"),
+        lock_ms=configured(group, "share.record.lock.duration.ms"),
         renews=renews == "true",
     )

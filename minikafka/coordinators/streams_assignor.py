@@ -38,7 +38,9 @@ class SubtopologySpec(NamedTuple):
 
 @dataclass(slots=True)
 class _Process:
-    """A process on its way to its tasks. counts: how many each of its members has."""
+    """A process on its way to its tasks. counts: how many each of its members has.
+    tasks: all that one of them has a copy of.
+    """
 
     counts: dict[str, int] = field(default_factory=dict)
     tasks: set[Task] = field(default_factory=set)
@@ -49,6 +51,16 @@ class _Process:
 
     def least_loaded(self) -> str:
         return min(self.counts, key=self.counts.__getitem__)
+
+
+class _InQueue(NamedTuple):
+    """A process in a heap: the one with the least load first, of equal ones the one
+    that came first.
+    """
+
+    load: float
+    order: int
+    process: _Process
 
 
 class _Quota:
@@ -63,7 +75,9 @@ class _Quota:
     @property
     def each(self) -> int:
         """Rounded up."""
-        return -(-self._tasks // self._members) if self._members else 0
+        if not self._members:
+            return 0
+        return -(-self._tasks // self._members)
 
     def counted(self, count: int) -> None:
         """A member has so many now."""
@@ -133,6 +147,9 @@ class _Assignment:
         return found
 
     def assign_active(self) -> None:
+        """To the member that had it, else to one that had a copy of its state, else to
+        the one with the least load.
+        """
         left = []
         for task in sorted(self._all, key=_by_partition):
             member_id = self._was_active.get(task)
@@ -142,16 +159,18 @@ class _Assignment:
                 self._give_active(member_id, task)
         never_had = []
         for task in left:
-            member_id = self._least_loaded(self._was_standby.get(task, ()))
+            had_copy = self._was_standby.get(task, ())
+            member_id = self._least_loaded(had_copy)
             if member_id is None or not self._has_room(member_id):
                 never_had.append(task)
             else:
                 self._give_active(member_id, task)
         queue = self._by_load()
         for task in sorted(never_had):
-            _, order, process = queue[0]
-            self._give_active(process.least_loaded(), task)
-            heapq.heapreplace(queue, (process.load, order, process))
+            first = queue[0]
+            self._give_active(first.process.least_loaded(), task)
+            now = first._replace(load=first.process.load)
+            heapq.heapreplace(queue, now)
 
     def _has_room(self, member_id: str) -> bool:
         """For an active task."""
@@ -176,11 +195,11 @@ class _Assignment:
     def _count(self, member_id: str) -> int:
         return self._process_of[member_id].counts[member_id]
 
-    def _by_load(self) -> list[tuple[float, int, _Process]]:
-        """A heap, the process with the least load first."""
+    def _by_load(self) -> list[_InQueue]:
+        """All processes, as a heap."""
         queue = []
         for order, process in enumerate(self._processes.values()):
-            queue.append((process.load, order, process))
+            queue.append(_InQueue(process.load, order, process))
         heapq.heapify(queue)
         return queue
 
@@ -194,7 +213,8 @@ class _Assignment:
         candidates = list(member_ids)
         if not candidates:
             return None
-        found = first = candidates[0]
+        first = candidates[0]
+        found = first
         for member_id in candidates[1:]:
             process = self._process_of[member_id]
             if task in process.tasks:
@@ -203,20 +223,23 @@ class _Assignment:
                 continue
             if self._count(member_id) < self._count(found):
                 found = member_id
-        return None if task in self._process_of[first].tasks else found
+        if task in self._process_of[first].tasks:
+            return None
+        return found
 
     def assign_standby(self) -> None:
-        left: list[tuple[Task, int]] = []
+        """To members that have the state, else to the processes with the least load."""
+        missing: dict[Task, int] = {}  # copies that nobody has
         for task in sorted(self._stateful, key=_by_partition, reverse=True):
             for given in range(self._replicas):
                 member_id = self._had_it(task)
                 if member_id is None:
-                    left.append((task, self._replicas - given))
+                    missing[task] = self._replicas - given
                     break
                 self._give_standby(member_id, task)
         queue = self._by_load()
-        for task, replicas in sorted(left, reverse=True):
-            for _ in range(replicas):
+        for task in sorted(missing, reverse=True):
+            for _ in range(missing[task]):
                 if not self._give_to_least_loaded(queue, task):
                     break  # there are fewer processes than copies to make
 
@@ -234,23 +257,20 @@ class _Assignment:
         has_room = self._count(member_id) < self._quota.each
         return has_room and task not in self._process_of[member_id].tasks
 
-    def _give_to_least_loaded(
-        self, queue: list[tuple[float, int, _Process]], task: Task
-    ) -> bool:
+    def _give_to_least_loaded(self, queue: list[_InQueue], task: Task) -> bool:
         """To the process with the least load that has no copy. Was there one?"""
-        passed_over = []
-        found = None
-        while queue and found is None:
-            load, order, process = heapq.heappop(queue)
-            if task in process.tasks:
-                passed_over.append((load, order, process))
-            else:
-                found = process
-                self._give_standby(process.least_loaded(), task)
-                passed_over.append((process.load, order, process))
-        for entry in passed_over:
+        taken_out = []
+        was_given = False
+        while queue and not was_given:
+            first = heapq.heappop(queue)
+            if task not in first.process.tasks:
+                was_given = True
+                self._give_standby(first.process.least_loaded(), task)
+                first = first._replace(load=first.process.load)
+            taken_out.append(first)
+        for entry in taken_out:
             heapq.heappush(queue, entry)
-        return found is not None
+        return was_given
 
 
 def _by_partition(task: Task) -> tuple[int, str]:

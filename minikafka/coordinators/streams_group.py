@@ -33,22 +33,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.clock import Now, soonest
-from minikafka.cluster.metadata import GROUP_RESOURCE, Image
+from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Deadlines
+from minikafka.coordinators import group_rules
 from minikafka.coordinators import streams_group_messages as messages
+from minikafka.coordinators.group_rules import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+)
+from minikafka.coordinators.member_timers import MemberTimers
 from minikafka.coordinators.runtime import Configs, CoordinatorRecord
 from minikafka.coordinators.streams_group_state import (
     StreamsGroupState,
     group_epoch_record,
     target_epoch_record,
 )
-from minikafka.coordinators.streams_member import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    LEAVE_STATIC_EPOCH,
-    StreamsMember,
-    target_record,
-)
+from minikafka.coordinators.streams_member import StreamsMember, target_record
 from minikafka.coordinators.streams_reconciliation import Goal, reconcile
 from minikafka.coordinators.streams_target import Looked, look_again, new_target
 from minikafka.coordinators.streams_tasks import Tasks, said_to_own
@@ -100,9 +101,7 @@ class StreamsGroup:
         self._config = config
         self._image = image
         self._trace = trace
-        self._sessions: Deadlines[str] = Deadlines()
-        # of members that must give up tasks
-        self._revocations: Deadlines[str] = Deadlines()
+        self._timers = MemberTimers()
         # of the first target of a group that was empty
         self._delay: Deadlines[str] = Deadlines()
         self._looked = Looked()
@@ -168,16 +167,9 @@ class StreamsGroup:
         """Fences members whose session or rebalance timeout is over; makes the first
         target when its delay is.
         """
-        why = {}
-        for member_id in self._revocations.overdue(now.monotonic_ms):
-            member = self.state.members[member_id]
-            seconds = member.rebalance_timeout_ms / 1000
-            late = f"it did not give up tasks within {seconds:.2f} s"
-            why[member_id] = Reason("rebalance_timeout", late)
-        seconds = self._configured_as("session.timeout.ms") / 1000
-        silent = Reason("session_timeout", f"no heartbeat for {seconds:.2f} s")
-        for member_id in self._sessions.overdue(now.monotonic_ms):
-            why[member_id] = silent
+        why = self._timers.late(self.state.members, "tasks", now)
+        session_ms = self._configured("streams.session.timeout.ms")
+        why |= self._timers.silent(session_ms, now)
         draft = self._fence(why) if why else Draft()
         if self._delay.is_overdue(INITIAL_DELAY, now.monotonic_ms):
             draft.ends_delay = True
@@ -187,8 +179,7 @@ class StreamsGroup:
         return draft
 
     def next_deadline(self) -> int | None:
-        members = soonest(self._sessions.next(), self._revocations.next())
-        return soonest(members, self._delay.next())
+        return soonest(self._timers.next_deadline(), self._delay.next())
 
     # -- records
 
@@ -196,11 +187,7 @@ class StreamsGroup:
         """Take in one of this group's records, live or in a replay."""
         self.state.apply(name, key, value)
         member_id = getattr(key, "member_id", "")
-        member = self.state.members.get(member_id)
-        if member is None:
-            self._sessions.set(member_id, None)
-        if member is None or not member.must_revoke:
-            self._revocations.set(member_id, None)
+        self._timers.follow(member_id, self.state.members.get(member_id))
 
     def loaded(self, now: Now) -> None:
         """The replay is over: every member gets a full session, and its full time to
@@ -219,7 +206,7 @@ class StreamsGroup:
         if draft.ends_delay:
             self._delay.set(INITIAL_DELAY, None)
         if draft.starts_delay and self._delay.at(INITIAL_DELAY) is None:
-            delay_ms = self._configured_as("initial.rebalance.delay.ms")
+            delay_ms = self._configured("streams.initial.rebalance.delay.ms")
             self._delay.set(INITIAL_DELAY, now.monotonic_ms + delay_ms)
         if draft.heard in self.state.members:
             self._heard(draft.heard, draft.moved, now)
@@ -230,12 +217,10 @@ class StreamsGroup:
         """The member is alive. moved: from now on it has its rebalance timeout to give
         up what it must.
         """
-        member = self.state.members[member_id]
-        session_ms = self._configured_as("session.timeout.ms")
-        self._sessions.set(member_id, now.monotonic_ms + session_ms)
-        if moved and member.must_revoke:
-            until_ms = now.monotonic_ms + member.rebalance_timeout_ms
-            self._revocations.set(member_id, until_ms)
+        session_ms = self._configured("streams.session.timeout.ms")
+        self._timers.renew(member_id, session_ms, now)
+        if moved:
+            self._timers.begin_revocation(self.state.members[member_id], now)
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """Deletes all of the group's own records. A living group is never deleted."""
@@ -246,15 +231,13 @@ class StreamsGroup:
     # -- questions of others
 
     def check_commit(self, request: Message, version: int, transactional: bool) -> None:
-        """Whether an OffsetCommit is accepted. An empty group accepts those of an
-        administrator; every group one of a producer that names no member (KIP-447).
-        Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+        """Whether an OffsetCommit is accepted, of a member or of somebody else
+        (group_rules.py). Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH,
+        UNSUPPORTED_VERSION.
         """
-        names_one = request.member_id or request.group_instance_id is not None
-        if request.generation_id_or_member_epoch < 0:
-            needs_no_member = transactional and not names_one
-            if needs_no_member or not self.state.members:
-                return
+        is_empty = not self.state.members
+        if group_rules.needs_no_member(request, transactional, is_empty):
+            return
         member = self._member(request.member_id)
         commit_version = None if transactional else version
         messages.check_commit(member, request, commit_version, self.state.topology)
@@ -268,7 +251,8 @@ class StreamsGroup:
         """
         if member_id is None and member_epoch < 0:
             return
-        messages.check_fetch(self._member(member_id or ""), member_epoch)
+        member = self._member(member_id or "")
+        group_rules.check_fetch(received=member_epoch, expected=member.member_epoch)
 
     def subscribes_to(self, topic: str) -> bool:
         topology = self.state.topology
@@ -290,13 +274,9 @@ class StreamsGroup:
         Apache Kafka.
         """
         members = self.state.members
-        limit = self._config["group.streams.max.size"]
-        if len(members) >= limit:
-            why = (
-                f"The streams group has reached its maximum capacity of {limit}"
-                " members."
-            )
-            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
+        most = self._config["group.streams.max.size"]
+        if len(members) >= most:
+            raise group_rules.full(self.type, most)
         return members.get(body.member_id) or StreamsMember(body.member_id)
 
     def _look_at_topics(
@@ -339,21 +319,20 @@ class StreamsGroup:
         assign.
         """
         state = self.state
-        metadata_hash, validated = looked.seen.hash or 0, looked.validated_epoch
+        metadata_hash = looked.seen.hash or 0
+        validated_epoch = looked.validated_epoch
         configs = self._assignment_configs()
-        topics_changed = (metadata_hash, validated) != (
-            state.metadata_hash,
-            state.validated_topology_epoch,
-        )
+        hash_changed = metadata_hash != state.metadata_hash
+        validity_changed = validated_epoch != state.validated_topology_epoch
         config_changed = configs != state.assignment_configs
+        topics_changed = hash_changed or validity_changed
         if not (member_changed or topics_changed or config_changed):
             return state.group_epoch
         group_epoch = state.group_epoch + 1
-        draft.records.append(
-            group_epoch_record(
-                self.group_id, group_epoch, metadata_hash, validated, configs
-            )
+        record = group_epoch_record(
+            self.group_id, group_epoch, metadata_hash, validated_epoch, configs
         )
+        draft.records.append(record)
         why = Reason("topics", "topics of the topology or the configuration changed")
         if member_changed:
             why = Reason("subscription", "a member came, or has changed")
@@ -373,7 +352,7 @@ class StreamsGroup:
         has grown and nothing delays it.
         """
         state = self.state
-        delay_ms = self._configured_as("initial.rebalance.delay.ms")
+        delay_ms = self._configured("streams.initial.rebalance.delay.ms")
         draft.starts_delay = not state.members and delay_ms > 0
         if draft.starts_delay or self._delay.at(INITIAL_DELAY) is not None:
             detail = "Assignment delayed due to the configured initial rebalance delay."
@@ -392,11 +371,9 @@ class StreamsGroup:
 
     def _may_assign(self, now: Now) -> bool:
         """Whether the last target is old enough."""
-        interval_ms = self._configured_as("assignment.interval.ms")
+        interval_ms = self._configured("streams.assignment.interval.ms")
         last_ms = self.state.assignment_timestamp_ms
-        if last_ms == 0 or interval_ms == 0:
-            return True
-        return now.wall_ms >= last_ms + interval_ms
+        return group_rules.may_assign(interval_ms, last_ms, now)
 
     def _first_target(self, now: Now, draft: Draft) -> None:
         """The delay is over. A group whose topics nobody looked at since it was made
@@ -417,7 +394,7 @@ class StreamsGroup:
         draft: Draft,
     ) -> dict[str, Tasks]:
         """A new target of all members; without tasks while the topics are not ready."""
-        replicas = self._configured_as(STANDBY_REPLICAS)
+        replicas = self._standby_replicas
         target = new_target(members, self.state.target, configured, replicas)
         for member_id, tasks in target.items():
             if self.state.target.get(member_id) != tasks:
@@ -439,7 +416,7 @@ class StreamsGroup:
         return {
             "member_id": member.member_id,
             "member_epoch": member.member_epoch,
-            "heartbeat_interval_ms": self._configured_as("heartbeat.interval.ms"),
+            "heartbeat_interval_ms": self._configured("streams.heartbeat.interval.ms"),
             "status": status,
             "missing": configured.missing,
         }
@@ -454,9 +431,9 @@ class StreamsGroup:
         if draft.endpoint_epoch != body.endpoint_information_epoch:
             others = dict(self.state.members)
             others.pop(member.member_id, None)
-            draft.answer["partitions_by_user_endpoint"] = messages.endpoint_partitions(
-                [*others.values(), member], configured, self._image
-            )
+            members = [*others.values(), member]
+            endpoints = messages.endpoint_partitions(members, configured, self._image)
+            draft.answer["partitions_by_user_endpoint"] = endpoints
         draft.answer["endpoint_information_epoch"] = draft.endpoint_epoch
 
     def _forget_soft(self, draft: Draft) -> None:
@@ -464,8 +441,10 @@ class StreamsGroup:
         session and the delay, as in Apache Kafka: the next one looks again.
         """
         assert draft.answer is not None
-        draft.answer["endpoint_information_epoch"] = draft.endpoint_epoch = 0
-        draft.looked = draft.shutdown_by = None
+        draft.answer["endpoint_information_epoch"] = 0
+        draft.endpoint_epoch = 0
+        draft.looked = None
+        draft.shutdown_by = None
 
     # -- leaving
 
@@ -477,9 +456,8 @@ class StreamsGroup:
             "status": [],
             "missing": (),
         }
-        draft = self._fence(
-            {member.member_id: Reason("goodbye", "it said goodbye")}, answer
-        )
+        why = Reason("goodbye", "it said goodbye")
+        draft = self._fence({member.member_id: why}, answer)
         draft.endpoint_epoch = self._endpoint_epoch
         if body.shutdown_application:
             draft.shutdown_by = body.member_id
@@ -511,20 +489,22 @@ class StreamsGroup:
 
     # -- small things
 
-    def _configured_as(self, name: str) -> int:
+    def _configured(self, name: str) -> int:
         """A config of this group, else what the broker says for all."""
-        own = self._image.config(GROUP_RESOURCE, self.group_id).get(f"streams.{name}")
-        return int(own or self._config[f"group.streams.{name}"])
+        return group_rules.configured(self.group_id, name, self._image, self._config)
+
+    @property
+    def _standby_replicas(self) -> int:
+        return self._configured(f"streams.{STANDBY_REPLICAS}")
 
     def _assignment_configs(self) -> dict[str, str]:
         """What the assignor is told, as it is kept with the group epoch."""
-        return {STANDBY_REPLICAS: str(self._configured_as(STANDBY_REPLICAS))}
+        return {STANDBY_REPLICAS: str(self._standby_replicas)}
 
     def _member(self, member_id: str) -> StreamsMember:
         member = self.state.members.get(member_id)
         if member is None:
-            why = f"Member {member_id} is not a member of group {self.group_id}."
-            raise KafkaError(Error.UNKNOWN_MEMBER_ID, why)
+            raise group_rules.unknown_member(member_id, self.group_id)
         return member
 
     def _note_arrival(self, member: StreamsMember, draft: Draft) -> None:

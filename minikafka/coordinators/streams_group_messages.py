@@ -8,10 +8,10 @@ from typing import Any
 
 from minikafka.cluster.controller import check_topic_name
 from minikafka.cluster.metadata import INTERNAL_TOPICS, Image
+from minikafka.coordinators import group_rules
+from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from minikafka.coordinators.streams_group_state import StreamsGroupState
 from minikafka.coordinators.streams_member import (
-    JOIN_EPOCH,
-    LEAVE_STATIC_EPOCH,
     StreamsMember,
     endpoint_of,
     listed_endpoint,
@@ -24,7 +24,6 @@ from minikafka.wire.errors import MOST_MESSAGE, Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
 UNCHANGED_TIMEOUT_MS = -1
-FIRST_COMMIT_VERSION = 9  # of OffsetCommit: with a member epoch
 
 
 def check_topics(topology: Message) -> None:
@@ -127,13 +126,7 @@ def check_epoch(member: StreamsMember, body: Message) -> None:
     is_previous = received == member.previous_member_epoch and received < current
     if is_previous and _owns_no_other(member, body):
         return
-    size = "greater" if received > current else "smaller"
-    why = (
-        f"The streams group member has a {size} member epoch ({received}) than the one"
-        f" known by the group coordinator ({current}). The member must abandon all its"
-        " partitions and rejoin."
-    )
-    raise KafkaError(Error.FENCED_MEMBER_EPOCH, why)
+    raise group_rules.fenced("streams", received, current)
 
 
 def _owns_no_other(member: StreamsMember, body: Message) -> bool:
@@ -176,51 +169,27 @@ def check_commit(
     it is, for tasks that the member had at that epoch already and still has. version:
     of OffsetCommit. Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
     """
-    if version is not None and version < FIRST_COMMIT_VERSION:
-        why = (
-            "OffsetCommit version 9 or above must be used by members using the streams"
-            " group protocol"
-        )
-        raise KafkaError(Error.UNSUPPORTED_VERSION, why)
-    received = body.generation_id_or_member_epoch
-    if received > member.member_epoch:
-        raise stale(
-            f"Received member epoch {received} is newer than current member epoch"
-            f" {member.member_epoch}."
-        )
-    if received == member.member_epoch:
+    epoch = member.member_epoch
+    if not group_rules.is_of_older_epoch("streams", body, version, epoch):
         return
+    received = body.generation_id_or_member_epoch
     for topic in body.topics:
         reader = topology.readers.get(topic.name) if topology else None
         if reader is None:
-            raise stale(f"Topic {topic.name} is not in the topology.")
+            raise group_rules.stale(f"Topic {topic.name} is not in the topology.")
         for partition in topic.partitions:
-            _check_task(member, (reader, partition.partition_index), received)
+            number = partition.partition_index
+            name = f"{reader}-{number}"
+            assigned_at = _assigned_at(member, (reader, number))
+            group_rules.check_assigned_at("Task", name, assigned_at, received)
 
 
-def _check_task(member: StreamsMember, task: Task, received: int) -> None:
-    name = "-".join(map(str, task))
-    assigned_at = member.tasks.active.get(task, member.pending.active.get(task))
-    if assigned_at is None:
-        raise stale(f"Task {name} is not assigned or pending revocation for member.")
-    if received < assigned_at:
-        raise stale(
-            f"Received member epoch {received} is older than assignment epoch"
-            f" {assigned_at} for task {name}."
-        )
-
-
-def check_fetch(member: StreamsMember, received: int) -> None:
-    """Whether a member may ask for committed offsets. Errors: STALE_MEMBER_EPOCH."""
-    if received != member.member_epoch:
-        raise stale(
-            f"The received member epoch {received} does not match the expected member"
-            f" epoch {member.member_epoch}."
-        )
-
-
-def stale(message: str) -> KafkaError:
-    return KafkaError(Error.STALE_MEMBER_EPOCH, message)
+def _assigned_at(member: StreamsMember, task: Task) -> int | None:
+    """The epoch at which the member got an active task that it holds."""
+    epoch = member.tasks.active.get(task)
+    if epoch is None:
+        epoch = member.pending.active.get(task)
+    return epoch
 
 
 def updated(

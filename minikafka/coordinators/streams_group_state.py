@@ -7,17 +7,17 @@ after them is the same.
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TypeVar
 
+from minikafka.coordinators.group_rules import (
+    FIRST_EPOCH,
+    NO_ASSIGNMENT_EPOCH,
+    take_one,
+)
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.coordinators.streams_member import StreamsMember
 from minikafka.coordinators.streams_tasks import Task, Tasks, of_record
 from minikafka.coordinators.streams_topology import Topology, topology_of
 from minikafka.wire.schema import Message
-
-FIRST_EPOCH = 1  # of a group without records
-NO_ASSIGNMENT_EPOCH = -1
-Key = TypeVar("Key")
 
 
 class StreamsGroupState:
@@ -114,7 +114,7 @@ class StreamsGroupState:
                 if self.runs.get(task) == member.process_id:
                     del self.runs[task]
             for task in (*held.standby, *held.warmup):
-                _take_one(self.copies, (task, member.process_id))
+                take_one(self.copies, (task, member.process_id))
         return member
 
 
@@ -143,10 +143,3 @@ def target_epoch_record(group_id: str, epoch: int, wall_ms: int) -> CoordinatorR
     name = "StreamsGroupTargetAssignmentMetadata"
     value = {"assignment_epoch": epoch, "assignment_timestamp": wall_ms}
     return CoordinatorRecord(name, {"group_id": group_id}, value)
-
-
-def _take_one(counter: Counter[Key], key: Key) -> None:
-    """One less of it; what there is none of is not counted any more."""
-    counter[key] -= 1
-    if not counter[key]:
-        del counter[key]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.coordinators.streams_tasks import (
     NOTHING_HELD,
@@ -23,8 +24,6 @@ from minikafka.coordinators.streams_tasks import (
 )
 from minikafka.wire.schema import Message
 
-# member epochs of a heartbeat that mean something else
-JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
 PENDING = "_pending_revocation"
 
 # What the metadata record says of a member, besides its endpoint and its tags.

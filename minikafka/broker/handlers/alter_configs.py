@@ -69,7 +69,7 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         check_named_once(resource, times_named)
         if not is_forwarded:
             check_own(broker, resource)
-            if kind == BROKER_LOGGER_RESOURCE and is_incremental:
+            if sets_levels(resource, is_incremental):
                 set_levels(broker, resource, body.validate_only)
                 return {"error_message": None}
         new = changes(broker, resource, is_incremental)
@@ -93,30 +93,37 @@ def split(broker: Broker, request: Call) -> Split:
     is_incremental = request.api == "IncrementalAlterConfigs"
     times_named = Counter(map(identity, resources))
 
-    def own(resource: Any) -> Answer:
+    def judge(resource: Any) -> Answer:
         check_named_once(resource, times_named)
         check_own(broker, resource)
-        if resource.resource_type == BROKER_LOGGER_RESOURCE and is_incremental:
+        if sets_levels(resource, is_incremental):
             set_levels(broker, resource, request.body.validate_only)
         return {"error_message": None}
 
-    judged_here = each_judged(resources, named, own, say_why=True)
-    is_others = []
+    judged_here = each_judged(resources, named, judge, say_why=True)
+    is_passed_on = []
     passed_on = []
-    for resource, judged in zip(resources, judged_here, strict=True):
-        is_done = resource.resource_type == BROKER_LOGGER_RESOURCE and is_incremental
-        is_others.append(judged["error_code"] == Error.NONE and not is_done)
-        if is_others[-1]:
+    for resource, verdict in zip(resources, judged_here, strict=True):
+        is_refused = verdict["error_code"] != Error.NONE
+        is_done = sets_levels(resource, is_incremental)
+        goes_on = not is_refused and not is_done
+        is_passed_on.append(goes_on)
+        if goes_on:
             passed_on.append(resource.to_dict())
 
     def whole(answer: Answer) -> Answer:
         decided = iter(answer["responses"])
         responses = []
-        for judged, is_of_other in zip(judged_here, is_others, strict=True):
-            responses.append(next(decided) if is_of_other else judged)
+        for verdict, goes_on in zip(judged_here, is_passed_on, strict=True):
+            responses.append(next(decided) if goes_on else verdict)
         return answer | {"responses": responses}
 
     return Split(request.body.to_dict() | {"resources": passed_on}, whole)
+
+
+def sets_levels(resource: Any, is_incremental: bool) -> bool:
+    """Whether a resource names the loggers of the broker that was asked."""
+    return is_incremental and resource.resource_type == BROKER_LOGGER_RESOURCE
 
 
 def check_named_once(resource: Any, times_named: Counter[tuple[int, str]]) -> None:
@@ -133,16 +140,17 @@ def check_own(broker: Broker, resource: Any) -> None:
 
 def set_levels(broker: Broker, resource: Any, only_check: bool) -> None:
     """The levels of this broker's loggers (KIP-412), all or none."""
-    name = resource.resource_name
-    levels: dict[str, str | None] = {}
     check_keys(resource)
     for asked in resource.configs:
         if asked.config_operation != DELETE:
             check_not_null(asked)
-    if name.isdecimal() and name != str(broker.node_id):
+    name = resource.resource_name
+    is_another_nodes = name.isdecimal() and name != str(broker.node_id)
+    if is_another_nodes:
         why = f"Unexpected node id. Expected {broker.node_id}, but received {name}"
         raise KafkaError(Error.INVALID_REQUEST, why)
     check_own_id(broker, name, "Node")
+    levels: dict[str, str | None] = {}
     for asked in resource.configs:
         operation = asked.config_operation
         if operation not in (SET, DELETE):
@@ -194,10 +202,12 @@ def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str |
         row = TABLES[kind].get(asked.name)
         if kind == CLIENT_METRICS_RESOURCE:
             row = None  # Apache Kafka's controller knows no types of these
-        new[asked.name] = change(asked, operation, current.get(asked.name), row)
+        was = current.get(asked.name)
+        new[asked.name] = change(asked, operation, was, row)
     to_set = {key: text for key, text in new.items() if text is not None}
     check_legal(broker, resource, to_set)
-    if kind == BROKER_RESOURCE and features.level(broker.image, features.ELR_FEATURE):
+    has_elr = features.level(broker.image, features.ELR_FEATURE)
+    if kind == BROKER_RESOURCE and has_elr:
         check_min_isr(name, new, to_set, incremental)
     return new
 
@@ -208,11 +218,13 @@ def check_min_isr(
     """With eligible leader replicas all brokers agree on how many must be in sync
     (KIP-966).
     """
-    if name and MIN_ISR in new:
+    is_of_one_broker = bool(name)
+    if is_of_one_broker and MIN_ISR in new:
         why = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
         raise KafkaError(Error.INVALID_CONFIG, why)
     is_named = MIN_ISR in new or not incremental
-    if not name and is_named and MIN_ISR not in to_set:
+    is_taken_back = is_named and MIN_ISR not in to_set
+    if not is_of_one_broker and is_taken_back:
         why = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
         raise KafkaError(Error.INVALID_CONFIG, why)
 
@@ -258,7 +270,7 @@ def check_legal(broker: Broker, resource: Any, new: dict[str, str]) -> None:
 def change(
     asked: Any, operation: int, current: str | None, row: Config | None
 ) -> str | None:
-    """One config's new text."""
+    """One config's new text, None: back to the default. row: what is known of it."""
     if operation == DELETE:
         return None
     check_not_null(asked)

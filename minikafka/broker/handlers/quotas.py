@@ -2,7 +2,7 @@
 broker/throttling.py.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
@@ -14,7 +14,7 @@ from minikafka.cluster.quotas import (
     check_entity,
     check_quota,
 )
-from minikafka.cluster.users import Entity, entity, parts_of, quota_record
+from minikafka.cluster.users import Entity, entity_of, parts_of, quota_record
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
@@ -32,53 +32,64 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     verdicts: dict[Entity, Answer] = {}
     records = []
     for entry in request.body.entries:
-        one = entity(entry.entity)
-        said: Answer = {"error_code": Error.NONE, "error_message": None}
+        entity = entity_of(entry.entity)
+        verdict: Answer = {"error_code": Error.NONE, "error_message": None}
         try:
-            if one in verdicts:
-                what = f"Ignoring duplicate entity {told(one)}"
+            if entity in verdicts:
+                what = f"Ignoring duplicate entity {told(entity)}"
                 raise KafkaError(Error.INVALID_REQUEST, what)
-            records += changes(broker, one, entry.ops)
+            records += changes(broker, entity, entry.ops)
         except KafkaError as error:
-            said = {"error_code": error.error, "error_message": error.message}
-        verdicts[one] = said | {"entity": parts_of(one)}
+            verdict = {"error_code": error.error, "error_message": error.message}
+        verdicts[entity] = verdict | {"entity": parts_of(entity)}
     answer = {"entries": list(verdicts.values())}
     if request.body.validate_only:
         return answer
     return broker.active_controller.decide(records, now, lambda: answer)
 
 
-def changes(broker: Broker, one: Entity, ops: list[Any]) -> list[MetadataRecord]:
+def changes(broker: Broker, entity: Entity, ops: list[Any]) -> list[MetadataRecord]:
     """What one entry changes. Errors: INVALID_REQUEST."""
     wanted = {}
     for op in ops:
         if op.key in wanted:
-            what = f"Ignoring duplicate entity {told(one)}"
+            what = f"Ignoring duplicate entity {told(entity)}"
             raise KafkaError(Error.INVALID_REQUEST, what)
         wanted[op.key] = None if op.remove else op.value
-    types = check_entity(one)
-    current = broker.image.users.quotas.get(one, {})
+    types = check_entity(entity)
+    current = broker.image.users.quotas.get(entity, {})
     records = []
     for key, value in wanted.items():
         if value is not None:
             check_quota(types, key, value)
         if value != current.get(key):
-            name, fields = quota_record(one, key, value)
+            name, fields = quota_record(entity, key, value)
             records.append(MetadataRecord(name, 0, fields))
     return records
 
 
-def told(one: Entity) -> str:
+def told(entity: Entity) -> str:
     """As Apache Kafka prints an entity."""
-    parts = [f"{kind}={'null' if name is None else name}" for kind, name in one]
-    return printable(f"ClientQuotaEntity(entries={{{', '.join(parts)}}})")
+    parts = []
+    for kind, name in entity:
+        shown = "null" if name is None else name
+        parts.append(f"{kind}={shown}")
+    entries = ", ".join(parts)
+    return printable(f"ClientQuotaEntity(entries={{{entries}}})")
 
 
 def refuse(call: Call, error: KafkaError) -> Answer:
     """AlterClientQuotas has no error for the whole: each entity says it."""
-    said = {"error_code": error.error, "error_message": error.message}
-    entities = [parts_of(entity(entry.entity)) for entry in call.body.entries]
-    return {"entries": [said | {"entity": parts} for parts in entities]}
+    entries = []
+    for entry in call.body.entries:
+        entity = entity_of(entry.entity)
+        refused = {
+            "error_code": error.error,
+            "error_message": error.message,
+            "entity": parts_of(entity),
+        }
+        entries.append(refused)
+    return {"entries": entries}
 
 
 def describe(broker: Broker, request: Call, now: Now) -> Answer:
@@ -88,36 +99,51 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
     Versions: 0 and 1, the same fields.
     """
     try:
-        wanted = wanted_of(request.body.components)
+        components = checked_filter(request.body.components)
     except KafkaError as error:
-        said = {"error_code": error.error, "error_message": error.message}
-        return said | {"entries": None}
+        return {
+            "error_code": error.error,
+            "error_message": error.message,
+            "entries": None,
+        }
     entries = []
-    for one, quotas in broker.image.users.quotas.items():
-        parts = dict(one)
-        if request.body.strict and len(parts) != len(wanted):
+    for entity, quotas in broker.image.users.quotas.items():
+        has_other_parts = len(entity) != len(components)
+        if request.body.strict and has_other_parts:
             continue
-        if all(is_wanted(parts, *component) for component in wanted.items()):
-            values = [{"key": key, "value": quotas[key]} for key in quotas]
-            entries.append({"entity": parts_of(one), "values": values})
+        if matches(entity, components):
+            values = [{"key": key, "value": value} for key, value in quotas.items()]
+            entries.append({"entity": parts_of(entity), "values": values})
     return {"error_code": Error.NONE, "error_message": None, "entries": entries}
 
 
-Component = tuple[int, str | None]  # how a name must match, and which name
-
-
-def is_wanted(parts: dict[str, str | None], kind: str, wanted: Component) -> bool:
-    match_type, name = wanted
-    if kind not in parts:
-        return False
-    return match_type == SPECIFIED or parts[kind] == name
-
-
-def wanted_of(components: list[Any]) -> dict[str, Component]:
-    """A filter, by the type of what it looks at. Errors: INVALID_REQUEST,
-    UNSUPPORTED_VERSION.
+class Component(NamedTuple):
+    """What a filter asks of one part of an entity: how its name must match, and which
+    name.
     """
-    wanted: dict[str, Component] = {}
+
+    match_type: int
+    name: str | None
+
+
+Filter = dict[str, Component]  # by the type of the part
+
+
+def matches(entity: Entity, components: Filter) -> bool:
+    """Whether an entity has every part that the filter asks for."""
+    names = dict(entity)
+    for kind, component in components.items():
+        if kind not in names:
+            return False
+        takes_any = component.match_type == SPECIFIED
+        if not takes_any and names[kind] != component.name:
+            return False
+    return True
+
+
+def checked_filter(components: list[Any]) -> Filter:
+    """What a request filters by. Errors: INVALID_REQUEST, UNSUPPORTED_VERSION."""
+    wanted: Filter = {}
     for each in components:
         kind = each.entity_type
         if not kind:
@@ -151,4 +177,4 @@ def component_of(each: Any) -> Component:
             " string."
         )
         raise KafkaError(Error.INVALID_REQUEST, what)
-    return each.match_type, each.match
+    return Component(each.match_type, each.match)

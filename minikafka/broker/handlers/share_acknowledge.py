@@ -83,7 +83,7 @@ def acknowledge(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     if epoch == INITIAL_EPOCH:
         raise KafkaError(Error.INVALID_SHARE_SESSION_EPOCH)
     if epoch == FINAL_EPOCH:
-        broker.sharing.sessions.of(member)
+        broker.sharing.sessions.find(member)
     else:
         broker.sharing.sessions.go_on(member, epoch)
     said = Acknowledging(broker, request, member)

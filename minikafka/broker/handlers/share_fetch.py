@@ -1,8 +1,8 @@
 """ShareFetch (KIP-932): records of share partitions, acquired for one member."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.broker.handlers.fetch import aborted_among
@@ -81,17 +81,46 @@ def check_renewing(body: Any) -> None:
         raise KafkaError(Error.INVALID_REQUEST)
 
 
+class Fetchable(NamedTuple):
+    """The share partitions in which something may be acquired, and why others have
+    none.
+    """
+
+    held: dict[TopicIdPartition, Held]
+    errors: dict[TopicIdPartition, KafkaError]
+
+
+WholeBatch = tuple[BatchHeader, Any]  # a batch that was read, and its bytes
+
+
+class ReadPart(NamedTuple):
+    """What was read of one share partition."""
+
+    held: Held
+    batches: list[WholeBatch]
+    read: Read
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(content) for _, content in self.batches)
+
+
+class FailedPart(NamedTuple):
+    """A share partition whose log could not be read."""
+
+    held: Held
+    error: KafkaError
+
+
 @dataclass(slots=True)
 class Look:
-    """One look at the logs: what was read where, and what is wrong elsewhere."""
+    """One look at the logs. errors: why nothing was read of a partition. read, failed:
+    what came of reading the others.
+    """
 
-    errors: dict[TopicIdPartition, KafkaError] = field(default_factory=dict)
-    read: dict[TopicIdPartition, tuple[Held, list[Any], Read]] = field(
-        default_factory=dict
-    )
-    failed: dict[TopicIdPartition, tuple[Held, KafkaError]] = field(
-        default_factory=dict
-    )
+    errors: dict[TopicIdPartition, KafkaError]
+    read: dict[TopicIdPartition, ReadPart] = field(default_factory=dict)
+    failed: dict[TopicIdPartition, FailedPart] = field(default_factory=dict)
     size_bytes: int = 0
 
 
@@ -114,22 +143,21 @@ class ShareFetching:
         body = self.request.body
         check_renewing(body)
         sessions = self.broker.sharing.sessions
-        says = has_acknowledgements(body)
-        if body.share_session_epoch == FINAL_EPOCH:
-            sessions.of(self.member)
-        elif body.share_session_epoch == INITIAL_EPOCH:
-            if says:
+        epoch = body.share_session_epoch
+        acknowledges = has_acknowledgements(body)
+        if epoch == FINAL_EPOCH:
+            sessions.find(self.member)
+        elif epoch == INITIAL_EPOCH:
+            if acknowledges:
                 raise KafkaError(Error.INVALID_REQUEST)
+            asked = self._asked()
             connection = self.request.connection
-            self.session = sessions.begin(self.member, self._asked(), connection)
+            self.session = sessions.begin(self.member, asked, connection)
         else:
-            self.session = sessions.go_on(
-                self.member,
-                body.share_session_epoch,
-                self._asked(),
-                self._forgotten(),
-            )
-        if not says:
+            asked = self._asked()
+            forgotten = self._forgotten()
+            self.session = sessions.go_on(self.member, epoch, asked, forgotten)
+        if not acknowledges:
             return []
         self.said = Acknowledging(self.broker, self.request, self.member)
         return self.said.begin(now)
@@ -144,7 +172,8 @@ class ShareFetching:
     def _forgotten(self) -> list[TopicIdPartition]:
         forgotten = []
         for topic in self.request.body.forgotten_topics_data:
-            forgotten += [(topic.topic_id, number) for number in topic.partitions]
+            for number in topic.partitions:
+                forgotten.append((topic.topic_id, number))
         return forgotten
 
     # -- its answer
@@ -152,17 +181,19 @@ class ShareFetching:
     def begin(self, now: Now) -> Answer | Wait:
         """The first look."""
         body = self.request.body
-        if body.is_renew_ack or self.session is None or not self.session.partitions:
+        session = self.session
+        if body.is_renew_ack or session is None or not session.partitions:
             return self.whole({})
         if body.max_wait_ms <= 0:
             answer = self.look(now, expired=True)
             assert answer is not None, "an expired fetch has an answer"
             return answer
         keys: list[tuple[Any, ...]] = []
-        for topic_id, number in self.session.partitions:
+        for topic_id, number in session.partitions:
             topic = self.broker.image.topic_names.get(topic_id, "")
+            share_key = ShareKey(self.group_id, topic_id, number)
             keys.append(("high_watermark", topic, number))
-            keys.append(("share", str(ShareKey(self.group_id, topic_id, number))))
+            keys.append(("share", str(share_key)))
         deadline_ms = now.monotonic_ms + body.max_wait_ms
         return Wait(keys, deadline_ms, lambda _, now, over: self.look(now, over))
 
@@ -174,36 +205,32 @@ class ShareFetching:
         """The answer, or None while there is too little for one."""
         assert self.session is not None, "who fetches has a session"
         body = self.request.body
-        if body.max_records == 0 or body.max_bytes == 0:
-            return self.whole(self._refused(self._found(now)[1]))
-        held, errors = self._found(now)
-        if not held:
-            if len(errors) == len(self.session.partitions) or expired:
-                return self.whole(self._refused(errors))
+        fetchable = self._fetchable()
+        wants_nothing = body.max_records == 0 or body.max_bytes == 0
+        if wants_nothing:
+            return self.whole(self._refused(fetchable.errors))
+        if not fetchable.held:
+            all_failed = len(fetchable.errors) == len(self.session.partitions)
+            if all_failed or expired:
+                return self.whole(self._refused(fetchable.errors))
             return None
-        look = self._read(held, errors)
-        enough = look.size_bytes >= min(body.min_bytes, self.most_bytes)
-        if not (enough or look.failed or expired):
+        look = self._read(fetchable)
+        has_enough = look.size_bytes >= min(body.min_bytes, self.most_bytes)
+        if not (has_enough or look.failed or expired):
             return None
         return self.whole(self._acquire(look, now))
 
-    def _found(
-        self, now: Now
-    ) -> tuple[dict[TopicIdPartition, Held], dict[TopicIdPartition, KafkaError]]:
-        """The share partitions in which something may be acquired, and why others
-        have none.
-        """
-        held: dict[TopicIdPartition, Held] = {}
-        errors: dict[TopicIdPartition, KafkaError] = {}
+    def _fetchable(self) -> Fetchable:
+        fetchable = Fetchable(held={}, errors={})
         for at in self._rotated():
             try:
                 found = self._share_partition(at)
             except KafkaError as error:
-                errors[at] = error.with_traceback(None)
+                fetchable.errors[at] = error.with_traceback(None)
                 continue
             if found.partition is not None and found.partition.can_acquire:
-                held[at] = found
-        return held, errors
+                fetchable.held[at] = found
+        return fetchable
 
     def _rotated(self) -> list[TopicIdPartition]:
         """Each partition has its turn to be the first."""
@@ -234,19 +261,15 @@ class ShareFetching:
         configs = GroupConfigs(self.group_id, self.broker.config, self.broker.image)
         return configured_text(configs, "share.isolation.level") == COMMITTED
 
-    def _read(
-        self,
-        held: dict[TopicIdPartition, Held],
-        errors: dict[TopicIdPartition, KafkaError],
-    ) -> Look:
-        """What there is to acquire; each partition gives as much."""
-        look = Look(errors)
+    def _read(self, fetchable: Fetchable) -> Look:
+        """What there is to acquire; each partition gives as many bytes at most."""
+        look = Look(fetchable.errors)
         committed = self.is_committed
-        share_bytes = self.most_bytes // len(held)
-        for at, one in held.items():
-            assert one.partition is not None, "its state is there"
-            offset = one.partition.window.next_fetch_offset()
-            replica = one.replica
+        most_bytes = self.most_bytes // len(fetchable.held)
+        for at, held in fetchable.held.items():
+            assert held.partition is not None, "its state is there"
+            offset = held.partition.window.next_fetch_offset()
+            replica = held.replica
             end = replica.last_stable_offset if committed else replica.high_watermark
             try:
                 replica.check_leader()
@@ -254,21 +277,19 @@ class ShareFetching:
                     replica,
                     node=None,
                     offset=offset,
-                    max_bytes=share_bytes,
+                    max_bytes=most_bytes,
                     end=end,
                     min_one=look.size_bytes == 0,
                 )
             except KafkaError as error:
-                look.failed[at] = one, error.with_traceback(None)
+                look.failed[at] = FailedPart(held, error.with_traceback(None))
                 continue
             aborted: list[dict[str, int]] = []
             if committed and records:
                 aborted = aborted_among(replica, offset, records)
-            whole = whole_batches(records)
-            found = [Range(head.base_offset, head.last_offset) for head, _ in whole]
-            gone = aborted_batches(whole, aborted)
-            look.read[at] = one, whole, Read(offset, found, gone)
-            look.size_bytes += sum(len(batch) for _, batch in whole)
+            part = read_part(held, offset, whole_batches(records), aborted)
+            look.read[at] = part
+            look.size_bytes += part.size_bytes
         return look
 
     def _acquire(self, look: Look, now: Now) -> dict[TopicIdPartition, Answer]:
@@ -276,26 +297,31 @@ class ShareFetching:
         body = self.request.body
         answers = self._refused(look.errors)
         left = body.max_records
-        for at, (held, whole, read) in look.read.items():
+        partitions = self.broker.sharing.partitions
+        for at, part in look.read.items():
             asked = Asked(
                 member_id=self.member.member_id,
                 most_records=left,
                 batch_size=body.batch_size,
                 strict=body.share_acquire_mode == STRICT,
             )
-            acquired = self.broker.sharing.partitions.acquire(held, asked, read, now)
-            left -= sum(each.last_offset - each.first_offset + 1 for each in acquired)
-            answers[at] = self._given(at, whole, acquired)
-        for at, (held, error) in look.failed.items():
-            if error.error is Error.OFFSET_OUT_OF_RANGE:
-                self.broker.sharing.partitions.log_starts_later(held)
+            acquired = partitions.acquire(part.held, asked, part.read, now)
+            for each in acquired:
+                left -= each.last_offset - each.first_offset + 1
+            answers[at] = self._given(at, part.batches, acquired)
+        for at, failed in look.failed.items():
+            if failed.error.error is Error.OFFSET_OUT_OF_RANGE:
+                partitions.log_starts_later(failed.held)
                 answers[at] = self._given(at, [], [])
             else:
-                answers[at] = self._refusal(at, error)
+                answers[at] = self._refusal(at, failed.error)
         return answers
 
     def _given(
-        self, at: TopicIdPartition, whole: Sequence[Any], acquired: Sequence[Acquired]
+        self,
+        at: TopicIdPartition,
+        whole: Sequence[WholeBatch],
+        acquired: Sequence[Acquired],
     ) -> Answer:
         records = sliced(whole, acquired)
         given = of_partition(self.broker, at, None)
@@ -315,25 +341,33 @@ class ShareFetching:
 
     def whole(self, answers: dict[TopicIdPartition, Answer]) -> Answer:
         """The whole answer, with what became of acknowledgements."""
-        body = self.request.body
+        epoch = self.request.body.share_session_epoch
         endpoints = leaders_named(self.broker, self.request, answers.values())
         sent = answers
-        if body.share_session_epoch > INITIAL_EPOCH and self.session is not None:
+        if epoch > INITIAL_EPOCH and self.session is not None:
             sent = news(self.session, answers)
-        verdicts = {} if self.said is None else self.said.verdicts()
-        for at, error in verdicts.items():
-            nothing = of_partition(self.broker, at, None) | {"records": b""}
-            answer = sent.setdefault(at, nothing)
-            if error is not None:
-                answer["acknowledge_error_code"] = error.error
-                answer["acknowledge_error_message"] = error.message
-        if body.share_session_epoch == FINAL_EPOCH:
+        if self.said is not None:
+            self._add_verdicts(self.said.verdicts(), sent)
+        if epoch == FINAL_EPOCH:
             end_session(self.broker, self.member)
         return {
             "acquisition_lock_timeout_ms": lock_ms(self.broker, self.group_id),
             "responses": by_topic_id(sent),
             "node_endpoints": endpoints,
         }
+
+    def _add_verdicts(
+        self,
+        verdicts: Mapping[TopicIdPartition, KafkaError | None],
+        sent: dict[TopicIdPartition, Answer],
+    ) -> None:
+        """What became of acknowledgements, beside what is sent of their partitions."""
+        for at, error in verdicts.items():
+            nothing = of_partition(self.broker, at, None) | {"records": b""}
+            answer = sent.setdefault(at, nothing)
+            if error is not None:
+                answer["acknowledge_error_code"] = error.error
+                answer["acknowledge_error_message"] = error.message
 
 
 def news(
@@ -356,18 +390,34 @@ def news(
 # -- record batches that were read
 
 
-def whole_batches(records: Sequence[Any]) -> list[tuple[BatchHeader, Any]]:
+def whole_batches(records: Sequence[Any]) -> list[WholeBatch]:
     """The batches that were read as a whole; the last one may have been cut."""
-    return [each for chunk in records for each in batches(chunk)]
+    whole: list[WholeBatch] = []
+    for chunk in records:
+        whole += batches(chunk)
+    return whole
+
+
+def read_part(
+    held: Held,
+    offset: int,
+    whole: list[WholeBatch],
+    aborted: Sequence[dict[str, int]],
+) -> ReadPart:
+    """offset: from where the log was read. aborted: transactions."""
+    ranges = [Range(head.base_offset, head.last_offset) for head, _ in whole]
+    gone = aborted_batches(whole, aborted)
+    return ReadPart(held, whole, Read(offset, ranges, gone))
 
 
 def sliced(
-    whole: Sequence[tuple[BatchHeader, Any]], acquired: Sequence[Acquired]
+    whole: Sequence[WholeBatch], acquired: Sequence[Acquired]
 ) -> list[Any] | bytes:
     """From the first to the last batch that some record was acquired of."""
     if not acquired:
         return b""
-    first, last = acquired[0].first_offset, acquired[-1].last_offset
+    first = acquired[0].first_offset
+    last = acquired[-1].last_offset
     given = []
     for head, batch in whole:
         if head.last_offset >= first and head.base_offset <= last:
@@ -376,7 +426,7 @@ def sliced(
 
 
 def aborted_batches(
-    whole: Sequence[tuple[BatchHeader, Any]], aborted: Sequence[dict[str, int]]
+    whole: Sequence[WholeBatch], aborted: Sequence[dict[str, int]]
 ) -> list[Range]:
     """The batches of transactions that were aborted."""
     waiting = sorted(aborted, key=lambda each: each["first_offset"])

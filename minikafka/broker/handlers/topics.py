@@ -39,14 +39,14 @@ def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """
     body = request.body
     creating = Creating(broker)
-    partitions = partitions_asked_for(broker, body.topics)
-    topics = len({topic.name for topic in body.topics})
+    partition_count = partitions_asked_for(broker, body.topics)
+    topic_count = len({topic.name for topic in body.topics})
 
     def verdict(topic: Any) -> Answer:
-        if partitions > controller.MAX_PARTITIONS_PER_REQUEST:
+        if partition_count > controller.MAX_PARTITIONS_PER_REQUEST:
             raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
         most = controller.MAX_TOPICS_PER_REQUEST
-        if topics > most:
+        if topic_count > most:
             why = f"A request may create at most {most} topics."
             raise KafkaError(Error.POLICY_VIOLATION, why)
         return creating.create(topic)
@@ -83,7 +83,8 @@ class Creating:
 
     def create(self, topic: Any) -> Answer:
         """One topic, and what is answered for it."""
-        broker, name = self._broker, topic.name
+        broker = self._broker
+        name = topic.name
         if name == METADATA_TOPIC:
             why = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
             raise KafkaError(Error.INVALID_REQUEST, why)
@@ -95,7 +96,8 @@ class Creating:
         self.records += controller.create_topic(
             broker.image, name, topic_id, placement, configs
         )
-        partitions, replication_factor = len(placement), len(placement[0])
+        partitions = len(placement)
+        replication_factor = len(placement[0])
         if name not in INTERNAL_TOPICS:
             told = {
                 "topic": name,
@@ -273,13 +275,29 @@ def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     - 5 adds an error message.
     - 6 names topics by id or name.
     """
-    asked: Counter[Named] = Counter()
-    for name in request.body.topic_names:  # of versions before 6
-        asked[Named(name, NO_ID)] += 1
-    for one in request.body.topics:
-        asked[Named(one.name, one.topic_id)] += 1
+    results = verdicts_on_deletion(broker, request.body)
+    records = []
+    gone = []
+    for result in results:
+        if result["error_code"] == Error.NONE:
+            name = result["name"]
+            records += controller.delete_topic(broker.image.topics[name])
+            gone.append({"topic": name})
+    answer = {"responses": results}
+    return broker.active_controller.change(records, now, answer, "TopicDeleted", gone)
+
+
+def verdicts_on_deletion(broker: Broker, body: Any) -> list[Answer]:
+    """What is answered for each topic that a DeleteTopics names; for one that it names
+    both ways, an error.
+    """
+    times_named: Counter[Named] = Counter()
+    for name in body.topic_names:  # of versions before 6
+        times_named[Named(name, NO_ID)] += 1
+    for topic in body.topics:
+        times_named[Named(topic.name, topic.topic_id)] += 1
     results: dict[bytes | Named, Answer] = {}
-    for named, times in asked.items():
+    for named, times in times_named.items():
         known = {**named._asdict(), "error_message": None}
         result = judged(known, partial(find, broker, named, times), say_why=True)
         key = named if result["error_code"] else result["topic_id"]
@@ -288,23 +306,15 @@ def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             result["error_code"] = Error.INVALID_REQUEST
             result["error_message"] = why
         results[key] = result
-    records = []
-    gone = []
-    for result in results.values():
-        if result["error_code"] == Error.NONE:
-            name = result["name"]
-            records += controller.delete_topic(broker.image.topics[name])
-            gone.append({"topic": name})
-    answer = {"responses": list(results.values())}
-    return broker.active_controller.change(records, now, answer, "TopicDeleted", gone)
+    return list(results.values())
 
 
-def find(broker: Broker, named: Named, times: int) -> Answer:
-    """The topic that is to go. times: how often the request names it this way."""
+def find(broker: Broker, named: Named, times_named: int) -> Answer:
+    """The topic that is to go. times_named: how often the request names it this way."""
     name, topic_id = named
     if not broker.config["delete.topic.enable"]:
         raise KafkaError(Error.TOPIC_DELETION_DISABLED)
-    if times > 1:
+    if times_named > 1:
         what = "id" if name is None else "name"
         raise KafkaError(Error.INVALID_REQUEST, f"Duplicate topic {what}.")
     if name is None and topic_id == NO_ID:

@@ -12,7 +12,12 @@ from minikafka.broker.calls import Broker, Call
 from minikafka.broker.throttling import ANYBODY
 from minikafka.clock import Now
 from minikafka.cluster.metadata import MetadataRecord
-from minikafka.cluster.users import Credential, UserMechanism, credential_record
+from minikafka.cluster.users import (
+    Credential,
+    Named,
+    UserMechanism,
+    credential_record,
+)
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
@@ -36,24 +41,26 @@ def alter_credentials(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """
     body = request.body
     known = broker.image.users.credentials
-    times = Counter(each.name for each in (*body.deletions, *body.upsertions))
+    alterations = [*body.deletions, *body.upsertions]
+    times_named = Counter(asked.name for asked in alterations)
     verdicts: dict[str, Answer] = {}
     records = []
 
-    def judge(asked: Any, decide: Callable[[Any], tuple[str, dict[str, Any]]]) -> None:
+    def judge(asked: Any, decide: Callable[[Any], Named]) -> None:
         verdict: Answer = {"error_code": Error.NONE, "error_message": None}
         try:
             check_user(asked)
             name, fields = decide(asked)
-            if times[asked.name] > 1:
+            if times_named[asked.name] > 1:
                 what = "A user credential cannot be altered twice in the same request"
                 raise KafkaError(Error.DUPLICATE_RESOURCE, what)
             records.append(MetadataRecord(name, 0, fields))
         except KafkaError as error:
             verdict = {"error_code": error.error, "error_message": error.message}
-        verdicts.setdefault(asked.name, {"user": asked.name} | verdict)
+        verdict["user"] = asked.name
+        verdicts.setdefault(asked.name, verdict)
 
-    def without(asked: Any) -> tuple[str, dict[str, Any]]:
+    def without_credential(asked: Any) -> Named:
         user = UserMechanism(asked.name, asked.mechanism)
         if user not in known:
             what = "Attempt to delete a user credential that does not exist"
@@ -61,7 +68,7 @@ def alter_credentials(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         return credential_record(user, None)
 
     for deletion in body.deletions:
-        judge(deletion, without)
+        judge(deletion, without_credential)
     for upsertion in body.upsertions:
         judge(upsertion, with_credential)
     answer = {"results": list(verdicts.values())}
@@ -78,57 +85,69 @@ def check_user(asked: Any) -> None:
         raise KafkaError(Error.UNSUPPORTED_SASL_MECHANISM, what)
 
 
-def with_credential(asked: Any) -> tuple[str, dict[str, Any]]:
+def with_credential(asked: Any) -> Named:
     """What is kept of a salted password. Errors: UNACCEPTABLE_CREDENTIAL."""
     if asked.iterations < FEWEST_ITERATIONS:
         raise KafkaError(Error.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if asked.iterations > MOST_ITERATIONS:
         raise KafkaError(Error.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    user = UserMechanism(asked.name, asked.mechanism)
     digest = HASHES[asked.mechanism]
     salted = bytes(asked.salted_password)
     client_key = hmac.digest(salted, b"Client Key", digest)
+    server_key = hmac.digest(salted, b"Server Key", digest)
     credential = Credential(
         salt=bytes(asked.salt),
         stored_key=digest(client_key).digest(),
-        server_key=hmac.digest(salted, b"Server Key", digest),
+        server_key=server_key,
         iterations=asked.iterations,
     )
-    return credential_record(UserMechanism(asked.name, asked.mechanism), credential)
+    return credential_record(user, credential)
 
 
 def refuse_credentials(call: Call, error: KafkaError) -> Answer:
     """AlterUserScramCredentials has no error for the whole: each user says it."""
-    said = {"error_code": error.error, "error_message": error.message}
-    asked = (*call.body.deletions, *call.body.upsertions)
-    users = dict.fromkeys(each.name for each in asked)
-    return {"results": [{"user": user} | said for user in users]}
+    alterations = [*call.body.deletions, *call.body.upsertions]
+    results = []
+    for user in dict.fromkeys(asked.name for asked in alterations):
+        refused = {
+            "user": user,
+            "error_code": error.error,
+            "error_message": error.message,
+        }
+        results.append(refused)
+    return {"results": results}
 
 
 def describe_credentials(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeUserScramCredentials (KIP-554): which mechanisms a user has credentials
-    of, and with how many iterations; of nobody in particular: all users. Version: 0.
+    of, and with how many iterations; where no user is named, of all users.
+
+    Version: 0.
     """
     by_user: dict[str, list[Answer]] = {}
     for key, credential in broker.image.users.credentials.items():
         info = {"mechanism": key.mechanism, "iterations": credential.iterations}
         by_user.setdefault(key.user, []).append(info)
-    asked = [one.name for one in request.body.users or ()] or list(by_user)
+    asked = list(by_user)
+    if request.body.users:
+        asked = [user.name for user in request.body.users]
     results = []
-    for user, times in Counter(asked).items():
-        result: Answer = {"user": user, "error_code": Error.NONE, "error_message": None}
-        if times > 1:
+    for name, times_named in Counter(asked).items():
+        result: Answer = {"user": name, "error_code": Error.NONE, "error_message": None}
+        if times_named > 1:
             result["error_code"] = Error.DUPLICATE_RESOURCE
             result["error_message"] = (
                 "Cannot describe SCRAM credentials for the same user twice in a single"
-                f" request: {printable(user)}"
+                f" request: {printable(name)}"
             )
-        elif user in by_user:
-            result["credential_infos"] = by_user[user]
+        elif name in by_user:
+            result["credential_infos"] = by_user[name]
         else:
             result["error_code"] = Error.RESOURCE_NOT_FOUND
             result["error_message"] = (
                 "Attempt to describe a user credential that does not exist:"
-                f" {printable(user)}"
+                f" {printable(name)}"
             )
         results.append(result)
     return {"error_code": Error.NONE, "error_message": None, "results": results}
