@@ -179,7 +179,7 @@ class Rows:
         for place, column in enumerate(self.columns):
             x = self.left + place * self.pitch
             offset = column.first
-            if offset not in values:
+            if column.up_to - offset > 1 or offset not in values:
                 self._left_out(place, x, column)
                 continue
             self._written(x, offset, *values[offset])
@@ -204,7 +204,8 @@ class Rows:
         if self.space["log_end"]:
             d.note("name/offset", right, LOG + LOG_CELL + 14, "offset", **look)
         d.text("share/name", right, SHARE + 12, self.cast["group"], bold=True, **look)
-        d.note("share/kind", right, SHARE + 26, "share group", **look)
+        kind = fitting(["share group", "share"], right, 12.5)
+        d.note("share/kind", right, SHARE + 26, kind, **look)
         if self.space["shared"]:
             d.note("share/counts", right, SHARE + CELL + COUNT, "deliveries", **look)
         if self.cast["other"]:

@@ -143,14 +143,14 @@ class SharePartitionStory(OfTopic):
     def is_mine(self, event: Event) -> bool:
         """Of the partition and of one of the two groups, as far as it says so."""
         d = event.detail
-        if d.get("topic", self.topic) != self.topic:
+        if not self.sharing or d.get("topic", self.topic) != self.topic:
             return False
         if d.get("partition", self.partition) != self.partition:
             return False
         if event.kind in LIVES or event.kind == "ClientClosed":
             return event.node in self.members or event.node.startswith("broker ")
         spoken = {d.get("group"), self.groups.get(event.node)} - {None}
-        return bool(self.group) and spoken <= {self.group, self.other}
+        return spoken <= {self.group, self.other}
 
     # -- what scenes hold
 
@@ -516,11 +516,11 @@ class SharePartitionStory(OfTopic):
         told.sentence += (
             f" Group {name} is through with all {done[which]}, after {took}."
         )
-        told.chapter = f"{name} is through"
+        told.chapter = told.chapter or f"{name} is through"
         if which == 0 and self.other:
             left = self.log_end - done[1]
             if left:
                 told.sentence += f" Group {self.other} still has {left} to do."
-        if self.done_at[1 - which] is None:
+        if self.done_at[1 - which] is None and not told.light:
             told.light = ["time", ("read", "share")[which]]
         return told

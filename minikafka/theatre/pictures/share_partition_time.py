@@ -122,6 +122,8 @@ def draw_time(
 
 def _caption(group: str, space: Space, number: int, left_out: int) -> str:
     """How far a group is."""
+    if not space["log_end"]:
+        return group
     done = space["done"][number]
     took = space["took"][number]
     archived = 0 if number else space["archived"]
