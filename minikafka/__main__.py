@@ -268,9 +268,12 @@ def add_demo_options(demo: argparse.ArgumentParser) -> None:
     add("--trace", metavar="FILE", help="show a recorded trace instead of a simulation")
     add(
         "--picture",
-        choices=("rebalance", "replica-set", "quorum"),
+        choices=("rebalance", "replica-set", "quorum", "share-partition"),
         default="rebalance",
-        help="what to show of a recorded trace (default rebalance)",
+        help=(
+            "what to show (default rebalance); replica-set and quorum of a recorded"
+            " trace only"
+        ),
     )
     add(
         "--group",

@@ -174,6 +174,10 @@ SENTENCES = {
     "ShareRecordsAcknowledged": (
         "group {group}: what {member} had of {topic}-{partition} has become {batches}"
     ),
+    "ShareLocksRenewed": (
+        "group {group}: {member} has {batches} of {topic}-{partition} for"
+        " {lock_ms} ms from now on"
+    ),
     "ShareLocksEnded": (
         "group {group}: locks in {topic}-{partition} ended, {batches} come back"
     ),

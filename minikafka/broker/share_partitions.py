@@ -262,12 +262,7 @@ class SharePartitions:
             if self._locks.at(held.key) is None:
                 lock_ms = limits(held).lock_ms
                 self._locks.set(held.key, now.monotonic_ms + lock_ms)
-            self._tell(
-                "ShareRecordsAcquired",
-                held,
-                member=asked.member_id,
-                batches=[list(batch) for batch in acquired],
-            )
+            self._tell_acquired(held, asked.member_id, acquired)
         return acquired
 
     def acknowledge(
@@ -288,6 +283,14 @@ class SharePartitions:
         except KafkaError as error:
             wait.fail(error.with_traceback(None))
             return wait
+        if change.renewed:
+            self._tell(
+                "ShareLocksRenewed",
+                held,
+                member=member_id,
+                batches=[[part.first, part.last] for part in change.renewed],
+                lock_ms=limits(held).lock_ms,
+            )
         self._write(held, member_id, change, wait)
         return wait
 
@@ -329,6 +332,7 @@ class SharePartitions:
                     held,
                     member=member_id,
                     batches=[list(map(int, batch)) for batch in change.batches],
+                    said=[None if said is None else said.word for said in change.said],
                 )
                 self._tell_start(held, before)
                 wait.finish({})
@@ -385,6 +389,20 @@ class SharePartitions:
                 topic=held.topic,
                 partition=held.key.partition,
                 **detail,
+            )
+
+    def _tell_acquired(
+        self, held: Held, member_id: str, acquired: Sequence[Acquired]
+    ) -> None:
+        if self._node.trace:
+            allowed = limits(held)
+            self._tell(
+                "ShareRecordsAcquired",
+                held,
+                member=member_id,
+                batches=[list(batch) for batch in acquired],
+                lock_ms=allowed.lock_ms,
+                most_deliveries=allowed.most_deliveries,
             )
 
     def _tell_start(self, held: Held, before: int) -> None:

@@ -41,6 +41,11 @@ class Acknowledge(IntEnum):
     REJECT = 3
     RENEW = 4
 
+    @property
+    def word(self) -> str:
+        """As clients and the trace say it."""
+        return self.name.lower()
+
 
 BECOMES = {
     Acknowledge.GAP: RecordState.ARCHIVED,
@@ -61,16 +66,26 @@ class AcknowledgementBatch(NamedTuple):
 @dataclass(slots=True)
 class Change:
     """What becomes of records as soon as it is written down. batches: what is to be
-    written.
+    written. said: of each of them what its member said; None: its member is gone.
+    renewed: records whose locks are new ones, at once.
     """
 
     parts: list[InFlight] = field(default_factory=list)
     batches: list[StateBatch] = field(default_factory=list)
+    said: list[Acknowledge | None] = field(default_factory=list)
+    renewed: list[InFlight] = field(default_factory=list)
 
-    def begin(self, part: InFlight, state: RecordState, most_deliveries: int) -> None:
+    def begin(
+        self,
+        part: InFlight,
+        state: RecordState,
+        most_deliveries: int,
+        said: Acknowledge | None,
+    ) -> None:
         part.begin(state, most_deliveries)
         self.parts.append(part)
         self.batches.append(part.written())
+        self.said.append(said)
 
 
 class SharePartition:
@@ -180,11 +195,18 @@ class SharePartition:
                     "Renewing acquisition locks is not enabled for the group."
                 )
             part.lock_ends_ms = now_ms + limits.lock_ms
+            change.renewed.append(part)
             return
-        self._begin(part, BECOMES[Acknowledge(said)], change)
+        self._begin(part, BECOMES[Acknowledge(said)], change, Acknowledge(said))
 
-    def _begin(self, part: InFlight, state: RecordState, change: Change) -> None:
-        change.begin(part, state, self._limits().most_deliveries)
+    def _begin(
+        self,
+        part: InFlight,
+        state: RecordState,
+        change: Change,
+        said: Acknowledge | None,
+    ) -> None:
+        change.begin(part, state, self._limits().most_deliveries, said)
         if part.state.is_final:
             self.window.count(part, 1)
 
@@ -198,7 +220,7 @@ class SharePartition:
                 batch.split()
             for part in batch.parts:
                 if _is_with(part, member_id) and part.before is None:
-                    self._begin(part, self._back(part), change)
+                    self._begin(part, self._back(part), change, None)
         return change
 
     def _back(self, part: InFlight) -> RecordState:

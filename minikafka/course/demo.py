@@ -1,22 +1,26 @@
 """`minikafka demo`: the rebalance as a page in the browser, without Jupyter.
 
 A group reads six partitions while records flow; a member joins, freezes or leaves,
-under three protocols. Or a trace that `minikafka serve --trace FILE` has recorded from
-real clients: their group, or the cluster's replicas and quorum.
+under three protocols. With --picture share-partition: a share group beside a consumer
+group, and what goes wrong in both. Or a trace that `minikafka serve --trace FILE` has
+recorded from real clients: their group, or the cluster's replicas and quorum.
 """
 
 import argparse
+import io
 import json
 import os
 import sys
 import tempfile
 import webbrowser
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from math import prod
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from minikafka.course.experiments.lesson_15_share_runs import side_by_side
 from minikafka.course.experiments.shop import CONFIGS, FLUSH_S, PROTOCOLS, Shop
 from minikafka.simulation.cluster import Cluster
 from minikafka.theatre import page, picture
@@ -32,12 +36,21 @@ AFTER_S = {"C joins": 9, "A freezes": 24, "A leaves": 9}
 
 MANY_EVENTS, MOST_EVENTS = 100_000, 1_000_000  # of a recorded trace
 NAME = "A consumer group shares its work anew"
+NAME_OF_SHARED = "Two groups work on one partition"
 ABOUT = (
     "This ran on minikafka, a small real Kafka in Python, with its clock simulated:"
-    " nothing here is drawn by hand. The picture belongs to lesson 06 of its course,"
-    " where you predict first, change the run and write a piece yourself: make lab, or"
-    " minikafka lab: 00_start_here.ipynb."
+    " nothing here is drawn by hand. The picture belongs to lesson {lesson} of its"
+    " course, where you predict first, change the run and write a piece yourself: make"
+    " lab, or minikafka lab: 00_start_here.ipynb."
 )
+# what goes wrong in a share group and in a consumer group: arguments of side_by_side()
+WRONG: dict[str, dict[str, Any]] = {
+    "an order is slow": {"slow": 1},
+    "a worker is killed": {"killed": True},
+    "a worker hangs": {"hangs_s": 5.3},
+    "nobody can do an order": {"poison": 3},
+    "it is rejected": {"poison": 3, "says": "reject"},
+}
 
 
 class Problem(Exception):
@@ -151,7 +164,25 @@ def choices(protocol: str, seed: int) -> Choices:
         code,
         first=list(PROTOCOLS).index(protocol) * len(HAPPENINGS),
         name=NAME,
-        about=ABOUT,
+        about=ABOUT.format(lesson="06"),
+    )
+
+
+def shared(seed: int) -> Choices:
+    """A share group beside a consumer group, with all that can go wrong."""
+    pictures, code = [], []
+    for what in WRONG.values():
+        with redirect_stdout(io.StringIO()):  # the page says it
+            trace = side_by_side(**what, seed=seed).trace
+        pictures.append(picture("share-partition", trace, seed=seed))
+        arguments = ", ".join(f"{name}={value!r}" for name, value in what.items())
+        code.append(f'side_by_side({arguments}).play("share-partition")')
+    return Choices(
+        [("what goes wrong", list(WRONG))],
+        pictures,
+        code,
+        name=NAME_OF_SHARED,
+        about=ABOUT.format(lesson="15"),
     )
 
 
@@ -261,6 +292,8 @@ def _write(args: argparse.Namespace) -> Path:
             raise Problem(
                 f"can't make a picture of what is in {args.trace}: {why}"
             ) from error
+    if args.picture == "share-partition":
+        return _saved(shared(args.seed), args)
     if args.picture != "rebalance":
         raise Problem(
             f"the {args.picture} is shown of a recorded trace only: --trace FILE"

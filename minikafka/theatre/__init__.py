@@ -31,6 +31,7 @@ from minikafka.theatre.pictures.pipeline import PipelinePlay
 from minikafka.theatre.pictures.quorum import QuorumPlay
 from minikafka.theatre.pictures.rebalance import RebalancePlay
 from minikafka.theatre.pictures.replica_set import ReplicaSetPlay
+from minikafka.theatre.pictures.share_partition import SharePartitionPlay
 from minikafka.theatre.pictures.sweep import SweepPlay
 from minikafka.theatre.pictures.transaction import TransactionPlay
 from minikafka.theatre.pictures.watermark import WatermarkPlay
@@ -52,6 +53,7 @@ PLAYS: dict[str, type[Play]] = {
         QuorumPlay,
         RebalancePlay,
         ReplicaSetPlay,
+        SharePartitionPlay,
         SweepPlay,
         TransactionPlay,
         WatermarkPlay,
@@ -91,7 +93,8 @@ def picture(
 
 def fitting(trace: Sequence[Event]) -> str:
     """The name of the picture that fits what happened: effects outside Kafka show the
-    commit point; a transactional producer its transactions; an election the replicas;
+    commit point; a transactional producer its transactions; records that were acquired
+    the share partition; an election the replicas;
     records that were only written, over several partitions, the partitioner.
     """
     kinds = {event.kind for event in trace}
@@ -99,6 +102,8 @@ def fitting(trace: Sequence[Event]) -> str:
         return "commit"
     if "TransactionStateChanged" in kinds:
         return "transaction"
+    if "ShareRecordsAcquired" in kinds:
+        return "share-partition"
     if "RebalanceStarted" in kinds:
         return "rebalance"
     if any(

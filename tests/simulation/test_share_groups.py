@@ -7,6 +7,8 @@ from minikafka.clients.errors import IllegalStateError
 from minikafka.wire.errors import KafkaError
 from tests.clients_sim.share_groups import (
     GROUP,
+    LOCK_MS,
+    events,
     explicit,
     member,
     offsets,
@@ -147,3 +149,40 @@ def test_the_same_calls_give_the_same_trace(cluster):
     poll(b)
     b.close()
     assert cluster.replay().trace == cluster.trace
+
+
+def test_the_trace_tells_how_long_a_lock_lasts_and_what_was_said_of_each_record(
+    cluster,
+):
+    a, b = explicit(cluster), explicit(cluster)
+    poll(b, most=1, timeout_ms=1)
+    for record, said in zip(poll(a), ("accept", "release", "reject"), strict=False):
+        a.acknowledge(record, said)
+    a.commit_sync()
+    a.close()
+    acquired = events(cluster, "ShareRecordsAcquired")[0].detail
+    assert (acquired["lock_ms"], acquired["most_deliveries"]) == (LOCK_MS, 5)
+    told = [event.detail for event in events(cluster, "ShareRecordsAcknowledged")]
+    said = [
+        (offset, words)
+        for detail in told
+        for (first, last, _, _), words in zip(
+            detail["batches"], detail["said"], strict=True
+        )
+        for offset in range(first, last + 1)
+    ]
+    assert said[:3] == [(0, "accept"), (1, "release"), (2, "reject")]
+    assert said[3:] == [(offset, None) for offset in (3, 4, 5)], "a's session is over"
+
+
+def test_the_trace_tells_which_locks_are_new_ones(cluster):
+    a = explicit(cluster)
+    first, second, *_ = poll(a)
+    a.acknowledge(first, "renew")
+    a.acknowledge(second, "accept")
+    a.commit_sync()
+    [renewed] = events(cluster, "ShareLocksRenewed")
+    assert renewed.detail["batches"] == [[0, 0]]
+    assert renewed.detail["lock_ms"] == LOCK_MS
+    [told] = events(cluster, "ShareRecordsAcknowledged")
+    assert told.detail["said"] == ["accept"]

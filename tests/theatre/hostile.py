@@ -82,6 +82,41 @@ def simulated(protocol="classic"):
         return list(cluster.trace)
 
 
+def shared():
+    """A share group: its id, its members and its records; one member is killed, another
+    one gives records back.
+    """
+    name = cycle(NAMES).__next__
+    group = "".join(each[:12] for each in NAMES)
+    with Cluster(seed=7) as cluster:
+        cluster.create_topic("orders")
+        cluster.alter_group_configs(group, {"share.auto.offset.reset": "earliest"})
+        producer = cluster.producer(client_id="shop", linger_ms=0)
+        for key, value in zip(NAMES, reversed(NAMES), strict=True):
+            producer.send("orders", key=key, value=value)
+            producer.flush()
+        members = [
+            cluster.share_consumer(
+                "orders",
+                group_id=group,
+                client_id=name(),
+                max_poll_records=2,
+                share_acknowledgement_mode="explicit",
+            )
+            for _ in range(4)
+        ]
+        for turn in range(3):
+            for member in members:
+                for records in member.poll(timeout_ms=3000).values():
+                    for record in records:
+                        member.acknowledge(record, ("accept", "release")[turn == 1])
+                member.commit_sync()
+        members[0].poll(timeout_ms=3000)
+        cluster.crash(members[0])
+        cluster.run(seconds=1)
+        return list(cluster.trace)
+
+
 def served(folder):
     """The same from real clients over TCP: client ids, group ids, member names, keys
     and values.

@@ -11,6 +11,7 @@ from minikafka.theatre import picture
 from tests.chromium import running_chromium
 from tests.theatre.commit_traces import commit_after, commit_first, piling_up
 from tests.theatre.groups import classic, consumer
+from tests.theatre.shared import hangs, many, slow
 from tests.theatre.test_pipeline import three_partitions, turned_round
 from tests.theatre.traces import alice, growing, retention
 
@@ -32,6 +33,9 @@ EVERY = [
     ("rebalance", consumer),
     ("pipeline", turned_round),
     ("pipeline", three_partitions),
+    ("share-partition", slow),
+    ("share-partition", hangs),
+    ("share-partition", many),
 ]
 DIMMED = (
     "() => [...document.querySelectorAll('#drawing > .dim')].filter(e =>"

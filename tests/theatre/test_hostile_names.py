@@ -39,6 +39,8 @@ def pictures(traces):
     shown["beside", "both"] = picture(
         "rebalance", classic, beside=traces["KIP-848"], names=names
     )
+    shared = picture("share-partition", hostile.shared(), seed=7)
+    shown["share-partition", "shared"] = shared
     shown["beside", "served"] = picture("rebalance", served, beside=served)
     return shown
 

@@ -16,7 +16,15 @@ from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.play import Story
 from minikafka.trace import REASONS, Event
-from tests.theatre import commit_traces, groups, hostile, replicas, traces, transactions
+from tests.theatre import (
+    commit_traces,
+    groups,
+    hostile,
+    replicas,
+    shared,
+    traces,
+    transactions,
+)
 
 SENTENCE = ("why", "message")  # what an event says in English
 
@@ -113,6 +121,9 @@ def runs():
         "beside": ("rebalance", eager, {"beside": seen}),
         "acks=1": ("replica-set", replicas.acks_1(), {}),
         "quorum": ("quorum", replicas.stale(), {}),
+        "shared, a worker hangs": ("share-partition", shared.hangs_long(), {}),
+        "shared, nobody beside": ("share-partition", shared.alone(), {}),
+        "shared, another leader": ("share-partition", shared.many(), {}),
         "sweep": ("sweep", killed_at_each_call(), {}),
         "zombie": ("transaction", transactions.zombie(), {}),
         "too slow": ("transaction", transactions.too_slow(), {}),

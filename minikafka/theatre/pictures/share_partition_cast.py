@@ -1,0 +1,51 @@
+"""Who and what the picture of a share partition shows: its members by name, and the
+records by what is in them.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from minikafka.theatre.casting import Letters, letters
+from minikafka.trace import Event
+
+# what clients tell of themselves, and what brokers tell of members
+BY_NAME = ("ShareRecordsPolled", "SharePartitionsAssigned")
+BY_ID = ("ShareRecordsAcquired", "ShareRecordsAcknowledged", "ShareLocksRenewed")
+
+
+def names_of(trace: Iterable[Event], group: str) -> dict[str, str]:
+    """Member id -> the client's name; where no client speaks, its place among them."""
+    found: dict[str, str] = {}
+    told: dict[str, None] = {}
+    for event in trace:
+        if event.detail.get("group") != group:
+            continue
+        if event.kind in BY_NAME:
+            found[event.detail["member"]] = event.node
+        elif event.kind in BY_ID:
+            told[event.detail["member"]] = None
+    unknown = [member for member in told if member not in found]
+    return found | {each: f"member {n}" for n, each in enumerate(unknown, 1)}
+
+
+class Values(NamedTuple):
+    """by_offset: what is in each record. letters: of each value a short form. end: of
+    the log, after all.
+    """
+
+    by_offset: Mapping[int, str | None]
+    letters: Letters
+    end: int
+
+
+def values_of(mine: Iterable[Event], partition: int) -> Values:
+    """Of the records of a partition."""
+    values: dict[int, str | None] = {}
+    end = 0
+    for event in mine:
+        if event.kind != "RecordsAppended" or event.detail["partition"] != partition:
+            continue
+        end = max(end, event.detail["last_offset"] + 1)
+        for offset, key, value, *_ in event.detail.get("records", ()):
+            values[offset] = value or key
+    return Values(values, letters(values.values()), end)
