@@ -233,7 +233,9 @@ SENTENCES = {
     # the model queue of lesson 15, in AMQP's words
     "QueueDeclared": "queue {queue} declared",
     "QueueDeleted": "queue {queue} deleted",
-    "ConsumerAdded": "{consumer} consumes from {queue}, prefetch_count {prefetch_count}",
+    "ConsumerAdded": (
+        "{consumer} consumes from {queue}, prefetch_count {prefetch_count}"
+    ),
     "ChannelClosed": "channel {channel} closed with {unacked} message(s) in hand",
     "MessagePublished": "{message} published to {exchange}, for {queues}",
     "MessageDelivered": (

@@ -5,12 +5,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from minikafka.simulation.model_queue import (
-    BasicProperties,
-    Channel,
-    Deliver,
-    QueueBroker,
-)
+from minikafka.simulation.model_queue import Channel, QueueBroker
+from minikafka.simulation.model_queue_parts import BasicProperties, Deliver
 
 ACK, REQUEUE, REJECT, DIE = "ack", "requeue", "reject", "die"
 
