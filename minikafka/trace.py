@@ -234,6 +234,22 @@ SENTENCES = {
     "ShareRecordsSaid": (
         "told the broker of {topic}-{partition} what became of {batches}: {error}"
     ),
+    # the model queue of lesson 15, in AMQP's words
+    "QueueDeclared": "queue {queue} declared",
+    "QueueDeleted": "queue {queue} deleted",
+    "ConsumerAdded": (
+        "{consumer} consumes from {queue}, prefetch_count {prefetch_count}"
+    ),
+    "ChannelClosed": "channel {channel} closed with {unacked} message(s) in hand",
+    "MessagePublished": "{message} published to {exchange}, for {queues}",
+    "MessageDelivered": (
+        "{message} of {queue} pushed to {consumer} with delivery tag {delivery_tag},"
+        " redelivered {redelivered}"
+    ),
+    "MessageAcknowledged": "{message} acknowledged by {consumer}: gone from {queue}",
+    "MessageRequeued": "{message} back in {queue}: {why}",
+    "MessageDeadLettered": "{message} of {queue} goes to {queues}: {why}",
+    "MessageDiscarded": "{message} gone from {queue}: {why}",
     # a query of Spark's, as the course tells it
     "MicroBatchBegan": "micro-batch {batch} began with watermark {watermark}",
     "RowCounted": "{order} counted in the window of minute {window}",
@@ -362,6 +378,10 @@ REASONS = {
         "leaves",
     },
     "PollOverdue": {"max_poll_interval_ms"},
+    # the model queue
+    "MessageRequeued": {"requeued", "channel_closed"},
+    "MessageDeadLettered": {"rejected", "expired"},
+    "MessageDiscarded": {"rejected", "expired"},
     # simulation
     "MessageLost": {"fault_plan"},
 }

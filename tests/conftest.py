@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 import tests.no_grammar  # noqa: F401 (before nbformat)
 from tests.kafka import java_missing
+from tests.rabbitmq import rabbitmq_missing
 from tests.standing_still import StandingStill, Told
 
 # Stored outputs hold pictures as text; kernels and servers that a test starts inherit
@@ -52,7 +53,12 @@ def browser_missing() -> str | None:
     return None if shutil.which("chromium") else "no chromium on the PATH"
 
 
-NEEDS = {"java": java_missing, "spark": spark_missing, "browser": browser_missing}
+NEEDS = {
+    "java": java_missing,
+    "spark": spark_missing,
+    "browser": browser_missing,
+    "rabbitmq": rabbitmq_missing,
+}
 
 
 # What `make quick` leaves out beside Java, Spark and the browser: real clients, lessons

@@ -1,0 +1,206 @@
+"""What the model queue is made of: messages, queues that keep them in order, consumers
+in turns, exchanges. Who calls them is in model_queue.py.
+"""
+
+from bisect import insort
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minikafka.trace import Reason
+
+if TYPE_CHECKING:
+    from minikafka.simulation.model_queue import Channel
+
+DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
+DEAD_LETTER_ROUTING_KEY = "x-dead-letter-routing-key"
+MESSAGE_TTL = "x-message-ttl"  # ms
+ARGUMENTS = (DEAD_LETTER_EXCHANGE, DEAD_LETTER_ROUTING_KEY, MESSAGE_TTL)
+EXCHANGE_TYPES = ("direct", "fanout")
+PRECONDITION_FAILED, NOT_FOUND = 406, 404
+
+BY_NACK = Reason("requeued", "its consumer wants it to be tried again")
+BY_CLOSE = Reason("channel_closed", "the channel that had it is closed")
+REJECTED = Reason("rejected", "its consumer rejected it")
+EXPIRED = Reason("expired", "it has waited for longer than its queue keeps messages")
+
+
+class ChannelClosedByBroker(Exception):
+    """What a channel was asked is wrong, so the broker has closed it."""
+
+    def __init__(self, reply_code: int, reply_text: str) -> None:
+        super().__init__(f"({reply_code}, {reply_text!r})")
+        self.reply_code = reply_code
+        self.reply_text = reply_text
+
+
+class ChannelWrongStateError(Exception):
+    """The channel is closed already."""
+
+
+class Deliver(NamedTuple):
+    """basic.deliver: what a callback gets as `method`. delivery_tag: counts on its
+    channel from 1.
+    """
+
+    consumer_tag: str
+    delivery_tag: int
+    redelivered: bool
+    exchange: str
+    routing_key: str
+
+
+@dataclass
+class BasicProperties:
+    """What travels with a body. headers["x-death"] says where it was dead-lettered, the
+    last time first.
+    """
+
+    headers: dict[str, Any] = field(default_factory=dict)
+    reply_to: str | None = None
+    correlation_id: str | None = None
+
+
+# on_message_callback(channel, method, properties, body), as pika has it
+Callback = Callable[["Channel", Deliver, BasicProperties, bytes], object]
+
+
+@dataclass(frozen=True)
+class Message:
+    """id: one a publish, the same in each queue that it comes to, also as a dead
+    letter.
+    """
+
+    id: int
+    exchange: str
+    routing_key: str
+    properties: BasicProperties
+    body: bytes
+
+
+@dataclass(order=True)
+class Entry:
+    """A message in one queue. place: where it stands there, as long as it is there."""
+
+    place: int
+    message: Message = field(compare=False)
+    expires_at: int | None = field(compare=False)
+    redelivered: bool = field(default=False, compare=False)
+
+
+@dataclass(eq=False)
+class Consumer:
+    tag: str
+    channel: "Channel"
+    queue: "Queue"
+    callback: Callback
+    auto_ack: bool
+    prefetch_count: int  # 0: no limit
+    unacked: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        has_limit = self.prefetch_count > 0 and not self.auto_ack
+        return has_limit and self.unacked >= self.prefetch_count
+
+
+class Queue:
+    """ready: what nobody has yet, in order. consumers: the next one first; those that
+    were found full are blocked until they acknowledge something.
+    """
+
+    def __init__(
+        self, name: str, arguments: Mapping[str, Any], owner: "Channel | None"
+    ) -> None:
+        self.name = name
+        self.arguments = dict(arguments)
+        self.owner = owner  # of an exclusive queue
+        self.ready: list[Entry] = []
+        self.consumers: deque[Consumer] = deque()
+        self.blocked: list[Consumer] = []
+        self._places = 0
+
+    def put(self, message: Message, now_ms: int) -> Entry:
+        ttl_ms = self.arguments.get(MESSAGE_TTL)
+        expires_at = None if ttl_ms is None else now_ms + ttl_ms
+        self._places += 1
+        entry = Entry(self._places, message, expires_at)
+        self.ready.append(entry)
+        return entry
+
+    def put_back(self, entry: Entry) -> None:
+        """At its old place: before all that came later."""
+        entry.redelivered = True
+        insort(self.ready, entry)
+
+    def whose_turn(self) -> Consumer | None:
+        """The next consumer that may have one more; it goes to the end of the line."""
+        while self.consumers:
+            consumer = self.consumers.popleft()
+            if not consumer.is_full:
+                self.consumers.append(consumer)
+                return consumer
+            self.blocked.append(consumer)
+        return None
+
+    def unblock(self) -> None:
+        free = [each for each in self.blocked if not each.is_full]
+        self.consumers.extend(free)
+        self.blocked = [each for each in self.blocked if each.is_full]
+
+    def forget(self, channel: "Channel") -> None:
+        """Of a channel that is closed, no consumer is left."""
+        self.consumers = deque(
+            each for each in self.consumers if each.channel is not channel
+        )
+        self.blocked = [each for each in self.blocked if each.channel is not channel]
+
+
+class Unacked(NamedTuple):
+    consumer: Consumer
+    entry: Entry
+
+
+@dataclass
+class Exchange:
+    """Where messages are published to. bindings: (routing key, queue)."""
+
+    type: str
+    bindings: list[tuple[str, str]] = field(default_factory=list)
+
+    def queues_for(self, routing_key: str) -> list[str]:
+        fits = [
+            queue
+            for key, queue in self.bindings
+            if self.type == "fanout" or key == routing_key
+        ]
+        return list(dict.fromkeys(fits))
+
+
+def queues_of(unacked: Iterable[Unacked]) -> list[Queue]:
+    return list(dict.fromkeys(each.consumer.queue for each in unacked))
+
+
+def text_of(message: Message) -> str:
+    return message.body.decode(errors="replace")
+
+
+def deaths_of(message: Message, queue: Queue, why: Reason) -> list[dict[str, Any]]:
+    """The x-death header after one more death: a count for each queue and reason, the
+    newest first.
+    """
+    earlier = list(message.properties.headers.get("x-death", []))
+    death = {
+        "count": 1,
+        "reason": why.code,
+        "queue": queue.name,
+        "exchange": message.exchange,
+        "routing-keys": [message.routing_key],
+    }
+    for known in earlier:
+        if (known["queue"], known["reason"]) == (queue.name, why.code):
+            death = {**known, "count": known["count"] + 1}
+            earlier.remove(known)
+            break
+    return [death, *earlier]
