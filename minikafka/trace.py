@@ -45,6 +45,20 @@ SENTENCES = {
         "{topic}-{partition} deleted the segment of offsets {base_offset} up to"
         " {next_offset}: {why}"
     ),
+    # a pass of the log cleaner: it begins, notes the keys of each dirty segment, and
+    # copies each segment without what goes; then the new one takes its place
+    "CompactionStarted": (
+        "{topic}-{partition} is compacted up to offset {end_offset}: {dirty_bytes} bytes"
+        " are dirty, from offset {first_dirty_offset} on, and {clean_bytes} clean"
+    ),
+    "KeysNoted": (
+        "{topic}-{partition}: keys of offsets {base_offset} up to {next_offset} noted,"
+        " {keys} different ones so far"
+    ),
+    "SegmentCopied": (
+        "{topic}-{partition}: of offsets {base_offset} up to {next_offset} {copied} are"
+        " copied, {gone} are not"
+    ),
     "SegmentsCompacted": (
         "{topic}-{partition} compacted offsets {base_offset} up to {next_offset}: "
         "{records_after} of {records_before} records are left"

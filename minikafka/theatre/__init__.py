@@ -22,6 +22,7 @@ from typing import Any
 
 from minikafka.prediction import Prediction
 from minikafka.theatre.picture import Picture
+from minikafka.theatre.pictures.cleaner import CleanerPlay
 from minikafka.theatre.pictures.commit_point import CommitPlay
 from minikafka.theatre.pictures.lag import LagPlay
 from minikafka.theatre.pictures.log import LogPlay
@@ -43,6 +44,7 @@ __all__ = ["PLAYS", "Picture", "fitting", "picture"]
 PLAYS: dict[str, type[Play]] = {
     play.story.name: play
     for play in (
+        CleanerPlay,
         CommitPlay,
         LagPlay,
         LogPlay,
@@ -92,7 +94,8 @@ def picture(
 def fitting(trace: Sequence[Event]) -> str:
     """The name of the picture that fits what happened: effects outside Kafka show the
     commit point; a transactional producer its transactions; an election the replicas;
-    records that were only written, over several partitions, the partitioner.
+    a pass of the log cleaner the cleaner; records that were only written, over several
+    partitions, the partitioner.
     """
     kinds = {event.kind for event in trace}
     if "EffectWritten" in kinds:
@@ -110,6 +113,9 @@ def fitting(trace: Sequence[Event]) -> str:
     read = kinds & {"RecordsPolled", "PositionReset", "FetchRefused", "SegmentDeleted"}
     if not read and kinds & {"BatchRetried", "SendFailed"}:
         return "pipeline"
+    cleaned = [event for event in trace if event.kind == "CompactionStarted"]
+    if any(not event.detail["topic"].startswith("__") for event in cleaned):
+        return "cleaner"
     spread = any(
         event.kind == "PartitionChosen" and event.detail["partitions"] > 1
         for event in trace

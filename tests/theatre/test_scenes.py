@@ -16,7 +16,15 @@ from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.play import Story
 from minikafka.trace import REASONS, Event
-from tests.theatre import commit_traces, groups, hostile, replicas, traces, transactions
+from tests.theatre import (
+    cleaned,
+    commit_traces,
+    groups,
+    hostile,
+    replicas,
+    traces,
+    transactions,
+)
 
 SENTENCE = ("why", "message")  # what an event says in English
 
@@ -113,6 +121,7 @@ def runs():
         "beside": ("rebalance", eager, {"beside": seen}),
         "acks=1": ("replica-set", replicas.acks_1(), {}),
         "quorum": ("quorum", replicas.stale(), {}),
+        "compacted": ("cleaner", cleaned.transactions(), {}),
         "sweep": ("sweep", killed_at_each_call(), {}),
         "zombie": ("transaction", transactions.zombie(), {}),
         "too slow": ("transaction", transactions.too_slow(), {}),
