@@ -257,6 +257,8 @@ SENTENCES = {
     "RowsWritten": "the sink has {rows} row(s) more, of micro-batch {batch}",
     "BatchCommitted": "commits/{batch} written",
     "QueryDied": "life {life} of the query ended by a kill",
+    # a lesson's frame, as it was sent or with a byte that was changed
+    "FrameRead": "{frame}: bytes read up to {end}, a change is noticed by {by}",
     # simulation
     "RunEnded": (
         "killed on entering call {run}, {call}: in the end each order was written"

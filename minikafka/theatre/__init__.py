@@ -24,6 +24,7 @@ from minikafka.prediction import Prediction
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.pictures.cleaner import CleanerPlay
 from minikafka.theatre.pictures.commit_point import CommitPlay
+from minikafka.theatre.pictures.frame_bytes import BytesPlay
 from minikafka.theatre.pictures.lag import LagPlay
 from minikafka.theatre.pictures.log import LogPlay
 from minikafka.theatre.pictures.micro_batch import MicroBatchPlay
@@ -44,6 +45,7 @@ __all__ = ["PLAYS", "Picture", "fitting", "picture"]
 PLAYS: dict[str, type[Play]] = {
     play.story.name: play
     for play in (
+        BytesPlay,
         CleanerPlay,
         CommitPlay,
         LagPlay,
