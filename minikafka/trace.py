@@ -45,6 +45,20 @@ SENTENCES = {
         "{topic}-{partition} deleted the segment of offsets {base_offset} up to"
         " {next_offset}: {why}"
     ),
+    # a pass of the log cleaner: it begins, notes the keys of each dirty segment, and
+    # copies each segment without what goes; then the new one takes its place
+    "CompactionStarted": (
+        "{topic}-{partition} is compacted up to offset {end_offset}: {dirty_bytes} bytes"
+        " are dirty, from offset {first_dirty_offset} on, and {clean_bytes} clean"
+    ),
+    "KeysNoted": (
+        "{topic}-{partition}: keys of offsets {base_offset} up to {next_offset} noted,"
+        " {keys} different ones so far"
+    ),
+    "SegmentCopied": (
+        "{topic}-{partition}: of offsets {base_offset} up to {next_offset} {copied} are"
+        " copied, {gone} are not"
+    ),
     "SegmentsCompacted": (
         "{topic}-{partition} compacted offsets {base_offset} up to {next_offset}: "
         "{records_after} of {records_before} records are left"
@@ -263,6 +277,8 @@ SENTENCES = {
     "RowsWritten": "the sink has {rows} row(s) more, of micro-batch {batch}",
     "BatchCommitted": "commits/{batch} written",
     "QueryDied": "life {life} of the query ended by a kill",
+    # a lesson's frame, as it was sent or with a byte that was changed
+    "FrameRead": "{frame}: bytes read up to {end}, a change is noticed by {by}",
     # simulation
     "RunEnded": (
         "killed on entering call {run}, {call}: in the end each order was written"

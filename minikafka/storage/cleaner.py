@@ -75,6 +75,19 @@ def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
     )
 
 
+def _tell_started(dirt: Dirt) -> None:
+    if dirt.log.trace:
+        dirt.log.tell(
+            "CompactionStarted",
+            first_dirty_offset=dirt.log.first_dirty_offset,
+            end_offset=dirt.end_offset,
+            clean_bytes=dirt.clean_bytes,
+            dirty_bytes=dirt.dirty_bytes,
+            min_dirty_ratio=dirt.log.config.min_cleanable_dirty_ratio,
+            overdue=dirt.overdue,
+        )
+
+
 class Cleaner:
     """Cleans logs, one at a time. buffer_bytes: log.cleaner.dedupe.buffer.size, memory
     for the keys of a pass.
@@ -110,6 +123,7 @@ class Cleaner:
         if worthy:
             dirtiest = max(worthy, key=lambda dirt: dirt.ratio)
             self.log = dirtiest.log
+            _tell_started(dirtiest)
             self._compaction = Compaction(
                 dirtiest.log, dirtiest.end_offset, now_ms, self.buffer_bytes
             )

@@ -46,6 +46,7 @@ then the pass is given up.
 
 from bisect import bisect_right
 from collections.abc import Generator, Iterator
+from typing import Any
 
 from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.file_names import FILES, LOG, file_name, files_in
@@ -68,6 +69,11 @@ _RECORD_BYTES = 32  # that a record costs besides its own
 # of keys: a batch is noted as a whole, even where less room is left
 _ONE_BATCH_BYTES = 64 << 20
 _NO_TIMESTAMP, _LAST_TIMESTAMP = -1, 2**63 - 1
+_MOST_TOLD = 200  # offsets that an event names
+
+# why a record doesn't stay, as the trace tells it
+NO_KEY, ABORTED, KEY_COMES_AGAIN = "no_key", "aborted", "key_comes_again"
+TOMBSTONE_EXPIRED, MARKER_EXPIRED = "tombstone_expired", "marker_expired"
 
 
 # -- the latest record of each key
@@ -152,19 +158,63 @@ class LatestOffsets:
                 raise TooMuchToDecode
         self._offsets[record.key] = max(record.offset, known)
 
-    def keeps(self, header: BatchHeader, record: RawRecord, now_ms: int) -> bool:
-        """Whether a record stays in the log."""
+    @property
+    def keys(self) -> int:
+        """How many different ones were noted so far."""
+        return len(self._offsets)
+
+    def offsets_from(self, offset: int) -> list[int]:
+        """Those of the latest records that don't lie before this one."""
+        return sorted(each for each in self._offsets.values() if each >= offset)
+
+    def why_gone(self, header: BatchHeader, record: RawRecord, now_ms: int) -> str:
+        """Why a record doesn't stay in the log; nothing if it stays."""
         if header.control or record.offset >= self.end_offset:
-            return True
-        if record.key is None or self._transactions.is_aborted(header):
-            return False
+            return ""
+        if record.key is None:
+            return NO_KEY
+        if self._transactions.is_aborted(header):
+            return ABORTED
         if record.offset < self._offsets.get(record.key, -1):
-            return False
+            return KEY_COMES_AGAIN
         horizon = header.delete_horizon
-        return horizon is None or horizon > now_ms or not record.tombstone
+        if horizon is None or horizon > now_ms or not record.tombstone:
+            return ""
+        return TOMBSTONE_EXPIRED
 
 
 # -- one pass
+
+
+class Copied:
+    """What the trace tells of a segment's copy, by offsets: what is copied; what isn't,
+    and why; and which of the copied tombstones and markers get their horizon.
+    """
+
+    def __init__(self) -> None:
+        self.copied: list[int] = []
+        self.gone: list[list[Any]] = []
+        self.horizons: list[int] = []
+
+    def note(self, offset: int, why: str, waits: bool) -> None:
+        """why: of what goes, else nothing. waits: it may go after
+        delete.retention.ms.
+        """
+        if why:
+            self.gone.append([offset, why])
+            return
+        self.copied.append(offset)
+        if waits:
+            self.horizons.append(offset)
+
+    def detail(self) -> dict[str, Any]:
+        return {
+            "copied": len(self.copied),
+            "gone": len(self.gone),
+            "copied_offsets": self.copied[:_MOST_TOLD],
+            "gone_offsets": self.gone[:_MOST_TOLD],
+            "horizons": self.horizons[:_MOST_TOLD],
+        }
 
 
 class LogChanged(Exception):
@@ -201,6 +251,7 @@ class Compaction:
         self._sizes = [segment.size for segment in self._segments]
         self._cleaned: Segment | None = None
         self._work_bytes = 0
+        self._copied: Copied | None = None  # while somebody listens
         assert self._segments, "nothing to clean"
 
     def run(self) -> Generator[int, None, None]:
@@ -227,15 +278,28 @@ class Compaction:
         for segment, end in with_ends(self._segments, self._end_offset):
             if end <= self._first_dirty_offset:
                 continue
-            start = segment.position_before(self._first_dirty_offset)
-            for header, batch in segment.batches(start, _PIECE_BYTES):
-                if self._latest.wants(header):
-                    for record in self._records(header, batch):
-                        self._latest.note(record)
-                        if self._work_bytes >= _SLICE_BYTES:
-                            yield from self._pause()
-                elif self._latest.full:
-                    return
+            yield from self._note_keys_of(segment)
+            if self.log.trace:
+                self.log.tell(
+                    "KeysNoted",
+                    base_offset=segment.base_offset,
+                    next_offset=end,
+                    keys=self._latest.keys,
+                    offsets=self._latest.offsets_from(segment.base_offset)[:_MOST_TOLD],
+                )
+            if self._latest.full:
+                return
+
+    def _note_keys_of(self, segment: Segment) -> Generator[int, None, None]:
+        start = segment.position_before(self._first_dirty_offset)
+        for header, batch in segment.batches(start, _PIECE_BYTES):
+            if self._latest.wants(header):
+                for record in self._records(header, batch):
+                    self._latest.note(record)
+                    if self._work_bytes >= _SLICE_BYTES:
+                        yield from self._pause()
+            elif self._latest.full:
+                return
 
     def _groups(self) -> list[list[Segment]]:
         """Neighbours that fit into one segment even if nothing goes, the log and the
@@ -269,7 +333,8 @@ class Compaction:
         self._cleaned = cleaned
         last_offsets = self._needed_last_offsets()
         records_before = records_after = 0
-        for segment in group:
+        for segment, end in with_ends(group, self._end_of(group)):
+            self._copied = Copied() if self.log.trace else None
             for header, batch in segment.batches(0, _PIECE_BYTES):
                 needed = header.last_offset in last_offsets
                 gone, aborts = self._transactions.pass_by(header)
@@ -281,6 +346,15 @@ class Compaction:
                     records_after += kept.records_count
                 if aborts is not None:
                     cleaned.aborted.append(aborts)
+            if self._copied is not None:
+                self.log.tell(
+                    "SegmentCopied",
+                    base_offset=segment.base_offset,
+                    next_offset=end,
+                    into=cleaned.base_offset,
+                    delete_retention_ms=self.log.config.delete_retention_ms,
+                    **self._copied.detail(),
+                )
         size_bytes_before = sum([segment.size for segment in group])
         size_bytes_after = cleaned.size
         next_offset = self._swap(group, cleaned)
@@ -295,6 +369,11 @@ class Compaction:
                 size_bytes_before=size_bytes_before,
                 size_bytes_after=size_bytes_after,
             )
+
+    def _end_of(self, group: list[Segment]) -> int:
+        """The offset at which the segment after these begins."""
+        following = self.log.segments.index(group[-1]) + 1
+        return self.log.segments[following].base_offset
 
     def _needed_last_offsets(self) -> set[int]:
         """Of batches that stay even if they are empty: the last one of each producer,
@@ -320,7 +399,12 @@ class Compaction:
         first = newest = _NO_TIMESTAMP
         horizon = header.delete_horizon
         for record in self._records(header, batch):
-            if self._keeps(header, record, gone):
+            why = self._why_gone(header, record, gone)
+            if self._copied is not None:
+                is_new = header.delete_horizon is None
+                waits = is_new and self._may_go_later(header, record, gone)
+                self._copied.note(record.offset, why, waits)
+            if not why:
                 if not count:
                     first = newest = record.timestamp
                 newest = max(newest, record.timestamp)
@@ -344,17 +428,18 @@ class Compaction:
             )
         content = bytearray()
         for record in self._records(header, batch):
-            if self._keeps(header, record, gone):
+            if not self._why_gone(header, record, gone):
                 records.encode_raw(content, shorter, record)
             if self._work_bytes >= _SLICE_BYTES:
                 yield from self._pause()
         return records.assemble(shorter, content)
 
-    def _keeps(self, header: BatchHeader, record: RawRecord, gone: bool) -> bool:
+    def _why_gone(self, header: BatchHeader, record: RawRecord, gone: bool) -> str:
+        """Why a record doesn't stay; nothing if it does."""
         horizon = header.delete_horizon
         if gone and horizon is not None and horizon <= self._now_ms:
-            return False
-        return self._latest.keeps(header, record, self._now_ms)
+            return MARKER_EXPIRED
+        return self._latest.why_gone(header, record, self._now_ms)
 
     def _may_go_later(self, header: BatchHeader, record: RawRecord, gone: bool) -> bool:
         """Whether a record that stays is to go after delete.retention.ms."""

@@ -22,7 +22,9 @@ from typing import Any
 
 from minikafka.prediction import Prediction
 from minikafka.theatre.picture import Picture
+from minikafka.theatre.pictures.cleaner import CleanerPlay
 from minikafka.theatre.pictures.commit_point import CommitPlay
+from minikafka.theatre.pictures.frame_bytes import BytesPlay
 from minikafka.theatre.pictures.lag import LagPlay
 from minikafka.theatre.pictures.log import LogPlay
 from minikafka.theatre.pictures.micro_batch import MicroBatchPlay
@@ -44,6 +46,8 @@ __all__ = ["PLAYS", "Picture", "fitting", "picture"]
 PLAYS: dict[str, type[Play]] = {
     play.story.name: play
     for play in (
+        BytesPlay,
+        CleanerPlay,
         CommitPlay,
         LagPlay,
         LogPlay,
@@ -94,7 +98,7 @@ def picture(
 def fitting(trace: Sequence[Event]) -> str:
     """The name of the picture that fits what happened: effects outside Kafka show the
     commit point; a transactional producer its transactions; records that were acquired
-    the share partition; an election the replicas;
+    the share partition; an election the replicas; a pass of the log cleaner the cleaner;
     records that were only written, over several partitions, the partitioner.
     """
     kinds = {event.kind for event in trace}
@@ -115,6 +119,9 @@ def fitting(trace: Sequence[Event]) -> str:
     read = kinds & {"RecordsPolled", "PositionReset", "FetchRefused", "SegmentDeleted"}
     if not read and kinds & {"BatchRetried", "SendFailed"}:
         return "pipeline"
+    cleaned = [event for event in trace if event.kind == "CompactionStarted"]
+    if any(not event.detail["topic"].startswith("__") for event in cleaned):
+        return "cleaner"
     spread = any(
         event.kind == "PartitionChosen" and event.detail["partitions"] > 1
         for event in trace

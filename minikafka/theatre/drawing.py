@@ -151,7 +151,9 @@ class Drawing:
     wider in the learner's font is cut. act: what a click on the shape does to a live
     run ("freeze a"). same: shapes of one thing, a record say, share it: hovering one
     marks all. onto: a lever that is dragged, onto one of the things whose names begin
-    so ("0" and a slash: the records of partition 0). asks: a prediction about what
+    so ("0" and a slash: the records of partition 0). grid: shapes that the arrow keys
+    go through; the focus marks what hovering does. digits: so many hexadecimal ones
+    are typed onto the shape, and then it acts. asks: a prediction about what
     comes is open, so nothing says it.
     """
 

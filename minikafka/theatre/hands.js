@@ -10,7 +10,8 @@ const beside = name => cellAround('.jp-Cell, .cell')?.querySelector(`.minikafka-
 
 function lever(node, s) {
   const names = { 'data-act': s.act, role: 'button', tabindex: '0', 'aria-label': s.tip || s.act };
-  if (s.act) for (const name in names) node.setAttribute(name, names[name]);
+  if (s.grid) gridded(node, s);
+  else if (s.act) for (const name in names) node.setAttribute(name, names[name]);
   else if (node.dataset.act) Object.keys(names).forEach(name => node.removeAttribute(name));
   node.toggleAttribute('data-onto', Boolean(s.onto));
 }
@@ -24,6 +25,56 @@ function act(words, onto) {
   at('stage').setAttribute('aria-busy', 'true');
   clearTimeout(asked);
   asked = setTimeout(() => say('No answer yet. In a notebook: if the kernel is not busy, run this cell again.'), ANSWER_MS);
+}
+
+// -- a grid: shapes that arrow keys go through, with one stop of the tab key. The focus marks what hovering marks. Where digits
+// are typed onto a shape, the last one changes it.
+
+let typed = '';
+const inGrid = name => [...drawing.querySelectorAll(`[data-grid=${name}]`)].filter(node => node.style.display !== 'none');
+
+function gridded(node, s) {
+  Object.assign(node.dataset, { grid: s.grid, ...(s.act && { act: s.act, digits: s.digits }) });
+  for (const [name, value] of [['role', s.act ? 'button' : 'img'], ['aria-label', s.tip]]) node.setAttribute(name, value);
+  if (!node.hasAttribute('tabindex')) node.setAttribute('tabindex', '-1');
+}
+
+function tabStops() {
+  for (const name of new Set([...drawing.querySelectorAll('[data-grid]')].map(node => node.dataset.grid))) {
+    const nodes = inGrid(name);
+    if (nodes.length && !nodes.some(node => node.tabIndex === 0)) nodes[0].setAttribute('tabindex', '0');
+  }
+}
+
+function neighbour(node, key) {
+  const nodes = inGrid(node.dataset.grid), at = nodes.indexOf(node);
+  if (key === 'ArrowLeft' || key === 'ArrowRight') return nodes[at + (key === 'ArrowLeft' ? -1 : 1)];
+  const down = key === 'ArrowDown' ? 1 : -1, box = node.getBoundingClientRect();
+  const far = other => down * (other.getBoundingClientRect().top - box.top), aside = other => Math.abs(middle(other) - middle(node));
+  const beyond = nodes.filter(other => far(other) > 2);
+  return beyond.sort((one, other) => far(one) + aside(one) - far(other) - aside(other))[0];
+}
+
+// Shown where it is typed, until it is done or left.
+function type(node, digits) {
+  const hex = node.nextElementSibling, { shape } = elements[hex.dataset.shape];
+  typed = digits;
+  node.classList.toggle('held', digits !== '');
+  hex.textContent = digits ? digits.padEnd(node.dataset.digits, '_') : shape.text;
+}
+
+function press(node, key) {
+  if (node.dataset.digits && /^[0-9a-f]$/i.test(key)) {
+    type(node, typed + key.toLowerCase());
+    if (typed.length < Number(node.dataset.digits)) return true;
+    act(node.dataset.act, typed);
+    typed = '';
+    node.classList.remove('held');
+    return true;
+  }
+  if (key.startsWith('Arrow')) { neighbour(node, key)?.focus(); return true; }
+  if (key === 'Escape' && typed) { type(node, ''); return true; }
+  return key === 'Enter' || key === ' ';
 }
 
 function say(words) {
@@ -83,12 +134,28 @@ drawing.addEventListener('pointerup', () => {
 
 drawing.addEventListener('click', event => {
   const clicked = event.target.closest('[data-act]');
-  if (clicked && !clicked.hasAttribute('data-onto')) act(clicked.dataset.act);
+  if (clicked?.dataset.digits) clicked.focus();
+  else if (clicked && !clicked.hasAttribute('data-onto')) act(clicked.dataset.act);
+});
+
+drawing.addEventListener('focusin', event => {
+  const node = event.target, shape = elements[node.dataset.shape]?.shape;
+  if (!shape?.grid) return;
+  inGrid(shape.grid).forEach(other => other.setAttribute('tabindex', other === node ? '0' : '-1'));
+  explain(shape.of, shape.tip, shape.same);
+});
+
+drawing.addEventListener('focusout', event => {
+  if (!event.target.dataset.grid) return;
+  if (typed) type(event.target, '');
+  unmark();
 });
 
 drawing.addEventListener('keydown', event => {
   const node = event.target.closest('[data-act]'), step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], pressed = ' Enter'.includes(event.key);
-  if (held && event.key === 'Escape') drop(false);
+  const cell = event.target.closest('[data-grid]');
+  if (cell && !event.ctrlKey && !event.metaKey && !event.altKey && press(cell, event.key)) { /* done */ }
+  else if (held && event.key === 'Escape') drop(false);
   else if (held && step) aim(held.places[held.places.indexOf(held.place ?? nearest(held.home)) + step] ?? held.place ?? held.places[0]);
   else if (held && pressed) drop(true);
   else if (node && pressed && node.hasAttribute('data-onto')) { pick(node); say(PICKED); }

@@ -11,8 +11,10 @@ function take(given) {
   clearTimeout(asked);
   at('stage').removeAttribute('aria-busy');
   if (given.error) { say(given.error); return; }
+  const focused = document.activeElement?.dataset.act;
   load(given);
   anew(play.begin);
+  if (focused) drawing.querySelector(`[data-act="${CSS.escape(focused)}"]`)?.focus();
   if (cursor < last && !still.matches) turn();
 }
 

@@ -35,6 +35,7 @@ NUMBERS = (
     "from_x",
     "from_y",
     "room",
+    "digits",
 )
 WORDS = (
     "kind",
@@ -54,6 +55,7 @@ WORDS = (
     "act",
     "same",
     "onto",
+    "grid",
 )
 
 ATTRIBUTES = (*NUMBERS, *WORDS)

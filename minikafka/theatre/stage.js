@@ -46,7 +46,7 @@ function choose() {
   if (fitting !== layout) {
     layout = fitting;
     // An image would hide the levers in it.
-    svg.setAttribute('role', layout.known.some(shape => shape && shape.act) ? 'group' : 'img');
+    svg.setAttribute('role', layout.known.some(shape => shape && (shape.act || shape.grid)) ? 'group' : 'img');
     elements.forEach(({ node }) => node.remove());
     elements = layout.known.map(({ kind }, shape) => {
       const node = create(kind);
@@ -157,6 +157,7 @@ function draw(step, moving) {
   });
   drawn = step;
   if (moves.length) move();
+  tabStops();
   light(step === cursor ? step : -1);
 }
 

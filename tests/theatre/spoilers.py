@@ -35,6 +35,8 @@ IN_THE_FRAME = {
     ("06-stop-run", "joingroup"): "the request's name",
     ("06-stop-change", "p5"): "a partition's name",
     ("07-busy-run", "500"): "a poll hands over 500 records: max.poll.records",
+    ("08-stays-run", "next"): "where a reader stands is called so in every picture",
+    ("08-stays-run", "record"): "what lies in a log is called so",
 }
 # (question's cell, run of words) -> why the page before may say it as an explanation
 # does.
@@ -54,6 +56,10 @@ ON_THE_PAGE = {
     ("07-saw-run", "a second come in"): "the question's own numbers",
     ("07-saw-run", "second come in and"): "the question's own numbers",
     ("07-slow-run", "nobody reads the partition"): "of the outage before",
+    ("08-missed-run", "the address and when"): "how the program keeps its table",
+    ("08-missed-run", "address and when it"): "how the program keeps its table",
+    ("08-missed-run", "reads from the start"): "what the new program is said to do",
+    ("08-crash-run", "record is in the"): "said of a record in the active segment",
 }
 RUN = 4  # words in a row that an explanation and the page may not share
 

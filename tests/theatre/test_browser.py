@@ -9,6 +9,7 @@ import pytest
 from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
 from tests.chromium import running_chromium
+from tests.theatre.cleaned import moves, tombstone
 from tests.theatre.commit_traces import commit_after, commit_first, piling_up
 from tests.theatre.groups import classic, consumer
 from tests.theatre.shared import hangs, many, slow
@@ -25,6 +26,8 @@ EVERY = [
     ("log", retention),
     ("log", alice),
     ("partitioner", growing),
+    ("cleaner", moves),
+    ("cleaner", tombstone),
     ("commit", commit_after),
     ("commit", commit_first),
     ("lag", piling_up),

@@ -17,6 +17,7 @@ from minikafka.theatre.picture import Picture
 from minikafka.theatre.play import Story
 from minikafka.trace import REASONS, Event
 from tests.theatre import (
+    cleaned,
     commit_traces,
     groups,
     hostile,
@@ -124,6 +125,7 @@ def runs():
         "shared, a worker hangs": ("share-partition", shared.hangs_long(), {}),
         "shared, nobody beside": ("share-partition", shared.alone(), {}),
         "shared, another leader": ("share-partition", shared.many(), {}),
+        "compacted": ("cleaner", cleaned.transactions(), {}),
         "sweep": ("sweep", killed_at_each_call(), {}),
         "zombie": ("transaction", transactions.zombie(), {}),
         "too slow": ("transaction", transactions.too_slow(), {}),

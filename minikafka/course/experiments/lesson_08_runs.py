@@ -22,7 +22,12 @@ from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import encode_batch
 
 _MOST_BYTES = 256 << 20  # that the measure of a disk writes
-_MOVES = 12
+# who moves, in this order
+MOVERS = (
+    *("alice", "bob", "carol", "alice", "bob", "alice"),
+    *("carol", "alice", "dora", "bob", "alice", "carol"),
+)
+_BEFORE_LUNCH = 3  # moves that search has read
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
 HOUR_MS = 1000 * HOUR_S
@@ -166,6 +171,7 @@ class Search:
     """A program that reads addresses and keeps a table of them, as a search does."""
 
     def __init__(self, cluster: Cluster, name: str = "search") -> None:
+        self.cluster = cluster
         self.table: dict[str, str] = {}
         self._consumer = cluster.consumer(
             TOPIC, auto_offset_reset="earliest", client_id=name
@@ -188,13 +194,24 @@ class Search:
         return offsets
 
 
-def what_came(offsets: list[int]) -> int:
-    """The number of the option that is true of a poll that brought these offsets of the
-    twelve moves; 0 if none is.
-    """
-    if not offsets:
-        return 2
-    return 3 if offsets[0] < _MOVES - 1 else 0
+def reads_on(event: Event) -> bool:
+    """Whether search is back from lunch, and is answered."""
+    is_poll = event.kind == "RecordsPolled" and event.node == "search"
+    is_first = is_poll and event.detail["position"] <= _BEFORE_LUNCH
+    return event.kind == "FetchRefused" or (is_poll and not is_first)
+
+
+def what_came(trace: Sequence[Event]) -> int | None:
+    """The number of the option that is true of this answer; None before it."""
+    answer = next(filter(reads_on, trace), None)
+    if answer is None:
+        return None
+    if answer.kind == "FetchRefused":
+        return 1
+    appended = [event for event in trace if event.kind == "RecordsAppended"]
+    first, *_ = answer.detail["records"][0]
+    is_at_the_end = first == appended[-1].detail["last_offset"]
+    return 2 if is_at_the_end else 3
 
 
 def search_that_was_away(days: float, **configs: Any) -> tuple[Search, Search]:

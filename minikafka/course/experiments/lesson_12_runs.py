@@ -103,13 +103,6 @@ def fields(frame: bytes) -> Iterable[tuple[str, int, bytes]]:
         at += size
 
 
-def show_fields(frame: bytes) -> None:
-    """Prints the bytes beside their fields."""
-    for name, at, data in fields(frame):
-        told = data.hex(" ") if len(data) <= 8 else f"{data[:6].hex(' ')} ..."
-        print(f"{at:>4}  {told:24} {name}")
-
-
 class Client:
     """A connection to the first broker of a simulated cluster, over which any bytes may
     go.

@@ -1,0 +1,159 @@
+"""The log's cleaner: the map and the copy of each pass, what goes and why, and offsets
+that stay where they were.
+"""
+
+import json
+
+import pytest
+
+from minikafka.theatre import fitting, picture
+from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.picture import Picture
+from tests.theatre import cleaned, traces
+
+EVERY = [cleaned.moves, cleaned.tombstone, cleaned.transactions]
+
+
+def told(pic, kind):
+    return [scene["sentence"] for scene in pic.scenes if scene["kind"] == kind]
+
+
+def at(pic, kind, nth=-1):
+    """The nth scene that was told of such an event."""
+    return [scene for scene in pic.scenes if scene["kind"] == kind][nth]
+
+
+def test_a_compacted_topic_is_shown_with_its_cleaner():
+    assert fitting(cleaned.moves()) == "cleaner"
+    assert fitting(traces.retention()) == "log"
+
+
+def test_the_map_has_of_each_key_the_last_offset_below_the_active_segment():
+    pic = picture("cleaner", cleaned.moves())
+    space = at(pic, "KeysNoted")["space"]
+    assert space["noted"] == [["a", 7], ["b", 4], ["c", 6], ["d", 8]]
+    assert space["up_to"] == 9 and space["partitions"][0]["segments"][-1] == [
+        9,
+        10,
+        "active",
+    ]
+    assert told(pic, "KeysNoted")[-1] == (
+        "First half, the map: it reads offsets 6 to 8, and notes of each key the last"
+        " offset: carol 6, alice 7 and dora 8."
+    )
+
+
+def test_what_the_map_has_at_a_later_offset_is_not_copied():
+    pic = picture("cleaner", cleaned.moves())
+    assert told(pic, "SegmentCopied")[-3:] == [
+        "Second half, the copy, of offsets 0 to 2: 0, 1 and 2 go: their keys come"
+        " again.",
+        "Second half, the copy, of offsets 3 to 5: 4 is copied; 3 and 5 go: their keys"
+        " come again.",
+        "Second half, the copy, of offsets 6 to 8: 6, 7 and 8 are copied.",
+    ]
+    assert pic.scenes[-1]["space"]["gone"] == [0, 1, 2, 3, 5]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_copied_record_stands_below_its_place_in_the_log(width):
+    pic = picture("cleaner", cleaned.moves())
+    step = at(pic, "SegmentCopied")["step"]
+    shapes = pic.drawings(width)[step].shapes
+    copies = [key for key in shapes if key.startswith("copy/") and key != "copy/title"]
+    assert copies == [f"copy/{offset}" for offset in (4, 6, 7, 8)]
+    for key in copies:
+        offset = key.removeprefix("copy/")
+        assert shapes[key]["x"] == shapes[f"record/0/{offset}"]["x"]
+        assert shapes[key]["below"] == offset
+    assert shapes["record/0/3"]["dash"] and "dash" not in shapes["record/0/4"]
+
+
+def test_the_copy_takes_the_place_of_the_segments_and_the_active_one_stays():
+    pic = picture("cleaner", cleaned.moves())
+    before, after = (
+        at(pic, kind)["space"]["partitions"][0]["segments"]
+        for kind in ("SegmentCopied", "SegmentsCompacted")
+    )
+    assert before == [
+        [0, 3, "clean"],
+        [3, 6, "dirty"],
+        [6, 9, "dirty"],
+        [9, 10, "active"],
+    ]
+    assert after == [[0, 9, "clean"], [9, 10, "active"]]
+
+
+@pytest.mark.parametrize("trace", EVERY)
+def test_the_bytes_that_are_dirty_are_those_that_the_cleaner_counts(trace):
+    pic = picture("cleaner", trace())
+    starts = [event for event in trace() if event.kind == "CompactionStarted"]
+    shown = [
+        (scene["space"]["clean_bytes"], scene["space"]["dirty_bytes"])
+        for scene in pic.scenes
+        if scene["kind"] == "CompactionStarted"
+    ]
+    assert shown == [
+        (event.detail["clean_bytes"], event.detail["dirty_bytes"]) for event in starts
+    ]
+
+
+def test_a_reader_that_wants_what_is_gone_gets_the_next_one_that_is_there():
+    pic = picture("cleaner", cleaned.moves())
+    assert told(pic, "RecordsPolled")[1] == (
+        "search asks for offset 3 and gets 4, 6, 7 and 8. It stands before 9: its lag"
+        " is 3."
+    )
+
+
+def test_a_tombstone_is_copied_with_its_horizon_and_goes_in_the_first_pass_after_it():
+    pic = picture("cleaner", cleaned.tombstone())
+    copies = told(pic, "SegmentCopied")
+    assert (
+        "2, a tombstone, may go from day 1 12:02:16 on (delete.retention.ms)"
+        in copies[0]
+    )
+    assert "2 is copied" in copies[1]
+    assert (
+        "2 goes: a tombstone whose delete.retention.ms is over" in copies[3]
+        and at(pic, "SegmentCopied", 3)["time"] == "day 1 12:02"
+    )
+
+
+def test_records_of_an_aborted_transaction_go_and_its_marker_goes_later():
+    pic = picture("cleaner", cleaned.transactions())
+    copies = told(pic, "SegmentCopied")
+    assert copies[0].endswith(
+        "0, 1 and 3 are copied; 2 goes: its transaction was aborted."
+    )
+    assert "3, a marker, may go from day 3 02:00:15 on" in copies[1]
+    assert "3 goes: a marker whose records are gone" in copies[3]
+    shapes = pic.drawings(WIDE)[at(pic, "CompactionStarted", 0)["step"]].shapes
+    assert (shapes["record/0/1"]["text"], shapes["record/0/3"]["text"]) == ("✓", "✗")
+
+
+def test_a_pass_that_max_compaction_lag_asked_for_says_so():
+    events = [
+        event if event.kind != "CompactionStarted" else overdue(event)
+        for event in cleaned.moves()
+    ]
+    assert (
+        "A record has waited for longer than max.compaction.lag.ms."
+        in (told(picture("cleaner", events), "CompactionStarted")[0])
+    )
+
+
+def overdue(event):
+    return type(event).from_json(
+        event.to_json() | {"detail": event.detail | {"overdue": True}}
+    )
+
+
+@pytest.mark.parametrize("trace", [*EVERY, traces.retention, list])
+def test_it_is_drawn_anew_from_its_json_and_fits_a_notebook(trace):
+    pic = picture("cleaner", trace())
+    cast, scenes = json.loads(json.dumps([pic.cast, pic.scenes]))
+    again = Picture(type(pic.play), cast, scenes)
+    for width in (WIDE, NARROW):
+        for mine, other in zip(pic.drawings(width), again.drawings(width), strict=True):
+            assert mine.shapes == other.shapes and mine.bottom <= 430
