@@ -45,7 +45,7 @@ class ShareSessions:
     def __init__(self, most: int) -> None:
         self._most = most
         self._sessions: dict[MemberKey, ShareSession] = {}
-        # the one that came last on a connection
+        # the one that came last on a connection, also when it has ended since
         self._by_connection: dict[Connection, ShareSession] = {}
 
     def begin(
@@ -100,20 +100,18 @@ class ShareSessions:
         return session
 
     def disconnected(self, connection: Connection) -> ShareSession | None:
-        """The connection is gone, and its session with it."""
-        session = self._by_connection.pop(connection, None)
-        if session is None or self._sessions.get(session.key) is not session:
-            return None
-        self._drop(session.key)
-        return session
+        """The connection is gone: the session that came last on it, also one that has
+        ended since.
+        """
+        return self._by_connection.pop(connection, None)
+
+    def is_open(self, session: ShareSession) -> bool:
+        """Whether it has neither ended nor been replaced."""
+        return self._sessions.get(session.key) is session
 
     def has_member_of(self, group_id: str) -> bool:
         """Whether anybody of a group has a session here."""
         return any(key.group_id == group_id for key in self._sessions)
 
     def _drop(self, key: MemberKey) -> None:
-        session = self._sessions.pop(key, None)
-        if session is not None:
-            by_connection = self._by_connection.get(session.connection)
-            if by_connection is session:
-                del self._by_connection[session.connection]
+        self._sessions.pop(key, None)

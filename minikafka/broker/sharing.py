@@ -31,12 +31,14 @@ class Sharing:
 
     def disconnected(self, connection: Connection) -> None:
         """What the member had that was on this connection comes back; and without
-        members nothing is kept of a group here.
+        members nothing is kept of a group here, whose offsets may be set back.
         """
         session = self.sessions.disconnected(connection)
         if session is None:
             return
-        self.partitions.session_ended(session)
+        if self.sessions.is_open(session):
+            self.sessions.end(session.key)
+            self.partitions.session_ended(session)
         group_id = session.key.group_id
         if not self.sessions.has_member_of(group_id):
             self.partitions.group_has_gone(group_id)

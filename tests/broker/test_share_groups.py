@@ -261,9 +261,12 @@ def test_a_fetch_that_asks_for_batches_of_nothing_gets_whole_ones(node):
 # -- offsets and deletion
 
 
-def test_kip_932_offsets_of_an_empty_group_are_altered(node):
+@pytest.mark.parametrize("says_goodbye", [False, True])
+def test_kip_932_offsets_of_an_empty_group_are_altered(node, says_goodbye):
     a = node.member("a").join()
     a.fetch(most=20)
+    if says_goodbye:
+        assert a.says((0, 19, ACCEPT), epoch=-1) == "NONE"
     partition = {"partition_index": 0, "start_offset": 15}
     topic = {"topic_name": "orders", "partitions": [partition]}
     asked = {"group_id": GROUP, "topics": [topic]}

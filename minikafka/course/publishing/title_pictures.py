@@ -22,6 +22,7 @@ from minikafka.course.experiments.lesson_11_picture import the_controller_is_dea
 from minikafka.course.experiments.lesson_12_picture import one_of_these_is_flipped
 from minikafka.course.experiments.lesson_13_picture import nobody_knows_how_it_ends
 from minikafka.course.experiments.lesson_14_picture import one_place_outside
+from minikafka.course.experiments.lesson_15_picture import one_slow_job
 from minikafka.course.experiments.lesson_16_picture import three_brokers
 from minikafka.course.experiments.lesson_17_picture import a_query_that_has_stopped
 from minikafka.course.experiments.lesson_20_picture import who_notices_the_silence
@@ -310,6 +311,7 @@ HOOKS = {
     "12": one_of_these_is_flipped,
     "13": nobody_knows_how_it_ends,
     "14": one_place_outside,
+    "15": one_slow_job,
     "16": three_brokers,
     "17": a_query_that_has_stopped,
     "18": event_time_and_watermark,

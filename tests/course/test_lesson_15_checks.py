@@ -1,0 +1,108 @@
+"""Lesson 15's checks: the solution passes, the check says what the broker does, and what
+is no answer is met calmly. (Wrong answers: wrong_answers/.)
+"""
+
+from random import Random
+
+import pytest
+
+from minikafka.course.experiments.lesson_15_runs import (
+    ONE_AT_A_TIME,
+    do_jobs,
+    seconds,
+)
+from minikafka.course.judging import share_histories
+from minikafka.course.judging.share_histories import a_history, is_honest, kafkas, told
+from tests.course.answers import endless, solution, verdict
+
+
+def test_the_solution_is_right_on_every_rung():
+    said = verdict("15", 1, solution("15", 1, "my_share_partition"))
+    assert said.right and len(said.lines) == 4, said
+
+
+def test_a_history_in_words_is_what_a_broker_did_with_its_records():
+    """Two workers do three jobs one at a time; the second one stands still with its
+    job.
+    """
+
+    def work(cluster, worker, done):
+        while True:
+            for jobs in worker.poll(timeout_ms=1000).values():
+                for job in jobs:
+                    cluster.sleep(seconds(job))
+                    done(worker, job)
+
+    ran = do_jobs(
+        work,
+        [1, 1, 1],
+        names="AB",
+        for_s=29,
+        then=lambda cluster, worker: cluster.freeze(worker, seconds=60),
+        **ONE_AT_A_TIME,
+    )
+    before = told("acquire B; acquire A; accept A 1; acquire A; accept A 2")
+    assert [each.job for each in ran.done] == [1, 2]
+    assert kafkas(before) == []
+    ended = before._replace(steps=(*before.steps, ("wait", 30)))
+    assert kafkas(ended) == [(0, 2)]
+    ran.cluster.run(seconds=5)
+    assert (ran.done[-1].job, ran.done[-1].delivery) == (0, 2)
+
+
+def test_histories_are_of_the_kind_that_their_rung_asks_for():
+    source, make = Random(7), a_history()
+    made = [make(source) for _ in range(50)]
+    assert all(map(is_honest, made))
+    kinds = {step[0] for history in made for step in history.steps}
+    assert kinds == {"acquire", "accept", "release", "reject"}
+    make = a_history(says_of="any", waits=True, most=(2,))
+    made = [make(source) for _ in range(50)]
+    assert not all(map(is_honest, made))
+    assert {"wait", "gone"} <= {step[0] for each in made for step in each.steps}
+    assert {history.most for history in made} == {2}
+
+
+@pytest.mark.parametrize("rung", ["HELD", "SAID", "LOCKS", "MOST"])
+def test_the_named_histories_are_of_one_partition(rung):
+    named = getattr(share_histories, rung)
+    for history in named.values():
+        assert all(
+            history.first <= offset < history.end for offset, _ in kafkas(history)
+        )
+    assert all(map(is_honest, share_histories.HELD.values()))
+
+
+def test_a_stub_is_not_an_attempt():
+    def stub(first, end, steps, lock_s, most):
+        """..."""
+        ...
+
+    assert not verdict("15", 1, stub).attempted
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "this is None, not my_share_partition"),
+        (7, "this is 7, not my_share_partition"),
+        (lambda first, end: [], "it raised TypeError"),
+        (lambda *given: 0, "should return a list of pairs"),
+        (lambda *given: [(0, True)], "should return a list of pairs"),
+        (lambda *given: "0", "should return a list of pairs"),
+    ],
+)
+def test_what_is_no_answer_is_met_calmly(answer, words):
+    said = verdict("15", 1, answer)
+    assert not said.right and words in str(said), said
+
+
+def test_an_answer_that_never_ends_is_stopped():
+    said = verdict("15", 1, endless)
+    assert not said.right and "stopped" in str(said), said
+
+
+def test_a_verdict_shows_the_history_and_what_kafka_hands_out():
+    said = str(verdict("15", 1, lambda *given: []))
+    assert "Kafka: [(2, 1)]" in said or "Kafka: [(" in said
+    assert "my_share_partition(" in said
