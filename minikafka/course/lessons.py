@@ -214,7 +214,7 @@ def lesson(number: str) -> Lesson:
     """
     path = NOTEBOOKS / "checks" / f"lesson_{number}.py"
     if not path.exists():
-        known = sorted(found.stem[-2:] for found in path.parent.glob("lesson_*.py"))
+        known = sorted(found.stem[-2:] for found in path.parent.glob("lesson_??.py"))
         quoted = ", ".join(f'"{each}"' for each in known)
         raise ValueError(
             f"no checks for lesson {number!r}; there are checks for {quoted}"
