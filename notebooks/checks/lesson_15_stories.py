@@ -65,16 +65,20 @@ def choices(answer):
             'should be a dictionary, such as {"thumbnails": "queue"}, and this is'
             f" {short(answer)}."
         )
+    try:
+        chosen = dict(answer)
+    except Exception as error:
+        raise WrongKind(f"can't be read: {type(error).__name__}: {error}") from None
     known = " or ".join(f'"{tool}"' for tool in TOOLS)
-    for name, tool in answer.items():
+    for name, tool in chosen.items():
         if name not in STORIES:
             raise WrongKind(f"{short(name)} is no story: {', '.join(STORIES)}.")
-        if tool is not None and tool not in TOOLS:
+        if tool is not None and not (isinstance(tool, str) and tool in TOOLS):
             raise WrongKind(
                 f"{name} has {short(tool)}, which is none of the three: {known}."
             )
-    chosen = {name: tool for name, tool in answer.items() if tool is not None}
-    return SimpleNamespace(**chosen)
+    made = {name: tool for name, tool in chosen.items() if tool is not None}
+    return SimpleNamespace(**made)
 
 
 def went_wrong(answer, name):

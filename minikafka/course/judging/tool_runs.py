@@ -255,8 +255,8 @@ def consumer_of(cluster: Cluster, tool: str, topic: str, group: str) -> Any:
 def send(cluster: Cluster, plan: Plan) -> None:
     producer = cluster.producer(linger_ms=0)
     for number, work in enumerate(plan.works):
-        where = {} if plan.by_key else {"partition": number % plan.partitions}
-        producer.send(TOPIC, key=work.key, value=work.value, **where)
+        partition = None if plan.by_key else number % plan.partitions
+        producer.send(TOPIC, key=work.key, value=work.value, partition=partition)
     producer.flush()
     producer.close()
 
