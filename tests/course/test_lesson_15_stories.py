@@ -7,11 +7,12 @@ from collections.abc import Mapping
 import pytest
 
 from minikafka.course.judging.tool_runs import TOOLS
-from minikafka.course.judging.tool_stories import STORIES
+from minikafka.course.lessons import lesson
 from tests.course.answers import solution, verdict
 from tests.course.wrong_answers.lesson_15_stories import ANSWERS, FIRST
 
 LESSON = "15_stories"
+STORIES = lesson(LESSON)._module.STORIES
 HOLDS = {
     "thumbnails": ["share group", "queue"],
     "transfers": ["consumer group"],

@@ -1,5 +1,5 @@
-"""The same work on three tools (lesson 15): a consumer group, a share group and a queue,
-each used as somebody would who knows it.
+"""The same work on three tools (lesson 15): a consumer group, a share group and a
+queue, each used as somebody would who knows it.
 
 A consumer group takes one record at a time and commits it; what is to be tried again
 later goes to a retry topic. A share group takes one record at a time, too, and says of
@@ -54,7 +54,8 @@ class Piece(NamedTuple):
     def __str__(self) -> str:
         what = AFTER[self.outcome]
         began_s, ended_s = self.began_ms / 1000, self.ended_ms / 1000
-        return f"{began_s:.1f} s to {ended_s:.1f} s  {self.worker}: {self.work.value}{what}"
+        when = f"{began_s:.1f} s to {ended_s:.1f} s"
+        return f"{when}  {self.worker}: {self.work.value}{what}"
 
 
 AFTER = {
