@@ -37,7 +37,11 @@ DEBIAN_PACKAGES = {
     "java": "openjdk-17-jre-headless",
     "mvn": "maven",
     "chromium": "chromium",
+    "rabbitmq-server": "rabbitmq-server",
 }
+# brings a service that would be started where systemd runs: that is for the machine's
+# owner to decide, and the tests need the program only
+SERVICES = ("rabbitmq-server",)
 SIZES = {
     "lab": "about 350 MB, one to three minutes",
     "test": "about 1.5 GB, three to eight minutes",
@@ -444,14 +448,18 @@ def ready_for_tests():
     missing, in plain words.
     """
     install(["lab", "spark", "test"], SIZES["test"])
-    missing = [name for name in DEBIAN_PACKAGES if shutil.which(name) is None]
+    missing = [name for name in DEBIAN_PACKAGES if not has_command(name)]
+    packages = [
+        DEBIAN_PACKAGES[name]
+        for name in missing
+        if name not in SERVICES or not Path("/run/systemd/system").exists()
+    ]
     if (
-        missing
+        packages
         and Path("/etc/debian_version").exists()
         and os.name == "posix"
         and os.geteuid() == 0
     ):
-        packages = [DEBIAN_PACKAGES[name] for name in missing]
         say(f"Installing Debian packages: {' '.join(packages)} ...")
         quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -460,12 +468,18 @@ def ready_for_tests():
         )
         apt = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages]
         subprocess.run(apt, check=False, env=environment, **quiet)
-        missing = [name for name in missing if shutil.which(name) is None]
+        missing = [name for name in missing if not has_command(name)]
     hint = "no {} (Debian: sudo apt install {}): tests that need it are skipped"
     notes = [hint.format(name, DEBIAN_PACKAGES[name]) for name in missing]
     if "java" not in missing:
         notes += fetch_kafka() + fetch_connector()
     return notes
+
+
+def has_command(name):
+    """On the PATH, or where Debian has servers: few users have that on theirs."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin"])
+    return shutil.which(name, path=path) is not None
 
 
 def fetch_kafka():

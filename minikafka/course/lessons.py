@@ -48,9 +48,10 @@ class Question:
 class Lesson:
     """One lesson's exercises in this kernel."""
 
-    def __init__(self, number: str, module: ModuleType) -> None:
+    def __init__(self, number: str, module: ModuleType, *more: ModuleType) -> None:
         self.number = number
         self._module = module
+        self._more = more
         self._failures: dict[int, int] = {}
         self._hints_read: dict[int, int] = {}
         self._solved: dict[int, list[Any]] = {}
@@ -183,10 +184,11 @@ class Lesson:
 
     def _exercises(self) -> dict[int, Callable[[], checks.Exercise]]:
         found = {}
-        for name, value in vars(self._module).items():
-            match = re.fullmatch(r"exercise_(\d+)", name)
-            if match:
-                found[int(match[1])] = value
+        for module in (self._module, *self._more):
+            for name, value in vars(module).items():
+                match = re.fullmatch(r"exercise_(\d+)", name)
+                if match:
+                    found[int(match[1])] = value
         return found
 
     def _no_exercise(self, number: Any) -> str | None:
@@ -214,25 +216,33 @@ def lesson(number: str) -> Lesson:
     """
     path = NOTEBOOKS / "checks" / f"lesson_{number}.py"
     if not path.exists():
-        known = sorted(found.stem[-2:] for found in path.parent.glob("lesson_*.py"))
+        known = sorted(found.stem[-2:] for found in path.parent.glob("lesson_??.py"))
         quoted = ", ".join(f'"{each}"' for each in known)
         raise ValueError(
             f"no checks for lesson {number!r}; there are checks for {quoted}"
         )
-    return Lesson(number, _load(path))
+    return Lesson(number, *map(_load, _files("checks", number)))
+
+
+def _files(folder: str, number: str) -> list[Path]:
+    """A lesson's own file, and further ones where it has outgrown it: lesson_15.py,
+    lesson_15_stories.py.
+    """
+    further = sorted((NOTEBOOKS / folder).glob(f"lesson_{number}_*.py"))
+    return [NOTEBOOKS / folder / f"lesson_{number}.py", *further]
 
 
 def solutions(number: str) -> dict[str, str]:
     """Exercise ("1", or "exit ticket") -> source, from `solutions/lesson_NN.py`: parts
     begin with `# %% exercise 1`.
     """
-    path = NOTEBOOKS / "solutions" / f"lesson_{number}.py"
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    parts = re.split(r"^# %% (?:exercise )?(.+)\n", text, flags=re.MULTILINE)
-    names, sources = parts[1::2], parts[2::2]
     found = {}
-    for name, source in zip(names, sources, strict=True):
-        found[name.strip()] = source.strip()
+    for path in _files("solutions", number):
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        parts = re.split(r"^# %% (?:exercise )?(.+)\n", text, flags=re.MULTILINE)
+        names, sources = parts[1::2], parts[2::2]
+        for name, source in zip(names, sources, strict=True):
+            found[name.strip()] = source.strip()
     return found
 
 

@@ -131,7 +131,7 @@ def test_an_exit_ticket_of_the_wrong_kind_is_told_in_one_line(lesson, answers):
 
 @pytest.mark.parametrize(
     "path",
-    sorted((NOTEBOOKS / "checks").glob("lesson_*.py")),
+    sorted((NOTEBOOKS / "checks").glob("lesson_??.py")),
     ids=lambda path: path.stem,
 )
 def test_every_exercise_has_three_hints_that_stop_short_and_a_solution(path):
