@@ -38,6 +38,7 @@ class Beside:
     owner: str = ""
     committed: int | None = None
     records: dict[int, Read] = field(default_factory=dict)
+    begins_at: int = 0  # the first record that was ever handed over
     out: EventId | None = None
     handed: EventId | None = None  # the event that last handed records over
     said: set[str] = field(default_factory=set)
@@ -87,6 +88,8 @@ class Beside:
         offsets = [offset for offset, *_ in event.detail["records"]]
         if not offsets:
             return QUIETLY
+        if not self.records:
+            self.begins_at = offsets[0]
         again = [offset for offset in offsets if offset in self.records]
         member.ends(member.in_hand, now.at, "again")
         for offset in offsets:
@@ -104,7 +107,10 @@ class Beside:
             told.sentence = f"{name} reads {what}. {wait} for {name}."
         if again:
             times = self.records[again[0]].count
-            told.sentence = f"{name} reads {what}: it is handed over for the {_ordinal(times)} time."
+            told.sentence = (
+                f"{name} reads {what}: it is handed over for the {_ordinal(times)}"
+                " time."
+            )
             if left > 0:
                 told.sentence += f" {wait}."
             told.chapter = self._once(f"record {again[0]} again")

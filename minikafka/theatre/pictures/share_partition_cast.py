@@ -2,7 +2,8 @@
 records by what is in them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from minikafka.theatre.casting import Letters, letters
@@ -26,6 +27,38 @@ def names_of(trace: Iterable[Event], group: str) -> dict[str, str]:
             told[event.detail["member"]] = None
     unknown = [member for member in told if member not in found]
     return found | {each: f"member {n}" for n, each in enumerate(unknown, 1)}
+
+
+def most_frequent(names: Iterable[str]) -> str:
+    """The name that is told most often, or ""."""
+    times = Counter(names)
+    return max(times, key=lambda name: times[name], default="")
+
+
+def members_of(groups: Mapping[str, str], group: str) -> list[str]:
+    """The clients of a group; groups: client -> its group."""
+    if not group:
+        return []
+    return [name for name, its in groups.items() if its == group]
+
+
+def readers_in(mine: Iterable[Event], members: Collection[str]) -> Iterator[str]:
+    """Which of these members each poll was of."""
+    for event in mine:
+        if event.kind == "RecordsPolled" and event.node in members:
+            yield event.node
+
+
+def other_group(mine: Iterable[Event], groups: Mapping[str, str], group: str) -> str:
+    """The consumer group that polls most, or ""."""
+    found = (groups.get(name, "") for name in readers_in(mine, groups))
+    return most_frequent(each for each in found if each not in ("", group))
+
+
+def busiest_members(times: Counter[str], most: int) -> list[str]:
+    """Those that got records most often, in order of their names."""
+    by_use = sorted(times, key=lambda name: (-times[name], name))
+    return sorted(by_use[:most])
 
 
 class Values(NamedTuple):

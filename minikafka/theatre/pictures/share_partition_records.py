@@ -146,6 +146,12 @@ def lane_of(member: str) -> str:
     return f"time/member/{key_part(member)}"
 
 
+def letter_of(member: str) -> str:
+    """One letter for a member: of its last word."""
+    *_, last_word = member.replace("-", " ").split(" ")
+    return last_word[:1].upper()
+
+
 def span(first: int, last: int) -> str:
     """record 4 · records 4 to 6"""
     return f"record {first}" if first == last else f"records {first} to {last}"

@@ -7,7 +7,7 @@ over and not committed is in hand.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.casting import (
@@ -15,8 +15,17 @@ from minikafka.theatre.casting import (
     busiest_partitions,
     groups_of_members,
 )
+from minikafka.theatre.pictures import share_partition_says as in_words
 from minikafka.theatre.pictures.share_partition_beside import Beside, Moment
-from minikafka.theatre.pictures.share_partition_cast import names_of, values_of
+from minikafka.theatre.pictures.share_partition_cast import (
+    busiest_members,
+    members_of,
+    most_frequent,
+    names_of,
+    other_group,
+    readers_in,
+    values_of,
+)
 from minikafka.theatre.pictures.share_partition_records import (
     ACKNOWLEDGED,
     ACQUIRED,
@@ -45,11 +54,10 @@ from minikafka.theatre.play import (
     Told,
     picked,
 )
-from minikafka.theatre.text import capital, counted, listed
 from minikafka.trace import Event
 
+BEFORE = 4  # records before the start offset that scenes hold
 MOST_SHARING, MOST_READING = 4, 3  # members that have a lane
-TOO_LATE = "INVALID_RECORD_STATE"
 SAYS = {
     "ClientClosed": Says("{node} closes{having}.", "{node} closes"),
     "NodeCrashed": Says("{node} is killed{having}.", "{node} is killed", True),
@@ -89,53 +97,48 @@ class SharePartitionStory(OfTopic):
         if group is not None:
             acquired = [each for each in acquired if each.detail["group"] == group]
         mine = self.choose(trace, topic, acquired)
-        here = [each for each in acquired if each.detail["topic"] == self.topic]
+        here = [event for event in acquired if event.detail["topic"] == self.topic]
         if partition is None:
-            partition = next(iter(busiest_partitions(here or mine, 1)), 0)
+            busiest = busiest_partitions(here or mine, 1)
+            partition = busiest[0] if busiest else 0
         self.partition = partition
         self.chosen = [partition]
-        groups = Counter(each.detail["group"] for each in here)
-        self.group = group or max(groups, key=lambda each: groups[each], default="")
         self.groups = groups_of_members(trace)
+        self.group = group or most_frequent(event.detail["group"] for event in here)
+        self.other = beside or other_group(mine, self.groups, self.group)
         self.names = names_of(trace, self.group)
-        sharing = sorted(set(self.names.values()))
-        self.other = beside or self._other(mine)
-        reading = sorted(
-            name for name, group in self.groups.items() if group == self.other
-        )
-        if not self.other:
-            reading = []
-        self.sharing = sharing[:MOST_SHARING]
-        self.reading = reading[:MOST_READING]
-        self.left_out = [len(sharing) - len(self.sharing)]
-        self.left_out.append(len(reading) - len(self.reading))
         if self.topic:
             self.title = f"{self.topic}-{partition}: a share group"
-            if self.other:
-                self.title += " beside a consumer group"
-        self.members = {name: Member(name) for name in [*sharing, *reading]}
-        self.beside = Beside(self.members, reading)
+        if self.other:
+            self.title += " beside a consumer group"
+
+        sharing = Counter(self.names.values())
+        sharing.update(self._who(event.detail["member"]) for event in here)
+        reading = Counter(members_of(self.groups, self.other))
+        reading.update(readers_in(mine, reading))
+        self.sharing = busiest_members(sharing, MOST_SHARING)
+        self.reading = busiest_members(reading, MOST_READING)
+        self.left_out = [
+            len(sharing) - len(self.sharing),
+            len(reading) - len(self.reading),
+        ]
+        everybody = sorted({*sharing, *reading})
+        self.members = {name: Member(name) for name in everybody}
+        self.beside = Beside(self.members, sorted(reading))
+
         self.values = values_of(mine, partition)
         self.most = self.values.end
         self.log: dict[int, int] = {}  # offset -> number of the event that wrote it
         self.written: dict[int, EventId] = {}  # offset -> that event
         self.log_end = 0
         self.start: int | None = None
+        self.begins_at = 0  # the start offset when the group was new
         self.records: dict[int, Shared] = {}
-        self.lock_ms = self.most_deliveries = 0
+        self.lock_ms = 0
+        self.most_deliveries = 0
         self.began_at: int | None = None
         self.done_at: list[int | None] = [None, None]  # of either group
         self.accepted: Counter[int] = Counter()
-
-    def _other(self, mine: Iterable[Event]) -> str:
-        """The consumer group that reads most of the partition, or ""."""
-        read = Counter(
-            self.groups.get(event.node, "")
-            for event in mine
-            if event.kind == "RecordsPolled"
-        )
-        del read[""], read[self.group]
-        return max(read, key=lambda group: read[group], default="")
 
     def cast(self) -> Cast:
         return super().cast() | {"partition": f"{self.topic}-{self.partition}"}
@@ -143,37 +146,51 @@ class SharePartitionStory(OfTopic):
     def is_mine(self, event: Event) -> bool:
         """Of the partition and of one of the two groups, as far as it says so."""
         d = event.detail
-        if not self.sharing or d.get("topic", self.topic) != self.topic:
+        if not self.names:
             return False
-        if d.get("partition", self.partition) != self.partition:
+        is_here = (
+            d.get("topic", self.topic) == self.topic
+            and d.get("partition", self.partition) == self.partition
+        )
+        if not is_here:
             return False
-        if event.kind in LIVES or event.kind == "ClientClosed":
-            return event.node in self.members or event.node.startswith("broker ")
+        if event.kind in LIVES:
+            is_a_broker = event.node.startswith("broker ")
+            return is_a_broker or event.node in self.members
         spoken = {d.get("group"), self.groups.get(event.node)} - {None}
         return spoken <= {self.group, self.other}
 
     # -- what scenes hold
 
     def space(self) -> Space:
-        first = max(min((self.start or 0) - 4, self.log_end - NEAR), 0)
-        near = range(first, min(first + NEAR, self.log_end))
-        shared = [(offset, self.records.get(offset)) for offset in near]
-        read = [(offset, self.beside.records.get(offset)) for offset in near]
+        before = (self.start or 0) - BEFORE
+        first = max(min(before, self.log_end - NEAR), 0)
+        up_to = min(first + NEAR, self.log_end)
+        written = []
+        shared = []
+        read = []
+        for offset in range(first, up_to):
+            written.append(self._written(offset))
+            if offset in self.records:
+                shared.append(self.records[offset].told(offset))
+            if offset in self.beside.records:
+                read.append(self.beside.records[offset].told(offset))
+
+        members = []
+        for name in [*self.sharing, *self.reading]:
+            members.append(self.members[name].told())
+        twice = [offset for offset, times in self.accepted.items() if times > 1]
         return picked(self, "start", "log_end", "lock_ms", "most_deliveries") | {
-            "log": [self._written(offset) for offset in near],
-            "shared": [each.told(offset) for offset, each in shared if each],
-            "read": [each.told(offset) for offset, each in read if each],
-            "committed": self.beside.committed,
-            "owner": self.beside.owner,
-            "members": [
-                self.members[name].told() for name in [*self.sharing, *self.reading]
-            ],
+            "log": written,
+            "shared": shared,
+            "read": read,
+            **picked(self.beside, "committed", "owner"),
+            "members": members,
             "done": self._done(),
-            "took": [
-                None if at is None else at - (self.began_at or 0) for at in self.done_at
-            ],
+            "all": self._all(),
+            "took": [self._took(at) for at in self.done_at],
             "archived": self._count(ARCHIVED),
-            "twice": sum(times > 1 for times in self.accepted.values()),
+            "twice": len(twice),
         }
 
     def _written(self, offset: int) -> list[Any]:
@@ -182,13 +199,23 @@ class SharePartitionStory(OfTopic):
         letter = self.values.letters[value]
         return [offset, value or "", letter, self.log.get(offset, 0)]
 
+    def _took(self, at: int | None) -> int | None:
+        """Since the first record could be had, ms."""
+        if at is None:
+            return None
+        return at - (self.began_at or 0)
+
     def _count(self, state: str) -> int:
         return sum(each.state == state for each in self.records.values())
 
     def _done(self) -> list[int]:
         """How many records each group is done with."""
-        known = sum(each.state in FINAL for each in self.records.values())
+        known = self._count(ACKNOWLEDGED) + self._count(ARCHIVED)
         return [known, self.beside.done]
+
+    def _all(self) -> list[int]:
+        """How many records each group has to do, from where it began."""
+        return [self.log_end - self.begins_at, self.log_end - self.beside.begins_at]
 
     # -- the log
 
@@ -204,12 +231,7 @@ class SharePartitionStory(OfTopic):
             return QUIETLY  # nobody is there to see it
         if self.began_at is None:
             self.began_at = self.at
-        many = capital(counted(last - first + 1, "record", "a"))
-        verb = "is" if first == last else "are"
-        return Told(
-            f"{many} {verb} written. The log ends at offset {last + 1}.",
-            self.once("records come"),
-        )
+        return Told(in_words.written(first, last), self.once("records come"))
 
     # -- the share group
 
@@ -227,17 +249,11 @@ class SharePartitionStory(OfTopic):
         while self.records.get(self.start, Shared()).state in FINAL:
             self.start += 1
         if is_first:
-            return Told(
-                f"{event.node} leads the partition, so it keeps the share partition of"
-                f" group {self.group}: it begins at offset {self.start}.",
-                "the share group begins",
-            )
-        return Told(
-            f"{event.node} reads what was written down of the share partition, and goes"
-            f" on from offset {self.start}. What members had is free again.",
-            "the state is read again",
-            light=["share"],
-        )
+            self.begins_at = self.start
+        sentence = in_words.begins(event.node, self.group, self.start, is_first)
+        if is_first:
+            return Told(sentence, "the share group begins")
+        return Told(sentence, "the state is read again", light=["share"])
 
     def _see_ShareRecordsAcquired(self, event: Event, d: Detail) -> Told:
         who = self._who(d["member"])
@@ -248,31 +264,29 @@ class SharePartitionStory(OfTopic):
         said = []
         most = 0
         because = None
-        for first, last, count in d["batches"]:
-            most = max(most, count)
+        for first, last, times in d["batches"]:
+            most = max(most, times)
             said.append(span(first, last))
             for offset in range(first, last + 1):
                 record = self.records.setdefault(offset, Shared())
                 because = record.event or self.written.get(offset)
                 record.state = ACQUIRED
                 record.who = who
-                record.count = count
-                record.until = self.at + self.lock_ms
-                record.lock_ms = self.lock_ms
-                record.number = self.number
-                record.event = event.id
+                record.count = times
+                self._locks(record, d["lock_ms"], event)
                 self.members[who].begins(offset, self.at, self.number)
-        what = listed(said)
-        lock = seconds(self.lock_ms)
-        sentence = f"{who} gets {what}, locked for {lock}: nobody else gets it."
+        sentence = in_words.gets(who, said, self.lock_ms, most, self.most_deliveries)
         told = Told(sentence, because=because)
         if most > 1:
-            told.sentence = (
-                f"{who} gets {what}, with a new lock. It is delivery {most} of at most"
-                f" {self.most_deliveries}."
-            )
             told.chapter = self.once("delivered again")
         return told
+
+    def _locks(self, record: Shared, lock_ms: int, event: Event) -> None:
+        """From now on nobody else gets it for so long."""
+        record.until = self.at + lock_ms
+        record.lock_ms = lock_ms
+        record.number = self.number
+        record.event = event.id
 
     def _see_ShareRecordsAcknowledged(self, event: Event, d: Detail) -> Told:
         who = self._who(d["member"])
@@ -291,7 +305,8 @@ class SharePartitionStory(OfTopic):
             if batch.said == "accept":
                 self.accepted.update(offsets)
                 self.members[who].done += len(offsets)
-            sentences.append(self._became(who, batch))
+            member = self.members[who]
+            sentences.append(in_words.became(member, batch, self.most_deliveries))
             is_archived |= becomes == ARCHIVED and batch.said != "gap"
             if becomes != ACKNOWLEDGED:
                 light += [f"share/{offset}" for offset in offsets]
@@ -307,28 +322,6 @@ class SharePartitionStory(OfTopic):
             told.chapter = self.once("given back")
         return self._with_all_done(told, 0)
 
-    def _became(self, who: str, batch: Batch) -> str:
-        """What became of records, and why."""
-        what = span(batch.first, batch.last)
-        if batch.said == "accept":
-            return f"{who} accepts {what}: done."
-        if batch.said == "reject":
-            return f"{who} rejects {what}: archived, nobody gets it any more."
-        if batch.said == "gap":
-            return f"There is no record for {who} at {what}."
-        if STATES[batch.state] == ARCHIVED:
-            return (
-                f"{who} gives {what} back, but this was delivery {batch.times} of at"
-                f" most {self.most_deliveries}: archived, nobody gets it any more."
-            )
-        if batch.said == "release":
-            return f"{who} gives {what} back: whoever asks next gets it."
-        why = f"The share session of {who} is over"
-        if self.members[who].life == "crashed":
-            why = f"With its connection the share session of {who} is gone"
-        comes = "comes" if batch.first == batch.last else "come"
-        return f"{why}: {what} {comes} back at once, without waiting for the lock."
-
     def _see_ShareLocksRenewed(self, event: Event, d: Detail) -> Told:
         who = self._who(d["member"])
         said = []
@@ -339,15 +332,10 @@ class SharePartitionStory(OfTopic):
             for offset in range(first, last + 1):
                 record = self.records.setdefault(offset, Shared(who=who))
                 because = record.event
-                record.until = self.at + d["lock_ms"]
-                record.lock_ms = d["lock_ms"]
-                record.number = self.number
-                record.event = event.id
+                self._locks(record, d["lock_ms"], event)
                 light.append(f"share/{offset}")
-        lock = seconds(d["lock_ms"])
         return Told(
-            f"{who} needs more time for {listed(said)}: from now on its lock lasts"
-            f" {lock} again.",
+            in_words.renews(who, said, d["lock_ms"]),
             self.once("a lock is renewed"),
             because=because,
             light=light,
@@ -358,37 +346,29 @@ class SharePartitionStory(OfTopic):
         light = []
         is_archived = False
         because = None
-        for first, last, state, count in d["batches"]:
-            becomes = STATES[state]
+        for each in d["batches"]:
+            first, last, state, times = each
+            batch = Batch(first, last, state, times, None)
+            becomes = STATES[batch.state]
+            is_archived |= becomes == ARCHIVED
             who = ""
-            for offset in range(first, last + 1):
+            for offset in range(batch.first, batch.last + 1):
                 record = self.records.setdefault(offset, Shared())
                 who = record.who
                 because = record.event
                 self._ends(offset, becomes, "lock", event)
                 light += [f"share/{offset}", lane_of(who)]
-            lock = seconds(self.lock_ms)
-            then = "whoever asks next gets it"
-            if becomes == ARCHIVED:
-                is_archived = True
-                then = (
-                    f"this was delivery {count} of at most {self.most_deliveries},"
-                    " so it is archived"
-                )
-            sentences.append(
-                f"{who} has said nothing of {span(first, last)} for {lock}. Its lock"
-                f" has run out: {then}."
-            )
-        return self._with_all_done(
-            Told(
-                " ".join(sentences),
-                "a lock runs out",
-                is_archived,
-                because=because,
-                light=light,
-            ),
-            0,
+            sentence = in_words.ran_out(who, batch, self.lock_ms, self.most_deliveries)
+            sentences.append(sentence)
+
+        told = Told(
+            " ".join(sentences),
+            "a lock runs out",
+            trouble=is_archived,
+            because=because,
+            light=light,
         )
+        return self._with_all_done(told, 0)
 
     def _see_ShareStartOffsetMoved(self, event: Event, d: Detail) -> Told:
         was = d["was"]
@@ -398,8 +378,7 @@ class SharePartitionStory(OfTopic):
         if record is None or self._were_done_before(record, was, offset) < FEW:
             return QUIETLY
         return Told(
-            f"The start offset moves from {was} to {offset} at once. It had waited for"
-            f" record {was}; the records behind that one had not.",
+            in_words.catches_up(was, offset),
             self.once("the start offset catches up"),
             because=record.event,
             light=["share/start", f"share/{was}"],
@@ -407,8 +386,12 @@ class SharePartitionStory(OfTopic):
 
     def _were_done_before(self, record: Shared, was: int, offset: int) -> int:
         """How many records behind one were done with while that one was not."""
-        behind = [self.records.get(each) for each in range(was + 1, offset)]
-        return sum(each is not None and each.number < record.number for each in behind)
+        count = 0
+        for each in range(was + 1, offset):
+            behind = self.records.get(each)
+            if behind is not None and behind.number < record.number:
+                count += 1
+        return count
 
     def _see_ShareRecordsPolled(self, event: Event, d: Detail) -> None:
         """The broker has told it already."""
@@ -418,19 +401,13 @@ class SharePartitionStory(OfTopic):
         if error == "NONE":
             return None
         who = event.node
-        what = [span(first, last) for first, last, _ in d["batches"]]
-        words = {f"“{said}”" for _, _, said in d["batches"]}
-        offset = d["batches"][0][0]
+        batches = d["batches"]
+        offset = batches[0][0]
         record = self.records.get(offset, Shared())
-        why = "it does not count"
-        if error == TOO_LATE:
-            why = "its lock had run out"
-            if record.who != who:
-                why += f", and {record.who} has had it since"
+        is_late = error == in_words.TOO_LATE
         return Told(
-            f"{who} says {listed(sorted(words))} of {listed(what)}, and the broker"
-            f" answers {error}: {why}.",
-            "said too late" if error == TOO_LATE else "it does not count",
+            in_words.refused(who, batches, error, record.who),
+            "said too late" if is_late else "it does not count",
             True,
             because=record.event,
             light=[f"share/{offset}", lane_of(who)],
@@ -455,7 +432,7 @@ class SharePartitionStory(OfTopic):
         return Moment(self.at, self.number, self.log_end)
 
     def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
-        if event.node not in self.reading:
+        if event.node not in self.beside.reading:
             return None
         is_mine = bool(self.parts_of(event))
         return self.beside.assigned(event, self._now, is_mine)
@@ -466,7 +443,7 @@ class SharePartitionStory(OfTopic):
     _see_PartitionsLost = _see_PartitionsRevoked
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told | None:
-        if event.node not in self.members:
+        if event.node not in self.beside.reading:
             return None
         return self.beside.polled(event, self._now)
 
@@ -476,7 +453,7 @@ class SharePartitionStory(OfTopic):
         return self._with_all_done(self.beside.commits(event, self._now), 1)
 
     def _see_CommitFailed(self, event: Event, d: Detail) -> Told | None:
-        if event.node not in self.reading:
+        if event.node not in self.beside.reading:
             return None
         return Told(
             f"{event.node} can't commit any more: {d['error']}.",
@@ -507,7 +484,8 @@ class SharePartitionStory(OfTopic):
     def _with_all_done(self, told: Told, which: int) -> Told:
         """The moment at which a group has done all records that there are."""
         done = self._done()
-        is_all = self.log_end > 0 and done[which] == self.log_end
+        everything = self._all()
+        is_all = done[which] > 0 and done[which] == everything[which]
         if not is_all or self.done_at[which] is not None:
             return told
         self.done_at[which] = self.at
@@ -518,7 +496,7 @@ class SharePartitionStory(OfTopic):
         )
         told.chapter = told.chapter or f"{name} is through"
         if which == 0 and self.other:
-            left = self.log_end - done[1]
+            left = everything[1] - done[1]
             if left:
                 told.sentence += f" Group {self.other} still has {left} to do."
         if self.done_at[1 - which] is None and not told.light:

@@ -19,13 +19,18 @@ from minikafka.theatre.drawing import (
     ink_on_actor,
 )
 from minikafka.theatre.lanes import Scene, draw_times, round_times
-from minikafka.theatre.pictures.share_partition_records import lane_of, seconds
+from minikafka.theatre.pictures.share_partition_records import (
+    lane_of,
+    letter_of,
+    seconds,
+)
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted
 
 LANE, PITCH, CAPTION = 15, 19, 21
 KEPT = ("", "accept", "commit")  # how work ends of which something comes
-MOST_TIMES = 10
+APART = 6  # the groups
+MOST_TIMES = 10  # under the axis
 
 
 class Work(NamedTuple):
@@ -82,11 +87,22 @@ class Band(NamedTuple):
     time: Time
     now: int
 
-    def x(self, ms: int) -> float:
-        ms = min(max(ms, self.time.first), self.now)
-        whole = self.time.last - self.time.first
-        part = max(ms - self.time.first, 0) / whole
-        return self.left + part * (self.right - self.left)
+    def x(self, ms: int | None) -> float:
+        """None: of what goes on."""
+        shown = self.now if ms is None else min(ms, self.now)
+        since_ms = max(shown - self.time.first, 0)
+        whole_ms = self.time.last - self.time.first
+        width = self.right - self.left
+        return self.left + width * since_ms / whole_ms
+
+
+class Group(NamedTuple):
+    """A group's lanes. number: 0 the share group, 1 the consumer group."""
+
+    key: str
+    name: str
+    members: Sequence[str]
+    number: int
 
 
 def draw_time(
@@ -94,42 +110,62 @@ def draw_time(
 ) -> None:
     """The lanes of the share group, and those of the consumer group below."""
     right = d.width - (82 if d.narrow else 96)
-    band = Band(left, right, time, scene["at"])
-    space = scene["space"]
+    now = scene["at"]
+    band = Band(left, right, time, now)
+    groups = [Group("sharing", cast["group"], cast["sharing"], 0)]
+    if cast["other"]:
+        groups.append(Group("reading", cast["other"], cast["reading"], 1))
     everybody = [*cast["sharing"], *cast["reading"]]
+
+    y = top
+    for group in groups:
+        left_out = cast["left_out"][group.number]
+        words = _caption(group, scene["space"], left_out)
+        key = f"time/{group.key}/title"
+        d.text(key, left, y + 12, words, bold=True, size=12.5)
+        begin = y + CAPTION
+        y = _lanes(d, band, group, everybody, scene["space"], begin)
+        d.cursor(band.x(now), begin, y - 1, f"time/cursor/{group.number}")
+        y += APART
+
+    most = MOST_TIMES // 2 if d.narrow else MOST_TIMES
+    times = round_times(time.first, time.last, max(now, time.first), most)
+    moments = [(at, band.x(at), words) for at, words in times]
+    draw_times(d, y - APART + 14, moments)
+
+
+def _lanes(
+    d: Drawing,
+    band: Band,
+    group: Group,
+    everybody: Sequence[str],
+    space: Space,
+    top: float,
+) -> float:
+    """One below the other; returns where they end."""
     members = {member["name"]: member for member in space["members"]}
     y = top
-    groups = [("sharing", cast["group"], 0)]
-    if cast["other"]:
-        groups.append(("reading", cast["other"], 1))
-    for key, group, number in groups:
-        words = _caption(group, space, number, cast["left_out"][number])
-        d.text(f"time/{key}/title", left, y + 12, words, bold=True, size=12.5)
-        y += CAPTION
-        begin = y
-        for name in cast[key]:
-            actor = actor_number(name, everybody)
-            Lane(d, band, members[name], actor, y).draw(space["owner"], number == 1)
-            y += PITCH
-        d.cursor(band.x(scene["at"]), begin, y - 1, f"time/cursor/{number}")
-        y += 6
-    foot = y - 6
-    most = MOST_TIMES // 2 if d.narrow else MOST_TIMES
-    times = round_times(time.first, time.last, max(band.now, time.first), most)
-    moments = [(at, band.x(at), words) for at, words in times]
-    draw_times(d, foot + 14, moments)
+    for name in group.members:
+        actor = actor_number(name, everybody)
+        lane = Lane(d, band, members[name], actor, y)
+        has_none = group.number == 1 and space["owner"] not in ("", name)
+        lane.draw(has_none)
+        y += PITCH
+    return y
 
 
-def _caption(group: str, space: Space, number: int, left_out: int) -> str:
+def _caption(group: Group, space: Space, left_out: int) -> str:
     """How far a group is."""
-    if not space["log_end"]:
-        return group
-    done = space["done"][number]
-    took = space["took"][number]
+    number = group.number
+    everything = space["all"][number]
+    if not everything:
+        return group.name
     archived = 0 if number else space["archived"]
-    words = f"{group}: {done - archived} of {space['log_end']} done"
+    done = space["done"][number] - archived
+    words = f"{group.name}: {done} of {everything} done"
     if archived:
         words += f", {archived} archived"
+    took = space["took"][number]
     if took is not None:
         words += f", after {seconds(took)}"
     if left_out > 0:
@@ -151,71 +187,85 @@ class Lane:
         self.name = member["name"]
         self.key = lane_of(self.name)
 
-    def draw(self, owner: str, is_reading: bool) -> None:
-        """Its name, what it did, and at the end how much."""
-        d = self.d
+    def draw(self, has_none: bool) -> None:
+        """Its name, what it did, and at the end how much. has_none: somebody else has
+        the partition.
+        """
+        self._head()
         band = self.band
-        y = self.y
-        letter = self.name.replace("-", " ").split(" ")[-1][:1].upper()
-        middle = y + LANE / 2
+        ground = self._box(band.left, band.right)
+        self.d.rect(f"{self.key}/ground", *ground, fill="wash", r=3)
+        for number, bar in enumerate(bars(self.member["work"])):
+            self._bar(f"{self.key}/{number}", bar)
+        for number, away in enumerate(self.member["away"]):
+            self._away(f"{self.key}/away/{number}", *away)
+        self._end(has_none)
+
+    def _box(self, left: float, right: float) -> Box:
+        """A part of the lane."""
+        return Box(x=left, y=self.y, w=right - left, h=LANE)
+
+    def _head(self) -> None:
+        d = self.d
+        left = self.band.left
         d.disc(
             f"{self.key}/disc",
-            x=band.left - 16,
-            y=middle,
+            x=left - 14,
+            y=self.y + LANE / 2,
             r=7.5,
-            letter=letter,
+            letter=letter_of(self.name),
             number=self.actor,
             size=12,
         )
-        room = band.left - 30
-        name = fitting([self.name], room, 12.5)
-        d.text(
-            f"{self.key}/name", band.left - 28, y + 12, name, anchor="end", size=12.5
-        )
-        ground = Box(x=band.left, y=y, w=band.right - band.left, h=LANE)
-        d.rect(f"{self.key}/ground", *ground, fill="wash", r=3)
-        for number, bar in enumerate(bars(self.member["work"])):
-            self._bar(number, bar)
-        for number, (since, until, life) in enumerate(self.member["away"]):
-            self._away(number, since, until, life)
-        self._end(owner, is_reading)
+        right = left - 30
+        name = fitting([self.name], right, 12.5)
+        look: Look = {"anchor": "end", "size": 12.5}
+        d.text(f"{self.key}/name", right, self.y + 12, name, **look)
 
-    def _bar(self, number: int, bar: Bar) -> None:
+    def _bar(self, key: str, bar: Bar) -> None:
         """A record, or several, from when it had them to when it had them no more."""
-        band = self.band
-        begin = band.x(bar.since)
-        end = band.x(band.now if bar.until is None else bar.until)
-        box = Box(x=begin, y=self.y, w=max(end - begin - 1, 1), h=LANE)
+        d = self.d
+        begin = self.band.x(bar.since)
+        end = self.band.x(bar.until) - 1
+        box = self._box(begin, max(end, begin + 1))
         colour = actor_colour(self.actor)
         ink = ink_on_actor(self.actor)
         look: Look = {"fill": colour, "line": colour}
         if bar.how not in KEPT:
-            look = {"fill": "paper", "line": colour, "dash": "3 2", "width": 1.5}
             ink = "ink"
+            look = {"fill": "paper", "line": colour, "dash": "3 2", "width": 1.5}
         if bar.how == "reject":
-            look |= {"line": "trouble"}
-        key = f"{self.key}/{number}"
-        same = f"record/{bar.first}" if bar.first == bar.last else None
-        tip = f"{self.name} had {bar.words}{ENDS.get(bar.how, '')}"
-        self.d.rect(key, *box, **look, r=3, of=bar.number, same=same, tip=tip)
-        starts = [band.x(since) for since, _, _ in self.member["away"]]
-        hatched = [x for x in starts if begin <= x < box.right]
-        room = min([box.right, *hatched]) - begin
-        if has_room(bar.words, room - 3, 12, mono=True):
-            small: Look = {"size": 12, "mono": True}
-            self.d.text(f"{key}/word", begin + 4, self.y + 12, bar.words, ink, **small)
+            look["line"] = "trouble"
+        if bar.first == bar.last:
+            look["same"] = f"record/{bar.first}"
 
-    def _away(self, number: int, since: int, until: int | None, life: str) -> None:
+        tip = f"{self.name} had {bar.words}{ENDS[bar.how]}"
+        d.rect(key, *box, **look, r=3, of=bar.number, tip=tip)
+        room = self._free_until(box) - begin - 3
+        if has_room(bar.words, room, 12, mono=True):
+            small: Look = {"size": 12, "mono": True}
+            d.text(f"{key}/word", begin + 4, self.y + 12, bar.words, ink, **small)
+
+    def _free_until(self, box: Box) -> float:
+        """Where a part of the lane ends, or is hatched."""
+        end = box.right
+        for since, _, _ in self.member["away"]:
+            x = self.band.x(since)
+            if box.x <= x < end:
+                end = x
+        return end
+
+    def _away(self, key: str, since: int, until: int | None, life: str) -> None:
         """While it was not there."""
-        band = self.band
-        begin = band.x(since)
-        key = f"{self.key}/away/{number}"
-        end = band.x(band.now if until is None else until)
-        box = Box(x=begin, y=self.y, w=max(end - begin, 2), h=LANE)
+        begin = self.band.x(since)
+        end = self.band.x(until)
+        box = self._box(begin, max(end, begin + 2))
         tip = f"{self.name} {LIVES.get(life, life)}"
         self.d.rect(key, *box, fill="hatch", line="trouble", r=3, tip=tip)
 
-    def _end(self, owner: str, is_reading: bool) -> None:
+    def _end(self, has_none: bool) -> None:
+        """What it has done, or why it does nothing."""
+        d = self.d
         life = self.member["life"]
         done = self.member["done"]
         words = f"{done} done"
@@ -223,13 +273,10 @@ class Lane:
         if life:
             words = LIVES.get(life, life)
             ink = "trouble"
-        elif is_reading and owner and owner != self.name and not done:
-            words = "no partition"
-            if self.d.narrow:
-                words = "idle"
-        x = self.d.width
+        elif has_none and not done:
+            words = "idle" if d.narrow else "no partition"
         look: Look = {"size": 12.5, "anchor": "end"}
-        self.d.text(f"{self.key}/end", x, self.y + 12, words, ink, **look)
+        d.text(f"{self.key}/end", d.width, self.y + 12, words, ink, **look)
 
 
 LIVES = {"crashed": "killed", "frozen": "hangs"}
@@ -252,20 +299,29 @@ def bars(told: Sequence[Sequence[Any]]) -> list[Bar]:
     found: list[Bar] = []
     for work in map(Work._make, told):
         last = found[-1] if found else None
-        is_together = (
-            last is not None
-            and last.until == work.until
-            and last.how == work.how
-            and last.last + 1 == work.offset
-            and last.since <= work.since <= (last.until or work.since)
-        )
-        if last is not None and is_together:
+        if last is not None and _is_with(last, work):
             found[-1] = last._replace(last=work.offset)
             continue
         since = work.since
-        if last is not None:
-            since = max(since, last.until or since)
-        found.append(
-            Bar(work.offset, work.offset, since, work.until, work.how, work.number)
+        if last is not None and last.until is not None:
+            since = max(since, last.until)
+        bar = Bar(
+            first=work.offset,
+            last=work.offset,
+            since=since,
+            until=work.until,
+            how=work.how,
+            number=work.number,
         )
+        found.append(bar)
     return found
+
+
+def _is_with(bar: Bar, work: Work) -> bool:
+    """Whether a member had a record together with those before it, and gave them up
+    together.
+    """
+    is_next = work.offset == bar.last + 1
+    is_alike = (work.until, work.how) == (bar.until, bar.how)
+    has_ended = bar.until is not None and bar.until < work.since
+    return is_next and is_alike and not has_ended

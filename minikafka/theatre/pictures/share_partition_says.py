@@ -1,0 +1,127 @@
+"""How the events of a share partition are told: the sentences that depend on more than
+the event's own details.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from minikafka.theatre.pictures.share_partition_records import (
+    ARCHIVED,
+    STATES,
+    Batch,
+    Member,
+    seconds,
+    span,
+)
+from minikafka.theatre.text import capital, counted, listed
+
+TOO_LATE = "INVALID_RECORD_STATE"
+
+
+def written(first: int, last: int) -> str:
+    """Records come."""
+    many = capital(counted(last - first + 1, "record", "a"))
+    verb = "is" if first == last else "are"
+    return f"{many} {verb} written. The log ends at offset {last + 1}."
+
+
+def begins(leader: str, group: str, start: int, is_first: bool) -> str:
+    """A broker has read the state of the share partition."""
+    if is_first:
+        return (
+            f"{leader} leads the partition, so it keeps the share partition of group"
+            f" {group}: it begins at offset {start}."
+        )
+    return (
+        f"{leader} reads what was written down of the share partition, and goes on from"
+        f" offset {start}. What members had is free again."
+    )
+
+
+def gets(
+    who: str, what: Iterable[str], lock_ms: int, times: int, most_deliveries: int
+) -> str:
+    """A member acquires records. times: how often one of them was delivered by now."""
+    names = listed(what)
+    if times == 1:
+        lock = seconds(lock_ms)
+        return f"{who} gets {names}, locked for {lock}: nobody else gets it."
+    return (
+        f"{who} gets {names}, with a new lock. It is delivery {times} of at most"
+        f" {most_deliveries}."
+    )
+
+
+def became(member: Member, batch: Batch, most_deliveries: int) -> str:
+    """A delivery is over: what the member said, and what follows."""
+    who = member.name
+    what = span(batch.first, batch.last)
+    if batch.said == "accept":
+        return f"{who} accepts {what}: done."
+    if batch.said == "reject":
+        return f"{who} rejects {what}: archived, nobody gets it any more."
+    if batch.said == "gap":
+        return f"There is no record for {who} at {what}."
+    if STATES[batch.state] == ARCHIVED:
+        return (
+            f"{who} gives {what} back, but this was delivery {batch.times} of at most"
+            f" {most_deliveries}: archived, nobody gets it any more."
+        )
+    if batch.said == "release":
+        return f"{who} gives {what} back: whoever asks next gets it."
+    why = f"The share session of {who} is over"
+    if member.life == "crashed":
+        why = f"With its connection the share session of {who} is gone"
+    comes = "comes" if batch.first == batch.last else "come"
+    return f"{why}: {what} {comes} back at once, without waiting for the lock."
+
+
+def renews(who: str, what: Iterable[str], lock_ms: int) -> str:
+    """A member needs more time."""
+    lock = seconds(lock_ms)
+    return (
+        f"{who} needs more time for {listed(what)}: from now on its lock lasts {lock}"
+        " again."
+    )
+
+
+def ran_out(who: str, batch: Batch, lock_ms: int, most_deliveries: int) -> str:
+    """A lock has ended."""
+    what = span(batch.first, batch.last)
+    then = "whoever asks next gets it"
+    if STATES[batch.state] == ARCHIVED:
+        then = (
+            f"this was delivery {batch.times} of at most {most_deliveries}, so it is"
+            " archived"
+        )
+    return (
+        f"{who} has said nothing of {what} for {seconds(lock_ms)}. Its lock has run"
+        f" out: {then}."
+    )
+
+
+def catches_up(was: int, offset: int) -> str:
+    """The start offset passes a record that it had waited for."""
+    return (
+        f"The start offset moves from {was} to {offset} at once. It had waited for"
+        f" record {was}; the records behind that one had not."
+    )
+
+
+def refused(
+    who: str, batches: Sequence[Sequence[int | str]], error: str, since: str
+) -> str:
+    """What a member said does not count. since: who has had the record since."""
+    what = []
+    words = set()
+    for first, last, said in batches:
+        what.append(span(int(first), int(last)))
+        words.add(f"“{said}”")
+    why = "it does not count"
+    if error == TOO_LATE:
+        why = "its lock had run out"
+        if since != who:
+            why += f", and {since} has had it since"
+    return (
+        f"{who} says {listed(sorted(words))} of {listed(what)}, and the broker answers"
+        f" {error}: {why}."
+    )
