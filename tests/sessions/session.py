@@ -11,92 +11,13 @@ The API and its version are there for the reader; the bytes say it, too. Lines t
 begin with # say where the session comes from.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from minikafka.course.judging.conversation import Exchange, exchanges
 from minikafka.server.proxy import Frame
-from minikafka.wire.messages import (
-    UnsupportedVersion,
-    api_name,
-    decode_request,
-    decode_response,
-)
-from minikafka.wire.schema import Message
 
 FOLDER = Path(__file__).parent
 BYTES_A_LINE = 32
-
-
-class Asked(NamedTuple):
-    """What a request's header says. body: None where it is of a version that came
-    after ours, as a client's first ApiVersions may be (KIP-511).
-    """
-
-    api: str
-    version: int
-    correlation_id: int
-    client_id: str | None
-    body: Message | None
-
-    @property
-    def answer_version(self) -> int:
-        """A version that the broker doesn't know is answered in the oldest one."""
-        return 0 if self.body is None else self.version
-
-
-class Exchange(NamedTuple):
-    """A frame, and the request that it is, or that it answers."""
-
-    connection: int
-    is_request: bool
-    data: bytes
-    asked: Asked
-
-    @property
-    def of(self) -> tuple[int, int]:
-        """Connection and correlation id: a request and its answer have the same."""
-        return self.connection, self.asked.correlation_id
-
-    @property
-    def answer(self) -> Message:
-        """Of one that is an answer."""
-        asked = self.asked
-        _, body = decode_response(asked.api, asked.answer_version, self.data)
-        return body
-
-
-def asked_by(frame: bytes) -> Asked:
-    """Raises DecodeError."""
-    try:
-        read = decode_request(frame)
-    except UnsupportedVersion as newer:
-        return Asked(
-            api=api_name(frame),
-            version=newer.version,
-            correlation_id=newer.correlation_id,
-            client_id=None,
-            body=None,
-        )
-    return Asked(
-        api=read.api.name,
-        version=read.version,
-        correlation_id=read.correlation_id,
-        client_id=read.client_id,
-        body=read.body,
-    )
-
-
-def exchanges(frames: list[Frame]) -> Iterator[Exchange]:
-    """Each frame beside its request."""
-    open_: dict[tuple[int, int], Asked] = {}
-    for connection, is_request, data in frames:
-        if is_request:
-            asked = asked_by(data)
-            open_[connection, asked.correlation_id] = asked
-        else:
-            asked = open_.pop((connection, int.from_bytes(data[:4], "big")))
-        yield Exchange(connection, is_request, data, asked)
 
 
 def write(path: Path, said: list[str], frames: list[Frame]) -> None:

@@ -92,6 +92,10 @@ class WrongKind(Exception):
     """
 
 
+class NotAttempted(Exception):
+    """What was handed in is as it was given out: the line says so."""
+
+
 def number(answer: Any) -> float:
     is_number = isinstance(answer, numbers.Real) and not isinstance(answer, bool)
     if not is_number or not math.isfinite(answer):
@@ -269,6 +273,9 @@ def _taken(exercise: Exercise, answer: Any) -> tuple[Any, Verdict | None]:
     if exercise.takes is not None:
         try:
             return exercise.takes(answer), None
+        except NotAttempted as error:
+            line = f"Not attempted yet: {error}"
+            return None, Verdict(line, right=False, attempted=False)
         except WrongKind as error:
             line = str(error)
             if line.startswith("should"):

@@ -1,0 +1,195 @@
+"""One trial of somebody's Kafka: our own questions, and what real clients do with it.
+
+After each question, and after each client, the whole conversation is compared with
+kafka_rules.py. So a fault is told where it is, and not by what a client says when it
+gives up much later.
+"""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from minikafka.course.judging.conversation import told
+from minikafka.course.judging.kafka_rules import Rules, Wrong
+from minikafka.course.judging.somebodys_kafka import NotStarted, SomebodysKafka
+from minikafka.server.proxy import read_frame, send_frame
+from minikafka.wire.messages import decode_response, encode_request
+
+PATIENCE_S = 10.0
+_LINES = 8  # of the conversation
+# what our own questions are written in: the highest version that the task asks for
+VERSION = {
+    "ApiVersions": 0,
+    "Metadata": 5,
+    "InitProducerId": 1,
+    "Produce": 7,
+    "Fetch": 6,
+    "ListOffsets": 3,
+    "FindCoordinator": 1,
+    "OffsetCommit": 3,
+    "OffsetFetch": 3,
+    "JoinGroup": 3,
+    "SyncGroup": 1,
+    "Heartbeat": 1,
+    "LeaveGroup": 1,
+}
+
+
+class Connection:
+    """Our own client, for questions that a real one asks only when it pleases."""
+
+    def __init__(self, trial: "Trial") -> None:
+        host, _, port = trial.kafka.bootstrap.rpartition(":")
+        self._trial = trial
+        self._socket = socket.create_connection((host, int(port)), PATIENCE_S)
+        self._correlation_id = 0
+        self._waiting: list[tuple[str, int]] = []
+
+    def send(self, api: str, version: int | None = None, **body: Any) -> None:
+        """Ask, and don't wait for the answer."""
+        version = VERSION[api] if version is None else version
+        self._correlation_id += 1
+        parts = encode_request(api, version, self._correlation_id, "judge", body)
+        send_frame(self._socket, b"".join(parts))
+        if body.get("acks") != 0:
+            self._waiting.append((api, version))
+
+    def send_frame(self, api: str, version: int, frame: bytes) -> None:
+        """The same with a request that the schema doesn't have."""
+        send_frame(self._socket, frame)
+        self._waiting.append((api, version))
+
+    def receive(self) -> Any:
+        """The next answer, in order; it has been judged. Errors: Wrong."""
+        api, version = self._waiting.pop(0)
+        try:
+            frame = read_frame(self._socket)
+        except TimeoutError:
+            self._trial.judge()
+            raise Wrong(
+                f"{api} {version} has no answer after {PATIENCE_S:.0f} s"
+            ) from None
+        except OSError:
+            frame = None
+        self._trial.judge()
+        if frame is None:
+            raise Wrong(f"{api} {version} was not answered: your Kafka hung up")
+        return decode_response(api, version, frame)[1]
+
+    def ask(self, api: str, version: int | None = None, **body: Any) -> Any:
+        self.send(api, version, **body)
+        return self.receive()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Trial:
+    """`with trial(path) as it:` has a Kafka that runs, in a new data folder."""
+
+    def __init__(self, kafka: SomebodysKafka) -> None:
+        self.kafka = kafka
+        self.connections: list[Connection] = []
+
+    @property
+    def bootstrap(self) -> str:
+        return self.kafka.bootstrap
+
+    def connect(self) -> Connection:
+        made = Connection(self)
+        self.connections.append(made)
+        return made
+
+    def restart(self, meanwhile: Callable[[Path], None] = lambda data: None) -> None:
+        """kill -9, and the next life on the same files. meanwhile: what happens to
+        these.
+        """
+        self.kafka.kill()
+        meanwhile(self.kafka.data)
+        self.kafka.start()
+
+    def judge(self) -> None:
+        """Compare all that was said so far. Errors: Wrong."""
+        self._compare(self.kafka.conversation())
+
+    def _compare(self, conversation: Any) -> None:
+        rules = Rules()
+        for number, exchange in enumerate(conversation):
+            rules.port = self.kafka.port_of(exchange.connection)
+            try:
+                rules.hear(exchange)
+            except Wrong as error:
+                error.add_note(str(number))
+                raise
+
+    def unanswered(self) -> list[str]:
+        """The requests that wait for an answer, as API and version."""
+        open_: dict[tuple[int, int], str] = {}
+        for each in self.kafka.conversation():
+            if not each.is_request:
+                open_.pop(each.of, None)
+            elif each.asked.wants_an_answer:
+                open_[each.of] = f"{each.asked.api} {each.asked.version}"
+        return list(open_.values())
+
+    def asked_for(self) -> list[str]:
+        """The APIs of all requests so far."""
+        conversation = self.kafka.conversation()
+        return [each.asked.api for each in conversation if each.is_request]
+
+    def lines(self, last: int | None = None) -> list[str]:
+        """The conversation up to a frame, its last lines."""
+        conversation = self.kafka.conversation()
+        if last is not None:
+            conversation = conversation[: last + 1]
+        shown = [f"  {told(each)}" for each in conversation[-_LINES:]]
+        if len(conversation) > _LINES:
+            shown.insert(0, f"  ... {len(conversation) - _LINES} frames before these")
+        if last is not None and shown:
+            shown[-1] += "   <- here"
+        return shown
+
+    def close(self) -> None:
+        for each in self.connections:
+            each.close()
+
+
+@contextmanager
+def trial(path: Path) -> Iterator[Trial]:
+    with SomebodysKafka(path) as kafka:
+        kafka.start()
+        running = Trial(kafka)
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+def broken(path: Path, script: Callable[[Trial], None]) -> str | None:
+    """What is wrong with this Kafka, in a line and further ones; None where the script
+    comes to its end.
+    """
+    with SomebodysKafka(path) as kafka:
+        running = Trial(kafka)
+        try:
+            kafka.start()
+            script(running)
+            running.judge()
+        except NotStarted as error:
+            return "\n".join([str(error), *_said(kafka)])
+        except Wrong as error:
+            notes = getattr(error, "__notes__", [])
+            last = int(notes[0]) if notes else None
+            lines = running.lines(last)
+            conversation = ["the conversation (> asks, < answers):", *lines]
+            return "\n".join([str(error), *conversation, *_said(kafka)])
+        finally:
+            running.close()
+    return None
+
+
+def _said(kafka: SomebodysKafka) -> list[str]:
+    words = kafka.last_words()
+    return ["your Kafka printed:", *(f"  {line}" for line in words)] if words else []

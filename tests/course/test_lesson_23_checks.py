@@ -1,0 +1,269 @@
+"""The seven stages of lesson 23: the minimal Kafka passes them all, and each broken
+broker hears what is wrong with it.
+"""
+
+import pytest
+
+from minikafka.course import lessons
+from minikafka.course.experiments.lesson_23_kafka import MINIMAL_KAFKA, START
+from minikafka.course.judging import kafka_clients
+from minikafka.course.judging.somebodys_kafka import SomebodysKafka
+from tests.course.answers import verdict
+
+STAGES = range(1, 8)
+SOURCE = MINIMAL_KAFKA.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def without_java(monkeypatch):
+    monkeypatch.setattr(kafka_clients, "java", lambda: None)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_minimal_kafka_passes_every_stage(stage, without_java):
+    found = verdict("23", stage, MINIMAL_KAFKA)
+    assert found.right, found
+    assert ("left out, without Java" in str(found)) == (stage in (4, 5))
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("stage", [4, 5])
+def test_java_s_console_tools_and_dump_tool_work_with_the_minimal_kafka(stage):
+    found = verdict("23", stage, MINIMAL_KAFKA)
+    assert found.right and "without Java" not in str(found), found
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_file_that_is_as_it_was_given_is_not_attempted(stage):
+    found = verdict("23", stage, START)
+    assert not found.attempted
+    assert str(found) == "Not attempted yet: my_kafka.py is still as it was given."
+
+
+def test_what_is_no_file_is_told_in_a_line(tmp_path):
+    assert "there is no file nowhere.py" in str(verdict("23", 1, "nowhere.py"))
+    assert "should be the file's name" in str(verdict("23", 1, 5))
+    path = tmp_path / "my_kafka.py"
+    path.write_text("import nothing_that_is_there\n")
+    found = str(verdict("23", 1, path))
+    assert "it ended before it printed ready" in found
+    assert "No module named 'nothing_that_is_there'" in found
+
+
+# (stage, how the minimal Kafka is broken: a text and its replacement, what is told)
+BROKEN = {
+    "a wrong correlation id": (
+        1,
+        [
+            (
+                "version, correlation_id, answer))",
+                "version, correlation_id + 1, answer))",
+            )
+        ],
+        ["ApiVersions, answer: correlation_id is 2, and the request's was 1"],
+    ),
+    "a version that is listed and not answered": (
+        2,
+        [("if low <= version <= high:", "if low <= version <= min(high, 4):")],
+        ["Metadata 5 was not answered: your Kafka hung up", "Metadata version 5"],
+    ),
+    "an unknown version is hung up on": (
+        1,
+        [('elif name == "ApiVersions":', 'elif name == "Nothing":')],
+        ["ApiVersions 0 was not answered: your Kafka hung up"],
+    ),
+    "an answer in another version": (
+        2,
+        [
+            (
+                'return b"".join(encode_response(name, version,',
+                'return b"".join(encode_response(name, version or 1,',
+            )
+        ],
+        ["ApiVersions, answer: not of version 0 (from byte", "should be nothing"],
+    ),
+    "the port is 9092, whatever it is": (
+        2,
+        [('"host": HOST, "port": self.port}', '"host": HOST, "port": 9092}')],
+        ["Metadata, answer: port of broker 1 is 9092, and should be"],
+    ),
+    "the base offset is always 0": (
+        3,
+        [
+            (
+                'answer["base_offset"] = log.append(batch)',
+                'answer["base_offset"] = log.append(batch) * 0',
+            )
+        ],
+        ["Produce, answer: base_offset of orders-0 is 0, and should be 1", "from byte"],
+    ),
+    "the base offset is not written into the batch": (
+        3,
+        [('base_offset.to_bytes(8, "big") + batch[8:]', "batch")],
+        ["and should be"],
+    ),
+    "a batch is one offset": (
+        3,
+        [
+            (
+                "return base_offset\n",
+                "self.next_offsets[-1] = base_offset + 1\n        return base_offset\n",
+            )
+        ],
+        ["base_offset of orders-0 is 2, and should be 4"],
+    ),
+    "a damaged batch is stored": (
+        3,
+        [("elif not crc_matches(batch, read_header(batch)):", "elif False:")],
+        ["error_code of orders-0 is 0 (NONE), and should be 2 (CORRUPT_MESSAGE)"],
+    ),
+    "acks=0 is answered": (
+        3,
+        [("if request.acks == 0:", "if False:")],
+        ["Produce with acks=0 was answered"],
+    ),
+    "a byte of the records is changed": (
+        4,
+        [
+            (
+                "found += self.file.read(size)",
+                "found += self.file.read(size)[:-1] + b'!'",
+            )
+        ],
+        ["does not match its checksum (byte", "21, should be"],
+    ),
+    "the checksum is changed": (
+        4,
+        [
+            (
+                "found += self.file.read(size)",
+                "found += (lambda b: b[:17] + b'1234' + b[21:])(self.file.read(size))",
+            )
+        ],
+        ["does not match its checksum (byte 17 of the batch: 31"],
+    ),
+    "the high watermark is one short": (
+        4,
+        [('{"high_watermark": log.end,', '{"high_watermark": max(log.end - 1, 0),')],
+        ["Fetch, answer: high_watermark of orders-0 is 3, and should be 4"],
+    ),
+    "Fetch does not wait": (
+        4,
+        [("or clock() >= deadline", "or True")],
+        ["it came before there was a record: max_wait_ms"],
+    ),
+    "Fetch begins with the batch after": (
+        4,
+        [
+            (
+                "bisect(self.next_offsets, offset)",
+                "bisect(self.next_offsets, offset) + (offset % 3 > 0)",
+            )
+        ],
+        ["records is empty, and there are some to read", "should go on with offset 1"],
+    ),
+    "the end is out of range": (
+        4,
+        [("0 <= asked.fetch_offset <= log.end", "0 <= asked.fetch_offset < log.end")],
+        ["error_code of orders-0 is 1 (OFFSET_OUT_OF_RANGE), and should be 0 (NONE)"],
+    ),
+    "the end offset is the last one": (
+        4,
+        [('answer["offset"] = log.end', 'answer["offset"] = max(log.end - 1, 0)')],
+        ["ListOffsets, answer: offset of orders-0 is 1, and should be 2"],
+    ),
+    "what is written stays in Python's buffer": (
+        5,
+        [("self.file.flush()", "self.file")],
+        ["and should be 4", "topic", "is empty"],
+    ),
+    "the torn tail is not cut": (
+        5,
+        [("self.file.truncate(at)", "at")],
+        ["and should be", "there is a batch", "no record batch"],
+    ),
+    "the checksum is not looked at after a restart": (
+        5,
+        [("if not crc_matches(batch, header):\n                    break", "pass")],
+        ["ListOffsets, answer: offset of orders-0 is 4, and should be 3"],
+    ),
+    "offsets are forgotten": (
+        6,
+        [("self.offsets_file.write(", "str(")],
+        ["OffsetFetch, answer: committed_offset of orders-0 is -1, and should be 5"],
+    ),
+    "groups are mixed up": (
+        6,
+        [
+            ("place = request.group_id, topic.name,", 'place = "all", topic.name,'),
+            (
+                "(request.group_id, topic.name, partition)",
+                '("all", topic.name, partition)',
+            ),
+        ],
+        ["committed_offset of orders-0 is 3, and should be -1"],
+    ),
+    "the generation is not raised": (
+        7,
+        [("self.generation += 1", "self.generation = 1")],
+        ["JoinGroup, answer: generation_id is 1, and should be 2"],
+    ),
+    "everybody gets what the leader gets": (
+        7,
+        [
+            (
+                'assignments.get(request.member_id, b"")',
+                "next(iter(assignments.values()))",
+            )
+        ],
+        ["SyncGroup, answer: assignment is another member's"],
+    ),
+    "nobody waits for the others": (
+        7,
+        [("if set(self.members) == set(self.waiting):", "if True:")],
+        ["the error code of a Heartbeat is", "JoinGroup, answer"],
+    ),
+    "an old generation may stay": (
+        7,
+        [("if generation != self.generation:", "if False:")],
+        ["Heartbeat, answer: error_code is 0 (NONE), and should be 22"],
+    ),
+    "members never hear of a newcomer": (
+        7,
+        [("if self.is_joining:\n            return REBALANCING", "pass")],
+        ["the error code of a Heartbeat is 0, and should be 27"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_broker_hears_what_is_wrong(name, tmp_path, without_java):
+    stage, changes, words = BROKEN[name]
+    source = SOURCE
+    for before, after in changes:
+        assert before in source
+        source = source.replace(before, after)
+    path = tmp_path / "my_kafka.py"
+    path.write_text(source)
+    found = verdict("23", stage, path)
+    assert not found.right and any(each in found.headline for each in words), found
+    assert "the conversation (> asks, < answers):" in str(found)
+
+
+def test_a_process_does_not_outlive_its_trial():
+    with SomebodysKafka(MINIMAL_KAFKA) as kafka:
+        kafka.start()
+        process = kafka._process
+    assert process.poll() is not None and not kafka.data.exists()
+
+
+def test_a_process_ends_when_who_started_it_is_gone():
+    with SomebodysKafka(MINIMAL_KAFKA) as kafka:
+        kafka.start()
+        kafka._process.stdin.close()
+        assert kafka._process.wait(60) == 1
+
+
+def test_every_stage_has_three_hints():
+    for stage in STAGES:
+        assert len(lessons.lesson("23")._exercise(stage).hints) == 3
