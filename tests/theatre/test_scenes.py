@@ -25,6 +25,9 @@ from tests.theatre import (
     traces,
     transactions,
 )
+from tests.theatre import (
+    frames as sent_frames,
+)
 
 SENTENCE = ("why", "message")  # what an event says in English
 
@@ -121,6 +124,7 @@ def runs():
         "beside": ("rebalance", eager, {"beside": seen}),
         "acks=1": ("replica-set", replicas.acks_1(), {}),
         "quorum": ("quorum", replicas.stale(), {}),
+        "bytes": ("bytes", sent_frames.request(), {}),
         "compacted": ("cleaner", cleaned.transactions(), {}),
         "sweep": ("sweep", killed_at_each_call(), {}),
         "zombie": ("transaction", transactions.zombie(), {}),
