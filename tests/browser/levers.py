@@ -1,5 +1,5 @@
-"""A notebook of three cells: a group of two members on six partitions, and two of its
-pictures with levers.
+"""A notebook of four cells: a group of two members on six partitions, and two of its
+pictures with levers; and one whose bytes can be changed.
 """
 
 import nbformat
@@ -27,6 +27,11 @@ cluster.run(seconds=30)
 """
 SHOW = "levers.rebalance(cluster, since_ms=3000)"
 SHOW_LOG = 'levers.hands(cluster, "log", partitions=[0])'
+SHOW_BYTES = """
+from minikafka.course.experiments.lesson_12_frames import levers as frames
+
+frames()
+"""
 KERNEL = {
     "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}
 }
@@ -35,7 +40,7 @@ KERNEL = {
 def a_group_with_levers(folder):
     """Write it; returns its name."""
     cells = [
-        *map(nbformat.v4.new_code_cell, (RUN, SHOW, SHOW_LOG)),
+        *map(nbformat.v4.new_code_cell, (RUN, SHOW, SHOW_LOG, SHOW_BYTES)),
         nbformat.v4.new_markdown_cell("After."),
     ]
     nbformat.write(

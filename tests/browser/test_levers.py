@@ -74,6 +74,20 @@ def test_a_reader_that_is_dragged_seeks_and_the_run_goes_on_from_there(lesson):
     picture.frame.wait_for_function(f"{said}.includes('seeks: it stands before')")
 
 
+def test_a_byte_that_is_typed_is_read_again_and_the_focus_stays_on_it(lesson):
+    picture = lesson.picture(2)
+    picture.frame.locator("[data-act='byte 3']").click()
+    picture.press("6")
+    picture.press("3")
+    said = picture.frame.locator("#sentence")
+    said.filter(has_text="Produce has no version 99").wait_for()
+    assert picture.frame.evaluate("document.activeElement.dataset.act") == "byte 3"
+    lesson.page.wait_for_selector(
+        ".jp-OutputArea code:has-text('frame[3] = 0x63')", state="attached"
+    )
+    assert picture.violations() == []
+
+
 def test_opened_again_without_a_kernel_it_plays_and_says_what_to_do(lesson):
     lesson.command("docmanager:save")
     lesson.restart_kernel()

@@ -9,6 +9,7 @@ import pytest
 from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
 from tests.chromium import running_chromium
+from tests.theatre import frames
 from tests.theatre.cleaned import moves, tombstone
 from tests.theatre.commit_traces import commit_after, commit_first, piling_up
 from tests.theatre.groups import classic, consumer
@@ -26,6 +27,8 @@ EVERY = [
     ("log", retention),
     ("log", alice),
     ("partitioner", growing),
+    ("bytes", frames.request),
+    ("bytes", frames.batch),
     ("cleaner", moves),
     ("cleaner", tombstone),
     ("commit", commit_after),
@@ -161,6 +164,44 @@ def test_hovering_a_record_marks_its_whole_way(opened):
     page.hover("#drawing g:has-text('created')")
     # in the log, in the tray, and its marks in two lanes
     assert page.locator("#drawing .cause").count() == 4
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.dataset.act")
+
+
+def test_hovering_a_byte_marks_its_field_and_so_does_the_focus(opened):
+    page = opened(picture("bytes", frames.batch()))
+    page.hover("#drawing rect[aria-label^='byte 66:']")
+    # alice, her length, and the field's line
+    assert page.locator("#drawing .cause").count() == 7
+    page.focus("#drawing [data-grid=fields][tabindex='0']")
+    page.keyboard.press("ArrowDown")
+    assert page.text_content("#foot").startswith("bytes 8 to 11: BatchLength, int32")
+    assert page.locator("#drawing .cause").count() == 5
+
+
+def test_two_digits_are_typed_onto_a_byte_and_arrow_keys_go_from_byte_to_byte(opened):
+    page = opened(picture("bytes", frames.request(), live=True))
+    page.click("#drawing [data-act='byte 18']")
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
+        page.keyboard.press(key)
+    assert focused(page) == "byte 18" and page.input_value("#scrub") == "0"
+    page.keyboard.press("7")
+    hex_of = "document.activeElement.nextElementSibling.textContent"
+    assert page.evaluate(hex_of) == "7_"
+    page.keyboard.press("Escape")
+    assert page.evaluate(hex_of) == "00"
+    page.keyboard.type("7f")
+    assert "the levers need its kernel" in sentence(page)  # a saved page has none
+
+
+def test_a_byte_of_a_saved_picture_takes_no_digit(opened):
+    page = opened(picture("bytes", frames.request()))
+    page.focus("#drawing [data-grid=bytes][tabindex='0']")
+    page.keyboard.type("7f")
+    assert sentence(page) == "As it was sent: 123 bytes, 32 fields."
+    assert "read-only here" in page.text_content("#scenario")
 
 
 def test_a_prediction_stops_it_until_an_option_is_clicked(opened):

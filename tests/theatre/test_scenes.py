@@ -26,6 +26,9 @@ from tests.theatre import (
     traces,
     transactions,
 )
+from tests.theatre import (
+    frames as sent_frames,
+)
 
 SENTENCE = ("why", "message")  # what an event says in English
 
@@ -125,6 +128,7 @@ def runs():
         "shared, a worker hangs": ("share-partition", shared.hangs_long(), {}),
         "shared, nobody beside": ("share-partition", shared.alone(), {}),
         "shared, another leader": ("share-partition", shared.many(), {}),
+        "bytes": ("bytes", sent_frames.request(), {}),
         "compacted": ("cleaner", cleaned.transactions(), {}),
         "sweep": ("sweep", killed_at_each_call(), {}),
         "zombie": ("transaction", transactions.zombie(), {}),

@@ -173,7 +173,7 @@ def frames() -> list[Frame]:
             code='Client(shop(), "shop").ask(frame)',
         ),
         Frame(
-            name="its answer",
+            name="the broker's answer",
             data=answer,
             take_apart=response,
             judge=judged_by_producer,

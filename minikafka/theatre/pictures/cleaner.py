@@ -23,6 +23,7 @@ from minikafka.theatre.play import Cast, Play, Space
 from minikafka.theatre.row import (
     LARGE,
     TALL,
+    Boundary,
     Reader,
     Record,
     Row,
@@ -206,6 +207,14 @@ class CleanedRow(Row):
     """A partition that is compacted. space: the scene's."""
 
     space: Space
+
+    def boundaries(self) -> list[Boundary]:
+        """Where the log starts and ends: the cleaner stops before the active segment,
+        wherever the high watermark is.
+        """
+        log = self.partition
+        start = Boundary("log start offset", log["log_start_offset"])
+        return [start, Boundary("log end offset", log["log_end_offset"])]
 
     def look(self, record: Record) -> Look:
         """What goes and what is gone, tombstones and markers."""

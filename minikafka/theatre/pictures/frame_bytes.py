@@ -29,8 +29,8 @@ from minikafka.theatre.text import counted, dotted
 
 MOST_BYTES, MOST_LINES = 320, 60
 LABEL = 34  # left of a row's first byte
-BYTE = 19  # height of a row of bytes
-LINE = 17  # height of a field
+BYTE = 18  # height of a row of bytes
+LINE = 16  # height of a field
 INDENT = 9
 COLUMN_GAP = 14
 FEW = 16  # lines stand in one column
@@ -109,7 +109,7 @@ class BytesPlay(Play):
         parts = [Part(*part) for part in space["parts"]]
         for at in range(0, min(len(data), MOST_BYTES), rows.a_row):
             y = at // rows.a_row * BYTE
-            d.note(f"at/{at}", 0, y + 13, f"{at:03}", size=12, mono=True)
+            d.note(f"at/{at}", 0, y + 12, f"{at:03}", size=12, mono=True)
         for at, byte in enumerate(data[:MOST_BYTES]):
             part = part_at(parts, at)
             self._byte(d, space, rows, at, byte, part)
@@ -161,7 +161,7 @@ class BytesPlay(Play):
         d.rect(key, x, y, rows.pitch - 2, BYTE - 2, fill, **look)
         middle = x + rows.pitch / 2 - 1
         words: Look = {"mono": True, "anchor": "middle", "bold": is_changed}
-        d.text(f"{key}/hex", middle, y + 13, f"{byte:02x}", ink, size=12.5, **words)
+        d.text(f"{key}/hex", middle, y + 12, f"{byte:02x}", ink, size=12.5, **words)
 
     def _tree(self, d: Drawing, space: Space, left: float, top: float) -> None:
         """The fields, in one column or two."""
@@ -179,14 +179,14 @@ class BytesPlay(Play):
                 is_end = line.number == 0
                 ink = "trouble" if is_end else "ink"
                 words = fit(line.section, width * 0.8, 12.5, bold=True)
-                d.text(key, x, y + 13, words, ink, size=12.5, bold=True)
+                d.text(key, x, y + 12, words, ink, size=12.5, bold=True)
             else:
                 is_other = line.number in space["other"]
                 _field(d, line.part, line.number, x, y, width, is_other)
         more = len(lines) - MOST_LINES
         if more > 0:
             y = top + most * LINE
-            d.note("tree/more", left, y + 13, f"and {more} more lines")
+            d.note("tree/more", left, y + 12, f"and {more} more lines")
 
 
 def _lines(space: Space) -> list[Line]:
@@ -232,5 +232,5 @@ def _field(
     has_type = has_room(whole, room - taken, 13)
     name = part.name if has_type else fit(part.name, (room - taken) * 0.8, 12.5)
     more: Any = part.type if has_type else None
-    d.text(f"{key}/name", left, y + 13, name, "ink", more=more, ink="quiet", **words)
-    d.number(f"{key}/value", x + width - 4, y + 13, value, ink, bold=other)
+    d.text(f"{key}/name", left, y + 12, name, "ink", more=more, ink="quiet", **words)
+    d.number(f"{key}/value", x + width - 4, y + 12, value, ink, bold=other)
