@@ -1,11 +1,14 @@
 """The active controller's part of a node: it hears from brokers, decides, and answers
 once a decision is committed.
 
-What follows from what is in cluster/controller.py; here is when. It decides on
-committed state only, one decision after the other, and nothing here reads the image
-right after an append: what depends on a record goes on when the record has come back
-from the log. A controller that is replaced doesn't know what became of its last
-decision: NOT_CONTROLLER.
+A decision is data: metadata records, made by the functions of cluster/controller.py and
+cluster/registration.py, which change nothing. Here is when one is made, and what it
+waits for: `decide` appends the records, and gives the answer when they have come back,
+committed, from the metadata log. Only then are they in the image (news.py tells this
+part of it, too), and nothing here reads the image right after an append.
+
+The next decision is made on committed state only. A controller that is replaced doesn't
+know what became of its last one: NOT_CONTROLLER.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +31,9 @@ TIMEOUT_MS = 30_000
 
 
 class ActiveController:
-    """What this node does while it leads the metadata quorum."""
+    """What this node does while it leads the metadata quorum. What it remembers besides
+    the image is soft: a new controller begins without.
+    """
 
     def __init__(self, node: RegisteredNode) -> None:
         self._node = node
@@ -37,26 +42,30 @@ class ActiveController:
         self._knows: dict[int, int] = {}
         # the offset that all must know before a broker may stop
         self._left_at: dict[int, int] = {}
-        self._balance_at: int | None = None  # monotonic ms
+        # when to look who should lead again, monotonic; None: never
+        self._balance_at_ms: int | None = None
 
     @property
     def _session_ms(self) -> int:
         return int(self._node.config["broker.session.timeout.ms"])
 
     @property
-    def _may_decide(self) -> bool:
+    def _watches_others(self) -> bool:
+        """Whether it decides by itself, as time passes: while it leads others, and
+        knows all that was decided before.
+        """
+        has_others = len(self._node.image.brokers) > 1
         quorum = self._node.quorum
-        return (
-            len(self._node.image.brokers) > 1 and quorum.is_leader and quorum.is_settled
-        )
+        return has_others and quorum.is_leader and quorum.is_settled
 
     def leader_changed(self, now: Now) -> None:
         """This node leads now, or another."""
-        self._balance_at = None
+        self._balance_at_ms = None
         if self._node.quorum.is_leader:
             self._heard_ms = dict.fromkeys(self._node.image.brokers, now.monotonic_ms)
-            self._knows, self._left_at = {}, {}
-            self._rest(now)
+            self._knows = {}
+            self._left_at = {}
+            self._balance_later(now)
 
     def broker_changed(self, change: BrokerChange, now: Now) -> None:
         """A broker that has just registered lives."""
@@ -65,34 +74,40 @@ class ActiveController:
 
     def tick(self, now: Now) -> None:
         """Look who is silent, and who should lead again."""
-        if self._may_decide:
+        if self._watches_others:
             self._fence_silent(now)
-        if (
-            self._may_decide
-            and self._balance_at is not None
-            and self._balance_at <= now.monotonic_ms
-        ):
-            self._rest(now)
-            records = controller.rebalanced(self._node.image, self.topic_value)
-            if records:
-                self._node.quorum.append(records, now)
+        # not while what was just decided is on its way
+        if self._watches_others:
+            self._balance(now)
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
-        if not self._may_decide:
+        """Monotonic ms at which somebody's session is over, or leaders are looked
+        at.
+        """
+        if not self._watches_others:
             return None
-        return soonest(
-            self._balance_at,
-            *(at_ms + self._session_ms for at_ms in self._listened_to().values()),
-        )
+        ends_ms = []
+        for heard_ms in self._listened_to().values():
+            ends_ms.append(heard_ms + self._session_ms)
+        return soonest(self._balance_at_ms, *ends_ms)
 
-    def _rest(self, now: Now) -> None:
+    # -- leaders
+
+    def _balance(self, now: Now) -> None:
+        """Preferred leaders lead again, if it is time to look at that."""
+        at_ms = self._balance_at_ms
+        if at_ms is None or at_ms > now.monotonic_ms:
+            return
+        self._balance_later(now)
+        records = controller.rebalanced(self._node.image, self.topic_value)
+        if records:
+            self._node.quorum.append(records, now)
+
+    def _balance_later(self, now: Now) -> None:
         config = self._node.config
         if config["auto.leader.rebalance.enable"]:
-            self._balance_at = (
-                now.monotonic_ms
-                + 1000 * config["leader.imbalance.check.interval.seconds"]
-            )
+            interval_ms = 1000 * config["leader.imbalance.check.interval.seconds"]
+            self._balance_at_ms = now.monotonic_ms + interval_ms
 
     # -- brokers
 
@@ -100,69 +115,78 @@ class ActiveController:
         """Unfenced brokers, and when each was heard of last: not this run of this node,
         and none if it is alone.
         """
-        brokers, own = self._node.image.brokers, self._node.registration.own
-        live = [
-            one.broker_id
-            for one in brokers.values()
-            if not one.fenced and one is not own
-        ]
-        return {node: self._heard_ms.get(node, 0) for node in live if len(brokers) > 1}
+        brokers = self._node.image.brokers
+        own = self._node.registration.own
+        heard_ms: dict[int, int] = {}
+        if len(brokers) <= 1:
+            return heard_ms
+        for broker_id, broker in brokers.items():
+            if not broker.fenced and broker is not own:
+                heard_ms[broker_id] = self._heard_ms.get(broker_id, 0)
+        return heard_ms
 
     def _fence_silent(self, now: Now) -> None:
         """All together: one by one, a dead broker would lead in between, and be the
         last leader (KIP-966).
         """
-        silent = {
-            node: at_ms
-            for node, at_ms in self._listened_to().items()
-            if self._session_is_over(at_ms, now)
-        }
+        silent: dict[int, int] = {}
+        for broker_id, heard_ms in self._listened_to().items():
+            if self._session_is_over(heard_ms, now):
+                silent[broker_id] = heard_ms
         if not silent:
             return
-        records = controller.fence(self._node.image, [*silent], self.topic_value)
-        # else this was a part of it
-        if records[-1].name == "BrokerRegistrationChangeRecord":
-            for node, heard_ms in silent.items():
-                self._tell_fenced(node, heard_ms, now)
+        records = controller.fence(self._node.image, list(silent), self.topic_value)
+        # there may be too much to decide at once: then this is not all of it
+        is_all_of_it = records[-1].name == "BrokerRegistrationChangeRecord"
+        if is_all_of_it:
+            for broker_id, heard_ms in silent.items():
+                self._tell_fenced(broker_id, heard_ms, now)
         self._node.quorum.append(records, now)
 
     def _session_is_over(self, heard_ms: int, now: Now) -> bool:
         return heard_ms + self._session_ms <= now.monotonic_ms
 
-    def _tell_fenced(self, node: int, heard_ms: int, now: Now) -> None:
+    def _tell_fenced(self, broker_id: int, heard_ms: int, now: Now) -> None:
         if self._node.trace:
-            self._node.trace.emit(
-                "BrokerFenced", broker=node, silent_ms=now.monotonic_ms - heard_ms
-            )
+            silent_ms = now.monotonic_ms - heard_ms
+            self._node.trace.emit("BrokerFenced", broker=broker_id, silent_ms=silent_ms)
 
     def register(self, asked: Mapping[str, Any], now: Now) -> Answer | Wait:
-        """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while
-        another run of it lives, those of registration.check. A run that says it again
-        stays as it is, where Apache Kafka takes what is new in it; one that somebody
-        took for leaving comes anew.
+        """BrokerRegistration: the answer.
+
+        - Another run of the broker must be over: it was fenced, or is silent.
+        - A run that says the same again stays as it is, where Apache Kafka takes what
+          is new in it; one that was about to leave comes anew.
+        - Where the run before did not end with all on disk, it leads nothing any more.
+
+        Errors: INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION, those of
+        registration.check.
         """
-        node, broker_id = self._node, asked["broker_id"]
+        node = self._node
+        broker_id = asked["broker_id"]
         if asked["cluster_id"] != node.cluster_id:
             raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
         known = node.image.brokers.get(broker_id)
-        said = registration.as_recorded(asked)
-        same = known is not None and said.items() <= known.fields.items()
-        heard_ms = None if same else self._listened_to().get(broker_id)
+        fields = registration.as_recorded(asked)
+        is_same_run = known is not None and fields.items() <= known.fields.items()
+        heard_ms = None if is_same_run else self._listened_to().get(broker_id)
         is_this = broker_id == node.node_id and node.registration.own is not None
         lives = heard_ms is not None and not self._session_is_over(heard_ms, now)
-        if not same and (is_this or lives):
+        if not is_same_run and (is_this or lives):
             raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
         self._check_registration(asked)
-        if known is not None and same and not known.in_controlled_shutdown:
+        if known is not None and is_same_run and not known.in_controlled_shutdown:
             return {"error_code": Error.NONE, "broker_epoch": known.broker_epoch}
         records = [] if node.image.features else registration.feature_levels()
         if heard_ms is not None:
             # it is back before the clock was looked at
             self._tell_fenced(broker_id, heard_ms, now)
-        if known is not None and not same and not self._was_clean(asked, known):
+        is_another_run = known is not None and not is_same_run
+        if known is not None and is_another_run and not self._was_clean(asked, known):
             records += controller.without(
                 node.image, [broker_id], self.topic_value, unclean=True
             )
+        # the offset of the last record: the registration's own
         epoch = node.quorum.end_offset + len(records)
         records += registration.records(asked, epoch)
         answer = {"error_code": Error.NONE, "broker_epoch": epoch}
@@ -174,13 +198,13 @@ class ActiveController:
         """
         config = self._node.config
         others_may_come = CONTROLLER_LISTENER in config.advertised
-        needed = config.advertised.keys() - (
-            {CONTROLLER_LISTENER} if asked["broker_id"] in config.peers else set()
-        )
-        peers = {self._node.node_id, *config.peers}
-        registration.check(
-            self._node.image, asked, None if others_may_come else peers, needed
-        )
+        may_come = None
+        if not others_may_come:
+            may_come = {self._node.node_id, *config.peers}
+        listeners = set(config.advertised)
+        if asked["broker_id"] in config.peers:
+            listeners.discard(CONTROLLER_LISTENER)
+        registration.check(self._node.image, asked, may_come, listeners)
 
     def _was_clean(self, asked: Mapping[str, Any], known: BrokerRegistration) -> bool:
         """Whether the broker's last run, the one that is known, ended with all on disk
@@ -189,11 +213,15 @@ class ActiveController:
         return bool(asked["previous_broker_epoch"] == known.broker_epoch)
 
     def heartbeat(self, asked: Message, now: Now) -> Answer | Wait:
-        """BrokerHeartbeat: the answer; who is fenced, ready and knows of its own
-        registration is unfenced, and who wants to go is let go when others lead, and
-        all know that.
+        """BrokerHeartbeat: the answer.
+
+        - Who is fenced, ready and knows of its own registration is unfenced.
+        - Who wants to go is let go when others lead, and all know that.
+
+        Errors: STALE_BROKER_EPOCH, INVALID_REQUEST.
         """
-        node, broker_id = self._node, asked.broker_id
+        node = self._node
+        broker_id = asked.broker_id
         known = node.image.brokers.get(broker_id)
         if known is None or known.broker_epoch != asked.broker_epoch:
             raise KafkaError(Error.STALE_BROKER_EPOCH)
@@ -202,21 +230,25 @@ class ActiveController:
             raise KafkaError(Error.INVALID_REQUEST)
         self._heard_ms[broker_id] = now.monotonic_ms
         self._knows[broker_id] = asked.current_metadata_offset
-        caught_up = asked.current_metadata_offset >= known.broker_epoch
+        is_caught_up = asked.current_metadata_offset >= known.broker_epoch
         answer = {
             "error_code": Error.NONE,
-            "is_caught_up": caught_up,
+            "is_caught_up": is_caught_up,
             "is_fenced": known.fenced,
         }
-        wants_in = known.fenced and caught_up and not asked.want_fence
+        may_come_in = known.fenced and is_caught_up and not asked.want_fence
+        needs_decision = may_come_in or asked.want_shut_down
+        if not needs_decision:
+            return answer
         if not node.quorum.is_settled:
-            return self.settled(now) if wants_in or asked.want_shut_down else answer
+            return self.settled(now)
         records: list[MetadataRecord] = []
         if asked.want_shut_down:
             records, may_go = self._let_go(known)
             if may_go:
-                answer |= {"should_shut_down": True, "is_fenced": True}
-        elif wants_in:
+                answer["should_shut_down"] = True
+                answer["is_fenced"] = True
+        else:
             answer["is_fenced"] = False
             records = controller.unfence(node.image, broker_id, self.topic_value)
         return self.decide(records, now, lambda: answer)
@@ -227,23 +259,26 @@ class ActiveController:
         """
         if known.fenced:
             return [], True
-        image, broker_id = self._node.image, known.broker_id
+        image = self._node.image
+        broker_id = known.broker_id
         records = controller.begin_shutdown(image, broker_id, self.topic_value)
         if records:
-            self._left_at[broker_id] = self._node.quorum.end_offset + len(records) - 1
+            last_offset = self._node.quorum.end_offset + len(records) - 1
+            self._left_at[broker_id] = last_offset
             return records, False
         if self._all_know_of(broker_id):
             return controller.fence(image, [broker_id], self.topic_value), True
         return [], False
 
-    def _all_know_of(self, node: int) -> bool:
+    def _all_know_of(self, broker_id: int) -> bool:
         """Whether all who stay have heard that this broker leads nothing any more."""
-        image, own = self._node.image, self._node.node_id
-        if not image.brokers[node].in_controlled_shutdown:
+        node = self._node
+        if not node.image.brokers[broker_id].in_controlled_shutdown:
             return False
-        offset = self._left_at.setdefault(node, self._node.quorum.applied_offset - 1)
-        knows = self._knows | {own: self._node.quorum.applied_offset - 1}
-        return all(knows.get(other, -1) >= offset for other in image.may_lead())
+        own_offset = node.quorum.applied_offset - 1
+        offset = self._left_at.setdefault(broker_id, own_offset)
+        knows = self._knows | {node.node_id: own_offset}
+        return all(knows.get(other, -1) >= offset for other in node.image.may_lead())
 
     # -- decisions
 
@@ -257,7 +292,8 @@ class ActiveController:
         self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer]
     ) -> Answer | Wait:
         """Append the controller's decision to the metadata log; the answer is made once
-        the decision is committed.
+        the decision is committed, in the epoch that it was made in. Errors:
+        NOT_CONTROLLER.
         """
         if not records:
             return answer()
@@ -265,16 +301,18 @@ class ActiveController:
         if not quorum.is_leader:
             raise KafkaError(Error.NOT_CONTROLLER)
         assert quorum.is_settled, "the controller decides on committed state only"
-        offset, epoch = quorum.append(records, now), quorum.epoch
+        offset = quorum.append(records, now)
+        epoch = quorum.epoch
 
-        def committed(*_: object) -> Answer | None:
-            if quorum.applied_offset >= offset and quorum.epoch == epoch:
+        def attempt(*_: object) -> Answer | None:
+            is_committed = quorum.applied_offset >= offset and quorum.epoch == epoch
+            if is_committed:
                 return answer()
             if quorum.epoch != epoch or not quorum.is_leader:
                 raise KafkaError(Error.NOT_CONTROLLER)
             return None
 
-        return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, committed)
+        return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, attempt)
 
     def change(
         self,
@@ -298,11 +336,12 @@ class ActiveController:
 
     def settled(self, now: Now) -> Wait:
         """Decisions are made on committed state only: a request that comes between them
-        waits, and then begins.
+        waits, and then begins anew.
         """
-        quorum, until_ms = self._node.quorum, now.monotonic_ms + TIMEOUT_MS
+        quorum = self._node.quorum
 
         def attempt(*_: object) -> Answer | None:
-            return {} if quorum.is_settled or not quorum.is_leader else None
+            may_begin = quorum.is_settled or not quorum.is_leader
+            return {} if may_begin else None
 
-        return Wait([METADATA], until_ms, attempt, again=True)
+        return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, attempt, again=True)

@@ -3,9 +3,10 @@ back (KIP-497).
 
 The controller decides. A leader says what it wants, with the epochs that it believes
 in, and goes on as if the answer could be yes or no: who is to join must already have a
-record before it counts, who is to leave must still have it.
+record before that is committed, who is to leave must still have it.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from minikafka.broker.ports import CONTROL, LeadingNode
@@ -17,6 +18,8 @@ from minikafka.wire.schema import Message, nested
 
 ALTER_PARTITION_VERSION = 3
 RETRY_BACKOFF_MS = 50
+UNKNOWN_EPOCH = -1  # of a broker
+NO_ANSWER = -1  # in the place of an error code
 
 Key = tuple[str, int]
 
@@ -30,8 +33,9 @@ class IsrChanges:
         self._node = node
         self._wanted: dict[Key, Replica] = {}
         self._is_asking = False
-        self._ask_at: int | None = None  # monotonic ms
-        self._look_at: int | None = None
+        # when to ask, and when to look at all leaders, monotonic
+        self._ask_at_ms: int | None = None
+        self._look_at_ms: int | None = None
 
     def look(self, key: Key, replica: Replica, now: Now) -> None:
         """This leader's followers have moved, or stand still: is the ISR another
@@ -39,106 +43,114 @@ class IsrChanges:
         """
         if replica.asked_isr or not replica.is_leader:
             return
-        image = self._node.image
-        wanted = replica.wanted_isr(now, self._node.config["replica.lag.time.max.ms"])
+        brokers = self._node.image.brokers
+        most_lag_ms = self._node.config["replica.lag.time.max.ms"]
+        caught_up = replica.wanted_isr(now, most_lag_ms)
         isr = set(replica.partition.isr)
-        joining = {
-            broker
-            for broker in wanted - isr
-            if broker in image.brokers and not image.brokers[broker].fenced
-        }
-        wanted = wanted & isr | joining
-        if wanted != isr:
-            replica.asked_isr = frozenset(wanted)
-            if replica.log.trace:
-                replica.log.tell("IsrAsked", was=sorted(isr), isr=sorted(wanted))
-            self._wanted[key] = replica
-            self._ask_at = now.monotonic_ms if self._ask_at is None else self._ask_at
+        wanted = isr & caught_up
+        for broker_id in caught_up - isr:
+            if broker_id in brokers and not brokers[broker_id].fenced:
+                wanted.add(broker_id)
+        if wanted == isr:
+            return
+        replica.asked_isr = frozenset(wanted)
+        if replica.log.trace:
+            replica.log.tell("IsrAsked", was=sorted(isr), isr=sorted(wanted))
+        self._wanted[key] = replica
+        if self._ask_at_ms is None:
+            self._ask_at_ms = now.monotonic_ms
 
     def tick(self, now: Now) -> None:
         """Look at all leaders every half replica.lag.time.max.ms, and ask."""
-        if self._look_at is not None and self._look_at <= now.monotonic_ms:
-            self._look_at = None
-            for key, replica in self._node.replicas.replicas.items():
-                if replica.is_leader and len(replica.partition.replicas) > 1:
-                    self._look_at = (
-                        now.monotonic_ms
-                        + self._node.config["replica.lag.time.max.ms"] // 2
-                    )
-                    self.look(key, replica, now)
-        if (
-            self._ask_at is not None
-            and self._ask_at <= now.monotonic_ms
-            and not self._is_asking
-        ):
-            self._ask_at = None
+        if self._look_at_ms is not None and self._look_at_ms <= now.monotonic_ms:
+            self._look_at_all(now)
+        must_ask = self._ask_at_ms is not None and self._ask_at_ms <= now.monotonic_ms
+        if must_ask and not self._is_asking:
+            self._ask_at_ms = None
             self._ask(now)
+
+    def _look_at_all(self, now: Now) -> None:
+        """And again later, while there is a leader with followers."""
+        self._look_at_ms = None
+        interval_ms = self._node.config["replica.lag.time.max.ms"] // 2
+        for key, replica in self._node.replicas.replicas.items():
+            if has_followers(replica):
+                self._look_at_ms = now.monotonic_ms + interval_ms
+                self.look(key, replica, now)
 
     def placed(self, replica: Replica, now: Now) -> None:
         """This node may lead a partition with followers now."""
-        has_followers = replica.is_leader and len(replica.partition.replicas) > 1
-        if has_followers and self._look_at is None:
-            self._look_at = now.monotonic_ms
+        if has_followers(replica) and self._look_at_ms is None:
+            self._look_at_ms = now.monotonic_ms
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
-        return soonest(None if self._is_asking else self._ask_at, self._look_at)
+        """Monotonic ms at which it asks or looks."""
+        if self._is_asking:
+            return self._look_at_ms
+        return soonest(self._ask_at_ms, self._look_at_ms)
 
     def _ask(self, now: Now) -> None:
-        leader = self._node.quorum.leader_id
-        self._wanted = {
-            key: each
-            for key, each in self._wanted.items()
-            if each.asked_isr and each.is_leader
-        }
-        if leader == NO_LEADER and self._wanted:
-            self._ask_at = now.monotonic_ms + RETRY_BACKOFF_MS
-        if leader == NO_LEADER or not self._wanted:
+        """AlterPartition of all that is wanted, as far as one request holds it."""
+        for key, replica in list(self._wanted.items()):
+            if not replica.asked_isr or not replica.is_leader:
+                del self._wanted[key]  # the image has changed meanwhile
+        if not self._wanted:
             return
-        wanted = self._take_some()
-        assert not self._is_asking, "one AlterPartition at a time is on its way"
-        self._is_asking = True
-        epochs = {
-            key: replica.partition.partition_epoch for key, replica in wanted.items()
-        }
-
-        def isr_decided(reply: Message | None, now: Now) -> None:
-            self._is_asking = False
-            if self._wanted:
-                self._ask_at = now.monotonic_ms
-            topics = () if reply is None or reply.error_code else reply.topics
-            parts = (
-                (topic.topic_id, part) for topic in topics for part in topic.partitions
-            )
-            errors = {
-                (topic_id, part.partition_index): part.error_code
-                for topic_id, part in parts
-            }
-            for key, replica in wanted.items():
-                if replica.partition.partition_epoch != epochs[key]:
-                    continue  # the image has it, and more
-                if errors.get((replica.topic_id, key[1]), -1):
-                    replica.asked_isr = frozenset()
-                    replica.advance_high_watermark()
-                    self._look_at = now.monotonic_ms + RETRY_BACKOFF_MS
-
-        rows = (
-            (replica.topic_id, self._asked(number, replica))
-            for (_, number), replica in wanted.items()
-        )
+        controller = self._node.quorum.leader_id
+        if controller == NO_LEADER:
+            self._ask_at_ms = now.monotonic_ms + RETRY_BACKOFF_MS
+            return
+        asked = self._take_some()
+        epochs = {}
+        rows = []
+        for key, replica in asked.items():
+            _, number = key
+            epochs[key] = replica.partition.partition_epoch
+            rows.append((replica.topic_id, self._row(number, replica)))
         body = {
             "broker_id": self._node.node_id,
             "broker_epoch": self._node.broker_epoch,
             "topics": nested(rows, "topic_id"),
         }
+
+        def isr_decided(reply: Message | None, now: Now) -> None:
+            self._decided(asked, epochs, reply, now)
+
+        assert not self._is_asking, "one AlterPartition at a time is on its way"
+        self._is_asking = True
         self._node.ask(
-            leader,
+            controller,
             CONTROL,
             "AlterPartition",
             ALTER_PARTITION_VERSION,
             body,
             isr_decided,
         )
+
+    def _decided(
+        self,
+        asked: Mapping[Key, Replica],
+        epochs: Mapping[Key, int],
+        reply: Message | None,
+        now: Now,
+    ) -> None:
+        """The controller has answered, or nobody has. What it decided comes with the
+        image; what it refused is looked at again. epochs: of the partitions, as they
+        were asked for.
+        """
+        self._is_asking = False
+        if self._wanted:
+            self._ask_at_ms = now.monotonic_ms
+        errors = errors_of(reply)
+        for key, replica in asked.items():
+            if replica.partition.partition_epoch != epochs[key]:
+                continue  # the image has it, and more
+            _, number = key
+            was_refused = errors.get((replica.topic_id, number), NO_ANSWER)
+            if was_refused:
+                replica.asked_isr = frozenset()
+                replica.advance_high_watermark()
+                self._look_at_ms = now.monotonic_ms + RETRY_BACKOFF_MS
 
     def _take_some(self) -> dict[Key, Replica]:
         """As many as fit into one request; the others are asked for with the next
@@ -155,19 +167,35 @@ class IsrChanges:
             del self._wanted[key]
         return some
 
-    def _asked(self, number: int, replica: Replica) -> dict[str, Any]:
-        own = {self._node.node_id: self._node.broker_epoch}
-        epochs = {
-            broker: follower.broker_epoch
-            for broker, follower in replica.followers.items()
-        } | own
-        isr = [
-            {"broker_id": broker, "broker_epoch": epochs.get(broker, -1)}
-            for broker in sorted(replica.asked_isr)
-        ]
+    def _row(self, number: int, replica: Replica) -> dict[str, Any]:
+        """One partition of an AlterPartition."""
+        epochs = {}
+        for broker_id, follower in replica.followers.items():
+            epochs[broker_id] = follower.broker_epoch
+        epochs[self._node.node_id] = self._node.broker_epoch
+        isr = []
+        for broker_id in sorted(replica.asked_isr):
+            epoch = epochs.get(broker_id, UNKNOWN_EPOCH)
+            isr.append({"broker_id": broker_id, "broker_epoch": epoch})
         return {
             "partition_index": number,
             "leader_epoch": replica.leader_epoch,
             "new_isr_with_epochs": isr,
             "partition_epoch": replica.partition.partition_epoch,
         }
+
+
+def has_followers(replica: Replica) -> bool:
+    """Whether this node leads a partition that others replicate."""
+    return replica.is_leader and len(replica.partition.replicas) > 1
+
+
+def errors_of(reply: Message | None) -> dict[tuple[bytes, int], int]:
+    """The error code of each partition in the answer to an AlterPartition."""
+    errors: dict[tuple[bytes, int], int] = {}
+    if reply is None or reply.error_code:
+        return errors
+    for topic in reply.topics:
+        for part in topic.partitions:
+            errors[topic.topic_id, part.partition_index] = part.error_code
+    return errors

@@ -35,6 +35,10 @@ RETRY_BACKOFF_MS = 100
 REQUEST_TIMEOUT_MS = 30_000
 
 
+Lane = tuple[int, str]  # one connection to another node: which node, and its name
+Versions = dict[int, tuple[int, int]]  # of a node: API key -> (lowest, highest)
+
+
 class Asked(NamedTuple):
     """A request on its way."""
 
@@ -47,9 +51,9 @@ class Asked(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Peers:
-    """addresses: of the other nodes, by node id. versions: what each of them speaks,
-    API key -> (lowest, highest), as soon as it has said so. send: puts a request into
-    the outbox.
+    """What this node asks of others. addresses: of the other nodes, by node id.
+    versions: what each of them speaks, as soon as it has said so. send: puts a request
+    into the outbox.
     """
 
     _node_id: int
@@ -57,17 +61,15 @@ class Peers:
     _send: Callable[[Request | HangUp], None]
     _notice: Callable[[str, Exception], None]
     addresses: dict[int, Endpoint] = field(init=False)
-    versions: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
-    _asked: dict[tuple[int, str], dict[int, Asked]] = field(default_factory=dict)
-    _greet_at: dict[int, int] = field(default_factory=dict)  # monotonic ms
+    versions: dict[int, Versions] = field(default_factory=dict)
+    # by correlation id, the oldest first
+    _asked: dict[Lane, dict[int, Asked]] = field(default_factory=dict)
+    _greet_at_ms: dict[int, int] = field(default_factory=dict)  # monotonic
     _correlation_id: int = 0
 
     def __post_init__(self) -> None:
-        self.addresses = {
-            node: address
-            for node, address in self._config.peers.items()
-            if node != self._node_id
-        }
+        self.addresses = dict(self._config.peers)
+        self.addresses.pop(self._node_id, None)
         of_quorum_ms = self._config["controller.quorum.request.timeout.ms"]
         self._timeouts_ms = dict.fromkeys((election.LANE, quorum.LANE), of_quorum_ms)
         self._from_start = frozenset((self._node_id, *self.addresses))
@@ -108,7 +110,8 @@ class Peers:
         )
         deadline_ms = now.monotonic_ms + self._timeouts_ms.get(lane, REQUEST_TIMEOUT_MS)
         asked = Asked(api, version, body, then, deadline_ms)
-        self._asked.setdefault((node, lane), {})[self._correlation_id] = asked
+        on_lane = self._asked.setdefault((node, lane), {})
+        on_lane[self._correlation_id] = asked
         self._send(Request(node, lane, self._correlation_id, frame))
 
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
@@ -147,42 +150,49 @@ class Peers:
         self, node: int, lane: str, correlation_id: int, now: Now
     ) -> None:
         """There will be no reply: the connection is lost, or was never made."""
-        asked = self._asked.get((node, lane), {}).pop(correlation_id, None)
+        on_lane = self._asked.get((node, lane), {})
+        asked = on_lane.pop(correlation_id, None)
         if asked is not None:
             asked.then(None, now)
 
     def tick(self, now: Now) -> None:
         """Hang up on who is silent, and try again where it is time to."""
-        for at, asked in list(self._asked.items()):
-            if asked and next(iter(asked.values())).deadline_ms <= now.monotonic_ms:
-                self._asked[at] = {}
-                self._send(HangUp(*at))
+        for lane, asked in list(self._asked.items()):
+            if not asked:
+                continue
+            oldest = next(iter(asked.values()))
+            if oldest.deadline_ms <= now.monotonic_ms:
+                self._asked[lane] = {}
+                self._send(HangUp(*lane))
                 for each in asked.values():
                     each.then(None, now)
-        for node in [
-            node for node, at_ms in self._greet_at.items() if at_ms <= now.monotonic_ms
-        ]:
-            del self._greet_at[node]
-            self._greet(node, now)
+        for node, at_ms in list(self._greet_at_ms.items()):
+            if at_ms <= now.monotonic_ms:
+                del self._greet_at_ms[node]
+                self._greet(node, now)
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
-        oldest = [
-            next(iter(asked.values())).deadline_ms
-            for asked in self._asked.values()
-            if asked
-        ]
-        return soonest(*self._greet_at.values(), *oldest)
+        """Monotonic ms at which somebody has been silent too long, or is greeted
+        again.
+        """
+        oldest_ms = []
+        for asked in self._asked.values():
+            if asked:
+                oldest = next(iter(asked.values()))
+                oldest_ms.append(oldest.deadline_ms)
+        return soonest(*self._greet_at_ms.values(), *oldest_ms)
 
     def _greet(self, node: int, now: Now) -> None:
+        """Ask a node what it speaks."""
+
         def greeted(reply: Message | None, now: Now) -> None:
             if reply is None or reply.error_code:
-                self._greet_at[node] = now.monotonic_ms + RETRY_BACKOFF_MS
-            else:
-                self.versions[node] = {
-                    each.api_key: (each.min_version, each.max_version)
-                    for each in reply.api_keys
-                }
+                self._greet_at_ms[node] = now.monotonic_ms + RETRY_BACKOFF_MS
+                return
+            versions = {}
+            for each in reply.api_keys:
+                versions[each.api_key] = each.min_version, each.max_version
+            self.versions[node] = versions
 
         software = {"client_software_name": "minikafka", "client_software_version": "1"}
         self.ask(

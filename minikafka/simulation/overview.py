@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
 
 
+TOPIC_HEAD = ["topic", "partition", "leader", "first offset", "next offset"]
+GROUP_HEAD = ["group", "state", "member", "partitions", "lag"]
+RUNNING_HEAD = ["client or program", "state"]
+
+
 def table(cluster: "Cluster") -> str:
     """Brokers, topics, clients and programs, and what waits for a run."""
     lines = [f"cluster at {cluster.now_ms / 1000:.3f} s, seed {cluster.seed}"]
@@ -22,18 +27,18 @@ def table(cluster: "Cluster") -> str:
     for broker in cluster._brokers.values():
         brokers.append([broker.node_id, broker.state])
     lines += columns(brokers)
-    tables = [
-        (["topic", "partition", "leader", "first offset", "next offset"], topic_rows),
-        (["group", "state", "member", "partitions", "lag"], group_rows),
-        (["client or program", "state"], running_rows),
-    ]
-    for head, rows_of in tables:
-        rows = rows_of(cluster)
+    for head, rows in (
+        (TOPIC_HEAD, topic_rows(cluster)),
+        (GROUP_HEAD, group_rows(cluster)),
+        (RUNNING_HEAD, running_rows(cluster)),
+    ):
         if rows:
-            lines += ["", *columns([head, *rows])]
+            lines.append("")
+            lines += columns([head, *rows])
     hints = waiting_records(cluster)
     if hints:
-        lines += ["", *hints]
+        lines.append("")
+        lines += hints
     return "\n".join(lines)
 
 
@@ -47,8 +52,11 @@ def running_rows(cluster: "Cluster") -> list[list[Any]]:
 
 
 def topic_rows(cluster: "Cluster") -> list[list[Any]]:
-    brokers = cluster._brokers.values()
-    if not any(each.state != "down" and each.broker.ready for each in brokers):
+    is_any_ready = False
+    for broker in cluster._brokers.values():
+        if broker.state != "down" and broker.broker.ready:
+            is_any_ready = True
+    if not is_any_ready:
         return []
     rows: list[list[Any]] = []
     for topic in cluster.topics():
@@ -74,8 +82,8 @@ def group_rows(cluster: "Cluster") -> list[list[Any]]:
             lag = sum(group.lag.values())
             rows.append([*head, "-", "-", lag])
         for member in group.members:
-            lags = [group.lag.get(partition, 0) for partition in member.partitions]
-            rows.append([*head, member.client, named(member.partitions), sum(lags)])
+            lag = sum(group.lag.get(each, 0) for each in member.partitions)
+            rows.append([*head, member.client, named(member.partitions), lag])
     return rows
 
 
@@ -86,7 +94,10 @@ def named(partitions: Sequence[TopicPartition]) -> str:
         topics.setdefault(topic, []).append(str(number))
     if not topics:
         return "none"
-    parts = [f"{topic} {' '.join(numbers)}" for topic, numbers in topics.items()]
+    parts = []
+    for topic, numbers in topics.items():
+        listed = " ".join(numbers)
+        parts.append(f"{topic} {listed}")
     return ", ".join(parts)
 
 
@@ -114,11 +125,10 @@ def waiting_records(cluster: "Cluster") -> list[str]:
             continue
         number = handle.waiting_records()
         if number:
+            records = counted(number, "record")
             verb = "waits" if number == 1 else "wait"
-            found.append(
-                f"{counted(number, 'record')} {verb} in {handle.name}:"
-                " cluster.run(seconds=1)"
-            )
+            hint = f"{records} {verb} in {handle.name}: cluster.run(seconds=1)"
+            found.append(hint)
     return found
 
 

@@ -9,7 +9,7 @@ It is inline in a notebook as every picture; its text is the table.
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.cluster.states import Transition
 from minikafka.coordinators.classic_state import (
@@ -44,7 +44,14 @@ _PLACES = {
     DEAD: (0, 308),
 }
 
-Way = tuple[str, str]
+Way = tuple[str, str]  # a state, and the event that happens in it
+
+
+class Between(NamedTuple):
+    """From where to where arrows lead: one, for all events that lead there."""
+
+    state: str
+    target: str
 
 
 class GroupStates:
@@ -80,8 +87,8 @@ class GroupStates:
     def svg(self) -> str:
         """The diagram as an SVG file's text."""
         body = Drawing(WIDE)
-        for (state, target), rows in _ways().items():
-            self._way(body, state, target, rows)
+        for between, rows in _ways().items():
+            self._way(body, between, rows)
         for state in _PLACES:
             self._state(body, state)
         said = "Names are Kafka's. Each arrow carries the events that lead along it."
@@ -116,20 +123,21 @@ class GroupStates:
 
     def _was_in(self, state: str) -> bool:
         """Did the run go into this state, or out of it?"""
-        ways = TRANSITIONS.values()
-        beside = [row for row in ways if state in (row.state, row.next_state)]
-        return any(map(self.times, beside))
+        for row in TRANSITIONS.values():
+            is_beside = state in (row.state, row.next_state)
+            if is_beside and self.times(row):
+                return True
+        return False
 
-    def _way(
-        self, body: Drawing, state: str, target: str, rows: Sequence[Transition]
-    ) -> None:
+    def _way(self, body: Drawing, between: Between, rows: Sequence[Transition]) -> None:
         """One arrow for all events that lead from a state to another."""
-        x, y = _PLACES[state]
-        to_x, to_y = _PLACES[target]
+        x, y = _PLACES[between.state]
+        to_x, to_y = _PLACES[between.target]
         look: dict[str, Any] = {"line": "quiet", "width": 1}
-        if any(map(self.times, rows)):
+        was_taken = any(self.times(row) for row in rows)
+        if was_taken:
             look = {"line": "actor1", "width": 2}
-        name = f"way/{state}/{target}"
+        name = f"way/{between.state}/{between.target}"
         if x == to_x:
             down = x + 30
             body.arrow(name, down, y + _TALL, down, to_y, **look)
@@ -138,10 +146,10 @@ class GroupStates:
             right = x + _BOX
             middle = y + _TALL / 2
             body.arrow(name, right, middle, to_x, middle, **look)
-            between = (right + to_x) / 2
+            halfway = (right + to_x) / 2
             more_lines = len(rows) - 1
             first_line = y - 8 - _LINE * more_lines
-            self._events(body, name, rows, between, first_line, "middle")
+            self._events(body, name, rows, halfway, first_line, "middle")
         else:
             self._way_back(body, name, rows, x, to_x, look)
 
@@ -158,10 +166,12 @@ class GroupStates:
         bottom = _TOP + _TALL
         is_far = x - to_x > _BOX * 2
         if is_far:
-            start, end = x + _BOX / 2, to_x + _BOX / 2
+            start = x + _BOX / 2
+            end = to_x + _BOX / 2
             depth = bottom + 126
         else:
-            start, end = x + 50, to_x + _BOX - 50
+            start = x + 50
+            end = to_x + _BOX - 50
             depth = bottom + 32
         body.line(f"{name}/down", start, bottom, start, depth, **look)
         body.line(f"{name}/along", start, depth, end, depth, **look)
@@ -216,17 +226,17 @@ def group_states(trace: Iterable[Event] | None = None) -> GroupStates:
     taken: Counter[Way] = Counter()
     for event in trace:
         if event.kind == "GroupStateChanged":
-            state, reason = event.detail["was"], event.detail["reason"]
-            taken[state, reason] += 1
+            way = event.detail["was"], event.detail["reason"]
+            taken[way] += 1
     return GroupStates(taken)
 
 
-def _ways() -> dict[Way, list[Transition]]:
-    """(state, next state) -> what leads from one to the other."""
-    ways: dict[Way, list[Transition]] = {}
+def _ways() -> dict[Between, list[Transition]]:
+    """What leads from one state to another."""
+    ways: dict[Between, list[Transition]] = {}
     for row in TRANSITIONS.values():
-        way = row.state, row.next_state
-        ways.setdefault(way, []).append(row)
+        between = Between(row.state, row.next_state)
+        ways.setdefault(between, []).append(row)
     return ways
 
 

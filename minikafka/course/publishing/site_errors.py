@@ -20,10 +20,12 @@ _SCRIPT = "errors.js"
 
 def parts() -> dict[str, str]:
     """What site_errors.html leaves open."""
+    items = [_item(entry) for entry in errors.entries()]
+    sections = [_section(entry) for entry in errors.entries()]
     return {
         "yours": escape(errors.YOURS),
-        "listed": "\n".join(map(_item, errors.entries())),
-        "sections": "\n".join(map(_section, errors.entries())),
+        "listed": "\n".join(items),
+        "sections": "\n".join(sections),
         "script": _script(),
     }
 
@@ -31,7 +33,8 @@ def parts() -> dict[str, str]:
 def policy() -> str:
     """What the page may load besides: this one script."""
     digest = hashlib.sha256(_script().encode()).digest()
-    return f"; script-src 'sha256-{base64.b64encode(digest).decode()}'"
+    encoded = base64.b64encode(digest).decode()
+    return f"; script-src 'sha256-{encoded}'"
 
 
 def _script() -> str:
@@ -40,9 +43,8 @@ def _script() -> str:
 
 
 def _item(entry: errors.Entry) -> str:
-    return (
-        f'<li data-of="{entry.id}"><a href="#{entry.id}">{escape(entry.name)}</a></li>'
-    )
+    link = f'<a href="#{entry.id}">{escape(entry.name)}</a>'
+    return f'<li data-of="{entry.id}">{link}</li>'
 
 
 def _section(entry: errors.Entry) -> str:
@@ -70,11 +72,13 @@ def _printed(entry: errors.Entry) -> str:
 
 def _others(entry: errors.Entry) -> str:
     """The same in other clients' words."""
-    told = [
-        f"<code>{escape(other.words)}</code> ({escape(other.says)})"
-        for other in entry.others
-    ]
-    return f'<p class="also">Also: {", ".join(told)}.</p>'
+    told = []
+    for other in entry.others:
+        words = escape(other.words)
+        client = escape(other.says)
+        told.append(f"<code>{words}</code> ({client})")
+    listed = ", ".join(told)
+    return f'<p class="also">Also: {listed}.</p>'
 
 
 def _cause(cause: errors.Cause) -> str:
@@ -91,8 +95,10 @@ def _cause(cause: errors.Cause) -> str:
         rows.append(("Note", f"<p>{escape(cause.note)}</p>"))
     if cause.then:
         rows.append(("Then", _commands(cause.then)))
-    told = "".join(f"<dt>{term}</dt><dd>{text}</dd>" for term, text in rows)
-    return f"<li><h3>{escape(cause.why)}</h3><dl>{told}</dl></li>"
+    listed = ""
+    for term, text in rows:
+        listed += f"<dt>{term}</dt><dd>{text}</dd>"
+    return f"<li><h3>{escape(cause.why)}</h3><dl>{listed}</dl></li>"
 
 
 def _commands(text: str) -> str:
@@ -101,7 +107,8 @@ def _commands(text: str) -> str:
 
 def _provoked(entry: errors.Entry) -> str:
     """How to see it oneself, folded away: who is on call has it already."""
-    server, ours = entry.server, entry.on_minikafka
+    server = entry.server
+    ours = entry.on_minikafka
     parts = ["<details><summary>Bring it about</summary>"]
     if entry.needs:
         parts += ["<p>With this package:</p>", _commands(_pip(entry.needs))]
@@ -117,13 +124,15 @@ def _provoked(entry: errors.Entry) -> str:
     if ours:
         parts += ["<p>The same with minikafka:</p>", _commands(ours.code)]
         parts += ["<p>It says:</p>", _commands(ours.printed)]
-    return "\n".join([*parts, "</details>"])
+    parts.append("</details>")
+    return "\n".join(parts)
 
 
 def _who(entry: errors.Entry) -> str:
     if entry.provocation.language == "python":
         return "The program"
-    return "The commands" if "\n" in entry.provocation.code else "The command"
+    are_several = "\n" in entry.provocation.code
+    return "The commands" if are_several else "The command"
 
 
 def _pip(requirement: str) -> str:
