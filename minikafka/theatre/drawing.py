@@ -107,6 +107,11 @@ def fitting(
     return ""
 
 
+def lamp_width(words: str) -> float:
+    """What a lamp takes on the narrowest page of a layout."""
+    return text_width(words, 12, bold=True) * 1.15 + 18
+
+
 def wrap(words: str, room: float, size: float) -> list[str]:
     """The words in lines that have room, where they can; a word alone may be longer."""
     lines = [""]
@@ -186,12 +191,15 @@ class Drawing:
 
     def light(self, keys: Sequence[str]) -> None:
         """Outline these shapes, or all of these things (same), and dim all that is not
-        beneath one of them.
+        beneath one of them. Levers work at every step, and look so.
         """
+        if not keys:
+            return
         named = {key for key in self.shapes if key in keys}
         alike = {key for key, shape in self.shapes.items() if shape.get("same") in keys}
         self.outlined = named | alike
-        lit = {*keys, *self.outlined}
+        levers = {key for key, shape in self.shapes.items() if "act" in shape}
+        lit = {*keys, *self.outlined, *levers}
         self.lit = {key for key in self.shapes if _is_beneath(key, lit)}
 
     def rect(
@@ -477,7 +485,7 @@ class Drawing:
         """What must hold, in words: green while it does. Returns its width, for the
         narrowest stretch of a layout.
         """
-        width = text_width(text, 12, bold=True) * 1.15 + 18
+        width = lamp_width(text)
         left = x - width if anchor == "end" else x
         fill, ink = ("trouble", "paper") if broken else ("good", "ink")
         return self.boxed(

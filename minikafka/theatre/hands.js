@@ -83,6 +83,21 @@ function say(words) {
   at('sentence').textContent = words;
 }
 
+// A finger is wider than a lever: the nearest one within its reach is meant.
+const REACH = 22;
+
+function meant(event) {
+  const direct = event.target.closest('[data-act]');
+  if (direct || event.pointerType !== 'touch') return direct;
+  let nearest = null, least = REACH;
+  for (const node of drawing.querySelectorAll('[data-act]')) {
+    const { left, right, top, bottom } = node.getBoundingClientRect(), { clientX: x, clientY: y } = event;
+    const away = Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom));
+    if (node.style.display !== 'none' && away < least) [nearest, least] = [node, away];
+  }
+  return nearest;
+}
+
 // -- dragging
 
 const middle = node => { const { left, width } = node.getBoundingClientRect(); return left + width / 2; };
@@ -120,7 +135,7 @@ function drop(takes) {
 
 const drawing = at('drawing');
 drawing.addEventListener('pointerdown', event => {
-  const node = event.target.closest('[data-onto]');
+  const grabbed = meant(event), node = grabbed?.hasAttribute('data-onto') ? grabbed : null;
   if (held && event.target !== held.node) { aim(nearest(event.clientX)); drop(true); }
   else if (node && !held) { pick(node); if (held) held.from = event.clientX; drawing.setPointerCapture(event.pointerId); }
 });
@@ -133,7 +148,7 @@ drawing.addEventListener('pointerup', () => {
 });
 
 drawing.addEventListener('click', event => {
-  const clicked = event.target.closest('[data-act]');
+  const clicked = meant(event);
   if (clicked?.dataset.digits) clicked.focus();
   else if (clicked && !clicked.hasAttribute('data-onto')) act(clicked.dataset.act);
 });

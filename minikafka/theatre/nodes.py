@@ -26,7 +26,7 @@ from minikafka.theatre.text import counted
 from minikafka.trace import Event
 
 MOST_WITH_LANES = 3  # brokers; more of them leave no room below
-CARD, CARD_NARROW, GUTTER = 216, 150, 22  # widths: of a card; between it and the log
+CARD, CARD_NARROW, GUTTER = 236, 150, 22  # widths: of a card; between it and the log
 # heights of a row above and below its records, and of a card's levers
 HEAD, FOOT, LEVER = 17, 26, 24
 # by what became of the node

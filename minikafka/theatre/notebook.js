@@ -4,6 +4,19 @@
 const outside = look => { try { return look(); } catch { return null; } };
 const cellAround = selector => outside(() => window.frameElement?.closest(selector));
 
+// Shift+Enter runs the next cell, as it does beside the picture: the notebook has the focus again, and gets the key.
+document.addEventListener('keydown', event => {
+  if (event.key !== 'Enter' || !event.shiftKey) return;
+  outside(() => {
+    const active = cellAround('.jp-Notebook')?.querySelector('.jp-Cell.jp-mod-active');
+    if (!active) return;
+    event.preventDefault();
+    active.focus({ preventScroll: true });
+    const { key, code, shiftKey } = event, pressed = { key, code, keyCode: 13, shiftKey, bubbles: true, cancelable: true };
+    active.dispatchEvent(new window.parent.KeyboardEvent('keydown', pressed));
+  });
+});
+
 // -- a live run: a new play comes back from the kernel (course/live.py)
 
 // The frame and what is in it stay; what changed moves to its new place, and the effect plays on.
@@ -53,7 +66,9 @@ const fitFrame = () => outside(() => {
   if (window.frameElement) window.frameElement.style.height = `${Math.ceil(height)}px`;
 });
 
-// The highest text of any step decides: nothing jumps while it plays.
+// The highest text of any step decides, so nothing jumps while it plays. But a few long ones make no room at all other steps.
+const LINES = 3;
+
 function reserve(box, line, texts) {
   const words = line.textContent;
   box.style.minHeight = '';
@@ -62,8 +77,10 @@ function reserve(box, line, texts) {
     line.textContent = text;
     most = Math.max(most, box.offsetHeight);
   }
+  line.textContent = '–';
+  const one = line.offsetHeight, around = box.offsetHeight - one;
   line.textContent = words;
-  box.style.minHeight = `${most}px`;
+  box.style.minHeight = `${Math.min(most, LINES * one + around)}px`;
 }
 
 function resize() {

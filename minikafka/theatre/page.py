@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from minikafka.theatre.drawing import Drawing, Shape
-from minikafka.theatre.palette import PALETTE
+from minikafka.theatre.palette import ICON, PALETTE
 from minikafka.theatre.text import escape, script_json
 
 # attributes of shapes
@@ -99,6 +99,7 @@ def page(data: Data, title: str, corner: str) -> str:
     parts = {
         "title": escape(title),
         "corner": escape(corner),
+        "icon": ICON,
         "css": colours() + room.joinpath("player.css").read_text(encoding="utf-8"),
         "js": script(),
         "js_hash": script_hash(),

@@ -1,4 +1,4 @@
-"""The colours by name, each with a light and a dark value."""
+"""The colours by name, each with a light and a dark value; and the icon of pages."""
 
 # player.css holds the same names; a test compares them.
 PALETTE = {
@@ -27,3 +27,17 @@ PALETTE = {
     "said": ("#fff8e6", "#322c1a"),
     "saidline": ("#e3c77a", "#77642f"),
 }
+
+# Three records of a log, in a browser's tab: an address that fetches nothing.
+_ICON_BOXES = "".join(
+    f"%3Crect x='{x}' y='5' width='4' height='6' rx='1' fill='%23{colour[1:]}'/%3E"
+    for x, colour in (
+        (0.5, PALETTE["actor1"][0]),
+        (6, PALETTE["actor2"][0]),
+        (11.5, PALETTE["actor3"][0]),
+    )
+)
+ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'"
+    f" viewBox='0 0 16 16'%3E{_ICON_BOXES}%3C/svg%3E"
+)

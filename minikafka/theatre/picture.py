@@ -16,7 +16,7 @@ from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.page import Data, Step
 from minikafka.theatre.play import Cast, Play
-from minikafka.theatre.text import escape
+from minikafka.theatre.text import escape, spoken
 
 # what the page says of a step as the story told it
 AS_TOLD = (
@@ -25,7 +25,6 @@ AS_TOLD = (
     "at",
     "time",
     "node",
-    "sentence",
     "chapter",
     "because",
     "trouble",
@@ -86,6 +85,10 @@ class Picture:
         """What is shown, in a few words."""
         return str(self.cast["title"])
 
+    def sentence(self, scene: Scene) -> str:
+        """What happened, as the page, the file and the table say it."""
+        return spoken(scene["sentence"])
+
     def summary(self, scene: Scene) -> str:
         """A scene in one line."""
         return self.play.summary(scene["space"])
@@ -131,7 +134,7 @@ class Picture:
         if not self.scenes:
             return self._empty_svg()
         scene = self._scene(step)
-        sentence = scene["sentence"]
+        sentence = self.sentence(scene)
         time = scene["time"]
         return svg.svg(
             self._drawing(scene["step"], width),
@@ -205,7 +208,7 @@ class Picture:
     def table(self) -> Table:
         """All steps as text."""
         return Table(
-            TableRow(scene["time"], scene["node"], scene["sentence"])
+            TableRow(scene["time"], scene["node"], self.sentence(scene))
             for scene in self.scenes
         )
 
@@ -217,6 +220,7 @@ class Picture:
         foot = "" if self._asks(step) else self.play.foot
         return {
             **{name: scene[name] for name in AS_TOLD},
+            "sentence": self.sentence(scene),
             "scenario": self.play.scenario(scene),
             "summary": self.summary(scene),
             "again": self._is_more_of_the_same(step),

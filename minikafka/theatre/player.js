@@ -13,7 +13,7 @@ const data = JSON.parse(at('play').textContent);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 let play, steps, last, prediction, verdict, right, released;
-let cursor = 0, furthest = 0, ended = false, playing = null, marked = [];
+let cursor = 0, furthest = 0, ended = false, playing = null, marked = [], saidHeight = 0;
 const limit = () => (released ? last : Math.min(prediction.stop, last));
 const speed = () => Number(at('speed').value);
 
@@ -44,6 +44,7 @@ function show(step, moving) {
   at('said').classList.remove('note');
   const { scenario, sentence, time, number, of } = scene;
   for (const [id, words] of Object.entries({ scenario, sentence, time, when: time, number: `${number} of ${of}` })) at(id).textContent = words;
+  if (at('said').offsetHeight !== saidHeight) { saidHeight = at('said').offsetHeight; fitFrame(); }
   at('scrub').value = cursor;
   at('scrub').setAttribute('aria-valuetext', `event ${number} of ${of}, ${time}`);
   at('drawing').setAttribute('aria-label', `${sentence} ${scene.summary}.`);

@@ -31,11 +31,12 @@ function decode(packed) {
   return { ...packed, states, known, lit };
 }
 
-// What was played to the end once may stay in sight, faintly, behind the cursor's present.
+// What was played to the end once may stay in sight, faintly, behind the cursor's present; but not its words, which would
+// stand on those of the present.
 function shapesAt(step) {
   const state = layout.states[step];
   if (!ended || step === last) return state;
-  const later = layout.lanes.filter(shape => !state.has(shape) && layout.states[last].has(shape));
+  const later = layout.lanes.filter(shape => !state.has(shape) && layout.states[last].has(shape) && layout.known[shape].kind !== 'text');
   return new Map([...state, ...later.map(shape => [shape, { ...layout.states[last].get(shape), fade: 0.35 }])]);
 }
 

@@ -114,6 +114,20 @@ def dotted(*parts: str) -> str:
     return " · ".join(filter(None, parts))
 
 
+def spoken(sentence: str) -> str:
+    """A sentence as a picture says it: it begins with a capital, unless its first word
+    is code: send(“created”), orders-0.
+    """
+    first = sentence.split(" ", 1)[0]
+    is_code = "(" in first or any(letter.isdigit() for letter in first)
+    return sentence if is_code else capital(sentence)
+
+
+def lasting(ms: int) -> str:
+    """400 ms · 12 s · 1.5 s"""
+    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:g} s"
+
+
 def quoted(value: str, most: int) -> str:
     """A value in a sentence, cut to at most so many characters."""
     shown = value if len(value) <= most else value[: most - 1] + "…"

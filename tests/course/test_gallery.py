@@ -46,7 +46,8 @@ class Links(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
-        self.found += [given[name] for name in ("href", "src") if given.get(name)]
+        found = [given[name] for name in ("href", "src") if given.get(name)]
+        self.found += [link for link in found if not link.startswith("data:")]
 
 
 def test_every_picture_has_its_page_and_its_still_and_the_index_names_them_all(made):
@@ -74,6 +75,23 @@ def test_a_page_leads_to_the_index_and_to_its_neighbours_and_asks_what_the_lesso
     assert '"asks":true' in page and "02 · Partitions and keys: With a key" in page
 
 
+def test_in_a_site_every_page_leads_back_to_its_front_page(few):
+    lesson = few["00"]
+    pictures = list(shown(lesson))
+    there = '<a href="../index.html">minikafka</a>'
+    made_pages = dict(gallery.pages(lesson, pictures, home="../index.html"))
+    assert there in made_pages["00-story.html"]
+    assert there in gallery.index([(lesson, pictures)], home="../index.html")
+    assert there not in gallery.index([(lesson, pictures)])
+
+
+def test_every_page_has_an_icon_that_fetches_nothing(made):
+    for path in made.glob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        assert page.count('<link rel="icon" href="data:image/svg+xml,') == 1, path
+        assert re.search('img-src [^;"]*data:', page), path
+
+
 def test_nothing_is_fetched_from_elsewhere(made):
     for path in made.iterdir():
         addresses = re.findall(r"https?:[^\s'\"<)]*", path.read_text(encoding="utf-8"))
@@ -98,9 +116,8 @@ def test_the_index_asks_and_does_not_answer(made, few):
 def test_a_picture_that_asks_is_known_by_the_moment_of_its_question():
     (story,) = shown(contents()["00"])
     assert gallery.still(story.picture) == story.picture.prediction.stop
-    assert story.picture.scenes[gallery.still(story.picture)][
-        "sentence"
-    ] in story.picture.svg(2)
+    asks = story.picture.scenes[gallery.still(story.picture)]
+    assert story.picture.sentence(asks) in story.picture.svg(2)
 
 
 def test_levers_that_would_reach_nobody_are_left_out():

@@ -76,10 +76,40 @@ def test_a_broker_of_three_can_be_killed_and_restarted(shows):
     )
     assert back["lines"][1] == "9.000 s  cluster.restart(2)"
     assert len({json.dumps(each["play"]) for each in (before, killed, back)}) == 3
-    assert back["code"][:2] == [
-        "cluster = Cluster(seed=7, brokers=3)",
-        'cluster.create_topic("orders", partitions=1, replication_factor=3)',
-    ]
+
+
+EVERYTHING_TO_A_GROUP = [
+    [6000, "add", "consumer C"],
+    [7000, "slow", "consumer A"],
+    [8000, "freeze", "consumer B"],
+    [9000, "thaw", "consumer B"],
+    [10_000, "cut", "consumer C"],
+    [11_000, "heal", "consumer C"],
+    [12_000, "leave", "consumer C"],
+    [13_000, "crash", "consumer B"],
+]
+TO_A_BROKER = [[6000, "kill", "broker 2"], [9000, "restart", "broker 2"]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes"),
+    [
+        ({}, []),
+        ({"partitions": 4, "protocol": "kip-848"}, EVERYTHING_TO_A_GROUP),
+        ({"brokers": 3, "shows": "the replicas", "seconds": 12}, TO_A_BROKER),
+    ],
+)
+def test_the_same_as_code_is_a_program_that_shows_the_same_picture(settings, changes):
+    given = playground.checked(settings)
+    told = playground.answer(json.dumps({"settings": settings, "changes": changes}))
+    lines = json.loads(told)["code"]
+    names = {}
+    lines[-1] = f"shown = {lines[-1]}"
+    exec("\n".join(lines), names)
+    rerun = playground.rerun_of(given)
+    made = [playground.Change(*change) for change in changes]
+    assert list(names["cluster"].trace) == rerun(made)
+    assert names["shown"].play.story.name == playground.PICTURES[given.shows]
 
 
 @pytest.mark.parametrize("shows", ["the replicas", "the controllers"])

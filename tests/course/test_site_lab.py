@@ -3,6 +3,7 @@ with.
 """
 
 import ast
+from xml.etree import ElementTree
 
 import pytest
 
@@ -10,11 +11,31 @@ pytest.importorskip("nbformat")
 import nbformat
 
 from minikafka.course.contents import contents
+from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing.site_lab import (
     INSTEAD,
     NEITHER_TCP_NOR_JAVA,
+    place_pictures,
     without_tcp,
 )
+
+
+def test_a_tab_shows_the_hook_pictures_though_btoa_knows_latin_1_only(tmp_path):
+    place_pictures(tmp_path / "pictures")
+    placed = sorted((tmp_path / "pictures").iterdir())
+    originals = sorted((NOTEBOOKS / "pictures").glob("*.svg"))
+    assert [path.name for path in placed] == [path.name for path in originals]
+    beyond = 0
+    for path, original in zip(placed, originals, strict=True):
+        text = path.read_text(encoding="latin-1")
+        assert text.isascii(), path.name
+        same = (
+            ElementTree.canonicalize(text),
+            ElementTree.canonicalize(original.read_text(encoding="utf-8")),
+        )
+        assert same[0] == same[1], path.name
+        beyond += not original.read_text(encoding="utf-8").isascii()
+    assert beyond
 
 
 def cells(number):

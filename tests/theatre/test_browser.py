@@ -87,7 +87,7 @@ def test_it_never_starts_by_itself_and_keys_step_through_it(opened):
     pic = picture("log", retention(), seed=7)
     page = opened(pic)
     assert (
-        sentence(page) == pic.scenes[0]["sentence"]
+        sentence(page) == pic.sentence(pic.scenes[0])
         and page.text_content("#go").strip() == "play"
     )
     for key, step in [
@@ -99,7 +99,7 @@ def test_it_never_starts_by_itself_and_keys_step_through_it(opened):
         ("n", 1),
     ]:
         page.keyboard.press(key)
-        assert sentence(page) == pic.scenes[step]["sentence"], key
+        assert sentence(page) == pic.sentence(pic.scenes[step]), key
     page.keyboard.press(" ")
     assert page.text_content("#go").strip() == "pause"
     page.keyboard.press(" ")
@@ -219,9 +219,9 @@ def test_a_prediction_stops_it_until_an_option_is_clicked(opened):
     )
     page = opened(pic)
     page.keyboard.press("End")
-    assert sentence(page) == pic.scenes[pic.prediction.stop][
-        "sentence"
-    ] and page.is_visible("#ask")
+    assert sentence(page) == pic.sentence(
+        pic.scenes[pic.prediction.stop]
+    ) and page.is_visible("#ask")
     page.click("#options button:first-child")
     assert not page.is_visible("#ask")
     assert (
@@ -229,7 +229,7 @@ def test_a_prediction_stops_it_until_an_option_is_clicked(opened):
         == "You said (1) created, paid. It was (2) paid, created."
     )
     page.keyboard.press("End")
-    assert sentence(page) == pic.scenes[-1]["sentence"]
+    assert sentence(page) == pic.sentence(pic.scenes[-1])
 
 
 def test_a_clicked_option_hears_its_own_sentence_when_the_answer_is_decided_and_not_before(

@@ -81,6 +81,27 @@ def test_a_crash_between_committing_and_writing_skips_that_record_where_the_next
     )
 
 
+@pytest.mark.parametrize("run", [commit_after, commit_first])
+def test_no_header_of_a_span_is_wider_than_the_span(run):
+    pic = picture("commit", run())
+    for width in (WIDE, NARROW):
+        for drawing in pic.drawings(width):
+            for name in ("again", "lost"):
+                tab = drawing.shapes.get(f"span/{name}/tab")
+                if tab:
+                    assert tab["w"] <= drawing.shapes[f"span/{name}"]["w"]
+
+
+def test_an_effect_that_no_client_writes_is_the_programs():
+    pic = picture("commit", commit_first())
+    writers = {
+        scene["sentence"].split(" writes ")[0]
+        for scene in pic.scenes
+        if scene["kind"] == "EffectWritten"
+    }
+    assert "cluster" not in writers
+
+
 def span(pic, scene, name):
     """What the picture calls a shaded span of a scene."""
     return drawn(pic, scene).get(f"span/{name}/name", {}).get("text")

@@ -6,6 +6,7 @@ import pytest
 
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.pictures.lag_sums import Rates
 from tests.theatre.commit_traces import HERE, Commits, piling_up
 
 
@@ -155,6 +156,30 @@ def test_rates_are_slopes_and_said_in_words():
         "20",
         "40",
     ]
+
+
+@pytest.mark.parametrize(
+    ("speed", "words"),
+    [
+        (
+            Rates(written=0.0092, done=0.0097, lost=0),
+            "9.2 written a second, 9.7 committed: the lag falls by 0.5 a second.",
+        ),
+        (
+            Rates(written=0.0089, done=0.0086, lost=0),
+            "8.9 written a second, 8.6 committed: billing keeps up.",
+        ),
+        (
+            Rates(written=0.020, done=0.010, lost=0),
+            "20 written a second, 10 committed: the lag grows by 10 a second.",
+        ),
+    ],
+)
+def test_the_rates_that_are_told_add_up_to_the_change_that_is_told(speed, words):
+    story = Commits().orders(5)
+    story.at(1000).starts(0)
+    play = picture("lag", story.events).play
+    assert play._rates_in_words(speed) == words
 
 
 def test_commits_in_steps_have_the_rate_of_the_stairs():

@@ -16,6 +16,7 @@ from minikafka.theatre.drawing import COLOURS, LEAST_STRETCH, NARROW, WIDE, text
 from minikafka.theatre.lanes import times
 from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
 from minikafka.theatre.palette import PALETTE
+from minikafka.theatre.text import lasting, spoken
 from tests.theatre import commit_traces, groups, traces
 
 EVERY = [
@@ -69,7 +70,9 @@ def test_a_page_fetches_nothing(pic):
     assert set(re.findall(r"https?://[^\s'\"<)]+", page)) == {
         "http://www.w3.org/2000/svg"
     }
-    assert not re.search(r"<link|<img|@import|\bsrc=|fetch\(|url\((?!#)", page)
+    assert not re.search(
+        r"<link(?! rel=.icon. href=.data:)|<img|@import|\bsrc=|fetch\(|url\((?!#)", page
+    )
 
 
 def test_a_page_holds_every_shape_of_every_step(pic):
@@ -183,9 +186,33 @@ def test_every_text_is_twelve_pixels_or_more(pic):
 
 def test_the_table_tells_every_scene(pic):
     assert [row[2] for row in pic.table()] == [
-        scene["sentence"] for scene in pic.scenes
+        spoken(scene["sentence"]) for scene in pic.scenes
     ]
     assert len(repr(pic.table()).splitlines()) == len(pic.scenes)
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("shop writes “a”.", "Shop writes “a”."),
+        ("send(“a”) returns at once.", "send(“a”) returns at once."),
+        ("orders-0 has a leader.", "orders-0 has a leader."),
+        ("A majority has it.", "A majority has it."),
+        ("", ""),
+    ],
+)
+def test_a_sentence_begins_with_a_capital_unless_it_begins_with_code(told, said):
+    assert spoken(told) == said
+
+
+def test_times_of_a_second_and_more_are_told_in_seconds():
+    assert [lasting(ms) for ms in (80, 999, 1000, 1500, 12_000)] == [
+        "80 ms",
+        "999 ms",
+        "1 s",
+        "1.5 s",
+        "12 s",
+    ]
 
 
 def test_text_only_pictures_are_a_summary_and_a_digest(pic, monkeypatch):

@@ -2,11 +2,14 @@
 these disagree.
 """
 
+from functools import cache
+
 import pytest
 
 from minikafka.faults import Cut, Lose
 from minikafka.simulation.cluster import Cluster
 from minikafka.theatre import fitting, picture
+from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, text_width
 from tests.theatre.traces import retention
 
 
@@ -139,6 +142,40 @@ def test_overtaking_turns_the_buffer_round_and_lights_the_second_lamp():
         and "overtaken" in late["sentence"]
         and words(late["space"]) == "ed"
     )
+
+
+def test_no_lamp_stands_over_the_brokers_door():
+    for run in (turned_round, three_partitions):
+        for width in (WIDE, NARROW):
+            for drawing in run_of(run).drawings(width):
+                shapes = drawing.shapes
+                door = 0 if width == NARROW else shapes["wire/door"]["x"]
+                for lamp in ("once", "order", "lost"):
+                    assert shapes[f"lamp/{lamp}"]["x"] > door, (run, width)
+
+
+def test_no_word_of_a_batch_stands_on_its_records():
+    """At the narrowest of each layout, where words keep their size."""
+    for run in (turned_round, three_partitions):
+        for width in (WIDE, NARROW):
+            for drawing in run_of(run).drawings(width):
+                for key, shape in drawing.shapes.items():
+                    if key.startswith("batch/") and key.endswith("/state"):
+                        batch = key.removesuffix("/state")
+                        ends = [
+                            (each["x"] + each.get("w", 0)) * LEAST_STRETCH
+                            for name, each in drawing.shapes.items()
+                            if name.startswith(f"{batch}/") and each["kind"] == "cell"
+                        ]
+                        begins = shape["x"] * LEAST_STRETCH - text_width(
+                            shape["text"], 12.5
+                        )
+                        assert begins >= max(ends, default=0) - 1, key
+
+
+@cache
+def run_of(run):
+    return picture("pipeline", run())
 
 
 def test_with_sequence_numbers_the_buffer_keeps_its_order():

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW
+from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.trace import Event
 from tests.chromium import running_chromium
 from tests.theatre import replicas
@@ -50,7 +50,10 @@ def test_who_has_a_majority_is_the_controller_and_one_without_it_resigns():
     elected, resigns = first(pic, "ControllerElected"), first(pic, "ControllerResigned")
     assert "2 votes, a majority" in elected["sentence"] and resigns["trouble"]
     assert all(scene["space"]["two"] == 0 for scene in pic.scenes)
-    assert shapes(pic, pic.scenes[-1])["lamp/word"]["text"] == "one controller an epoch"
+    assert (
+        shapes(pic, pic.scenes[-1])["lamp/word"]["text"]
+        == "one controller in each epoch"
+    )
 
 
 def offset_of_fencing(scene):
@@ -93,10 +96,10 @@ def test_a_decision_counts_when_a_majority_has_it_and_a_broker_knows_it_when_it_
 def test_a_client_with_stale_metadata_asks_a_broker_that_leads_no_more_and_is_put_right(
     stale,
 ):
-    wrong = first(stale, "RequestSent", "stale")
-    right = first(stale, "RequestSent", "up to date")
+    wrong = first(stale, "BatchSent", "stale")
+    right = first(stale, "BatchSent", "up to date")
     assert (
-        "shop still sends its records to broker 1" in wrong["sentence"]
+        "Shop still sends the records of orders-0 to broker 1" in wrong["sentence"]
         and wrong["trouble"]
     )
     assert shapes(stale, wrong)["clients/state/word"]["text"] == "stale metadata"
@@ -106,6 +109,35 @@ def test_a_client_with_stale_metadata_asks_a_broker_that_leads_no_more_and_is_pu
     )
     assert stale.scenes[decided["step"] - 1]["space"]["clients"] == [["shop", 1, True]]
     assert right["step"] > wrong["step"] and "broker 2" in right["sentence"]
+
+
+def test_metadata_is_not_called_stale_where_a_client_writes_to_other_partitions():
+    with replicas.three() as cluster:
+        cluster.create_topic("payments", partitions=3, replication_factor=3)
+        shop = cluster.producer(client_id="shop", linger_ms=0)
+        for partition in (0, 1, 2, 0, 1, 2):
+            shop.send("payments", partition=partition, value="paid")
+            cluster.run_ms(300)
+        leaders = {cluster.leader("payments", partition) for partition in range(3)}
+        pic = picture("quorum", cluster.trace, topic="payments")
+    assert len(leaders) > 1
+    assert [scene for scene in pic.scenes if "stale" in scene["sentence"]] == []
+    fresh = [scene["space"]["clients"] for scene in pic.scenes]
+    assert ["shop", cluster_leader(pic), True] in fresh[-1]
+
+
+def cluster_leader(pic):
+    return pic.scenes[-1]["space"]["leader"]
+
+
+@pytest.mark.parametrize("run", [replicas.stale, replicas.unclean])
+def test_on_a_wide_page_every_card_says_whose_it_is_whatever_its_state(run):
+    """However wide its chip is."""
+    pic = picture("quorum", run())
+    for drawing in pic.drawings(WIDE):
+        cards = [key for key in drawing.shapes if key.endswith("/disc")]
+        for card in cards:
+            assert f"{card.removesuffix('/disc')}/name" in drawing.shapes, card
 
 
 def test_what_brokers_alone_tell_is_enough_as_from_serve_with_real_clients():

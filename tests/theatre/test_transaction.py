@@ -8,7 +8,7 @@ import pytest
 
 from minikafka.coordinators.transaction_states import STEPS
 from minikafka.theatre import fitting, picture
-from minikafka.theatre.drawing import NARROW
+from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.pictures.transaction import STATES
 from minikafka.trace import Event
 from tests.chromium import running_chromium
@@ -54,6 +54,18 @@ def test_the_states_are_those_of_the_coordinators_table_that_a_log_may_hold(zomb
         "Dead",
         "PrepareEpochFence",
     }
+
+
+def test_a_value_stands_whole_where_there_is_room_for_it():
+    pic = picture("transaction", transactions.zombie(value="alice+20"))
+    drawn = pic.drawings(WIDE)[-1].shapes
+    said = [
+        shape["text"]
+        for key, shape in drawn.items()
+        if key.startswith("record/") and "alice" in shape.get("text", "")
+    ]
+    assert len(said) > 1
+    assert set(said) == {"alice+20"}
 
 
 def test_kip_98_every_request_of_a_transaction_is_a_step_in_its_order(zombie):

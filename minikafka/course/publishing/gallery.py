@@ -23,6 +23,7 @@ from minikafka.course.publishing.pictures_of_lessons import (
 )
 from minikafka.theatre.drawing import NARROW
 from minikafka.theatre.page import colours
+from minikafka.theatre.palette import ICON
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.text import counted, escape
 
@@ -55,9 +56,10 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, home: str = "") -> None:
     """All lessons, and the index anew after each: what is there can be looked at, at
-    any time.
+    any time. home: the way from the folder to the page that leads here, if there is
+    one.
     """
     chosen = [
         lesson for lesson in contents().values() if leading_to_pictures(lesson.code)
@@ -75,13 +77,15 @@ def write(folder: Path) -> None:
     done: Lessons = []
     try:
         prepare(folder)
-        (folder / INDEX).write_text(index(done), encoding="utf-8", newline="\n")
+        (folder / INDEX).write_text(index(done, home), encoding="utf-8", newline="\n")
         for lesson in chosen:
             print(f"{title(lesson)} ...", end=" ", flush=True)
             done.append((lesson, list(shown(lesson))))
-            for name, text in pages(*done[-1]):
+            for name, text in pages(*done[-1], home):
                 (folder / name).write_text(text, encoding="utf-8", newline="\n")
-            (folder / INDEX).write_text(index(done), encoding="utf-8", newline="\n")
+            (folder / INDEX).write_text(
+                index(done, home), encoding="utf-8", newline="\n"
+            )
             print(counted(len(done[-1][1]), "picture"), flush=True)
     except OSError as error:
         raise Problem(f"can't write to {folder}: {error.strerror}") from error
@@ -110,11 +114,14 @@ def _is_a_gallery(folder: Path) -> bool:
     return MADE_BY in index.read_text(encoding="utf-8", errors="replace")
 
 
-def pages(lesson: Contents, pictures: Sequence[Shown]) -> Iterator[tuple[str, str]]:
+def pages(
+    lesson: Contents, pictures: Sequence[Shown], home: str = ""
+) -> Iterator[tuple[str, str]]:
     """Name and text of each file of one lesson: a page and a still for each picture."""
     for number, each in enumerate(pictures):
         picture = without_levers(each)
         links = [
+            *leading_home(home),
             f'<a href="{INDEX}">all pictures</a>',
             f"<span>{escape(title(lesson))}: {heading(each, pictures)}</span>",
         ]
@@ -126,6 +133,11 @@ def pages(lesson: Contents, pictures: Sequence[Shown]) -> Iterator[tuple[str, st
         page = picture.page().replace("<body>", f"<body>\n{NAV_STYLE}{nav}", 1)
         yield f"{each.name}.html", page
         yield f"{each.name}.svg", picture.svg(still(picture), NARROW)
+
+
+def leading_home(home: str) -> list[str]:
+    """The link to the page that leads here, if there is one."""
+    return [f'<a href="{home}">minikafka</a>'] if home else []
 
 
 def without_levers(each: Shown) -> Picture:
@@ -173,9 +185,12 @@ def line(each: Shown) -> str:
     return f"{words} {HAS_LEVERS}" if each.levers else words
 
 
-def index(done: Lessons) -> str:
+def index(done: Lessons, home: str = "") -> str:
     """The list of all pictures, in the look of their pages."""
+    links = leading_home(home)
     parts = {
+        "icon": ICON,
+        "home": f'<nav aria-label="site">{links[0]}</nav>' if links else "",
         "colours": colours(),
         "made_by": MADE_BY,
         "lessons": "\n".join(_section(*each) for each in done),

@@ -55,7 +55,7 @@ function take(answer) {
   times = answer.times;
   for (const name in settings) at(name).value = settings[name];
   at('more').disabled = settings.seconds >= MOST_SECONDS;
-  at('code').textContent = [...answer.code, ...answer.lines].join('\n');
+  at('code').textContent = answer.code.join('\n');
   if (frame) tell(play);
   else show(page);
   const took = Math.round(performance.now() - since);

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from minikafka.course import levers
 from minikafka.course.experiments.shop import (
     CONFIGS,
-    GROUP,
     MORE_PROTOCOLS,
     TOPIC,
     Shop,
@@ -100,7 +99,7 @@ def answer(question: str) -> str:
         "settings": settings._asdict(),
         "changes": [[each.at_ms, each.what, each.who] for each in runs.changes],
         "lines": [f"{ms / 1000:.3f} s  {line}" for ms, line in runs.lines],
-        "code": setup(settings),
+        "code": program(settings, runs.changes),
         "times": [scene["at"] for scene in shown.scenes],
         "play": play,
         "page": page,
@@ -186,32 +185,46 @@ def is_broker(change: Change) -> bool:
 
 
 def code_of(change: Change, brokers: Sequence[int]) -> str:
-    """The line that does a change."""
+    """The line that does a change, in the program."""
     if is_broker(change):
         return levers.broker_line(change, brokers)
+    if change.what == "add":
+        return f'members["{change.who}"] = shop.join("{change.who}")'
+    if change.what == "leave":
+        return f'members["{change.who}"].close()'
     return levers.line(change, "billing", SLOW_MS, TOPIC, brokers)
 
 
-def setup(settings: Settings) -> list[str]:
-    """The lines that make this cluster."""
-    protocol = MORE_PROTOCOLS[settings.protocol]
-    options = ", ".join(f'{name}="{value}"' for name, value in protocol.items())
-    every_s = f"{1 / settings.per_second:.3g}"
-    brokers, replicas = "", ""
+def program(settings: Settings, changes: Sequence[Change]) -> list[str]:
+    """The lines that run all this and show its picture, wherever minikafka is."""
+    brokers = range(1, settings.brokers + 1)
+    options = f"seed={settings.seed}"
     if settings.brokers > 1:
-        brokers = f", brokers={settings.brokers}"
-        replicas = f", replication_factor={settings.brokers}"
-    return [
-        f"cluster = Cluster(seed={settings.seed}{brokers})",
-        f'cluster.create_topic("{TOPIC}", partitions={settings.partitions}{replicas})',
-        (
-            f"cluster.start(shop, cluster, cluster.producer(), {every_s})  # an order"
-            f" every {every_s} s"
-        ),
-        f"# {settings.members} members, one after the other:",
-        (
-            f'cluster.start(billing, cluster.consumer("{TOPIC}", group_id="{GROUP}",'
-            f" {options}))"
-        ),
-        f"cluster.run(seconds={settings.seconds})",
+        options += f", brokers={settings.brokers}"
+    shop_of = [f'"{settings.protocol}"', f"partitions={settings.partitions}"]
+    shop_of.append(f"per_second={settings.per_second}")
+    if settings.brokers > 1:
+        shop_of.append(f"replicas={settings.brokers}")
+    lines = [
+        "from minikafka import Cluster",
+        "from minikafka.course.experiments.shop import CONFIGS, Shop",
+        "",
+        f"cluster = Cluster({options}, configs=CONFIGS)",
+        f"shop = Shop(cluster, {', '.join(shop_of)})",
+        "members = {}",
+        f"for name in {json.dumps(names(settings))}:",
+        "    members[name] = shop.join(name)",
+        "    cluster.run(seconds=0.2)",
     ]
+    for change in changes:
+        lines.append(_up_to(change.at_ms))
+        lines.append(code_of(change, brokers))
+    lines.append(_up_to(settings.seconds * 1000))
+    since = f", since_ms={SINCE_MS}" if settings.shows == "the group" else ""
+    lines.append(f'cluster.play("{PICTURES[settings.shows]}"{since})')
+    return lines
+
+
+def _up_to(ms: int) -> str:
+    """The line that lets the run go on to a moment."""
+    return f"cluster.run_ms({ms} - cluster.now_ms)"

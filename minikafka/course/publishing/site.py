@@ -29,6 +29,7 @@ from minikafka.course.publishing import (
     site_python,
 )
 from minikafka.theatre.page import colours, script_hash
+from minikafka.theatre.palette import ICON
 from minikafka.theatre.text import escape
 
 MADE_BY = '<meta name="generator" content="minikafka site">'
@@ -66,7 +67,7 @@ def write(folder: Path) -> None:
             folder / name, files(__package__).joinpath(name).read_text(encoding="utf-8")
         )
     say("the gallery, from the lessons' cells")
-    gallery.write(folder / GALLERY)
+    gallery.write(folder / GALLERY, home="../index.html")
     say("the course in a tab: JupyterLite")
     live = site_lab.build(folder, contents().values())
     say("the lessons as pages")
@@ -80,7 +81,7 @@ def write(folder: Path) -> None:
     for name, title in READINGS.items():
         text = (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8")
         save(folder / f"{name}.html", page(title, from_markdown(text)))
-    shutil.copy(NOTEBOOKS / "cheat_sheet.html", folder)
+    save(folder / "cheat_sheet.html", cheat_sheet())
     save(folder / site_errors.PATH, errors_page())
     save(
         folder / "index.html",
@@ -127,6 +128,7 @@ def page(title: str, body: str, up: str = "", policy: str = "") -> str:
     nav = " ".join(f'<a href="{up}{path}">{words}</a>' for path, words in NAV.items())
     parts = {
         "title": escape(title),
+        "icon": ICON,
         "colours": colours(),
         "made_by": MADE_BY,
         "nav": nav,
@@ -161,6 +163,17 @@ def playground_page() -> str:
         numbers="\n".join(numbers),
     )
     return page("A Kafka cluster to play with", body, policy=policy)
+
+
+def cheat_sheet() -> str:
+    """The page that is made for paper, with a way back on the screen."""
+    html = (NOTEBOOKS / "cheat_sheet.html").read_text(encoding="utf-8")
+    icon = f'<link rel="icon" href="{ICON}">\n<title>'
+    back = (
+        "<body>\n<style>@media print { nav { display: none; } }</style>\n"
+        '<nav aria-label="site"><a href="index.html">minikafka</a></nav>'
+    )
+    return html.replace("<title>", icon, 1).replace("<body>", back, 1)
 
 
 def errors_page() -> str:
@@ -241,7 +254,8 @@ def linked(markdown: str) -> str:
     """What links to files of the project links to pages of the site."""
     links = site_address.links(site_address.address())
     start_here = links["notebooks/00_start_here.ipynb"]
-    markdown = markdown.replace(start_here, f"](../{site_address.PAGE})")
+    front = f"[{site_address.NAME}](../{site_address.PAGE})"
+    markdown = markdown.replace(start_here, front)
     markdown = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.html)", markdown)
     markdown = re.sub(r"\]\(\.\./notebooks/(\w+)\.md", r"](../\1.html", markdown)
     return markdown.replace("](../notebooks/", "](../")

@@ -1,5 +1,6 @@
 """Where the site is: `site` in pyproject.toml's [tool.minikafka], a web address or a
-folder of the project. The README and lesson 00 link to it.
+folder of the project. The README and lesson 00 link to an address; to a folder that
+nobody may have built yet they do not.
 
     python -m minikafka.course.publishing.site_address https://example.org/kafka/    sets all three
 """
@@ -12,6 +13,7 @@ from minikafka.course.places import NOTEBOOKS
 
 PROJECT = NOTEBOOKS.parent
 PAGE = "index.html"
+NAME = "the course in a tab"
 
 
 def address(project: Path = PROJECT) -> str:
@@ -22,11 +24,12 @@ def address(project: Path = PROJECT) -> str:
 
 def links(base: str) -> dict[str, str]:
     """Of each file that says where the site is, how it does."""
-    up = "" if "://" in base else "../"
+    is_an_address = "://" in base
+    named = f"[{NAME}]({base}{PAGE})" if is_an_address else NAME
     return {
         "pyproject.toml": f'site = "{base}"',
-        "README.md": f"]({base}{PAGE})",
-        "notebooks/00_start_here.ipynb": f"]({up}{base}{PAGE})",
+        "README.md": named,
+        "notebooks/00_start_here.ipynb": named,
     }
 
 

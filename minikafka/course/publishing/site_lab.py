@@ -50,7 +50,7 @@ def build(site: Path, lessons: Iterable[Contents]) -> list[str]:
     source = site_python.CACHE / "lab"
     shutil.rmtree(source, ignore_errors=True)
     chosen = [lesson for lesson in lessons if lesson.number in NEITHER_TCP_NOR_JAVA]
-    shutil.copytree(NOTEBOOKS / "pictures", source / "files" / "notebooks" / "pictures")
+    place_pictures(source / "files" / "notebooks" / "pictures")
     shutil.copy(NOTEBOOKS / "glossary.md", source / "files" / "notebooks")
     for lesson in chosen:
         (source / "files" / lesson.path.name).write_text(
@@ -81,6 +81,17 @@ def build(site: Path, lessons: Iterable[Contents]) -> list[str]:
     command += ["--no-sourcemaps", "--no-unused-shared-packages", "--no-libarchive"]
     run([*command, "--force"], "JupyterLite could not be built")
     return [lesson.path.name for lesson in chosen]
+
+
+def place_pictures(folder: Path) -> None:
+    """The lessons' hook pictures. JupyterLite hands a file to the browser through
+    btoa(), which knows Latin-1 and nothing else: other characters are written by
+    number.
+    """
+    folder.mkdir(parents=True)
+    for path in (NOTEBOOKS / "pictures").glob("*.svg"):
+        text = path.read_text(encoding="utf-8")
+        (folder / path.name).write_bytes(text.encode("ascii", "xmlcharrefreplace"))
 
 
 def without_tcp(lesson: Contents) -> str:

@@ -294,9 +294,9 @@ class CommitRow(Row):
             anchor = "end"
 
         key = f"span/{name}"
-        self.d.rect(
-            f"{key}/tab", x=x, y=top, w=width, h=18, fill="said", line="saidline", r=4
-        )
+        if width <= right - left:  # a wider one would be the tab of its neighbours, too
+            tab = Box(x=x, y=top, w=width, h=18)
+            self.d.rect(f"{key}/tab", *tab, "said", "saidline", r=4)
         shade = Box(x=left, y=tab_y, w=right - left, h=bottom - top - 17)
         self.d.rect(key, *shade, "said", "saidline")
         look: Look = {"size": 12.5, "bold": True, "anchor": anchor}

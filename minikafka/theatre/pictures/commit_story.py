@@ -36,6 +36,8 @@ HOW = {
     "close": "On closing, ",
     "revoke": "Before it gives the partition up, ",
 }
+# who writes an effect, where that is done outside of any client's program
+YOUR_PROGRAM = "Your program"
 ASSIGNMENTS = ("PartitionsAssigned", "PartitionsRevoked", "PartitionsLost")
 READ = ("RecordsPolled", "OffsetCommitted", "EffectWritten")
 OF_THE_LOG = {
@@ -46,7 +48,7 @@ OF_THE_LOG = {
 SAYS = {
     **OF_THE_LOG,
     "EffectWritten": Says(
-        "{node} writes record {record} to {table}{twice}.", first="first effect"
+        "{writer} writes record {record} to {table}{twice}.", first="first effect"
     ),
     "CommitSent": Says(
         "{by}{node} asks the coordinator to note offset {asked} for the group."
@@ -271,7 +273,10 @@ class CommitStory(LogStory):
 
         is_there_twice = times > 1
         mark = ("effects", str(offset), is_there_twice)
-        told = self.tell(event, record=offset, twice=_again(times), mark=mark)
+        writer = event.node if event.node in self.readers else YOUR_PROGRAM
+        told = self.tell(
+            event, writer=writer, record=offset, twice=_again(times), mark=mark
+        )
 
         if is_there_twice:
             told.chapter = self.once(f"duplicate of {offset}") and "duplicate"

@@ -2,8 +2,8 @@
 them, and who reads.
 
 Above, in the sum of all partitions, a rate is a slope. Below, the height is each
-partition's lag as tools show it: log end offset less committed offset. Its dark foot is
-what the reader has not been handed yet: log end offset less position. Hatched: nobody
+partition's lag as tools show it: log end offset less committed offset. The
+darker part is what the reader has not been handed yet: log end offset less position. Hatched: nobody
 reads the partition. Time is the story: it flows. Options: topic, group, partitions.
 Without them: the topic most commits are about, and up to six partitions.
 """
@@ -69,8 +69,8 @@ class LagPlay(Play):
 
     story = LagStory
     foot = (
-        "Lag = log end offset − committed offset. It counts offsets, not time. Its dark"
-        " foot is not handed over yet."
+        "Lag = log end offset − committed offset. It counts offsets, not time. Darker: what"
+        " no reader has been handed yet."
     )
     whole_s = 20.0
 
@@ -271,13 +271,14 @@ class LagPlay(Play):
         """How much is written, committed and lost, and what that does to the lag."""
         unit = self.unit.name
         written, done, lost = [rate * self.unit.ms for rate in speed]
-        words = f"{_number(written)} written a {unit}"
-        words += f", {_number(done - lost)} committed"
+        number = _number if _add_up(written, done) else _to_a_decimal
+        words = f"{number(written)} written a {unit}"
+        words += f", {number(done - lost)} committed"
         if lost:
-            words += f", {_number(lost)} lost"
+            words += f", {number(lost)} lost"
         if not speed.stand_still:
             verb = "grows" if written > done else "falls"
-            change = _number(abs(written - done))
+            change = number(abs(written - done))
             return f"{words}: the lag {verb} by {change} a {unit}."
         if lost or not done:
             return f"{words}: the lag stands still."
@@ -438,6 +439,17 @@ def _number(rate: float) -> str:
     if rate >= 9.5 or rate < 0.05 or is_nearly_whole:
         return f"{rate:.0f}"
     return f"{rate:.1f}"
+
+
+def _to_a_decimal(rate: float) -> str:
+    return f"{rate:.1f}"
+
+
+def _add_up(written: float, done: float) -> bool:
+    """Whether the difference of the two, as they are told, is the difference told."""
+    change = abs(written - done)
+    told = abs(float(_number(written)) - float(_number(done)))
+    return abs(told - change) <= 0.25 * change
 
 
 def _apart(ys: Sequence[float], least: float, top: float, bottom: float) -> list[float]:

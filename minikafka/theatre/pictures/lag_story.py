@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from minikafka.theatre import text
 from minikafka.theatre.casting import (
     OfTopic,
     busiest_group,
@@ -37,7 +38,7 @@ SAYS = {
     "PartitionsRevoked": Says("{node} gives up {mine}."),
     "PartitionsLost": Says("{node} gives up {mine}."),
     "ProcessingSlowed": Says(
-        "{node} needs {processing_ms} ms for each record from now on.",
+        "{node} needs {needs} for each record from now on.",
         "{node} is slow",
         True,
     ),
@@ -285,7 +286,7 @@ class LagStory(OfTopic):
         now = d["processing_ms"]
         self.processing_ms[event.node] = now
         is_faster = now < before
-        told = self.tell(event)
+        told = self.tell(event, needs=text.lasting(now))
 
         if is_faster:
             told.chapter = f"{event.node} is faster"

@@ -27,7 +27,8 @@ SAYS = {
         "Topic {topic} is created with {many}. Nothing is written yet."
     ),
     "PartitionsCreated": Says(
-        "{topic} grows from {was} to {partitions} partitions. What is written stays.",
+        "Topic {topic} grows from {was} to {partitions} partitions. What is written"
+        " stays.",
         "{partitions} partitions",
         mark=("log", "{was} → {partitions}"),
     ),

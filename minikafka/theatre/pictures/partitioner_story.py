@@ -133,7 +133,7 @@ class PartitionerStory(OfTopic):
         self.now = None
         self.divisors = [was, count]
         chapter = f"{count} partitions"
-        grows = f"{self.topic} grows from {was} to {count} partitions."
+        grows = f"Topic {self.topic} grows from {was} to {count} partitions."
         sentence = f"{grows} What is written stays."
         if not self.hashes or not was:
             return Told(sentence, chapter)

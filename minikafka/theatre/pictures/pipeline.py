@@ -16,6 +16,8 @@ from minikafka.theatre.drawing import (
     WIDE,
     Box,
     Drawing,
+    fitting,
+    lamp_width,
     text_width,
 )
 from minikafka.theatre.lanes import Lane, Scene
@@ -221,12 +223,15 @@ class PipelinePlay(Play):
         d.text(key + "/name", box.x + 8, y, name, size=12.5, bold=True)
         wide = text_width(name, 12.5, bold=True) / LEAST_STRETCH
         left = box.x + 12 + wide
+        room = box.right - 8 - (left + CELL + 6)  # one record has its place, always
+        state = fitting([state, state.split(", ")[-1], ""], room, 12.5)
         wide = text_width(state, 12.5) / LEAST_STRETCH
         right = box.right - 12 - wide
         _records(d, key, batch, left, right, y)
         ink = "trouble" if trouble else "quiet"
         right = box.right - 8
-        d.text(key + "/state", right, y, state, fill=ink, size=12.5, anchor="end")
+        if state:
+            d.text(key + "/state", right, y, state, fill=ink, size=12.5, anchor="end")
 
     def _wire(self, d: Drawing, space: dict[str, Any], column: Column) -> None:
         """What travels in each row; what waited too long is shown as stuck."""
@@ -301,11 +306,7 @@ class PipelinePlay(Play):
 
         top += LINE * (lines - 1)
 
-        right = float(column.right)
-        for lamp in reversed(_lamps(space)):
-            key = f"lamp/{lamp.name}"
-            wide = d.lamp(key, right, top + 2, lamp.words, lamp.is_broken, anchor="end")
-            right -= wide + 4
+        _draw_lamps(d, _lamps(space), column, top + 2)
 
         return top + 22
 
@@ -335,6 +336,22 @@ class PipelinePlay(Play):
             ),
         ]
         return [lane for lane in lanes if lane.key in self.lanes.marks]
+
+
+def _draw_lamps(d: Drawing, lamps: Sequence["Lamp"], column: Column, y: float) -> None:
+    """Beside each other, up to the column's right edge; in shorter words where they
+    would stand over the broker's door, which is left of them.
+    """
+    needed = 0.0
+    for lamp in lamps:
+        needed += lamp_width(lamp.words) + 4
+    is_scarce = needed > column.w
+    right = float(column.right)
+    for lamp in reversed(lamps):
+        key = f"lamp/{lamp.name}"
+        words = lamp.short if is_scarce else lamp.words
+        wide = d.lamp(key, right, y, words, lamp.is_broken, anchor="end")
+        right -= wide + 4
 
 
 def _head(d: Drawing, key: str, column: Column, name: str, words: str) -> None:
@@ -450,6 +467,7 @@ def _log(d: Drawing, log: Mapping[str, Any], grid: Grid) -> None:
 class Lamp(NamedTuple):
     name: str
     words: str
+    short: str
     is_broken: bool
 
 
@@ -458,8 +476,18 @@ def _lamps(space: dict[str, Any]) -> list[Lamp]:
     twice = space["twice"]
     late = space["late"]
     lost = space["lost"]
+    once = "each once"
+    order = late_in_short = "in order"
+    whole = "none lost"
+    if twice:
+        once = f"{twice} twice"
+    if late:
+        order = f"{late} overtaken"
+        late_in_short = f"{late} late"
+    if lost:
+        whole = f"{lost} lost"
     return [
-        Lamp("once", f"{twice} twice" if twice else "each once", bool(twice)),
-        Lamp("order", f"{late} overtaken" if late else "in order", bool(late)),
-        Lamp("lost", f"{lost} lost" if lost else "none lost", bool(lost)),
+        Lamp("once", once, once, bool(twice)),
+        Lamp("order", order, late_in_short, bool(late)),
+        Lamp("lost", whole, whole, bool(lost)),
     ]

@@ -32,7 +32,7 @@ OBSERVER = ("observer", "chip", "ink")
 CHIPS = {
     "controller": ("controller", "good", "ink"),
     "candidate": ("candidate", "said", "ink"),
-    "pre-candidate": ("would it win?", "said", "ink"),
+    "pre-candidate": ("PreVote", "said", "ink"),
     "follower": ("follower", "chip", "ink"),
     "": ("no leader", "chip", "trouble"),
 }
@@ -175,7 +175,7 @@ class QuorumPlay(Play):
 
 def _lamp(d: Drawing, two: int) -> float:
     """two: an epoch with two controllers, which should never be. Returns its width."""
-    words = f"two controllers in epoch {two}" if two else "one controller an epoch"
+    words = f"two controllers in epoch {two}" if two else "one controller in each epoch"
     return d.lamp("lamp", d.width, 0, words, bool(two), anchor="end")
 
 

@@ -181,8 +181,15 @@ class QuorumStory(CopiesStory):
         self.clients: dict[str, int] = {}  # to whom it last sent records
 
     def is_mine(self, event: Event) -> bool:
-        topic = event.detail.get("topic", METADATA_TOPIC)
-        return bool(self.voters) and topic == METADATA_TOPIC
+        """What is about the metadata log; and who sends records of the partition whose
+        leader is shown.
+        """
+        d = event.detail
+        is_of_metadata = d.get("topic", METADATA_TOPIC) == METADATA_TOPIC
+        is_sent_there = (
+            event.kind == "BatchSent" and (d["topic"], d["partition"]) == self.part
+        )
+        return bool(self.voters) and (is_of_metadata or is_sent_there)
 
     def cast(self) -> Cast:
         told = super().cast()
@@ -416,24 +423,28 @@ class QuorumStory(CopiesStory):
 
     # -- fold: clients and nodes
 
-    def _see_RequestSent(self, event: Event, d: Detail) -> Told | None:
-        """Where a client sends records shows whom it takes for the leader."""
+    def _see_BatchSent(self, event: Event, d: Detail) -> Told | None:
+        """Where a client sends records of the partition shows whom it takes for its
+        leader.
+        """
         leader = self.decided.leader
-        if d["api"] != "Produce" or leader < 0:
+        request = self.requests.get((d["connection"], d["correlation_id"]))
+        if request is None or leader < 0:
             return None
-        to = node_id(d["to"])
+        broker = request.detail["to"]
+        to = node_id(broker)
         before = self.clients.get(event.node)
         self.clients[event.node] = to
         if to == leader:
             if before in (None, to):
                 return None
             return Told(
-                f"{event.node} sends its records to {d['to']}: its metadata is up to"
-                " date."
+                f"{capital(event.node)} sends the records of {self.part_name} to"
+                f" {broker}: its metadata is up to date."
             )
         words = (
-            f"{event.node} still sends its records to {d['to']}: its metadata is stale."
-            f" Broker {leader} leads now."
+            f"{capital(event.node)} still sends the records of {self.part_name} to"
+            f" {broker}: its metadata is stale. Broker {leader} leads now."
         )
         return Told(
             words,

@@ -10,7 +10,7 @@ from minikafka.theatre.pictures.rebalance_member import Member
 from minikafka.theatre.pictures.rebalance_voice import Voice
 from minikafka.theatre.pictures.rebalance_words import assigned_by, who_gets_what
 from minikafka.theatre.play import Detail, Told
-from minikafka.theatre.text import listed
+from minikafka.theatre.text import lasting, listed
 from minikafka.trace import Event
 
 APIS = {
@@ -150,5 +150,6 @@ class Members(Voice):
         return self.story.tell(event)
 
     def see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
-        self.group.about(event).processing_ms = d["processing_ms"]
-        return self.story.tell(event)
+        ms = d["processing_ms"]
+        self.group.about(event).processing_ms = ms
+        return self.story.tell(event, needs=lasting(ms))

@@ -27,7 +27,7 @@ SAYS = {
         True,
     ),
     "ProcessingSlowed": Says(
-        "{node} needs {processing_ms} ms for each record from now on.", "{node} is slow"
+        "{node} needs {needs} for each record from now on.", "{node} is slow"
     ),
     "ClientClosed": Says("{node} closes.", "{node} closes"),
     "NodeCrashed": Says(

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from minikafka.theatre.pictures.rebalance_member import Member
+from minikafka.theatre.text import lasting
 
 if TYPE_CHECKING:
     from minikafka.theatre.pictures.rebalance_group import Group
@@ -99,7 +100,7 @@ def _reading(member: Member) -> str:
     if not member.owns:
         return "owns nothing"
     if member.processing_ms:
-        return f"reads, slowly: {member.processing_ms} ms a record"
+        return f"reads, slowly: {lasting(member.processing_ms)} for each record"
     return "reads"
 
 

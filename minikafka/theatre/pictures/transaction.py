@@ -20,6 +20,7 @@ from minikafka.theatre.drawing import (
     fit,
     has_room,
     text_width,
+    widest,
 )
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.pictures.transaction_log import Record
@@ -44,8 +45,9 @@ CHIPS = {"open": ("said", "ink"), "idle": ("chip", "ink")}
 OFFSET_INKS = {"pending": "quiet", "dropped": "trouble"}
 # heights: of states, a producer, a row, its records, what is read
 HEAD, CARD, LOG, CELL, READ = 52, 52, 62, 30, 24
-LEFT, PITCH, LEAST_PITCH, GAP = 128, 84, 44, 10  # LEFT: where records begin
-READ_PITCH = 54  # of what is read
+LEFT, LEAST_PITCH, GAP = 128, 44, 10  # LEFT: where records begin
+# from one record to the next, however short what they say: in a log, of what is read
+PITCH, READ_PITCH = 84, 54
 
 
 class Columns(NamedTuple):
@@ -56,10 +58,15 @@ class Columns(NamedTuple):
     y: float
 
     @classmethod
-    def of(cls, d: Drawing, most: int, end: int, y: float) -> "Columns":
-        """most: records of the longest log ever; end: this one's end offset."""
+    def of(
+        cls, d: Drawing, most: int, end: int, y: float, widest_text: float
+    ) -> "Columns":
+        """most: records of the longest log ever; end: this one's end offset.
+        widest_text: what the longest value takes.
+        """
         room = d.width - LEFT
-        pitch = min(max(room / (most + 1), LEAST_PITCH), PITCH)
+        wanted = max(PITCH, widest_text)
+        pitch = min(max(room / (most + 1), LEAST_PITCH), wanted)
         count = int(room // pitch) - 1
         return cls(max(end - count, 0), pitch, y)
 
@@ -101,6 +108,17 @@ class TransactionPlay(Play):
         return "; ".join(said)
 
     # -- draw
+
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        values = [""]
+        self.most_read = 1
+        for scene in scenes:
+            for log in scene["space"]["logs"]:
+                values += [Record(*each).text for each in log["records"]]
+            for _, found in scene["space"]["readers"]:
+                self.most_read = max(self.most_read, len(found))
+        longest = max(values, key=len)
+        self.widest = widest(longest, 13.5, mono=True, bold=True) + 20
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
@@ -155,7 +173,7 @@ class TransactionPlay(Play):
         joined = log["joined"]
         name = key_part(part)
         key = f"log/{name}"
-        columns = Columns.of(d, self.cast["most"], end, y)
+        columns = Columns.of(d, self.cast["most"], end, y, self.widest)
         right = LEFT - 10
         room = LEFT - 12
         d.text(key + "/name", right, y + 14, part, bold=True, anchor="end", room=room)
@@ -202,14 +220,16 @@ class TransactionPlay(Play):
         self, d: Drawing, key: str, box: Box, found: Sequence[Any]
     ) -> None:
         """The latest records of a reader."""
-        columns = max(int((box.w - 16) // READ_PITCH), 1)
+        room = box.w - 16
+        pitch = min(max(room / self.most_read, READ_PITCH), self.widest)
+        columns = max(int(room // pitch), 1)
         first = max(len(found) - columns, 0)
-        cell = Box(x=box.x + 8, y=box.y + 24, w=READ_PITCH - 4, h=READ)
+        cell = Box(x=box.x + 8, y=box.y + 24, w=pitch - 4, h=READ)
         for number, (place, *each) in enumerate(found[first:], first):
             part = self.cast["parts"][place]
             record = Record(*each)
             self._record(d, f"{key}/{number}", cell, part, record)
-            cell = cell._replace(x=cell.x + READ_PITCH)
+            cell = cell._replace(x=cell.x + pitch)
 
     def _record(
         self,

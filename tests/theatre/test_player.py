@@ -1,0 +1,165 @@
+"""What the player does with a page, in Chromium: light, faint things to come, room for
+words, and fingers.
+"""
+
+import shutil
+
+import pytest
+
+from minikafka.theatre import picture
+from tests.chromium import running_chromium
+from tests.theatre import replicas
+from tests.theatre.commit_traces import commit_first
+from tests.theatre.groups import classic
+from tests.theatre.overlaps import MARGIN, MEASURE, problems
+
+pytest.importorskip("playwright.sync_api")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+CELL = (
+    '<meta name="viewport" content="width=device-width,initial-scale=1">'
+    "<div class=cell>{frame}<div class=minikafka-act><input id=act></div></div>"
+)
+SHOW = """
+step => {
+  const scrub = document.getElementById('scrub');
+  scrub.value = step;
+  scrub.dispatchEvent(new Event('input'));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with running_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(chromium, tmp_path):
+    """A picture's page, by whatever the browser calls its options."""
+    contexts = []
+
+    def open_(pic, width=960, **options):
+        pic.save(tmp_path / "page.html")
+        context = chromium.new_context(
+            viewport={"width": width, "height": 844}, reduced_motion="reduce", **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def test_words_in_the_light_keep_their_strokes(opened):
+    """A stroke of three pixels makes a black blob of them."""
+    pic = picture("commit", commit_first())
+    page = opened(pic)
+    lit_texts = 0
+    for scene in pic.scenes:
+        if "light" in scene:
+            page.evaluate(SHOW, scene["step"])
+            strokes = page.eval_on_selector_all(
+                "#drawing text.lit",
+                "all => all.map(each => [getComputedStyle(each).stroke,"
+                " each.style.stroke])",
+            )
+            lit_texts += len(strokes)
+            assert all(now == "none" or own != "none" for now, own in strokes)
+            cells = page.locator("#drawing .lit")
+            assert cells.count() > 0
+    page.evaluate("() => document.querySelector('#drawing text').classList.add('lit')")
+    first = page.locator("#drawing text.lit").first
+    assert first.evaluate("each => getComputedStyle(each).stroke") == "none"
+
+
+def test_levers_are_never_dimmed(opened):
+    pic = picture("quorum", replicas.stale(), live=True)
+    page = opened(pic)
+    lit = [scene["step"] for scene in pic.scenes if "light" in scene]
+    assert lit
+    for step in lit:
+        page.evaluate(SHOW, step)
+        assert page.locator("#drawing > .dim").count() > 0
+        assert page.locator("#drawing [data-act].dim").count() == 0
+
+
+@pytest.mark.parametrize("width", [526, 760])
+def test_what_is_to_come_is_faint_and_lies_on_no_words_when_one_goes_back(
+    opened, width
+):
+    pic = picture("rebalance", classic())
+    page = opened(pic, width + MARGIN)
+    page.keyboard.press("End")
+    steps = list(range(0, len(pic.scenes), 6))
+    found = []
+    for shown in page.evaluate(MEASURE, [steps, width]):
+        found += problems(f"step {shown['step']}", shown)
+    assert found == []
+
+
+def test_a_long_sentence_makes_no_room_at_the_steps_that_have_a_short_one(opened):
+    trace = list(replicas.stale())
+    pic = picture("quorum", trace)
+    longest = max(pic.scenes, key=lambda scene: len(scene["sentence"]))
+    shortest = min(pic.scenes, key=lambda scene: len(scene["sentence"]))
+    page = opened(pic, 390)
+    height = "() => document.getElementById('said').offsetHeight"
+    line = page.evaluate(
+        "() => parseFloat(getComputedStyle(document.getElementById('said')).lineHeight)"
+    )
+    page.evaluate(SHOW, shortest["step"])
+    assert page.evaluate(height) <= 3 * line + 12
+    page.evaluate(SHOW, longest["step"])
+    assert page.evaluate(height) > 3 * line + 12
+
+
+def test_nothing_is_clipped_at_the_upper_edge_of_the_stage(opened):
+    page = opened(picture("quorum", replicas.stale()))
+    above = page.evaluate(
+        "() => document.getElementById('drawing').getBoundingClientRect().top"
+        " - document.getElementById('stage').getBoundingClientRect().top"
+    )
+    assert above >= 2  # half the line of what is lit
+
+
+def test_a_finger_finds_every_button_of_the_player(opened):
+    page = opened(
+        picture("commit", commit_first()), 390, has_touch=True, is_mobile=True
+    )
+    page.tap("#text")
+    sizes = page.eval_on_selector_all(
+        "button, select",
+        "all => all.filter(each => each.checkVisibility()).map(each =>"
+        " [each.id, each.offsetWidth, each.offsetHeight])",
+    )
+    assert len(sizes) > 8
+    assert [size for size in sizes if min(size[1:]) < 40] == []
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width == 390
+
+
+def test_a_finger_that_is_beside_a_lever_means_it_and_far_from_all_means_none(chromium):
+    pic = picture("quorum", replicas.stale(), live=True)
+    with chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ) as context:
+        page = context.new_page()
+        page.set_content(CELL.format(frame=pic.frame(at_end=True)))
+        frame = page.frames[1]
+        lever = frame.wait_for_selector("[data-act='kill broker 3']")
+        lever.scroll_into_view_if_needed()
+        box = lever.bounding_box()
+        middle = box["x"] + box["width"] / 2
+        page.touchscreen.tap(middle, box["y"] + box["height"] + 15)
+        assert '"act":"kill broker 3"' in page.input_value("#act")
+        page.evaluate("document.getElementById('act').value = ''")
+        page.touchscreen.tap(middle + 150, box["y"] - 40)
+        assert page.input_value("#act") == ""
