@@ -253,7 +253,14 @@ AGAIN_BY_S = 15
 
 
 def reprocessing(tool):
-    plan = Plan(ORDERS, workers=8, partitions=2, seconds=AGAIN_BY_S, again=True)
+    plan = Plan(
+        ORDERS,
+        workers=8,
+        partitions=2,
+        partitions_shared=2,
+        seconds=AGAIN_BY_S,
+        again=True,
+    )
     done = pieces(tool, plan)
     workers = {piece.worker for piece in done}
     if len(done) == len(ORDERS):

@@ -3,11 +3,10 @@ queue, each used as somebody would who knows it.
 
 A consumer group takes one record at a time and commits it; what is to be tried again
 later goes to a retry topic. A share group takes one record at a time, too, and says of
-each what became of it; all its members read the one partition of its topic, for with
-more of them each member would be given some only. The queue pushes with prefetch_count
-1, and a worker rejects what is redelivered: it may have killed somebody. What is
-rejected goes to the dead letters; where jobs are to be tried again, these come back
-after a while.
+each what became of it; its topic has fewer partitions than it has members, else each
+member would be given some of its own. The queue pushes with prefetch_count 1, and a
+worker rejects what is redelivered: it may have killed somebody. What is rejected goes
+to the dead letters; where jobs are to be tried again, these come back after a while.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,9 +79,10 @@ class Plan(NamedTuple):
 
     works: Sequence[Work]
     workers: int
-    partitions: int
+    partitions: int  # of the consumer group's topic
     seconds: float
     outcome: Outcome = always_done
+    partitions_shared: int = 1  # of the share group's
     by_key: bool = False  # else partitions in turns
     retries: bool = False  # what fails is tried again later
     again: bool = False  # it was done before, and is to be done again from time 0 on
@@ -102,7 +102,9 @@ class OnKafka:
 
     def __init__(self, tool: str, plan: Plan) -> None:
         self.tool = tool
-        self.plan = plan._replace(partitions=1) if tool == SHARE else plan
+        if tool == SHARE:
+            plan = plan._replace(partitions=plan.partitions_shared)
+        self.plan = plan
         self.cluster = Cluster(seed=7, configs=CONFIGS)
         self.dying: list[Any] = []
         self.done: list[Piece] = []
