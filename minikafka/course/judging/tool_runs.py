@@ -65,6 +65,27 @@ AFTER = {
 }
 
 
+COLUMNS_A_SECOND = 3
+
+
+def lanes(done: list[Piece], workers: int) -> tuple[str, ...]:
+    """A line for each worker, from left to right in time: the last word of what it
+    works on, as long as it does.
+    """
+    lines = []
+    for number in range(1, workers + 1):
+        name = f"worker {number}"
+        lane = ""
+        for piece in done:
+            if piece.worker == name:
+                begin = round(piece.began_ms * COLUMNS_A_SECOND / 1000)
+                end = round(piece.ended_ms * COLUMNS_A_SECOND / 1000)
+                label = piece.work.value.split()[-1]
+                lane = lane.ljust(begin) + label.ljust(end - begin - 1, "-") + " "
+        lines.append(f"{name}  {lane.rstrip() or 'nothing to do'}")
+    return tuple(lines)
+
+
 Outcome = Callable[[Work, int], str]  # of a work, begun at this time
 
 
