@@ -20,6 +20,7 @@ from minikafka.course.judging.tool_runs import (
     TOOLS,
     Plan,
     Work,
+    lanes,
     pieces,
 )
 from minikafka.simulation.model_queue_worker import ACK, DIE
@@ -167,7 +168,7 @@ def thumbnails(tool):
     return Wrong(
         f"{piece.work.value} takes {s(SMALL_MS)}, and waited {s(piece.began_ms)} behind"
         f" {longest.value} in its partition, while other workers had nothing to do.",
-        about(done, longest.value, piece.work.value),
+        lanes(done, workers=4),
     )
 
 
@@ -253,7 +254,14 @@ AGAIN_BY_S = 15
 
 
 def reprocessing(tool):
-    plan = Plan(ORDERS, workers=8, partitions=2, seconds=AGAIN_BY_S, again=True)
+    plan = Plan(
+        ORDERS,
+        workers=8,
+        partitions=2,
+        partitions_shared=2,
+        seconds=AGAIN_BY_S,
+        again=True,
+    )
     done = pieces(tool, plan)
     workers = {piece.worker for piece in done}
     if len(done) == len(ORDERS):
@@ -267,7 +275,7 @@ def reprocessing(tool):
     return Wrong(
         f"{len(done)} of {len(ORDERS)} invoices are ready after {AGAIN_BY_S} s: {idle}"
         f" of {plan.workers} workers have no partition, and read nothing.",
-        tuple(map(str, done[-2:])),
+        lanes(done, plan.workers),
     )
 
 

@@ -3,6 +3,7 @@ clients do and what they get, as told lines.
 """
 
 from collections import defaultdict
+from contextlib import suppress
 from functools import partial
 from socket import SHUT_RDWR
 from typing import Any
@@ -198,10 +199,15 @@ class OnRabbitMQ(Stage):
 
     def die(self, name: str) -> None:
         """As when a process is killed: its socket is gone, and nobody says goodbye."""
+        from pika.exceptions import AMQPConnectionError
+
         self.told.append(f"{name} dies")
         consumers = self.consumers()
         del self.channels[name]
-        self.connections.pop(name)._impl._transport._sock.shutdown(SHUT_RDWR)
+        connection = self.connections.pop(name)
+        connection._impl._transport._sock.shutdown(SHUT_RDWR)
+        with suppress(AMQPConnectionError):
+            connection.process_data_events()  # it notices, and frees what it has
         while self.consumers() == consumers:
             pass
         self.settle()

@@ -61,6 +61,18 @@ def test_a_wrong_choice_is_told_by_lines_of_its_run():
     assert found.lines[0].startswith("smallest case: transfers: each account's")
 
 
+def test_who_works_and_who_waits_is_seen_in_lanes():
+    found = verdict(LESSON, 2, FIRST | {"thumbnails": "consumer group"})
+    assert found.lines[1:] == (
+        f"worker 1  1{'-' * 58} 5- 9-",
+        f"worker 2  2- 6{'-' * 58} 10",
+        "worker 3  3- 7- 11",
+        "worker 4  4- 8- 12",
+    )
+    found = verdict(LESSON, 2, FIRST | {"reprocessing": "consumer group"})
+    assert "worker 3  nothing to do" in found.lines
+
+
 @pytest.mark.parametrize("stub", [None, ..., {}, dict.fromkeys(FIRST)])
 def test_a_stub_is_not_attempted(stub):
     found = verdict(LESSON, 2, stub)

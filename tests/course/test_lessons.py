@@ -143,3 +143,19 @@ def test_every_exercise_has_three_hints_that_stop_short_and_a_solution(path):
         assert not any(
             "return " in hint for hint in make().hints if "returns" not in hint
         )
+
+
+def test_a_lessons_exercises_may_stand_in_several_files(tmp_path, monkeypatch):
+    for folder, text in (("checks", "def exercise_{}(): ..."), ("solutions", "{}")):
+        (tmp_path / folder).mkdir()
+        for exercise, name in enumerate(("lesson_99", "lesson_99_more"), 1):
+            source = text.format(exercise)
+            if folder == "solutions":
+                source = (
+                    f'"""Solutions."""\n\n# %% exercise {exercise}\nx = {exercise}\n'
+                )
+            (tmp_path / folder / f"{name}.py").write_text(source)
+    monkeypatch.setattr(lessons, "NOTEBOOKS", tmp_path)
+    found = lessons.lesson.__wrapped__("99")
+    assert list(found._exercises()) == [1, 2]
+    assert lessons.solutions("99") == {"1": "x = 1", "2": "x = 2"}

@@ -12,5 +12,6 @@ forget. The rest are worlds to put an answer into: a consumer group as data
 that is killed at each of its calls (killed_programs.py; killed_sinks.py where it writes
 to a database), what `--describe` prints (described_topics.py), a query's progress
 report (progress_reports.py), the offsets that a source is given (source_offsets.py),
-Spark's micro-batches without Spark (micro_batches.py).
+Spark's micro-batches without Spark (micro_batches.py), the same work on three tools
+(tool_runs.py, tool_readers.py).
 """

@@ -3,11 +3,10 @@ queue, each used as somebody would who knows it.
 
 A consumer group takes one record at a time and commits it; what is to be tried again
 later goes to a retry topic. A share group takes one record at a time, too, and says of
-each what became of it; all its members read the one partition of its topic, for with
-more of them each member would be given some only. The queue pushes with prefetch_count
-1, and a worker rejects what is redelivered: it may have killed somebody. What is
-rejected goes to the dead letters; where jobs are to be tried again, these come back
-after a while.
+each what became of it; its topic has fewer partitions than it has members, else each
+member would be given some of its own. The queue pushes with prefetch_count 1, and a
+worker rejects what is redelivered: it may have killed somebody. What is rejected goes
+to the dead letters; where jobs are to be tried again, these come back after a while.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,6 +65,27 @@ AFTER = {
 }
 
 
+COLUMNS_A_SECOND = 3
+
+
+def lanes(done: list[Piece], workers: int) -> tuple[str, ...]:
+    """A line for each worker, from left to right in time: the last word of what it
+    works on, as long as it does.
+    """
+    lines = []
+    for number in range(1, workers + 1):
+        name = f"worker {number}"
+        lane = ""
+        for piece in done:
+            if piece.worker == name:
+                begin = round(piece.began_ms * COLUMNS_A_SECOND / 1000)
+                end = round(piece.ended_ms * COLUMNS_A_SECOND / 1000)
+                label = piece.work.value.split()[-1]
+                lane = lane.ljust(begin) + label.ljust(end - begin - 1, "-") + " "
+        lines.append(f"{name}  {lane.rstrip() or 'nothing to do'}")
+    return tuple(lines)
+
+
 Outcome = Callable[[Work, int], str]  # of a work, begun at this time
 
 
@@ -80,9 +100,10 @@ class Plan(NamedTuple):
 
     works: Sequence[Work]
     workers: int
-    partitions: int
+    partitions: int  # of the consumer group's topic
     seconds: float
     outcome: Outcome = always_done
+    partitions_shared: int = 1  # of the share group's
     by_key: bool = False  # else partitions in turns
     retries: bool = False  # what fails is tried again later
     again: bool = False  # it was done before, and is to be done again from time 0 on
@@ -102,7 +123,9 @@ class OnKafka:
 
     def __init__(self, tool: str, plan: Plan) -> None:
         self.tool = tool
-        self.plan = plan._replace(partitions=1) if tool == SHARE else plan
+        if tool == SHARE:
+            plan = plan._replace(partitions=plan.partitions_shared)
+        self.plan = plan
         self.cluster = Cluster(seed=7, configs=CONFIGS)
         self.dying: list[Any] = []
         self.done: list[Piece] = []
