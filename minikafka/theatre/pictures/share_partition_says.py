@@ -38,17 +38,18 @@ def begins(leader: str, group: str, start: int, is_first: bool) -> str:
 
 
 def gets(
-    who: str, what: Iterable[str], lock_ms: int, times: int, most_deliveries: int
+    who: str, what: Sequence[str], lock_ms: int, times: int, most_deliveries: int
 ) -> str:
     """A member acquires records. times: how often one of them was delivered by now."""
     names = listed(what)
-    if times == 1:
-        lock = seconds(lock_ms)
-        return f"{who} gets {names}, locked for {lock}: nobody else gets it."
-    return (
-        f"{who} gets {names}, with a new lock. It is delivery {times} of at most"
-        f" {most_deliveries}."
-    )
+    if times > 1:
+        return (
+            f"{who} gets {names}, with a new lock. It is delivery {times} of at most"
+            f" {most_deliveries}."
+        )
+    is_one = len(what) == 1 and what[0].startswith("record ")
+    it = "it" if is_one else "them"
+    return f"{who} gets {names}, locked for {seconds(lock_ms)}: nobody else gets {it}."
 
 
 def became(member: Member, batch: Batch, most_deliveries: int) -> str:
