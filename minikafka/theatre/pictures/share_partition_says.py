@@ -64,7 +64,7 @@ def became(member: Member, batch: Batch, most_deliveries: int) -> str:
         return f"There is no record for {who} at {what}."
     if STATES[batch.state] == ARCHIVED:
         return (
-            f"{who} gives {what} back, but this was delivery {batch.times} of at most"
+            f"{who} gives {what} back after delivery {batch.times} of at most"
             f" {most_deliveries}: archived, nobody gets it any more."
         )
     if batch.said == "release":
@@ -112,17 +112,11 @@ def refused(
     who: str, batches: Sequence[Sequence[int | str]], error: str, since: str
 ) -> str:
     """What a member said does not count. since: who has had the record since."""
-    what = []
-    words = set()
-    for first, last, said in batches:
-        what.append(span(int(first), int(last)))
-        words.add(f"“{said}”")
-    why = "it does not count"
-    if error == TOO_LATE:
-        why = "its lock had run out"
-        if since != who:
-            why += f", and {since} has had it since"
-    return (
-        f"{who} says {listed(sorted(words))} of {listed(what)}, and the broker answers"
-        f" {error}: {why}."
-    )
+    what = listed(span(int(first), int(last)) for first, last, _ in batches)
+    verbs = listed(sorted({f"{said}s" for _, _, said in batches}))
+    if error != TOO_LATE:
+        return f"{who} {verbs} {what}, and it does not count: {error}."
+    why = "Its lock had run out"
+    if since != who:
+        why += f", and {since} has had it since"
+    return f"{who} {verbs} {what} too late: {error}. {why}."
