@@ -66,6 +66,14 @@ def test_the_page_offers_protocols_and_what_happens_and_stays_small(
     assert len(text.encode()) < 1_500_000
 
 
+def test_a_share_group_is_shown_with_all_that_can_go_wrong(page, capsys):
+    text = page("--picture", "share-partition")
+    for words in (*demo.WRONG, "side_by_side(poison=3, says='reject')", "lesson 15"):
+        assert words in text
+    assert len(text.encode()) < 500_000
+    assert "does not count" not in capsys.readouterr().out
+
+
 def test_the_same_seed_gives_the_same_trace(traces):
     again = demo.rebalance("range", "C joins", 7)
     assert [event.to_json() for event in again] == [

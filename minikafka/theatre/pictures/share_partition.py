@@ -19,15 +19,15 @@ from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
 
 LEFT = {WIDE: 124, NARROW: 96}  # where records and time begin
-TIME, TIME_ALONE = 236, 166  # where the lanes begin; without a consumer group
+TIME, TIME_ALONE = 172, 118  # where the lanes begin; without a consumer group
+LAMPS = 26  # height
 
 
 class SharePartitionPlay(Play):
     story = SharePartitionStory
     foot = (
-        "Colour: who has the record. The bar above is its lock, which runs out."
-        " ✓ accepted, × archived, dashed: came back. Below: deliveries, and how many"
-        " there may be."
+        "Colour: who has it, until its lock, the bar above, runs out. ✓ done,"
+        " × archived, dashed: came back. 2/5: delivery 2 of at most 5."
     )
 
     def scenario(self, scene: Scene) -> str:
@@ -85,28 +85,31 @@ class SharePartitionPlay(Play):
         self.time = Time.of(scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        """Lamps, the log with both groups, the lanes."""
+        """The log with both groups, the lanes, and lamps: beside the lanes' title where
+        that has room.
+        """
         d = drawing
         scene = scenes[-1]
         space = scene["space"]
         left = LEFT[d.width]
-        _lamps(d, space)
-        Rows(d, self.cast, space, now=scene["at"], left=left).draw()
-        top = TIME if self.cast["other"] else TIME_ALONE
-        draw_time(d, top, left, self.cast, self.time, scene)
+        top = LAMPS if d.narrow else 0
+        lanes = TIME if self.cast["other"] else TIME_ALONE
+        Rows(d, self.cast, space, now=scene["at"], left=left, top=top).draw()
+        draw_time(d, top + lanes, left, self.cast, self.time, scene)
+        _lamps(d, space, 0 if d.narrow else lanes - 3)
 
 
-def _lamps(d: Drawing, space: Space) -> None:
+def _lamps(d: Drawing, space: Space, y: float) -> None:
     """Whether anything went wrong so far."""
     archived = space["archived"]
     words = "none archived"
     if archived:
         words = f"{archived} archived"
-    width = d.lamp("lamp/archived", d.width, 0, words, archived > 0, "end")
+    width = d.lamp("lamp/archived", d.width, y, words, archived > 0, "end")
 
     twice = space["twice"]
     words = "accepted once each"
     if twice:
         words = f"{twice} accepted twice"
     right = d.width - width - 8
-    d.lamp("lamp/twice", right, 0, words, twice > 0, "end")
+    d.lamp("lamp/twice", right, y, words, twice > 0, "end")

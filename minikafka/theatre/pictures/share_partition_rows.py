@@ -34,10 +34,10 @@ WIDEST = 66  # from one record to the next
 LEAST = {WIDE: 44, NARROW: 34}
 GAP = 5  # between two cells
 # y: of the log's cells, of the locks, of the share group's cells, of the other's
-LOG, LOCK, SHARE, READ = 26, 76, 85, 158
-LOG_CELL, CELL, BAR = 24, 28, 6  # heights
-# under a group's cells: deliveries, where the group stands, the end of that line
-COUNT, BELOW, LINE = 14, 30, 19
+LOG, LOCK, SHARE, READ = 2, 45, 53, 117
+LOG_CELL, CELL, BAR = 22, 26, 5  # heights
+# under a group's cells: deliveries; where the share group stands, and the other one
+COUNT, BELOW, BELOW_OTHER = 14, 28, 15
 BEFORE = 2  # records that are drawn before the start offset, in a long log
 SMALL: Look = {"size": 12, "mono": True, "anchor": "middle"}
 
@@ -84,12 +84,23 @@ class Face(NamedTuple):
 
 
 class Rows:
-    """left: where records begin. now: ms."""
+    """left, top: where records begin. now: ms."""
 
     def __init__(
-        self, d: Drawing, cast: Cast, space: Space, *, now: int, left: float
+        self,
+        d: Drawing,
+        cast: Cast,
+        space: Space,
+        *,
+        now: int,
+        left: float,
+        top: float,
     ) -> None:
         self.d = d
+        self.log = top + LOG
+        self.lock = top + LOCK
+        self.share = top + SHARE
+        self.read = top + READ
         self.group: str = cast["group"]
         self.other: str = cast["other"]
         self.everybody = [*cast["sharing"], *cast["reading"]]
@@ -142,7 +153,7 @@ class Rows:
             if self.other:
                 self._read(read.get(offset) or _waiting(offset))
 
-        end = self._box(self.end, LOG, LOG_CELL)
+        end = self._box(self.end, self.log, LOG_CELL)
         self.d.slot("log/next", *end, self.end)
         if self.space["start"] is not None:
             self._share_group_stands()
@@ -177,16 +188,16 @@ class Rows:
 
     def _names(self) -> None:
         """What the rows are."""
-        self._name("log", LOG + 17, "the log")
+        self._name("log", self.log + 16, "the log")
         if self.end:
-            self._kind("log/offset", LOG + LOG_CELL + 14, "offset")
-        self._name("share", SHARE + 12, self.group)
-        self._kind("share/kind", SHARE + 26, "share group", "share")
+            self._kind("log/offset", self.log + LOG_CELL + 14, "offset")
+        self._name("share", self.share + 12, self.group)
+        self._kind("share/kind", self.share + 25, "share group", "share")
         if self.space["shared"]:
-            self._kind("share/counts", SHARE + CELL + COUNT, "deliveries")
+            self._kind("share/counts", self.share + CELL + COUNT, "deliveries")
         if self.other:
-            self._name("read", READ + 12, self.other)
-            self._kind("read/kind", READ + 26, "consumer group", "consumer")
+            self._name("read", self.read + 12, self.other)
+            self._kind("read/kind", self.read + 25, "consumer group", "consumer")
 
     def _name(self, key: str, y: float, words: str) -> None:
         right = self.left - 8
@@ -202,15 +213,15 @@ class Rows:
         """Records between others that have no place."""
         count = column.up_to - column.first
         tip = f"{counted(count, 'record')} not drawn"
-        box = self._box(column.first, SHARE, CELL)
+        box = self._box(column.first, self.share, CELL)
         middle = box.x + box.w / 2
-        self.d.left_out(f"left-out/{place}", middle, SHARE + 12, count, tip=tip)
+        self.d.left_out(f"left-out/{place}", middle, self.share + 12, count, tip=tip)
 
     def _written(self, written: Written) -> None:
         """A record of the log, with its value where that has room."""
         offset = written.offset
         key = f"log/{offset}"
-        box = self._box(offset, LOG, LOG_CELL)
+        box = self._box(offset, self.log, LOG_CELL)
         tip = f"offset {offset}"
         if written.value:
             tip += f": {written.value}"
@@ -221,7 +232,7 @@ class Rows:
         words = fitting([written.value, written.short], box.w - 2, 12.5)
         if words:
             middle = box.x + box.w / 2
-            y = LOG + 16.5
+            y = self.log + 15.5
             self.d.text(f"{key}/value", middle, y, words, size=12.5, anchor="middle")
 
     # -- the share group
@@ -230,7 +241,7 @@ class Rows:
         """A record by its state, with its lock and its deliveries."""
         offset = known.offset
         key = f"share/{offset}"
-        box = self._box(offset, SHARE, CELL)
+        box = self._box(offset, self.share, CELL)
         actor = self._actor(known.who)
         is_past = offset < self.start
         face = _face(known, actor, is_past)
@@ -276,7 +287,7 @@ class Rows:
 
     def _lock(self, key: str, known: Known, actor: int) -> None:
         """What is left of the time for which nobody else gets it."""
-        whole = self._box(known.offset, LOCK, BAR)
+        whole = self._box(known.offset, self.lock, BAR)
         part = self._left_ms(known) / known.lock_ms
         left = whole._replace(w=max(whole.w * part, 1))
         colour = actor_colour(actor)
@@ -301,7 +312,8 @@ class Rows:
         """At the start offset."""
         words = [f"start offset {self.start}", f"start {self.start}"]
         x = self._x(self.start)
-        self._stand("share/start", x, LOCK, SHARE + CELL, words)
+        line = Line(x, self.lock - 2, self.share + CELL + BELOW)
+        self._stand("share/start", line, words)
 
     # -- the consumer group
 
@@ -309,15 +321,11 @@ class Rows:
         """A record by whether it is done, and how often it was handed over."""
         offset = handed.offset
         key = f"read/{offset}"
-        box = self._box(offset, READ, CELL)
+        box = self._box(offset, self.read, CELL)
         face = _face_of(handed, self._actor(handed.who))
         tip = _told_of(handed)
         if handed.times > 1:
             tip += f", handed over {handed.times} times"
-            middle = box.x + box.w / 2
-            y = box.bottom + COUNT
-            words = f"{handed.times}×"
-            self.d.text(f"{key}/count", middle, y, words, bold=True, **SMALL)
         self._cell(key, box, face, offset, handed.number, tip)
 
     def _consumer_group_stands(self) -> None:
@@ -328,47 +336,56 @@ class Rows:
             place = f"committed {committed}"
         words = [place]
 
-        in_hand = []
+        last = None
         for handed in map(Handed._make, self.space["read"]):
             if handed.state == IN_HAND:
-                in_hand.append(handed.offset)
-        if in_hand and in_hand[-1] + 1 < self.end:
-            last = in_hand[-1]
-            behind = self.end - last - 1
+                last = handed
+        if last is not None and last.offset + 1 < self.end:
+            behind = self.end - last.offset - 1
             wait = "1 waits" if behind == 1 else f"{behind} wait"
-            words = [f"{place}: {wait} behind record {last}", f"{place}: {wait}", place]
-            self._waiting(last + 1)
+            longer = f"{place}: {wait} behind record {last.offset}"
+            words = [longer, f"{place}: {wait}", place]
+            if last.times > 1:
+                words.insert(0, f"{longer}, handed over {last.times} times")
+            self._waiting(last.offset + 1)
         x = self._x(committed or 0)
-        self._stand("read/committed", x, READ - 5, READ + CELL, words)
+        line = Line(x, self.read - 4, self.read + CELL + BELOW_OTHER)
+        self._stand("read/committed", line, words)
 
     def _waiting(self, first: int) -> None:
         """A line under all that waits."""
         left = self._x(first)
         right = self._x(self.end) - GAP
-        y = READ + CELL + 5
+        y = self.read + CELL + 3
         self.d.level("read/waiting", left, right, y, "quiet", width=2)
 
     # -- both
 
-    def _stand(
-        self, key: str, x: float, top: float, bottom: float, words: Sequence[str]
-    ) -> None:
+    def _stand(self, key: str, line: "Line", words: Sequence[str]) -> None:
         """A heavy line before the first record that a group is not done with. words:
-        from the one that says most on.
+        from the one that says most on; to its left where there is no room for that.
         """
         d = self.d
-        line = x - 2.5
-        d.upright(key, x=line, top=top, bottom=bottom + LINE, line="ink", width=3)
+        x = line.x - 2.5
+        d.upright(key, x=x, top=line.top, bottom=line.words - 12, line="ink", width=3)
         key += "/words"
-        y = bottom + BELOW
         look: Look = {"size": 12.5, "bold": True}
-        room = d.width - line - 8
-        text = fitting(words[:1], room, 12.5, bold=True)
-        if text:
-            d.text(key, line - 1.5, y, text, **look)
-            return
-        text = fitting(words, line, 12.5, bold=True)
-        d.text(key, line + 1.5, y, text, anchor="end", **look)
+        to_the_right = fitting(words, d.width - x - 8, 12.5, bold=True)
+        to_the_left = fitting(words, x, 12.5, bold=True)
+        if words.index(to_the_left or words[-1]) < words.index(
+            to_the_right or words[-1]
+        ):
+            d.text(key, x + 1.5, line.words, to_the_left, anchor="end", **look)
+        else:
+            d.text(key, x - 1.5, line.words, to_the_right or words[-1], **look)
+
+
+class Line(NamedTuple):
+    """Where a group stands. words: the line on which that is said."""
+
+    x: float
+    top: float
+    words: float
 
 
 def _face(known: Known, actor: int, is_past: bool) -> Face:

@@ -38,17 +38,18 @@ def begins(leader: str, group: str, start: int, is_first: bool) -> str:
 
 
 def gets(
-    who: str, what: Iterable[str], lock_ms: int, times: int, most_deliveries: int
+    who: str, what: Sequence[str], lock_ms: int, times: int, most_deliveries: int
 ) -> str:
     """A member acquires records. times: how often one of them was delivered by now."""
     names = listed(what)
-    if times == 1:
-        lock = seconds(lock_ms)
-        return f"{who} gets {names}, locked for {lock}: nobody else gets it."
-    return (
-        f"{who} gets {names}, with a new lock. It is delivery {times} of at most"
-        f" {most_deliveries}."
-    )
+    if times > 1:
+        return (
+            f"{who} gets {names}, with a new lock. It is delivery {times} of at most"
+            f" {most_deliveries}."
+        )
+    is_one = len(what) == 1 and what[0].startswith("record ")
+    it = "it" if is_one else "them"
+    return f"{who} gets {names}, locked for {seconds(lock_ms)}: nobody else gets {it}."
 
 
 def became(member: Member, batch: Batch, most_deliveries: int) -> str:
@@ -63,7 +64,7 @@ def became(member: Member, batch: Batch, most_deliveries: int) -> str:
         return f"There is no record for {who} at {what}."
     if STATES[batch.state] == ARCHIVED:
         return (
-            f"{who} gives {what} back, but this was delivery {batch.times} of at most"
+            f"{who} gives {what} back after delivery {batch.times} of at most"
             f" {most_deliveries}: archived, nobody gets it any more."
         )
     if batch.said == "release":
@@ -111,17 +112,11 @@ def refused(
     who: str, batches: Sequence[Sequence[int | str]], error: str, since: str
 ) -> str:
     """What a member said does not count. since: who has had the record since."""
-    what = []
-    words = set()
-    for first, last, said in batches:
-        what.append(span(int(first), int(last)))
-        words.add(f"“{said}”")
-    why = "it does not count"
-    if error == TOO_LATE:
-        why = "its lock had run out"
-        if since != who:
-            why += f", and {since} has had it since"
-    return (
-        f"{who} says {listed(sorted(words))} of {listed(what)}, and the broker answers"
-        f" {error}: {why}."
-    )
+    what = listed(span(int(first), int(last)) for first, last, _ in batches)
+    verbs = listed(sorted({f"{said}s" for _, _, said in batches}))
+    if error != TOO_LATE:
+        return f"{who} {verbs} {what}, and it does not count: {error}."
+    why = "Its lock had run out"
+    if since != who:
+        why += f", and {since} has had it since"
+    return f"{who} {verbs} {what} too late: {error}. {why}."

@@ -489,16 +489,17 @@ class SharePartitionStory(OfTopic):
         if not is_all or self.done_at[which] is not None:
             return told
         self.done_at[which] = self.at
-        took = seconds(self.at - (self.began_at or 0))
+        if told.trouble:  # that is what this step is about
+            return told
+        took = seconds(self._took(self.at) or 0)
         name = (self.group, self.other)[which]
         told.sentence += (
             f" Group {name} is through with all {done[which]}, after {took}."
         )
         told.chapter = told.chapter or f"{name} is through"
-        if which == 0 and self.other:
-            left = everything[1] - done[1]
-            if left:
-                told.sentence += f" Group {self.other} still has {left} to do."
+        left = everything[1] - done[1]
+        if which == 0 and self.other and left:
+            told.sentence += f" Group {self.other} still has {left} to do."
         if self.done_at[1 - which] is None and not told.light:
             told.light = ["time", ("read", "share")[which]]
         return told

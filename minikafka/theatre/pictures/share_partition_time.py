@@ -27,9 +27,9 @@ from minikafka.theatre.pictures.share_partition_records import (
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted
 
-LANE, PITCH, CAPTION = 15, 19, 21
+LANE, PITCH, CAPTION = 14, 16, 19
 KEPT = ("", "accept", "commit")  # how work ends of which something comes
-APART = 6  # the groups
+APART = 4  # the groups
 MOST_TIMES = 10  # under the axis
 
 
@@ -122,7 +122,7 @@ def draw_time(
         left_out = cast["left_out"][group.number]
         words = _caption(group, scene["space"], left_out)
         key = f"time/{group.key}/title"
-        d.text(key, left, y + 12, words, bold=True, size=12.5)
+        d.text(key, left, y + 11, words, bold=True, size=12.5)
         begin = y + CAPTION
         y = _lanes(d, band, group, everybody, scene["space"], begin)
         d.cursor(band.x(now), begin, y - 1, f"time/cursor/{group.number}")
@@ -212,7 +212,7 @@ class Lane:
             f"{self.key}/disc",
             x=left - 14,
             y=self.y + LANE / 2,
-            r=7.5,
+            r=7,
             letter=letter_of(self.name),
             number=self.actor,
             size=12,
@@ -220,7 +220,7 @@ class Lane:
         right = left - 30
         name = fitting([self.name], right, 12.5)
         look: Look = {"anchor": "end", "size": 12.5}
-        d.text(f"{self.key}/name", right, self.y + 12, name, **look)
+        d.text(f"{self.key}/name", right, self.y + 11.5, name, **look)
 
     def _bar(self, key: str, bar: Bar) -> None:
         """A record, or several, from when it had them to when it had them no more."""
@@ -244,7 +244,7 @@ class Lane:
         room = self._free_until(box) - begin - 3
         if has_room(bar.words, room, 12, mono=True):
             small: Look = {"size": 12, "mono": True}
-            d.text(f"{key}/word", begin + 4, self.y + 12, bar.words, ink, **small)
+            d.text(f"{key}/word", begin + 4, self.y + 11.5, bar.words, ink, **small)
 
     def _free_until(self, box: Box) -> float:
         """Where a part of the lane ends, or is hatched."""
@@ -276,7 +276,7 @@ class Lane:
         elif has_none and not done:
             words = "idle" if d.narrow else "no partition"
         look: Look = {"size": 12.5, "anchor": "end"}
-        d.text(f"{self.key}/end", d.width, self.y + 12, words, ink, **look)
+        d.text(f"{self.key}/end", d.width, self.y + 11.5, words, ink, **look)
 
 
 LIVES = {"crashed": "killed", "frozen": "hangs"}
