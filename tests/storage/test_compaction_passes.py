@@ -11,6 +11,7 @@ from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import read_header, stamp
 from tests.storage.logs import CountingDisk, append
 from tests.storage.tables import (
+    DAY_MS,
     clean,
     compact,
     encoded,
@@ -19,6 +20,13 @@ from tests.storage.tables import (
     put,
     roll,
     table,
+)
+
+OF_THE_CLEANER = (
+    "CompactionStarted",
+    "KeysNoted",
+    "SegmentCopied",
+    "SegmentsCompacted",
 )
 
 
@@ -111,6 +119,43 @@ def test_the_trace_tells_of_each_new_segment():
         event.detail["size_bytes_before"] == size
         and event.detail["size_bytes_after"] == log.segments[0].size
     )
+
+
+def test_the_trace_tells_which_offsets_are_copied_and_why_others_go():
+    events = []
+    log = open_table(events=events, segment_bytes=1000, min_cleanable_dirty_ratio=0.1)
+    put(log, ("a", "1"), ("b", "1"))
+    roll(log)
+    put(log, ("a", None))
+    roll(log)
+    clean(log)
+    put(log, ("c", "1"))
+    roll(log)
+    clean(log, now=2000 + DAY_MS)
+    told = [
+        (event.kind, event.detail) for event in events if event.kind in OF_THE_CLEANER
+    ]
+    assert [kind for kind, _ in told] == [
+        *("CompactionStarted", "KeysNoted", "KeysNoted"),
+        *("SegmentCopied", "SegmentCopied", "SegmentsCompacted"),
+        *("CompactionStarted", "KeysNoted"),
+        *("SegmentCopied", "SegmentCopied", "SegmentsCompacted"),
+    ]
+    assert [detail["offsets"] for kind, detail in told if kind == "KeysNoted"] == [
+        [0, 1],
+        [2],
+        [3],
+    ]
+    assert [
+        (detail["copied_offsets"], detail["gone_offsets"], detail["horizons"])
+        for kind, detail in told
+        if kind == "SegmentCopied"
+    ] == [
+        ([1], [[0, "key_comes_again"]], []),
+        ([2], [], [2]),
+        ([1], [[2, "tombstone_expired"]], []),
+        ([3], [], []),
+    ]
 
 
 # -- in slices

@@ -72,7 +72,8 @@ class BytesPlay(Play):
 
     def summary(self, space: Space) -> str:
         parts = [Part(*part) for part in space["parts"]]
-        told = [f"{part.name} {part.value}" for part in parts[:MOST_LINES]]
+        shown = parts[:MOST_LINES]
+        told = [f"{part.name} {part.value}" for part in shown]
         unread = len(space["data"]) // 2 - space["end"]
         if unread:
             told.append(f"{counted(unread, 'byte')} not read")
@@ -132,36 +133,41 @@ class BytesPlay(Play):
         row, column = divmod(at, rows.a_row)
         x = LABEL + column * rows.pitch
         y = row * BYTE
-        letter = f", “{chr(byte)}”" if 32 < byte < 127 else ""
-        tip = f"byte {at}: {byte:02x} = {byte}{letter}"
-        fill, ink, same = "none", "gone", None
-        if part is not None:
-            number = space["parts"].index(list(part))
-            fill = "cell" if number % 2 else "wash"
-            ink = "ink"
-            same = _same(part)
-            tip = f"{tip} · {part.name}, {part.type}: {part.value}"
-        elif at >= space["end"]:
-            tip = f"{tip} · not read"
+        key = f"byte/{at}"
         is_changed = at in space["changed"]
         look: Look = {
-            "line": "ink" if is_changed else "rule",
-            "width": 2 if at == space["at"] else None,
-            "dash": "3 3" if part is None else None,
+            "fill": "none",
+            "line": "rule",
+            "dash": "3 3",
             "r": 3,
-            "tip": tip,
-            "same": same,
+            "tip": _tip(at, byte, part, is_read=at < space["end"]),
             "grid": "bytes",
         }
-        if "live" in self.cast:
-            look |= {"act": f"byte {at}", "digits": 2}
+        ink = "gone"
+        if part is not None:
+            number = space["parts"].index(list(part))
+            look["fill"] = "cell" if number % 2 else "wash"
+            look["dash"] = None
+            look["same"] = _same(part)
+            ink = "ink"
         if is_changed:
-            fill = "said"
-        key = f"byte/{at}"
-        d.rect(key, x, y, rows.pitch - 2, BYTE - 2, fill, **look)
+            look["fill"] = "said"
+            look["line"] = "ink"
+        if at == space["at"]:
+            look["width"] = 2
+        if "live" in self.cast:
+            look["act"] = f"byte {at}"
+            look["digits"] = 2
+        d.rect(key, x, y, rows.pitch - 2, BYTE - 2, **look)
+
         middle = x + rows.pitch / 2 - 1
-        words: Look = {"mono": True, "anchor": "middle", "bold": is_changed}
-        d.text(f"{key}/hex", middle, y + 12, f"{byte:02x}", ink, size=12.5, **words)
+        words: Look = {
+            "size": 12.5,
+            "mono": True,
+            "anchor": "middle",
+            "bold": is_changed,
+        }
+        d.text(f"{key}/hex", middle, y + 12, f"{byte:02x}", ink, **words)
 
     def _tree(self, d: Drawing, space: Space, left: float, top: float) -> None:
         """The fields, in one column or two."""
@@ -193,8 +199,8 @@ def _lines(space: Space) -> list[Line]:
     """The tree, line by line."""
     lines = []
     section = ""
-    for number, given in enumerate(space["parts"]):
-        part = Part(*given)
+    parts = [Part(*given) for given in space["parts"]]
+    for number, part in enumerate(parts):
         if part.section != section:
             section = part.section
             lines.append(Line(section))
@@ -203,6 +209,16 @@ def _lines(space: Space) -> list[Line]:
     if unread:
         lines.append(Line(f"{counted(unread, 'byte')} not read", 0))
     return lines
+
+
+def _tip(at: int, byte: int, part: Part | None, is_read: bool) -> str:
+    """A byte as a number, as a letter, and of which field it is."""
+    said = f"byte {at}: {byte:02x} = {byte}"
+    if 32 < byte < 127:
+        said += f", “{chr(byte)}”"
+    if part is not None:
+        return f"{said} · {part.name}, {part.type}: {part.value}"
+    return said if is_read else f"{said} · not read"
 
 
 def _same(part: Part) -> str:
@@ -225,6 +241,7 @@ def _field(
     d.rect(key, x, y, width, LINE - 1, fill, **look)
     left = x + 6 + INDENT * (part.depth + 1)
     room = x + width - left - 6
+
     value = fit(part.value, room * 0.5 - 4, 12.5, mono=True)
     taken = text_width(value, 12.5, mono=True) / 0.8 + 8
     words: Look = {"size": 12.5}
@@ -232,5 +249,6 @@ def _field(
     has_type = has_room(whole, room - taken, 13)
     name = part.name if has_type else fit(part.name, (room - taken) * 0.8, 12.5)
     more: Any = part.type if has_type else None
+
     d.text(f"{key}/name", left, y + 12, name, "ink", more=more, ink="quiet", **words)
     d.number(f"{key}/value", x + width - 4, y + 12, value, ink, bold=other)
