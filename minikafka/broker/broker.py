@@ -1,8 +1,8 @@
 """A node, without I/O: what it is made of, and its life.
 
 Bytes come in (`receive`), time comes in (`tick`), and what to do with the outside world
-is left in `outbox`, in order. No socket, clock, thread or random source of its own: the
-simulation and the TCP server drive the very same class.
+is left in `outbox`, in order (effects.py). No socket, clock, thread or random source of
+its own: simulation and TCP server drive the very same class, in one loop (turn.py).
 
 What it is made of is wired here, and each part has a file of its own. A request's way,
 from a frame to an answer, is in requests.py. Handlers reach the logs through `replicas`
@@ -99,6 +99,7 @@ class Broker:
         self.joins = Joins(self)
         self.sharing = Sharing(self)
 
+        # with what each state of its life begins
         self.life.begins = {
             RECOVERING: (self.replicas.begin_recovery,),
             FENCED: (self.damage.logs_opened, self.registration.logs_opened),
@@ -113,12 +114,12 @@ class Broker:
         way into the cluster is gone in `tick`.
         """
         self._enter(now)
+        disk = self._disk
         try:
-            with as_storage_errors(str(self._disk)):
-                clean_epoch = checkpoints.clean_shutdown_epoch(self._disk)
-                identity = identify(
-                    self._disk, self.node_id, self.config.cluster_id, self.random_uuid
-                )
+            with as_storage_errors(str(disk)):
+                clean_epoch = checkpoints.clean_shutdown_epoch(disk)
+                cluster_id = self.config.cluster_id
+                identity = identify(disk, self.node_id, cluster_id, self.random_uuid)
                 self.quorum.cluster_id = identity.cluster_id
                 self.quorum.start(self.notice, now)
                 self.quorum.replay()
@@ -143,8 +144,9 @@ class Broker:
         written: the next start begins where this one did.
         """
         self._enter(now)
-        for part in (self.groups, self.transactions, self.sharing):
-            part.close()
+        self.groups.close()
+        self.transactions.close()
+        self.sharing.close()
         self.requests.expire_all(now)
         self.requests.go_on(now)
         self.quorum.election.resign(now)
@@ -164,9 +166,8 @@ class Broker:
         """
         is_news = self.life.fail(f"node {self.node_id} stops: {error.message}")
         if is_news and self.trace:
-            self.trace.emit(
-                "NodeStopped", error=error.error.name, message=error.message
-            )
+            name = error.error.name
+            self.trace.emit("NodeStopped", error=name, message=error.message)
 
     @property
     def ready(self) -> bool:
@@ -231,7 +232,7 @@ class Broker:
         self._enter(now)
         self.requests.expire(now)
         self.peers.tick(now)
-        if self.quorum.is_handing_on:
+        if self.quorum.is_handing_on:  # a long batch of metadata, piece by piece
             self.requests.moved(("high_watermark", METADATA_TOPIC, 0), 0)
         self._due.do_a_slice(now)
         self._due.ask_others(now)
@@ -292,6 +293,7 @@ class Broker:
     # -- inside
 
     def _enter(self, now: Now) -> None:
+        """Somebody calls: until the next call it is now. An empty outbox was taken."""
         self.now = now
         self.trace.now = now.monotonic_ms
         if not self.outbox:

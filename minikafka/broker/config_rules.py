@@ -245,9 +245,10 @@ def _check_bounds(name: str, of_broker: str, text: str, config: Configs) -> None
     """group.consumer.min.session.timeout.ms bounds group.consumer.session.timeout.ms,
     for one.
     """
-    of, _, rest = of_broker.removeprefix("group.").partition(".")
-    rest = rest.removeprefix("num.")
-    lowest, highest = (f"group.{of}.{which}.{rest}" for which in ("min", "max"))
+    kind, _, rest = of_broker.removeprefix("group.").partition(".")
+    bounded = rest.removeprefix("num.")
+    lowest = f"group.{kind}.min.{bounded}"
+    highest = f"group.{kind}.max.{bounded}"
     if lowest in BROKER_CONFIGS and int(text) < config[lowest]:
         raise _out_of_order(f"{name} must be greater than or equal to {lowest}")
     if highest in BROKER_CONFIGS and int(text) > config[highest]:
@@ -282,8 +283,8 @@ def check_client_metrics_configs(configs: Mapping[str, str]) -> None:
                 f" {row.lowest} and {row.highest} (1 hour)"
             )
             raise KafkaError(Error.INVALID_REQUEST, why)
-        if name == "match":
-            for pattern in value.split(",") if value else ():
+        if name == "match" and value:
+            for pattern in value.split(","):
                 _check_pattern(pattern)
 
 

@@ -230,8 +230,8 @@ def _read(file: str) -> Lines:
 class Table(Mapping[str, Config]):
     """The configs of one type of resource, by name."""
 
-    def __init__(self, of: str) -> None:
-        self._of = of
+    def __init__(self, resource: str) -> None:
+        self._resource = resource
         self._rows: dict[str, Config] = {}
 
     def __getitem__(self, name: str) -> Config:
@@ -245,7 +245,7 @@ class Table(Mapping[str, Config]):
 
     def _line(self, name: Any) -> Columns | None:
         for file in (HONOURED, OTHERS):
-            line = _read(file)[self._of].get(name)
+            line = _read(file)[self._resource].get(name)
             if line is not None:
                 return line
         return None
@@ -254,10 +254,12 @@ class Table(Mapping[str, Config]):
         return self._line(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(_read(file)[self._of] for file in (HONOURED, OTHERS))
+        return chain.from_iterable(
+            _read(file)[self._resource] for file in (HONOURED, OTHERS)
+        )
 
     def __len__(self) -> int:
-        return sum(len(_read(file)[self._of]) for file in (HONOURED, OTHERS))
+        return sum(len(_read(file)[self._resource]) for file in (HONOURED, OTHERS))
 
 
 def _row(columns: Columns) -> Config:

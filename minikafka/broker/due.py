@@ -42,11 +42,16 @@ class Due:
         if is_recovering or broker.requests.is_busy or broker.quorum.is_handing_on:
             return next_ms
         due_ms = soonest(*[next_deadline() for next_deadline in self._deadlines])
-        return next_ms + IDLE_MS if due_ms is None else max(next_ms, due_ms)
+        if due_ms is None:
+            return next_ms + IDLE_MS
+        return max(next_ms, due_ms)
 
     def do_a_slice(self, now: Now) -> None:
-        """Of background work."""
-        broker, budget_bytes = self._broker, BACKGROUND_BUDGET_BYTES
+        """A slice of background work. What is done before a node's logs are open, and
+        what after that, is decided here.
+        """
+        broker = self._broker
+        budget_bytes = BACKGROUND_BUDGET_BYTES
         try:
             if broker.life.state == RECOVERING:
                 if broker.replicas.recover(budget_bytes):

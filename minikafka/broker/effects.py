@@ -1,5 +1,5 @@
 """What a node asks of the outside world: data, left in its outbox in order, carried out
-by the shell.
+by the shell (turn.py). Nothing that an effect depends on is still to be written.
 """
 
 from collections.abc import Hashable, Sequence

@@ -33,26 +33,26 @@ from typing import NamedTuple
 from minikafka.clock import Now
 from minikafka.cluster.states import table
 
-STARTING, RECOVERING, FENCED, READY, LEAVING, LEFT, STOPPED, FAILED = (
-    "starting",
-    "recovering",
-    "fenced",
-    "ready",
-    "leaving",
-    "left",
-    "stopped",
-    "failed",
-)
-REGISTERED, LOGS_OPENED, UNFENCED, ASKED_TO_LEAVE, HANDED_OVER = (
-    "registered",
-    "logs_opened",
-    "unfenced",
-    "asked_to_leave",
-    "handed_over",
-)
-STOPS, STORAGE_FAILED = "stopped", "storage_failed"
+# states
+STARTING = "starting"
+RECOVERING = "recovering"
+FENCED = "fenced"
+READY = "ready"
+LEAVING = "leaving"
+LEFT = "left"
+STOPPED = "stopped"
+FAILED = "failed"
 
+# events
+REGISTERED = "registered"
+LOGS_OPENED = "logs_opened"
+UNFENCED = "unfenced"
+ASKED_TO_LEAVE = "asked_to_leave"
+HANDED_OVER = "handed_over"
+STOPS = "stopped"
+STORAGE_FAILED = "storage_failed"
 
+# state, event, next state, what it means; "any": each state that has a row of its own
 TRANSITIONS = table("""
     starting    registered      recovering  the controller knows this run: open the logs
     recovering  logs_opened     fenced      ask to be let in
@@ -93,8 +93,9 @@ ALLOWED = {
 
 
 class Lifecycle:
-    """Where a node is in its life. begins: what each state begins with. why_failed:
-    None, or why it stopped by itself, in one plain sentence.
+    """Where a node is in its life. It knows no part of the node: what each state begins
+    with is wired in broker.py (begins), in the order in which it is done. why_failed:
+    None, or why the node stopped by itself, in one plain sentence.
     """
 
     def __init__(self) -> None:
@@ -115,9 +116,8 @@ class Lifecycle:
     def take(self, event: str, now: Now) -> None:
         """The next step: go where the table says, and do what begins there."""
         transition = TRANSITIONS.get((self.state, event))
-        assert transition is not None, (
-            f"nothing is {event} while a node is {self.state}"
-        )
+        refused = f"nothing is {event} while a node is {self.state}"
+        assert transition is not None, refused
         self.state = transition.next_state
         for begin in self.begins.get(self.state, ()):
             begin(now)

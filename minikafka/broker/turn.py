@@ -1,6 +1,19 @@
 """One turn of a node: requests in, effects out. Both shells take it from here, so they
 keep the same order.
 
+A shell lives in this loop, whether its clock and its network are real or simulated:
+
+    turn.admit(connection)                    when a connection has a whole request
+    broker.receive_reply(...), request_failed(...)
+                                              when another node answers, or never will
+    broker.tick(now)                          when broker.next_deadline() has come
+    turn.drain()                              after each of these: carry out the outbox
+    turn.go_on()                              then those who had to wait
+
+(In etcd's raft the outbox is Ready. There is no Advance here: what an effect promises
+is in the log, and on disk where it has to be, before the effect is in the outbox. So it
+may be carried out at once, and nobody reports back.)
+
 The broker has one request of a connection at a time; of one that waits for its records
 to be replicated, a few more. When it is finished (answered, done without an answer,
 refused) the connection's next one goes in, after all effects that were there before. A
@@ -33,13 +46,13 @@ class Shell(Protocol):
 # max.in.flight.requests.per.connection
 MOST_INSIDE = 5
 ENDS_A_REQUEST = (Reply, Done, Close)
-# of one turn: connections whose next request must wait then go on in the next one
+# how long connections' next requests are let in; then they wait for the next turn
 SLICE_MS = 50
 
 
 class Turn:
-    """now: reads the shell's clock. unfinished: connections that wait for their next
-    turn because this one was long.
+    """The turns of one node. now: reads the shell's clock. unfinished: connections that
+    wait for their next turn because this one was long.
     """
 
     def __init__(self, broker: Broker, shell: Shell, now: Callable[[], Now]) -> None:
@@ -55,14 +68,13 @@ class Turn:
 
     def admit(self, connection: Connection) -> None:
         """Let a connection's next requests in, as many as may be inside."""
-        while (
-            self._may_come(connection)
-            and (frame := self._shell.next_frame(connection)) is not None
-        ):
-            self._inside[connection] += 1
-            assert self._inside[connection] <= MOST_INSIDE, (
-                "a connection has few requests inside"
-            )
+        while self._may_come(connection):
+            frame = self._shell.next_frame(connection)
+            if frame is None:
+                return
+            inside = self._inside[connection] + 1
+            assert inside <= MOST_INSIDE, "a connection has few requests inside"
+            self._inside[connection] = inside
             now = self._now()
             if self._slice_ends_ms is None:
                 self._slice_ends_ms = now.monotonic_ms + SLICE_MS
@@ -72,21 +84,26 @@ class Turn:
             except AssertionError:  # the broker no longer trusts itself: the node stops
                 raise
             except Exception as error:
-                bug = (
-                    f"a request of {connection} met a bug of minikafka's; please report"
-                    f" it: {error!r}"
-                )
-                self._broker.outbox += [
-                    Notice(bug, error),
-                    Close(connection, "met a bug of minikafka's (above)"),
-                ]
+                self._met_a_bug(connection, error)
 
     def _may_come(self, connection: Connection) -> bool:
+        """Whether one more of its requests may be inside."""
         inside = self._inside[connection]
-        let_in = not inside or (
-            inside < MOST_INSIDE and self._broker.requests.clients[connection].lets_in
+        if inside:
+            lets_in = self._broker.requests.clients[connection].lets_in
+            if not lets_in or inside >= MOST_INSIDE:
+                return False
+        return not self._broker.stopped
+
+    def _met_a_bug(self, connection: Connection, error: Exception) -> None:
+        """An error that the broker itself did not catch ends the connection."""
+        bug = (
+            f"a request of {connection} met a bug of minikafka's; please report it:"
+            f" {error!r}"
         )
-        return let_in and not self._broker.stopped
+        outbox = self._broker.outbox
+        outbox.append(Notice(bug, error))
+        outbox.append(Close(connection, "met a bug of minikafka's (above)"))
 
     def gone(self, connection: Connection) -> None:
         """The connection is closed; nothing more comes from it."""
@@ -111,8 +128,8 @@ class Turn:
             for effect in effects:
                 if isinstance(effect, ENDS_A_REQUEST):
                     connection = effect.connection
-                    # none, once it is gone
-                    self._inside[connection] -= self._inside[connection] > 0
+                    if self._inside[connection]:  # none, once it is gone
+                        self._inside[connection] -= 1
                     freed.append(connection)
                 self._shell.carry_out(effect)
             for connection in freed:
@@ -120,4 +137,5 @@ class Turn:
                     self.unfinished.append(connection)
                 else:
                     self.admit(connection)
-        self._slice_ends_ms, self._slice_is_over = None, False
+        self._slice_ends_ms = None
+        self._slice_is_over = False

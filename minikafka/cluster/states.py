@@ -27,6 +27,9 @@ def table(text: str) -> Table:
     states = dict.fromkeys(row.state for row in rows if row.state != ANY)
     found = {}
     for row in rows:
-        for state in states if row.state == ANY else (row.state,):
-            found[state, row.event] = row._replace(state=state)
+        if row.state == ANY:
+            for state in states:
+                found[state, row.event] = row._replace(state=state)
+        else:
+            found[row.state, row.event] = row
     return found

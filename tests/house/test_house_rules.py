@@ -37,9 +37,9 @@ FILE_LINES, FIRST_FILE_LINES, FUNCTION_LINES = 550, 650, 60
 MOST_DENSE = {
     "wire": (6, 10),
     "storage": (6, 10),
-    "cluster": (6, 10.2),
+    "cluster": (6, 10),
     "coordinators": (6, 10),
-    "broker": (6, 10.4),
+    "broker": (6, 10),
     "clients": (6, 10),
     "simulation": (6, 10),
     "server": (6, 9),
