@@ -158,6 +158,7 @@ def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> Data:
         "height": max((drawing.bottom for drawing in drawings), default=0),
         "shapes": len(order),
         "lanes": [number for key, number in order.items() if _is_of_a_lane(key)],
+        "cursor": [number for key, number in order.items() if _is_a_cursor(key)],
         "steps": steps,
         "lit": lit,
     }
@@ -170,7 +171,11 @@ def _numbers(keys: Iterable[str], order: Mapping[str, int]) -> list[int]:
 
 def _is_of_a_lane(key: str) -> bool:
     """Whether a shape moves with the axis; the cursor moves by itself."""
-    return key.startswith("time/") and not key.startswith("time/cursor")
+    return key.startswith("time/") and not _is_a_cursor(key)
+
+
+def _is_a_cursor(key: str) -> bool:
+    return key.startswith("time/cursor")
 
 
 class _Changes:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minikafka.prediction import Prediction
-from minikafka.theatre import page, svg
+from minikafka.theatre import pace, page, svg
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.page import Data, Step
@@ -189,7 +189,12 @@ class Picture:
             moments = [scene["at"] for scene in self.scenes]
             begin = max(bisect_right(moments, at_ms) - 1, 0)
 
-        steps = [self._step(scene) for scene in self.scenes]
+        steps = []
+        for scene, stay in zip(self.scenes, self.stays(), strict=True):
+            told = self._step(scene)
+            told["rests"] = round(stay.rests)
+            told["passes"] = round(stay.passes)
+            steps.append(told)
         layouts = [self.drawings(width) for width in (WIDE, NARROW)]
         prediction = self.prediction.to_json() if self.prediction else None
         return {
@@ -198,7 +203,7 @@ class Picture:
             "corner": self.corner,
             "prediction": prediction,
             "begin": begin,
-            "whole_s": self.play.whole_s,
+            "flows": self._flows(),
         }
 
     def save(self, path: str | Path) -> None:
@@ -223,9 +228,48 @@ class Picture:
             "sentence": self.sentence(scene),
             "scenario": self.play.scenario(scene),
             "summary": self.summary(scene),
-            "again": self._is_more_of_the_same(step),
             "foot": foot,
         }
+
+    def _flows(self) -> str:
+        """What moves while time passes: all, the axis with its cursor, or nothing."""
+        if self.play.whole_s:
+            return "all"
+        return "axis" if self.play.ms_a_second else ""
+
+    def stays(self) -> list[pace.Stay]:
+        """How long each step stays while it plays, at speed 1."""
+        asked = self.prediction
+        times = [scene["at"] for scene in self.scenes]
+        whole_ms = (times[-1] - times[0]) if times else 0
+        ms_a_second = self.play.ms_a_second
+        if self.play.whole_s:
+            ms_a_second = 1_000_000 * self.play.whole_s / (whole_ms or 1)
+        steps: list[pace.Step] = []
+        for at, after in zip(times, [*times[1:], *times[-1:]], strict=True):
+            gap_ms = after - at
+            steps.append(self._paced(len(steps), gap_ms))
+        return pace.stays(
+            steps,
+            ms_a_second=ms_a_second,
+            stop=asked.stop if asked else None,
+            decided=asked.decided if asked else None,
+        )
+
+    def _paced(self, step: int, gap_ms: float) -> pace.Step:
+        """What a step asks for while it plays."""
+        scene = self.scenes[step]
+        is_decided = self.prediction is not None and self.prediction.decided == step
+        is_held = is_decided or "light" in scene
+        reading_ms: float = pace.READING + pace.A_LETTER * len(scene["sentence"])
+        if self.play.whole_s:
+            reading_ms = 0
+        elif self._is_more_of_the_same(step):
+            reading_ms = pace.MORE_OF_THE_SAME
+        if is_held:
+            reading_ms += pace.HOLD
+        is_caption = is_held or bool(scene["chapter"])
+        return pace.Step(reading_ms, gap_ms, is_caption)
 
     def _is_more_of_the_same(self, step: int) -> bool:
         """Whether it is the third event or a later one of one kind in a row, and

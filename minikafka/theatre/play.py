@@ -236,8 +236,10 @@ class Play:
 
     story: ClassVar[type[Story]]
     foot = ""  # the rule that the picture shows, one line under it
-    # where time itself is the story: seconds in which all of it plays
+    # where time itself is the story: seconds in which all of it plays, or how many ms a
+    # second takes while only the axis moves
     whole_s: ClassVar[float | None] = None
+    ms_a_second: ClassVar[float] = 0
 
     def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
         self.cast = cast

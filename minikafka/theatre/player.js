@@ -7,8 +7,8 @@ const make = (tag, properties, ...inside) => {
   node.append(...inside);
   return node;
 };
-// At speed 1: ms for what is on its way, for reading, and more where the rest is dimmed.
-const MOTION = 320, READING = 900, A_LETTER = 40, MORE_OF_THE_SAME = 300, HOLD = 2000;
+// ms for what is on its way, at speed 1. How long steps stay, the page says (pace.py).
+const MOTION = 320;
 const data = JSON.parse(at('play').textContent);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -92,7 +92,8 @@ function nextChapter() {
 function pause() {
   clearTimeout(playing);
   playing = null;
-  if (drawn !== cursor) draw(cursor, false);
+  if (drawn !== cursor || flowing) draw(cursor, false);
+  at('corner').textContent = play.corner;
   button();
 }
 
@@ -100,31 +101,33 @@ function turn() {
   if (cursor >= limit()) { pause(); return; }
   playing = playing || true;
   if (flows()) {
-    draw(cursor + 1, true);
-    playing = setTimeout(arrive, passes(cursor) / speed());
+    draw(cursor + 1, true, play.flows === 'axis');
+    tempo(cursor);
+    playing = setTimeout(arrive, steps[cursor].passes / speed());
   } else arrive();
   button();
 }
 
 function arrive() {
   show(cursor + 1, true);
+  tempo(cursor);
   playing = setTimeout(turn, until(cursor));
 }
 
 // Time passes first; then comes what happened.
-const flows = () => play.whole_s && !still.matches;
+const flows = () => play.flows && !still.matches;
 
 // How long a step stays while it plays.
 function until(step) {
-  const told = prediction && step === prediction.decided, { again, sentence } = steps[step];
-  const rest = flows() ? 0 : play.whole_s ? passes(step) : again ? MORE_OF_THE_SAME : READING + A_LETTER * sentence.length;
-  return (rest + (told || layout.lit[step] ? HOLD : 0)) / speed();
+  const { rests, passes } = steps[step];
+  return (rests + (flows() ? 0 : passes)) / speed();
 }
 
-// Where time is the story: its share of the whole.
-function passes(step) {
-  const now = steps[step].at;
-  return (1000 * play.whole_s * ((steps[step + 1]?.at ?? now) - now)) / (steps[last].at - steps[0].at || 1);
+// Silence is played fast, and a burst in slow motion: the axis keeps their lengths, and how fast time runs is said.
+function tempo(step) {
+  const { at: now, rests, passes } = steps[step], gap = (steps[step + 1]?.at ?? now) - now;
+  const times = gap / Math.max(1, rests + passes), words = times > 1.5 ? `${Math.round(times)}× time` : times < 0.5 && 'slow motion';
+  at('corner').textContent = [play.corner, play.flows && step < last && words].filter(Boolean).join(' · ');
 }
 
 function toggle() {

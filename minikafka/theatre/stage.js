@@ -6,7 +6,7 @@ const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
 const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
 const widths = new Map();
 
-let layouts, layout = null, elements = [], stretch = 1, moves = [], drawn = 0, frame = null;
+let layouts, layout = null, elements = [], stretch = 1, moves = [], drawn = 0, flowing = false, frame = null;
 
 // From differences to one Map of shapes a step.
 function decode(packed) {
@@ -28,7 +28,7 @@ function decode(packed) {
   }
   const lit = {};
   for (const step in packed.lit) lit[step] = packed.lit[step].map(shapes => new Set(shapes));
-  return { ...packed, states, known, lit };
+  return { ...packed, states, known, lit, ofLanes: new Set(packed.lanes), cursors: new Set(packed.cursor) };
 }
 
 // What was played to the end once may stay in sight, faintly, behind the cursor's present; but not its words, which would
@@ -145,19 +145,24 @@ function cut(node, s) {
 // What moves, in the order in which it happened: requests, then what somebody knows, then records.
 const stageOf = s => (s.arrow ? 0 : s.kind === 'cell' || s.from_x !== undefined ? 2 : 1);
 
-function draw(step, moving) {
+// While time passes the cursor moves, and what lasts on: what happens at its end has not happened yet.
+const lastsOn = (shape, from, to) => layout.cursors.has(shape) || (layout.ofLanes.has(shape) && from?.kind === 'rect' && to?.fill === from.fill);
+
+function draw(step, moving, flow = false) {
   cancelAnimationFrame(frame);
   moves.forEach(each => animate(each, 1));  // what was still on its way arrives first
   const now = shapesAt(step), staged = moving && step === drawn + 1;
   moves = [];
   elements.forEach((element, shape) => {
     const to = now.get(shape) || null, from = element.shape, { node } = element;
+    if (flow && !lastsOn(shape, from, to)) return;
     element.shape = to;
     if (!moving) settle(node, to);
     else if (to !== from) moves.push({ node, from, to, stage: staged ? stageOf(to || from) : 0, begun: false });
   });
-  drawn = step;
-  if (moves.length) move();
+  flowing = flow;
+  if (!flow) drawn = step;
+  if (moves.length) move(flowing || play.flows === 'all');
   tabStops();
   light(step === cursor ? step : -1);
 }
@@ -179,10 +184,10 @@ function light(step) {
   at('drawing').classList.toggle('bad', Boolean(steps[step]?.trouble));
 }
 
-function move() {
-  const started = performance.now(), even = flows() && playing;
+function move(inTime) {
+  const started = performance.now(), even = inTime && flows() && playing;
   const stages = [...new Set(moves.map(each => each.stage))].sort();
-  const time = Math.max(1, even ? passes(cursor) : MOTION) / speed();
+  const time = Math.max(1, even ? steps[cursor].passes : MOTION) / speed();
   const on = now => {
     const gone = (now - started) / time;
     for (const each of moves) {

@@ -140,6 +140,22 @@ def test_on_a_wide_page_every_card_says_whose_it_is_whatever_its_state(run):
             assert f"{card.removesuffix('/disc')}/name" in drawing.shapes, card
 
 
+def test_a_picture_may_begin_near_its_story_with_all_that_is_known_by_then(stale):
+    fences = first(stale, "MetadataAppended", "broker 1 fenced")
+    since_ms = fences["at"]
+    later = picture("quorum", replicas.stale(), since_ms=since_ms)
+    expected = [scene for scene in stale.scenes if scene["at"] >= since_ms]
+    assert 0 < len(expected) < len(stale.scenes)
+    assert list(map(known, later.scenes)) == list(map(known, expected))
+
+
+def known(scene):
+    """What a scene says, and how far each voter's log goes."""
+    space = scene["space"]
+    ends = [(voter["end"], voter["high_watermark"]) for voter in space["voters"]]
+    return scene["sentence"], space["controller"], space["leader"], ends
+
+
 def test_what_brokers_alone_tell_is_enough_as_from_serve_with_real_clients():
     seen = [
         Event.from_json(event.to_json())

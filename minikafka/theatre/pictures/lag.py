@@ -72,7 +72,7 @@ class LagPlay(Play):
         "Lag = log end offset − committed offset. It counts offsets, not time. Darker: what"
         " no reader has been handed yet."
     )
-    whole_s = 20.0
+    whole_s = 16.0
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]

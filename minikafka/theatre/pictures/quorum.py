@@ -1,8 +1,8 @@
 """The controller quorum: who is the active controller in which term, who votes for
 whom, and the metadata log from which every broker learns who is fenced and who leads.
 
-Options: topic, partition: of which partition the brokers' knowledge is shown; live:
-with levers on the cards.
+Options: topic, partition: of which partition the brokers' knowledge is shown; since_ms:
+what happens earlier is not told; live: with levers on the cards.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,6 +40,7 @@ CHIPS = {
 
 class QuorumPlay(Play):
     story = QuorumStory
+    ms_a_second = 1000
     foot = (
         "Colour: which controller wrote it. Filled: below the high watermark (the heavy"
         " line), as far as this broker knows. What counts, brokers act on."

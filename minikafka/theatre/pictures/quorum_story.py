@@ -153,6 +153,8 @@ class Voter(LogCopy):
 
 
 class QuorumStory(CopiesStory):
+    """since_ms: what happens earlier is folded, but not told."""
+
     name = "quorum"
     says: ClassVar[Mapping[str, Says]] = SAYS
     shows = ("most", "observers")
@@ -163,9 +165,11 @@ class QuorumStory(CopiesStory):
         *,
         topic: str | None = None,
         partition: int = 0,
+        since_ms: int = 0,
         **options: Any,
     ) -> None:
         super().__init__(trace, **options)
+        self.since_ms = since_ms
         self.title = "The controller quorum"
         nodes = {event.node for event in trace if event.kind in QUORUM}
         names = sorted(nodes, key=lambda name: (node_id(name), name))
@@ -179,6 +183,11 @@ class QuorumStory(CopiesStory):
         self.controllers: dict[int, int] = {}  # epoch -> node
         self.two = 0  # an epoch that had two controllers
         self.clients: dict[str, int] = {}  # to whom it last sent records
+
+    def see(self, event: Event) -> Told | None:
+        told = super().see(event)
+        is_told = event.at >= self.since_ms
+        return told if is_told else None
 
     def is_mine(self, event: Event) -> bool:
         """What is about the metadata log; and who sends records of the partition whose

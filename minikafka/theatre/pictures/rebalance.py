@@ -24,6 +24,7 @@ from minikafka.trace import Event
 
 class RebalancePlay(Play):
     story = RebalanceStory
+    ms_a_second = 1000
     foot = (
         "Hatched: nobody reads, records wait. Waiting: end offset minus read position."
         " Not read for: so far; sum: of all partitions."

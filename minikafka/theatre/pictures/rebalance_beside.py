@@ -116,6 +116,7 @@ class BesideStory(Story):
 
 class BesidePlay(Play):
     story = BesideStory
+    ms_a_second = 1000
     foot = (
         "Hatched: nobody reads the partition. Not read for: so far; sum: of all"
         " partitions."

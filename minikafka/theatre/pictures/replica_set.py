@@ -50,6 +50,7 @@ class WasTold(NamedTuple):
 
 class ReplicaSetPlay(Play):
     story = ReplicaStory
+    ms_a_second = 1000
     foot = (
         "Colour: who led when it was written. Filled: below the high watermark (the"
         " heavy line), as far as this broker knows. Outlined: may still be lost."

@@ -77,6 +77,7 @@ class Columns(NamedTuple):
 
 class TransactionPlay(Play):
     story = TransactionStory
+    ms_a_second = 1000
     foot = (
         "Outline: open. Filled: committed. Crossed out: aborted. The heavy line is the"
         " last stable offset: readers of committed records get what is before it,"
