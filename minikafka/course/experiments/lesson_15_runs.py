@@ -169,12 +169,15 @@ def _who_has_the_first(ran: Ran) -> Any:
 
 def everybody_reads(cluster: Cluster) -> dict[str, int]:
     """Who gets how many of the records that a share group is done with."""
-    cluster.alter_group_configs("audit", {"share.auto.offset.reset": "earliest"})
+    # new ones each time, that have read nothing
+    number = len(cluster.groups())
+    audit, report = f"audit-{number}", f"report-{number}"
+    cluster.alter_group_configs(audit, {"share.auto.offset.reset": "earliest"})
     readers = {
         "one more worker of the group": cluster.share_consumer(TOPIC, group_id=GROUP),
-        "another share group": cluster.share_consumer(TOPIC, group_id="audit"),
+        "another share group": cluster.share_consumer(TOPIC, group_id=audit),
         "a consumer group": cluster.consumer(
-            TOPIC, group_id="report", auto_offset_reset="earliest"
+            TOPIC, group_id=report, auto_offset_reset="earliest"
         ),
     }
     found = dict.fromkeys(readers, 0)
@@ -195,7 +198,7 @@ def _count(reader: Any, found: dict[str, int], name: str) -> None:
 
 def share_partition(ran: Ran) -> str:
     """What happened to the records of the share partition, a line each: who got which,
-    for the how many-th time, what became of them, and where it begins.
+    as which delivery, what became of them, and where the partition begins.
     """
     names: dict[str, str] = {}
     lines = []

@@ -203,3 +203,27 @@ def empties_the_history(first, end, steps, lock_s, most):
     found = partition(first, end, steps, lock_s, most)
     steps.clear()
     return found
+
+
+@wrong(1, EXTRA)
+def with_the_end(first, end, steps, lock_s, most):
+    return partition(first, end + 1, steps, lock_s, most)
+
+
+@wrong(1, "it raised IndexError")
+def there_is_always_one(first, end, steps, lock_s, most):
+    acquired = [step for step in steps if step[0] == "acquire"]
+    list(range(first, end))[len(acquired) - 1]
+    return partition(first, end, steps, lock_s, most)
+
+
+@wrong(1, MISSING, EXTRA, COUNT)
+def who_is_gone_gets_nothing_again(first, end, steps, lock_s, most):
+    gone, kept = set(), []
+    for step in steps:
+        if step[0] == "gone":
+            gone.add(step[1])
+        elif step[1] in gone:
+            continue
+        kept.append(step)
+    return partition(first, end, kept, lock_s, most)
