@@ -192,12 +192,12 @@ class Rows:
         if self.end:
             self._kind("log/offset", self.log + LOG_CELL + 14, "offset")
         self._name("share", self.share + 12, self.group)
-        self._kind("share/kind", self.share + 25, "share group", "share")
+        self._kind("share/kind", self.share + 26, "share group", "share")
         if self.space["shared"]:
             self._kind("share/counts", self.share + CELL + COUNT, "deliveries")
         if self.other:
             self._name("read", self.read + 12, self.other)
-            self._kind("read/kind", self.read + 25, "consumer group", "consumer")
+            self._kind("read/kind", self.read + 26, "consumer group", "consumer")
 
     def _name(self, key: str, y: float, words: str) -> None:
         right = self.left - 8
@@ -370,14 +370,13 @@ class Rows:
         d.upright(key, x=x, top=line.top, bottom=line.words - 12, line="ink", width=3)
         key += "/words"
         look: Look = {"size": 12.5, "bold": True}
-        to_the_right = fitting(words, d.width - x - 8, 12.5, bold=True)
-        to_the_left = fitting(words, x, 12.5, bold=True)
-        if words.index(to_the_left or words[-1]) < words.index(
-            to_the_right or words[-1]
-        ):
-            d.text(key, x + 1.5, line.words, to_the_left, anchor="end", **look)
+        right = fitting(words, d.width - x - 8, 12.5, bold=True)
+        left = fitting(words, x, 12.5, bold=True)
+        says_more = words.index(left or words[-1]) < words.index(right or words[-1])
+        if left and (says_more or not right):
+            d.text(key, x + 1.5, line.words, left, anchor="end", **look)
         else:
-            d.text(key, x - 1.5, line.words, to_the_right or words[-1], **look)
+            d.text(key, x - 1.5, line.words, right or words[-1], **look)
 
 
 class Line(NamedTuple):
