@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.course.clusters import compose
-from minikafka.course.judging.kafka_rules import Wrong
+from minikafka.course.judging.kafka_answers import Wrong
 from minikafka.course.judging.kafka_trial import Trial
 from minikafka.course.places import cache
 from minikafka.course.spark import java_version
@@ -27,7 +27,7 @@ _CONSOLE_WAITS_MS = "20000"
 
 
 @contextmanager
-def _quietly() -> Iterator[list[str]]:
+def quietly() -> Iterator[list[str]]:
     """kafka-python's log, of which a notebook shows nothing."""
     said: list[str] = []
     handler = logging.Handler()
@@ -67,7 +67,7 @@ def kafka_python_identifies(trial: Trial) -> None:
     from kafka import KafkaConsumer
     from kafka.errors import KafkaError
 
-    with _quietly() as said:
+    with quietly() as said:
         try:
             KafkaConsumer(
                 bootstrap_servers=trial.bootstrap, bootstrap_timeout_ms=2000
@@ -81,10 +81,13 @@ def kafka_python_identifies(trial: Trial) -> None:
         raise Wrong("kafka-python does not say what it takes your Kafka for")
 
 
-def kafka_python_sees_partitions(trial: Trial, topic: str, partitions: set[int]) -> None:
+def kafka_python_sees_partitions(
+    trial: Trial, topic: str, partitions: set[int]
+) -> None:
+    """A producer asks where it may write."""
     from kafka import KafkaProducer
 
-    with _quietly(), _may_give_up(trial, "kafka-python"):
+    with quietly(), _may_give_up(trial, "kafka-python"):
         shop = KafkaProducer(**_python(trial), max_block_ms=_PATIENCE_MS)
         try:
             found = shop.partitions_for(topic)
@@ -98,7 +101,7 @@ def kafka_python_writes(trial: Trial, topic: str, count: int) -> None:
     """So many to each of two partitions; each must have the next offset."""
     from kafka import KafkaProducer
 
-    with _quietly(), _may_give_up(trial, "kafka-python"):
+    with quietly(), _may_give_up(trial, "kafka-python"):
         shop = KafkaProducer(**_python(trial), max_block_ms=_PATIENCE_MS)
         try:
             for number in range(2 * count):
@@ -114,7 +117,7 @@ def kafka_python_reads(trial: Trial, topic: str, count: int) -> None:
     from kafka import KafkaConsumer
 
     read = []
-    with _quietly(), _may_give_up(trial, "kafka-python"):
+    with quietly(), _may_give_up(trial, "kafka-python"):
         consumer = KafkaConsumer(
             topic,
             **_python(trial),
@@ -137,7 +140,7 @@ def kafka_python_commits(trial: Trial, topic: str, group_id: str) -> None:
     from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 
     place, found = TopicPartition(topic, 0), None
-    with _quietly(), _may_give_up(trial, "kafka-python"):
+    with quietly(), _may_give_up(trial, "kafka-python"):
         for turn in ("commit", "ask"):
             consumer = KafkaConsumer(**_python(trial), group_id=group_id)
             try:
@@ -176,7 +179,7 @@ def kafka_python_members(trial: Trial, topic: str, members: int) -> None:
         except Exception as error:
             errors.append(error)
 
-    with _quietly(), _may_give_up(trial, "kafka-python"):
+    with quietly(), _may_give_up(trial, "kafka-python"):
         threads = [
             threading.Thread(target=member, args=[number], daemon=True)
             for number in range(members)
@@ -203,6 +206,7 @@ def _fairly(owned: list[set[Any]], members: int) -> bool:
 
 
 def _wait_until(holds: Callable[[], bool], pause: threading.Event) -> bool:
+    """Whether it holds within the time that clients get."""
     for _ in range(20 * PATIENCE_S):
         if holds():
             return True
@@ -211,6 +215,7 @@ def _wait_until(holds: Callable[[], bool], pause: threading.Event) -> bool:
 
 
 def _python(trial: Trial) -> dict[str, Any]:
+    """What all clients of kafka-python are told."""
     return {
         "bootstrap_servers": trial.bootstrap,
         "bootstrap_timeout_ms": _PATIENCE_MS,
@@ -221,11 +226,13 @@ def _python(trial: Trial) -> dict[str, Any]:
 
 
 def _librdkafka(trial: Trial, **more: Any) -> dict[str, Any]:
+    """What all clients of confluent-kafka are told."""
     named = {name.replace("_", "."): value for name, value in more.items()}
     return {"bootstrap.servers": trial.bootstrap, "log_level": 0, **named}
 
 
 def confluent_sees_partitions(trial: Trial, topic: str, partitions: set[int]) -> None:
+    """It lists the topic."""
     from confluent_kafka.admin import AdminClient
 
     with _may_give_up(trial, "confluent-kafka"):
@@ -236,6 +243,7 @@ def confluent_sees_partitions(trial: Trial, topic: str, partitions: set[int]) ->
 
 
 def confluent_writes(trial: Trial, topic: str, count: int) -> None:
+    """So many to partition 0; all must be acknowledged."""
     from confluent_kafka import Producer
 
     offsets: list[int] = []
@@ -298,6 +306,7 @@ def java() -> list[str] | None:
 
 
 def _tool(name: str, *options: str, said: str = "") -> str:
+    """What a tool prints; its errors, too, where it fails."""
     command = java()
     assert command is not None
     done = subprocess.run(
@@ -338,4 +347,9 @@ def console_round_trip(trial: Trial, topic: str) -> None:
 
 def dumped(log: Path) -> str:
     """What Kafka's own dump tool says of a file."""
-    return _tool("org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--files", str(log))
+    return _tool(
+        "org.apache.kafka.tools.DumpLogSegments",
+        "--deep-iteration",
+        "--files",
+        str(log),
+    )

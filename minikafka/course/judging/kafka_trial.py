@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.course.judging.conversation import told
-from minikafka.course.judging.kafka_rules import Rules, Wrong
+from minikafka.course.judging.kafka_answers import Wrong
+from minikafka.course.judging.kafka_rules import Rules
 from minikafka.course.judging.somebodys_kafka import NotStarted, SomebodysKafka
 from minikafka.server.proxy import read_frame, send_frame
 from minikafka.wire.messages import decode_response, encode_request
@@ -79,6 +80,7 @@ class Connection:
         return decode_response(api, version, frame)[1]
 
     def ask(self, api: str, version: int | None = None, **body: Any) -> Any:
+        """A question and its answer."""
         self.send(api, version, **body)
         return self.receive()
 
@@ -95,9 +97,11 @@ class Trial:
 
     @property
     def bootstrap(self) -> str:
+        """The proxy's address, of this life."""
         return self.kafka.bootstrap
 
     def connect(self) -> Connection:
+        """A connection of our own, through the proxy."""
         made = Connection(self)
         self.connections.append(made)
         return made
@@ -117,9 +121,8 @@ class Trial:
     def _compare(self, conversation: Any) -> None:
         rules = Rules()
         for number, exchange in enumerate(conversation):
-            rules.port = self.kafka.port_of(exchange.connection)
             try:
-                rules.hear(exchange)
+                rules.hear(exchange, self.kafka.port_of(exchange.connection))
             except Wrong as error:
                 error.add_note(str(number))
                 raise
@@ -158,6 +161,7 @@ class Trial:
 
 @contextmanager
 def trial(path: Path) -> Iterator[Trial]:
+    """It ends with the process, and leaves nothing behind."""
     with SomebodysKafka(path) as kafka:
         kafka.start()
         running = Trial(kafka)
@@ -191,5 +195,6 @@ def broken(path: Path, script: Callable[[Trial], None]) -> str | None:
 
 
 def _said(kafka: SomebodysKafka) -> list[str]:
+    """What the process printed, below the conversation."""
     words = kafka.last_words()
     return ["your Kafka printed:", *(f"  {line}" for line in words)] if words else []

@@ -114,6 +114,7 @@ class SomebodysKafka:
         proxies.append(self._proxy)
 
     def _wait_until_ready(self, process: "subprocess.Popen[str]") -> int:
+        """The port that it prints. All other lines are kept."""
         ready, said = threading.Event(), list[str]()
 
         def read() -> None:
@@ -151,7 +152,9 @@ class SomebodysKafka:
         if self._proxy is not None:
             self._proxy.close()
             self._frames += self._noted(self._proxy)
-            self._connections = 1 + max((f.connection for f in self._frames), default=-1)
+            self._connections = 1 + max(
+                (f.connection for f in self._frames), default=-1
+            )
             self._proxy = None
 
     def _noted(self, proxy: Proxy) -> list[Frame]:
