@@ -10,32 +10,39 @@ from minikafka.course.experiments.lesson_23_kafka import MINIMAL_KAFKA
 mine = MINIMAL_KAFKA  # notebooks/solutions/minimal_kafka.py
 
 # %% exercise 1
-# In notebooks/solutions/minimal_kafka.py: Broker.answer, Broker.api_versions
+# For my_kafka.py stands notebooks/solutions/minimal_kafka.py:
+# Broker.answer, Broker.api_versions
 lesson("23").check(1, mine)
 
 # %% exercise 2
-# In notebooks/solutions/minimal_kafka.py: Broker.metadata
+# For my_kafka.py stands notebooks/solutions/minimal_kafka.py:
+# Broker.metadata
 lesson("23").check(2, mine)
 
 # %% exercise 3
-# In notebooks/solutions/minimal_kafka.py: Log.append, Broker.produce, by_topic
+# For my_kafka.py stands notebooks/solutions/minimal_kafka.py:
+# Log.append, Broker.produce, by_topic
 lesson("23").check(3, mine)
 
 # %% exercise 4
-# In notebooks/solutions/minimal_kafka.py: Log.read, Broker.fetch, Broker.list_offsets
+# For my_kafka.py stands notebooks/solutions/minimal_kafka.py:
+# Log.read, Broker.fetch, Broker.list_offsets
 lesson("23").check(4, mine)
 
 # %% exercise 5
-# In notebooks/solutions/minimal_kafka.py: Log.load, Broker.__init__
+# For my_kafka.py stands notebooks/solutions/minimal_kafka.py:
+# Log.load, Broker.__init__
 lesson("23").check(5, mine)
 
 # %% exercise 6
-# In notebooks/solutions/minimal_kafka.py: Broker.__init__, Broker.offset_commit,
+# For my_kafka.py stands notebooks/solutions/minimal_kafka.py:
+# Broker.__init__, Broker.offset_commit,
 # Broker.offset_fetch
 lesson("23").check(6, mine)
 
 # %% exercise 7
-# In notebooks/solutions/minimal_kafka.py: Group, Broker.join_group, Broker.sync_group
+# For my_kafka.py stands notebooks/solutions/minimal_kafka.py:
+# Group, Broker.join_group, Broker.sync_group
 lesson("23").check(7, mine)
 
 # %% exit ticket
