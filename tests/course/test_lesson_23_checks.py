@@ -2,6 +2,8 @@
 broker hears what is wrong with it.
 """
 
+from pathlib import Path
+
 import pytest
 
 from minikafka.course import lessons
@@ -11,6 +13,7 @@ from minikafka.course.judging.somebodys_kafka import SomebodysKafka
 from tests.course.answers import verdict
 
 STAGES = range(1, 8)
+THREADED = Path(__file__).with_name("threaded_kafka.py")
 SOURCE = MINIMAL_KAFKA.read_text(encoding="utf-8")
 
 
@@ -24,6 +27,21 @@ def test_the_minimal_kafka_passes_every_stage(stage, without_java):
     found = verdict("23", stage, MINIMAL_KAFKA)
     assert found.right, found
     assert ("left out, without Java" in str(found)) == (stage in (4, 5))
+
+
+@pytest.mark.parametrize("stage", range(1, 6))
+def test_a_kafka_that_is_written_otherwise_passes_too(stage, without_java):
+    found = verdict("23", stage, THREADED)
+    assert found.right, found
+
+
+def test_the_next_stage_is_told_from_the_first_request_that_is_not_answered(
+    without_java,
+):
+    found = verdict("23", 6, THREADED)
+    assert found.headline == (
+        "Not yet: FindCoordinator 1 was not answered: your Kafka hung up"
+    )
 
 
 @pytest.mark.java

@@ -309,14 +309,17 @@ def _tool(name: str, *options: str, said: str = "") -> str:
     """What a tool prints; its errors, too, where it fails."""
     command = java()
     assert command is not None
-    done = subprocess.run(
-        [*command, name, *options],
-        input=said,
-        capture_output=True,
-        text=True,
-        timeout=_JAVA_SECONDS,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [*command, name, *options],
+            input=said,
+            capture_output=True,
+            text=True,
+            timeout=_JAVA_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Wrong(f"{name} has not come to an end") from None
     return done.stdout + (done.stderr if done.returncode else "")
 
 

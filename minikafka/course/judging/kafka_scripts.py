@@ -5,6 +5,7 @@ The rules (kafka_rules.py) look at each answer by themselves. Here stands what i
 and what no single answer shows.
 """
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,11 @@ from minikafka.course.judging.kafka_requests import (
     with_orders,
 )
 from minikafka.course.judging.kafka_trial import VERSION, Connection, Trial
+from minikafka.wire.errors import KafkaError
 from minikafka.wire.messages import API
 from minikafka.wire.records import batches, crc_matches
+
+_LOOKS, _LOOK_SECONDS = 40, 0.05
 
 
 def same(what: str, given: Any, expected: Any) -> None:
@@ -130,13 +134,18 @@ def file_holds(trial: Trial, partition: int, expected: list[bytes]) -> None:
     name = f"{TOPIC}-{partition}/{0:020}.log"
     path = trial.kafka.data / name
     if not path.exists():
-        there = sorted(p.name for p in trial.kafka.data.iterdir())
-        raise Wrong(f"there is no file {name}; the data folder has {there}")
+        names = sorted(each.name for each in trial.kafka.data.iterdir())
+        raise Wrong(f"there is no file {name}; the data folder has {names}")
 
     data, offset = path.read_bytes(), 0
     size = sum(map(len, expected))
     same(f"the size of {name}", len(data), size)
-    for number, (header, view) in enumerate(batches(data)):
+    try:
+        there = list(batches(data))
+    except KafkaError as error:
+        raise Wrong(f"{name} has no record batch: {error}") from None
+    same(f"how many batches {name} has", len(there), len(expected))
+    for number, (header, view) in enumerate(there):
         what = f"batch {number} in {name}"
         same(f"the base offset of {what}", header.base_offset, offset)
         if not crc_matches(view, header) or view[16:] != expected[number][16:]:
@@ -392,9 +401,10 @@ def two_members(trial: Trial) -> None:
 
 def rebalancing(us: Connection, joined: Any) -> None:
     """The news may take a moment: it came over another connection."""
-    for _ in range(50):
+    for _ in range(_LOOKS):
         if us.ask("Heartbeat", **member(joined)).error_code == 27:
             return
+        time.sleep(_LOOK_SECONDS)
     heartbeat(us, joined, expected=27)
 
 

@@ -7,7 +7,7 @@ gives up much later.
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +53,19 @@ class Connection:
         version = VERSION[api] if version is None else version
         self._correlation_id += 1
         parts = encode_request(api, version, self._correlation_id, "judge", body)
-        send_frame(self._socket, b"".join(parts))
+        self._send(b"".join(parts))
         if body.get("acks") != 0:
             self._waiting.append((api, version))
 
     def send_frame(self, api: str, version: int, frame: bytes) -> None:
         """The same with a request that the schema doesn't have."""
-        send_frame(self._socket, frame)
+        self._send(frame)
         self._waiting.append((api, version))
+
+    def _send(self, frame: bytes) -> None:
+        """Where the other side has hung up, `receive` tells."""
+        with suppress(OSError):
+            send_frame(self._socket, frame)
 
     def receive(self) -> Any:
         """The next answer, in order; it has been judged. Errors: Wrong."""
