@@ -46,8 +46,10 @@ def test_the_next_stage_is_told_from_the_first_request_that_is_not_answered(
 
 @pytest.mark.java
 @pytest.mark.parametrize("stage", [4, 5])
-def test_java_s_console_tools_and_dump_tool_work_with_the_minimal_kafka(stage):
-    found = verdict("23", stage, MINIMAL_KAFKA)
+@pytest.mark.parametrize("path", [MINIMAL_KAFKA, THREADED], ids=["minimal", "threaded"])
+def test_java_s_console_tools_and_dump_tool_judge_too(path, stage):
+    """Also where there are no groups yet."""
+    found = verdict("23", stage, path)
     assert found.right and "without Java" not in str(found), found
 
 

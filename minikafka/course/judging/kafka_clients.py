@@ -269,7 +269,10 @@ def confluent_reads(trial: Trial, topic: str, count: int, group_id: str = "") ->
     with _may_give_up(trial, "confluent-kafka"):
         consumer = Consumer(
             _librdkafka(
-                trial, group_id=group_id or "nobody", auto_offset_reset="earliest"
+                trial,
+                group_id=group_id or "nobody",
+                auto_offset_reset="earliest",
+                enable_auto_commit=bool(group_id),
             )
         )
         try:
