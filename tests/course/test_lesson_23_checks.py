@@ -70,6 +70,15 @@ def test_what_is_no_file_is_told_in_a_line(tmp_path):
     assert "No module named 'nothing_that_is_there'" in found
 
 
+def test_what_is_raised_is_shown_with_the_learners_own_lines(tmp_path, without_java):
+    path = tmp_path / "my_kafka.py"
+    path.write_text(SOURCE.replace('answer["base_offset"] =', 'answer["first"] ='))
+    found = str(verdict("23", 3, path))
+    assert "Produce 7 was not answered: your Kafka hung up" in found
+    assert "in answer:  return" in found and "wire/schema.py" not in found
+    assert "PartitionProduceResponse has no field first" in found
+
+
 # (stage, how the minimal Kafka is broken: a text and its replacement, what is told)
 BROKEN = {
     "a wrong correlation id": (

@@ -20,6 +20,8 @@ from minikafka.course.spark import java_version
 
 PATIENCE_S = 15
 _PATIENCE_MS = 1000 * PATIENCE_S
+# a JoinGroup that was sent twice leaves a member that nobody is, for a session
+_SESSION_MS, _AGREE_SECONDS = 6000, 60
 _JAVA_SECONDS = 120
 _OLDEST_JAVA = 17
 _KEY_OF_PARTITION_0 = "bob"  # of two, by murmur2
@@ -168,7 +170,11 @@ def kafka_python_members(trial: Trial, topic: str, members: int) -> None:
     def member(number: int) -> None:
         try:
             consumer = KafkaConsumer(
-                topic, **_python(trial), group_id="billing", heartbeat_interval_ms=200
+                topic,
+                **_python(trial),
+                group_id="billing",
+                heartbeat_interval_ms=200,
+                session_timeout_ms=_SESSION_MS,
             )
             try:
                 while not done.is_set():
@@ -206,8 +212,8 @@ def _fairly(owned: list[set[Any]], members: int) -> bool:
 
 
 def _wait_until(holds: Callable[[], bool], pause: threading.Event) -> bool:
-    """Whether it holds within the time that clients get."""
-    for _ in range(20 * PATIENCE_S):
+    """Whether it holds within the time that a group gets to agree."""
+    for _ in range(20 * _AGREE_SECONDS):
         if holds():
             return True
         pause.wait(0.05)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 
@@ -188,6 +189,17 @@ class SomebodysKafka:
         return self.ports[max(first for first in self.ports if first <= connection)]
 
     def last_words(self) -> list[str]:
-        """The last lines that it printed."""
+        """The last lines that it printed; of a traceback those that are about the file,
+        and the error.
+        """
         printed = [line for line in self.printed if line.strip()]
-        return printed[-_PRINTED_LINES:]
+        begins = [at for at, line in enumerate(printed) if line.startswith("Traceback")]
+        if not begins:
+            return printed[-_PRINTED_LINES:]
+        trace = printed[begins[-1] :]
+        theirs = []
+        for line, code in pairwise(trace):
+            if str(self.path) in line:
+                where = line.partition(", ")[2]  # line 7, in fetch
+                theirs.append(f"{where}:  {code.strip()}")
+        return [*theirs[-_PRINTED_LINES:], trace[-1]]
