@@ -426,14 +426,17 @@ class Broker:
         """One client: a request, its answer, the next request. In front of each frame
         stands its size.
         """
-        with suppress(asyncio.IncompleteReadError, ConnectionError):  # it hung up
+        try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
                 answer = await self.answer(await reader.readexactly(size))
                 if answer is not None:
                     writer.write(len(answer).to_bytes(4, "big") + answer)
                     await writer.drain()
-        writer.close()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # it hung up
+        finally:
+            writer.close()
 
 
 def by_topic(found, topic="name", partitions="partitions"):

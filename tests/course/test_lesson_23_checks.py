@@ -2,6 +2,8 @@
 broker hears what is wrong with it.
 """
 
+from pathlib import Path
+
 import pytest
 
 from minikafka.course import lessons
@@ -11,6 +13,7 @@ from minikafka.course.judging.somebodys_kafka import SomebodysKafka
 from tests.course.answers import verdict
 
 STAGES = range(1, 8)
+THREADED = Path(__file__).with_name("threaded_kafka.py")
 SOURCE = MINIMAL_KAFKA.read_text(encoding="utf-8")
 
 
@@ -26,10 +29,27 @@ def test_the_minimal_kafka_passes_every_stage(stage, without_java):
     assert ("left out, without Java" in str(found)) == (stage in (4, 5))
 
 
+@pytest.mark.parametrize("stage", range(1, 6))
+def test_a_kafka_that_is_written_otherwise_passes_too(stage, without_java):
+    found = verdict("23", stage, THREADED)
+    assert found.right, found
+
+
+def test_the_next_stage_is_told_from_the_first_request_that_is_not_answered(
+    without_java,
+):
+    found = verdict("23", 6, THREADED)
+    assert found.headline == (
+        "Not yet: FindCoordinator 1 was not answered: your Kafka hung up"
+    )
+
+
 @pytest.mark.java
 @pytest.mark.parametrize("stage", [4, 5])
-def test_java_s_console_tools_and_dump_tool_work_with_the_minimal_kafka(stage):
-    found = verdict("23", stage, MINIMAL_KAFKA)
+@pytest.mark.parametrize("path", [MINIMAL_KAFKA, THREADED], ids=["minimal", "threaded"])
+def test_java_s_console_tools_and_dump_tool_judge_too(path, stage):
+    """Also where there are no groups yet."""
+    found = verdict("23", stage, path)
     assert found.right and "without Java" not in str(found), found
 
 
@@ -48,6 +68,15 @@ def test_what_is_no_file_is_told_in_a_line(tmp_path):
     found = str(verdict("23", 1, path))
     assert "it ended before it printed ready" in found
     assert "No module named 'nothing_that_is_there'" in found
+
+
+def test_what_is_raised_is_shown_with_the_learners_own_lines(tmp_path, without_java):
+    path = tmp_path / "my_kafka.py"
+    path.write_text(SOURCE.replace('answer["base_offset"] =', 'answer["first"] ='))
+    found = str(verdict("23", 3, path))
+    assert "Produce 7 was not answered: your Kafka hung up" in found
+    assert "in answer:  return" in found and "wire/schema.py" not in found
+    assert "PartitionProduceResponse has no field first" in found
 
 
 # (stage, how the minimal Kafka is broken: a text and its replacement, what is told)

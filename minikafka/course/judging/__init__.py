@@ -14,4 +14,10 @@ to a database), what `--describe` prints (described_topics.py), a query's progre
 report (progress_reports.py), the offsets that a source is given (source_offsets.py),
 Spark's micro-batches without Spark (micro_batches.py), the same work on three tools
 (tool_runs.py, tool_readers.py).
+
+A Kafka that somebody has written (lesson 23) is a process of its own
+(somebodys_kafka.py): a trial of it (kafka_trial.py) follows scripts
+(kafka_scripts.py), made of requests (kafka_requests.py) and real clients
+(kafka_clients.py), and what is said (conversation.py) is held against rules
+(kafka_rules.py, kafka_group_rules.py, kafka_answers.py).
 """

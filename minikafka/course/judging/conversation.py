@@ -146,6 +146,7 @@ def fields(message: Message) -> str:
 
 
 def _short(value: Any) -> str:
+    """A field's value: of lists the first items, of bytes their count."""
     if isinstance(value, dict):
         inside = (f"{name}={_short(each)}" for name, each in value.items())
         return f"({' '.join(inside)})"

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.course.clusters import compose
-from minikafka.course.judging.kafka_rules import Wrong
+from minikafka.course.judging.kafka_answers import Wrong
 from minikafka.course.judging.kafka_trial import Trial
 from minikafka.course.places import cache
 from minikafka.course.spark import java_version
 
 PATIENCE_S = 15
 _PATIENCE_MS = 1000 * PATIENCE_S
+# a JoinGroup that was sent twice leaves a member that nobody is, for a session
+_SESSION_MS, _AGREE_SECONDS = 6000, 60
 _JAVA_SECONDS = 120
 _OLDEST_JAVA = 17
 _KEY_OF_PARTITION_0 = "bob"  # of two, by murmur2
@@ -27,7 +29,7 @@ _CONSOLE_WAITS_MS = "20000"
 
 
 @contextmanager
-def _quietly() -> Iterator[list[str]]:
+def quietly() -> Iterator[list[str]]:
     """kafka-python's log, of which a notebook shows nothing."""
     said: list[str] = []
     handler = logging.Handler()
@@ -67,7 +69,7 @@ def kafka_python_identifies(trial: Trial) -> None:
     from kafka import KafkaConsumer
     from kafka.errors import KafkaError
 
-    with _quietly() as said:
+    with quietly() as said:
         try:
             KafkaConsumer(
                 bootstrap_servers=trial.bootstrap, bootstrap_timeout_ms=2000
@@ -81,10 +83,13 @@ def kafka_python_identifies(trial: Trial) -> None:
         raise Wrong("kafka-python does not say what it takes your Kafka for")
 
 
-def kafka_python_sees_partitions(trial: Trial, topic: str, partitions: set[int]) -> None:
+def kafka_python_sees_partitions(
+    trial: Trial, topic: str, partitions: set[int]
+) -> None:
+    """A producer asks where it may write."""
     from kafka import KafkaProducer
 
-    with _quietly(), _may_give_up(trial, "kafka-python"):
+    with quietly(), _may_give_up(trial, "kafka-python"):
         shop = KafkaProducer(**_python(trial), max_block_ms=_PATIENCE_MS)
         try:
             found = shop.partitions_for(topic)
@@ -98,7 +103,7 @@ def kafka_python_writes(trial: Trial, topic: str, count: int) -> None:
     """So many to each of two partitions; each must have the next offset."""
     from kafka import KafkaProducer
 
-    with _quietly(), _may_give_up(trial, "kafka-python"):
+    with quietly(), _may_give_up(trial, "kafka-python"):
         shop = KafkaProducer(**_python(trial), max_block_ms=_PATIENCE_MS)
         try:
             for number in range(2 * count):
@@ -114,7 +119,7 @@ def kafka_python_reads(trial: Trial, topic: str, count: int) -> None:
     from kafka import KafkaConsumer
 
     read = []
-    with _quietly(), _may_give_up(trial, "kafka-python"):
+    with quietly(), _may_give_up(trial, "kafka-python"):
         consumer = KafkaConsumer(
             topic,
             **_python(trial),
@@ -137,7 +142,7 @@ def kafka_python_commits(trial: Trial, topic: str, group_id: str) -> None:
     from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 
     place, found = TopicPartition(topic, 0), None
-    with _quietly(), _may_give_up(trial, "kafka-python"):
+    with quietly(), _may_give_up(trial, "kafka-python"):
         for turn in ("commit", "ask"):
             consumer = KafkaConsumer(**_python(trial), group_id=group_id)
             try:
@@ -165,7 +170,11 @@ def kafka_python_members(trial: Trial, topic: str, members: int) -> None:
     def member(number: int) -> None:
         try:
             consumer = KafkaConsumer(
-                topic, **_python(trial), group_id="billing", heartbeat_interval_ms=200
+                topic,
+                **_python(trial),
+                group_id="billing",
+                heartbeat_interval_ms=200,
+                session_timeout_ms=_SESSION_MS,
             )
             try:
                 while not done.is_set():
@@ -176,7 +185,7 @@ def kafka_python_members(trial: Trial, topic: str, members: int) -> None:
         except Exception as error:
             errors.append(error)
 
-    with _quietly(), _may_give_up(trial, "kafka-python"):
+    with quietly(), _may_give_up(trial, "kafka-python"):
         threads = [
             threading.Thread(target=member, args=[number], daemon=True)
             for number in range(members)
@@ -203,7 +212,8 @@ def _fairly(owned: list[set[Any]], members: int) -> bool:
 
 
 def _wait_until(holds: Callable[[], bool], pause: threading.Event) -> bool:
-    for _ in range(20 * PATIENCE_S):
+    """Whether it holds within the time that a group gets to agree."""
+    for _ in range(20 * _AGREE_SECONDS):
         if holds():
             return True
         pause.wait(0.05)
@@ -211,6 +221,7 @@ def _wait_until(holds: Callable[[], bool], pause: threading.Event) -> bool:
 
 
 def _python(trial: Trial) -> dict[str, Any]:
+    """What all clients of kafka-python are told."""
     return {
         "bootstrap_servers": trial.bootstrap,
         "bootstrap_timeout_ms": _PATIENCE_MS,
@@ -221,11 +232,13 @@ def _python(trial: Trial) -> dict[str, Any]:
 
 
 def _librdkafka(trial: Trial, **more: Any) -> dict[str, Any]:
+    """What all clients of confluent-kafka are told."""
     named = {name.replace("_", "."): value for name, value in more.items()}
     return {"bootstrap.servers": trial.bootstrap, "log_level": 0, **named}
 
 
 def confluent_sees_partitions(trial: Trial, topic: str, partitions: set[int]) -> None:
+    """It lists the topic."""
     from confluent_kafka.admin import AdminClient
 
     with _may_give_up(trial, "confluent-kafka"):
@@ -236,6 +249,7 @@ def confluent_sees_partitions(trial: Trial, topic: str, partitions: set[int]) ->
 
 
 def confluent_writes(trial: Trial, topic: str, count: int) -> None:
+    """So many to partition 0; all must be acknowledged."""
     from confluent_kafka import Producer
 
     offsets: list[int] = []
@@ -261,7 +275,10 @@ def confluent_reads(trial: Trial, topic: str, count: int, group_id: str = "") ->
     with _may_give_up(trial, "confluent-kafka"):
         consumer = Consumer(
             _librdkafka(
-                trial, group_id=group_id or "nobody", auto_offset_reset="earliest"
+                trial,
+                group_id=group_id or "nobody",
+                auto_offset_reset="earliest",
+                enable_auto_commit=bool(group_id),
             )
         )
         try:
@@ -298,16 +315,20 @@ def java() -> list[str] | None:
 
 
 def _tool(name: str, *options: str, said: str = "") -> str:
+    """What a tool prints; its errors, too, where it fails."""
     command = java()
     assert command is not None
-    done = subprocess.run(
-        [*command, name, *options],
-        input=said,
-        capture_output=True,
-        text=True,
-        timeout=_JAVA_SECONDS,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [*command, name, *options],
+            input=said,
+            capture_output=True,
+            text=True,
+            timeout=_JAVA_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Wrong(f"{name} has not come to an end") from None
     return done.stdout + (done.stderr if done.returncode else "")
 
 
@@ -338,4 +359,9 @@ def console_round_trip(trial: Trial, topic: str) -> None:
 
 def dumped(log: Path) -> str:
     """What Kafka's own dump tool says of a file."""
-    return _tool("org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--files", str(log))
+    return _tool(
+        "org.apache.kafka.tools.DumpLogSegments",
+        "--deep-iteration",
+        "--files",
+        str(log),
+    )

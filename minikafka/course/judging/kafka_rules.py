@@ -5,23 +5,48 @@ The rules know nothing of how a client was made. So the same ones judge what our
 questions are answered, and what real clients are.
 """
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from minikafka.course.judging.conversation import Exchange
+from minikafka.course.judging.kafka_answers import (
+    Answer,
+    Place,
+    Wrong,
+    found_of,
+    partitions_in,
+)
+from minikafka.course.judging.kafka_group_rules import GroupRules
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.messages import encode_response
-from minikafka.wire.records import batches, crc_matches, read_header
+from minikafka.wire.messages import API
+from minikafka.wire.primitives import Buffer
+from minikafka.wire.records import BatchHeader, batches, crc_matches, read_header
 from minikafka.wire.schema import Message
+from minikafka.wire.text import snake_case
 
-_FROM_LENGTH, _AFTER_EPOCH = 8, 16  # in a batch; the leader epoch lies between
+_AFTER_EPOCH = 16  # in a batch: base offset, length and leader epoch lie before
 _EARLIEST, _LATEST = -2, -1  # timestamps of ListOffsets
 
-Place = tuple[str, int]  # topic and partition
 
+class Rules:
+    """Goes through a conversation."""
 
-class Wrong(Exception):
-    """What is wrong with an answer, in a line."""
+    def __init__(self) -> None:
+        self._parts = (RecordRules(), GroupRules())
+
+    def hear(self, exchange: Exchange, port: int) -> None:
+        """The next frame. port: the broker's own, which its answers must name; it has
+        another one in another life. Errors: Wrong.
+        """
+        api, request = snake_case(exchange.asked.api), exchange.asked.body
+        answer = None if exchange.is_request else Answer(exchange)
+        for part in self._parts:
+            part.port = port
+            asked = getattr(part, f"_asked_{api}", None)
+            answered = getattr(part, f"_answered_{api}", None)
+            if answer is not None and answered is not None:
+                answered(answer, request)
+            if answer is None and asked is not None and request is not None:
+                asked(exchange, request)
 
 
 class Stored(NamedTuple):
@@ -32,390 +57,219 @@ class Stored(NamedTuple):
     batch: bytes
 
 
-class GroupSeen:
-    """A group, as its members' requests and the answers to them show it."""
-
-    def __init__(self) -> None:
-        self.generation = 0
-        self.leaders: dict[int, str] = {}  # generation -> member id
-        self.joined: dict[str, int] = {}  # member id -> its generation
-        self.assigned: dict[int, dict[str, bytes]] = {}  # what the leader has sent
-        self.committed: dict[Place, int] = {}
-
-
-class Rules:
-    """Goes through a conversation. port: the broker's own, which its answers must name;
-    it has another one in another life.
-    """
+class RecordRules:
+    """What is where, and what was written."""
 
     def __init__(self) -> None:
         self.port = 0
-        self.topics: dict[str, int] = {}  # name -> how many partitions
-        self.logs: dict[Place, list[Stored]] = {}
+        self._topics: dict[str, int] = {}  # name -> how many partitions
+        self._logs: dict[Place, list[Stored]] = {}
         self._sent: dict[Place, int] = {}  # records in all Produce requests
-        self._groups: dict[str, GroupSeen] = {}
         # what a request could know of when it was sent
         self._ends_at: dict[tuple[int, int], dict[Place, int]] = {}
-        self._generation_at: dict[tuple[int, int], int] = {}
 
-    def end(self, place: Place) -> int:
+    def _end(self, place: Place) -> int:
         """The offset after the last record that was acknowledged."""
-        log = self.logs.get(place)
+        log = self._logs.get(place)
         return log[-1].next_offset if log else 0
 
-    def hear(self, exchange: Exchange) -> None:
-        """The next frame. Errors: Wrong."""
-        name = _snake(exchange.asked.api)
-        if exchange.is_request:
-            self._ends_at[exchange.of] = {place: self.end(place) for place in self.logs}
-            heard = getattr(self, f"_asked_{name}", None)
-            if heard and exchange.asked.body is not None:
-                heard(exchange, exchange.asked.body)
-            return
-        answer = Answer(exchange)
-        judge = getattr(self, f"_answered_{name}", None)
-        if judge:
-            judge(answer, exchange.asked.body)
+    def _newest(self, place: Place) -> int:
+        """The highest that the end may be: a record that was sent may be stored before
+        its producer hears of it.
+        """
+        return max(self._sent.get(place, 0), self._end(place))
+
+    def _note_ends(self, exchange: Exchange, request: Message) -> None:
+        """What the broker could know when the request came."""
+        self._ends_at[exchange.of] = {place: self._end(place) for place in self._logs}
+
+    _asked_fetch = _asked_list_offsets = _note_ends
 
     # -- what is where
 
-    def _answered_api_versions(self, answer: "Answer", request: Message | None) -> None:
+    def _answered_api_versions(self, answer: Answer, request: Message | None) -> None:
+        """An error for an unknown version of this very API, and for no other."""
         listed = {each.api_key: each for each in answer.body.api_keys}
-        own = listed.get(18)
+        own = listed.get(API["ApiVersions"].key)
         if own is None:
             raise Wrong("ApiVersions, answer: its own entry, key 18, isn't in the list")
         asked = answer.exchange.asked.version
-        known = own.min_version <= asked <= own.max_version
-        expected = 0 if known else Error.UNSUPPORTED_VERSION
-        answer.expect(answer.body, "error_code", int(expected))
+        expected = Error.NONE
+        if not own.min_version <= asked <= own.max_version:
+            expected = Error.UNSUPPORTED_VERSION
+        answer.expect(answer.body, "error_code", expected)
 
-    def _answered_metadata(self, answer: "Answer", request: Message) -> None:
-        if not answer.body.brokers:
-            raise Wrong("Metadata, answer: brokers is empty, and should have one")
+    def _answered_metadata(self, answer: Answer, request: Message) -> None:
+        """The topics that were asked for, led by brokers that are there."""
         brokers = {each.node_id: each for each in answer.body.brokers}
-        found = {topic.name: topic for topic in answer.body.topics}
+        topics = {each.name: each for each in answer.body.topics}
+        if not brokers:
+            raise Wrong("Metadata, answer: brokers is empty, and should have one")
         for asked in request.topics or ():
-            topic = found.get(asked.name)
-            if topic is None:
+            if asked.name not in topics:
                 raise Wrong(f"Metadata, answer: the topic {asked.name} isn't in it")
-            may_be_made = request.allow_auto_topic_creation
-            is_there = asked.name in self.topics or may_be_made
-            code = Error.NONE if is_there else Error.UNKNOWN_TOPIC_OR_PARTITION
-            answer.expect(topic, "error_code", int(code), asked.name)
-            if is_there and not topic.partitions:
-                raise Wrong(f"Metadata, answer: {asked.name} has no partitions")
-        for topic in found.values():
-            for number, partition in enumerate(topic.partitions):
-                where = f"{topic.name}-{number}"
-                answer.expect(partition, "partition_index", number, where)
-                answer.expect(partition, "error_code", 0, where)
-                if partition.leader_id not in brokers:
-                    answer.expect(partition, "leader_id", min(brokers), where)
+            is_there = asked.name in self._topics
+            if request.allow_auto_topic_creation:
+                is_there = True
+            self._same_topic(answer, topics[asked.name], is_there)
+        for topic in topics.values():
             if topic.partitions:
-                self.topics[topic.name] = len(topic.partitions)
+                self._topics[topic.name] = len(topic.partitions)
+                self._led(answer, topic, leaders=sorted(brokers))
         for broker in brokers.values():
             answer.expect(broker, "port", self.port, f"broker {broker.node_id}")
+
+    def _same_topic(self, answer: Answer, topic: Message, is_there: bool) -> None:
+        """One that was asked for."""
+        expected = Error.NONE if is_there else Error.UNKNOWN_TOPIC_OR_PARTITION
+        answer.expect(topic, "error_code", expected, topic.name)
+        if is_there and not topic.partitions:
+            raise Wrong(f"Metadata, answer: {topic.name} has no partitions")
+
+    def _led(self, answer: Answer, topic: Message, leaders: list[int]) -> None:
+        """Its partitions count from 0, and a broker leads each of them."""
+        for number, partition in enumerate(topic.partitions):
+            where = f"{topic.name}-{number}"
+            answer.expect(partition, "partition_index", number, where)
+            answer.expect(partition, "error_code", Error.NONE, where)
+            if partition.leader_id not in leaders:
+                answer.expect(partition, "leader_id", leaders[0], where)
 
     # -- records
 
     def _asked_produce(self, exchange: Exchange, request: Message) -> None:
-        for place, asked in _partitions(request.topic_data, "partition_data", "index"):
-            batch = bytes(asked.records)
-            count = _records_in(batch)
+        """From now on its records may be read. Without acks they count at once."""
+        for place, asked in _produced(request):
+            count = _records_in(asked.records)
             self._sent[place] = self._sent.get(place, 0) + count
             if request.acks == 0 and count:
-                self._store(place, batch)
+                self._store(place, bytes(asked.records))
 
-    def _answered_produce(self, answer: "Answer", request: Message) -> None:
-        found = _found(answer, "responses", "partition_responses", "index")
-        for place, asked in _partitions(request.topic_data, "partition_data", "index"):
+    def _answered_produce(self, answer: Answer, request: Message) -> None:
+        """Each batch has the next offsets of its partition, or an error."""
+        found = found_of(answer, "responses", "partition_responses", "index")
+        for place, asked in _produced(request):
             partition, where = answer.at(found, place)
-            batch = bytes(asked.records)
             expected = Error.NONE
             if not self._has(place):
                 expected = Error.UNKNOWN_TOPIC_OR_PARTITION
-            elif not _records_in(batch):
+            elif not _records_in(asked.records):
                 expected = Error.CORRUPT_MESSAGE
-            answer.expect(partition, "error_code", int(expected), where)
-            if not expected:
-                answer.expect(partition, "base_offset", self.end(place), where)
-                self._store(place, batch)
+            answer.expect(partition, "error_code", expected, where)
+            if expected == Error.NONE:
+                answer.expect(partition, "base_offset", self._end(place), where)
+                self._store(place, bytes(asked.records))
 
     def _store(self, place: Place, batch: bytes) -> None:
-        base_offset = self.end(place)
+        """It is acknowledged: it must be there from now on."""
+        base_offset = self._end(place)
         next_offset = base_offset + _records_in(batch)
-        stored = Stored(base_offset, next_offset, batch)
-        self.logs.setdefault(place, []).append(stored)
+        log = self._logs.setdefault(place, [])
+        log.append(Stored(base_offset, next_offset, batch))
 
     def _has(self, place: Place) -> bool:
-        return place[1] in range(self.topics.get(place[0], 0))
+        """Whether Metadata has spoken of this partition."""
+        topic, partition = place
+        return partition < self._topics.get(topic, 0)
 
-    def _answered_fetch(self, answer: "Answer", request: Message) -> None:
+    def _answered_fetch(self, answer: Answer, request: Message) -> None:
+        """Whole batches from the offset on, as they were produced, and the end of the
+        log.
+        """
         before = self._ends_at[answer.exchange.of]
-        found = _found(answer, "responses", "partitions", "partition_index", "topic")
-        waiting, given = 0, 0
-        for place, asked in _partitions(
+        found = found_of(answer, "responses", "partitions", "partition_index", "topic")
+        is_waited_for = has_some = False
+        for place, asked in partitions_in(
             request.topics, "partitions", "partition", "topic"
         ):
             partition, where = answer.at(found, place)
             expected = self._error_of_fetch(place, asked.fetch_offset)
-            answer.expect(partition, "error_code", int(expected), where)
-            if expected:
-                given += 1  # an error is an answer, too
+            answer.expect(partition, "error_code", expected, where)
+            if expected != Error.NONE:
+                has_some = True  # an error is an answer, too
                 continue
-            answer.expect_between(
-                partition,
-                "high_watermark",
-                (before.get(place, 0), max(self._sent.get(place, 0), self.end(place))),
-                where,
-            )
-            waiting += asked.fetch_offset < before.get(place, 0)
-            given += len(partition.records or b"")
-            self._same_batches(answer, place, asked.fetch_offset, partition)
-        if waiting and not given:
+            end = before.get(place, 0)
+            between = end, self._newest(place)
+            answer.expect_between(partition, "high_watermark", between, where)
+            if asked.fetch_offset < end:
+                is_waited_for = True
+            if partition.records:
+                has_some = True
+                data = bytes(partition.records)
+                self._same_batches(data, place, asked.fetch_offset)
+        if is_waited_for and not has_some:
             raise Wrong("Fetch, answer: records is empty, and there are some to read")
 
     def _error_of_fetch(self, place: Place, offset: int) -> Error:
+        """The end itself is in range."""
         if not self._has(place):
             return Error.UNKNOWN_TOPIC_OR_PARTITION
-        newest = max(self._sent.get(place, 0), self.end(place))
-        if not 0 <= offset <= newest:
+        if not 0 <= offset <= self._newest(place):
             return Error.OFFSET_OUT_OF_RANGE
         return Error.NONE
 
-    def _same_batches(
-        self, answer: "Answer", place: Place, offset: int, partition: Message
-    ) -> None:
+    def _same_batches(self, data: bytes, place: Place, offset: int) -> None:
         """What comes back is what was stored, from the batch with this offset on."""
-        where = f"{place[0]}-{place[1]}"
-        data = bytes(partition.records or b"")
-        log = {each.base_offset: each for each in self.logs.get(place, ())}
-        wanted = offset
+        topic, partition = place
+        where = f"{topic}-{partition}"
+        stored = {each.base_offset: each.batch for each in self._logs.get(place, ())}
         try:
             for header, view in batches(data):
-                batch = bytes(view)
-                first = header.base_offset
-                if not (first <= wanted <= header.last_offset):
-                    raise Wrong(
-                        f"Fetch, answer: {where} should go on with offset {wanted}, and"
-                        f" there is a batch with {first} to {header.last_offset}"
-                    )
-                if not crc_matches(batch, header):
-                    raise Wrong(
-                        f"Fetch, answer: the batch at offset {first} of {where} does not"
-                        f" match its checksum{_difference(log.get(first), batch)}"
-                    )
-                stored = log.get(first)
-                if stored and _content(stored.batch) != _content(batch):
-                    raise Wrong(
-                        f"Fetch, answer: the batch at offset {first} of {where} is not"
-                        f" the one that was produced{_difference(stored, batch)}"
-                    )
-                wanted = header.next_offset
+                _goes_on(header, offset, where)
+                _same_batch(header, bytes(view), stored.get(header.base_offset), where)
+                offset = header.next_offset
         except KafkaError as error:
-            raise Wrong(f"Fetch, answer: {where} has no record batch: {error}") from None
+            why = f"Fetch, answer: {where} has no record batch: {error}"
+            raise Wrong(why) from None
 
-    def _answered_list_offsets(self, answer: "Answer", request: Message) -> None:
+    def _answered_list_offsets(self, answer: Answer, request: Message) -> None:
+        """The beginning is 0: nothing is ever deleted. The end is as in Fetch."""
         before = self._ends_at[answer.exchange.of]
-        found = _found(answer, "topics", "partitions", "partition_index")
-        for place, asked in _partitions(request.topics, "partitions", "partition_index"):
+        found = found_of(answer, "topics", "partitions", "partition_index")
+        for place, asked in partitions_in(
+            request.topics, "partitions", "partition_index"
+        ):
             partition, where = answer.at(found, place)
             if not self._has(place):
-                code = int(Error.UNKNOWN_TOPIC_OR_PARTITION)
-                answer.expect(partition, "error_code", code, where)
-            elif asked.timestamp == _EARLIEST:
-                answer.expect(partition, "error_code", 0, where)
+                expected = Error.UNKNOWN_TOPIC_OR_PARTITION
+                answer.expect(partition, "error_code", expected, where)
+                continue
+            answer.expect(partition, "error_code", Error.NONE, where)
+            if asked.timestamp == _EARLIEST:
                 answer.expect(partition, "offset", 0, where)
             elif asked.timestamp == _LATEST:
-                answer.expect(partition, "error_code", 0, where)
-                newest = max(self._sent.get(place, 0), self.end(place))
-                between = before.get(place, 0), newest
+                between = before.get(place, 0), self._newest(place)
                 answer.expect_between(partition, "offset", between, where)
 
-    # -- groups
 
-    def _group(self, group_id: str) -> GroupSeen:
-        return self._groups.setdefault(group_id, GroupSeen())
-
-    def _answered_find_coordinator(self, answer: "Answer", request: Message) -> None:
-        answer.expect(answer.body, "error_code", 0)
-        answer.expect(answer.body, "port", self.port)
-
-    def _answered_offset_commit(self, answer: "Answer", request: Message) -> None:
-        group = self._group(request.group_id)
-        found = _found(answer, "topics", "partitions", "partition_index")
-        for place, asked in _partitions(request.topics, "partitions", "partition_index"):
-            partition, where = answer.at(found, place)
-            if request.generation_id_or_member_epoch < 0:  # no member
-                answer.expect(partition, "error_code", 0, where)
-            if not partition.error_code:
-                group.committed[place] = asked.committed_offset
-
-    def _answered_offset_fetch(self, answer: "Answer", request: Message) -> None:
-        committed = self._group(request.group_id).committed
-        found = _found(answer, "topics", "partitions", "partition_index")
-        places = list(found)
-        if request.topics is not None:
-            places = [
-                (topic.name, number)
-                for topic in request.topics
-                for number in topic.partition_indexes
-            ]
-        for place in places:
-            partition, where = answer.at(found, place)
-            answer.expect(partition, "error_code", 0, where)
-            expected = committed.get(place, -1)
-            answer.expect(partition, "committed_offset", expected, where)
-
-    def _answered_join_group(self, answer: "Answer", request: Message) -> None:
-        group, body = self._group(request.group_id), answer.body
-        if not request.member_id:
-            answer.expect(body, "error_code", 0)
-        if body.error_code:
-            return
-        before = group.joined.get(body.member_id)
-        if before is not None and body.generation_id <= before:
-            answer.expect(body, "generation_id", before + 1)
-        if body.generation_id < group.generation:
-            answer.expect(body, "generation_id", group.generation)
-        group.generation = body.generation_id
-        group.joined[body.member_id] = body.generation_id
-        leader = group.leaders.setdefault(body.generation_id, body.leader)
-        answer.expect(body, "leader", leader)
-        if body.member_id == leader:
-            listed = [each.member_id for each in body.members]
-            if leader not in listed:
-                raise Wrong("JoinGroup, answer: the leader is not among the members")
-
-    def _asked_sync_group(self, exchange: Exchange, request: Message) -> None:
-        group = self._group(request.group_id)
-        if group.leaders.get(request.generation_id) == request.member_id:
-            group.assigned[request.generation_id] = {
-                each.member_id: bytes(each.assignment) for each in request.assignments
-            }
-
-    def _answered_sync_group(self, answer: "Answer", request: Message) -> None:
-        group, body = self._group(request.group_id), answer.body
-        if body.error_code:
-            return
-        assigned = group.assigned.get(request.generation_id)
-        if assigned is None:
-            raise Wrong("SyncGroup was answered before the leader had said who reads what")
-        theirs = bytes(body.assignment)
-        if theirs != assigned.get(request.member_id, b""):
-            others = [name for name, said in assigned.items() if said == theirs]
-            of = "another member's" if others else "not what the leader has sent"
-            answer.expect(
-                body, "assignment", assigned.get(request.member_id, b""), why=of
-            )
-
-    def _asked_heartbeat(self, exchange: Exchange, request: Message) -> None:
-        self._generation_at[exchange.of] = self._group(request.group_id).generation
-
-    def _answered_heartbeat(self, answer: "Answer", request: Message) -> None:
-        group, code = self._group(request.group_id), answer.body.error_code
-        if request.member_id not in group.joined:
-            answer.expect(answer.body, "error_code", int(Error.UNKNOWN_MEMBER_ID))
-        elif not code and request.generation_id < self._generation_at[answer.exchange.of]:
-            answer.expect(answer.body, "error_code", int(Error.ILLEGAL_GENERATION))
-
-    def _answered_leave_group(self, answer: "Answer", request: Message) -> None:
-        group = self._group(request.group_id)
-        known = request.member_id in group.joined
-        expected = Error.NONE if known else Error.UNKNOWN_MEMBER_ID
-        answer.expect(answer.body, "error_code", int(expected))
-        group.joined.pop(request.member_id, None)
+def _produced(request: Message) -> list[tuple[Place, Any]]:
+    """The batches of a Produce request."""
+    return partitions_in(request.topic_data, "partition_data", "index")
 
 
-class Answer:
-    """One answer, decoded. Errors of everything here: Wrong."""
-
-    def __init__(self, exchange: Exchange) -> None:
-        self.exchange = exchange
-        self.api = exchange.asked.api
-        if not exchange.asked.wants_an_answer:
-            raise Wrong("Produce with acks=0 was answered: its producer wants no answer")
-        given = int.from_bytes(exchange.data[:4], "big", signed=True)
-        asked = exchange.asked.correlation_id
-        if given != asked:
-            raise Wrong(
-                f"{self.api}, answer: correlation_id is {given}, and the request's was"
-                f" {asked} (from byte 0)"
-            )
-        try:
-            self.body: Any = exchange.answer
-        except ValueError as error:
-            raise Wrong(f"{self.api}, answer: it can't be read: {error}") from None
-        again = self._encoded()
-        if again != exchange.data:
-            raise Wrong(
-                f"{self.api}, answer: not of version {exchange.answer_version}"
-                f"{_first_other_byte(exchange.data, again)}"
-            )
-
-    def _encoded(self) -> bytes:
-        parts = encode_response(
-            self.api,
-            self.exchange.answer_version,
-            self.exchange.asked.correlation_id,
-            self.body,
-        )
-        return b"".join(parts)
-
-    def expect(
-        self, owner: Message, name: str, value: Any, where: str = "", why: str = ""
-    ) -> None:
-        """This field of the answer, or of something in it, should have this value."""
-        found = getattr(owner, name)
-        if isinstance(value, bytes):
-            found = bytes(found)
-        if found == value:
-            return
-        before = self._encoded()
-        setattr(owner, name, value)
-        should_be = f"{_value(name, found)}, and should be {_value(name, value)}"
-        if why:
-            should_be = f"{why}: {should_be}"
-        of = f" of {where}" if where else ""
+def _goes_on(header: BatchHeader, offset: int, where: str) -> None:
+    """The batch must have this offset."""
+    first, last = header.base_offset, header.last_offset
+    if not first <= offset <= last:
         raise Wrong(
-            f"{self.api}, answer: {name}{of} is {should_be}"
-            f"{_first_other_byte(before, self._encoded())}"
+            f"Fetch, answer: {where} should go on with offset {offset}, and there is a"
+            f" batch with {first} to {last}"
         )
 
-    def expect_between(
-        self, owner: Message, name: str, between: tuple[int, int], where: str
-    ) -> None:
-        """Where the answer may have overtaken what a producer heard."""
-        low, high = between
-        if not low <= getattr(owner, name) <= high:
-            self.expect(owner, name, low if getattr(owner, name) < low else high, where)
 
-    def at(self, found: dict[Place, Message], place: Place) -> tuple[Any, str]:
-        """(what is said of a partition, its name)."""
-        where = f"{place[0]}-{place[1]}"
-        if place not in found:
-            raise Wrong(f"{self.api}, answer: {where} was asked for, and isn't in it")
-        return found[place], where
+def _same_batch(
+    header: BatchHeader, batch: bytes, stored: bytes | None, where: str
+) -> None:
+    """stored: what the producer sent, as far as we know of it."""
+    which = f"the batch at offset {header.base_offset} of {where}"
+    other = "" if stored is None else _difference(stored, batch)
+    if not crc_matches(batch, header):
+        raise Wrong(f"Fetch, answer: {which} does not match its checksum{other}")
+    if other:
+        raise Wrong(f"Fetch, answer: {which} is not the one that was produced{other}")
 
 
-def _partitions(
-    topics: Iterable[Message], inside: str, number: str, name: str = "name"
-) -> list[tuple[Place, Any]]:
-    """(topic and partition, what is said of it) of a request or an answer."""
-    return [
-        ((getattr(topic, name), getattr(each, number)), each)
-        for topic in topics or ()
-        for each in getattr(topic, inside)
-    ]
-
-
-def _found(
-    answer: Answer, topics: str, inside: str, number: str, name: str = "name"
-) -> dict[Place, Message]:
-    return dict(_partitions(getattr(answer.body, topics), inside, number, name))
-
-
-def _records_in(batch: bytes) -> int:
+def _records_in(batch: Buffer) -> int:
     """How many offsets a producer's batch takes; 0 if it is damaged."""
     try:
         header = read_header(batch)
@@ -424,37 +278,12 @@ def _records_in(batch: bytes) -> int:
     return header.last_offset_delta + 1 if crc_matches(batch, header) else 0
 
 
-def _content(batch: bytes) -> bytes:
-    """All that the broker doesn't write."""
-    return batch[_FROM_LENGTH:12] + batch[_AFTER_EPOCH:]
-
-
-def _difference(stored: Stored | None, batch: bytes) -> str:
-    if stored is None:
-        return ""
-    shared = min(len(stored.batch), len(batch))
-    for at in range(_AFTER_EPOCH, shared):
-        if stored.batch[at] != batch[at]:
-            return (
-                f" (byte {at} of the batch: {batch[at]:02x}, should be"
-                f" {stored.batch[at]:02x})"
-            )
-    return f" (it has {len(batch)} bytes, and should have {len(stored.batch)})"
-
-
-def _first_other_byte(found: bytes, expected: bytes) -> str:
-    """(from byte 12: 00 01, should be 00 02)"""
-    shared = min(len(found), len(expected))
-    at = next((n for n in range(shared) if found[n] != expected[n]), shared)
-    mine, right = found[at : at + 4].hex(" "), expected[at : at + 4].hex(" ")
-    return f" (from byte {at}: {mine or 'nothing'}, should be {right or 'nothing'})"
-
-
-def _value(name: str, value: Any) -> str:
-    if name == "error_code" and value in iter(Error):
-        return f"{value} ({Error(value).name})"
-    return f"{len(value)} bytes" if isinstance(value, bytes) else str(value)
-
-
-def _snake(api: str) -> str:
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in api)[1:]
+def _difference(stored: bytes, batch: bytes) -> str:
+    """The first byte that is another one, of those that the broker doesn't write."""
+    for at in range(_AFTER_EPOCH, min(len(stored), len(batch))):
+        found, expected = batch[at], stored[at]
+        if found != expected:
+            return f" (byte {at} of the batch: {found:02x}, should be {expected:02x})"
+    if len(stored) != len(batch):
+        return f" (it has {len(batch)} bytes, and should have {len(stored)})"
+    return ""

@@ -7,12 +7,13 @@ gives up much later.
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from minikafka.course.judging.conversation import told
-from minikafka.course.judging.kafka_rules import Rules, Wrong
+from minikafka.course.judging.kafka_answers import Wrong
+from minikafka.course.judging.kafka_rules import Rules
 from minikafka.course.judging.somebodys_kafka import NotStarted, SomebodysKafka
 from minikafka.server.proxy import read_frame, send_frame
 from minikafka.wire.messages import decode_response, encode_request
@@ -52,14 +53,19 @@ class Connection:
         version = VERSION[api] if version is None else version
         self._correlation_id += 1
         parts = encode_request(api, version, self._correlation_id, "judge", body)
-        send_frame(self._socket, b"".join(parts))
+        self._send(b"".join(parts))
         if body.get("acks") != 0:
             self._waiting.append((api, version))
 
     def send_frame(self, api: str, version: int, frame: bytes) -> None:
         """The same with a request that the schema doesn't have."""
-        send_frame(self._socket, frame)
+        self._send(frame)
         self._waiting.append((api, version))
+
+    def _send(self, frame: bytes) -> None:
+        """Where the other side has hung up, `receive` tells."""
+        with suppress(OSError):
+            send_frame(self._socket, frame)
 
     def receive(self) -> Any:
         """The next answer, in order; it has been judged. Errors: Wrong."""
@@ -79,6 +85,7 @@ class Connection:
         return decode_response(api, version, frame)[1]
 
     def ask(self, api: str, version: int | None = None, **body: Any) -> Any:
+        """A question and its answer."""
         self.send(api, version, **body)
         return self.receive()
 
@@ -95,9 +102,11 @@ class Trial:
 
     @property
     def bootstrap(self) -> str:
+        """The proxy's address, of this life."""
         return self.kafka.bootstrap
 
     def connect(self) -> Connection:
+        """A connection of our own, through the proxy."""
         made = Connection(self)
         self.connections.append(made)
         return made
@@ -117,9 +126,8 @@ class Trial:
     def _compare(self, conversation: Any) -> None:
         rules = Rules()
         for number, exchange in enumerate(conversation):
-            rules.port = self.kafka.port_of(exchange.connection)
             try:
-                rules.hear(exchange)
+                rules.hear(exchange, self.kafka.port_of(exchange.connection))
             except Wrong as error:
                 error.add_note(str(number))
                 raise
@@ -158,6 +166,7 @@ class Trial:
 
 @contextmanager
 def trial(path: Path) -> Iterator[Trial]:
+    """It ends with the process, and leaves nothing behind."""
     with SomebodysKafka(path) as kafka:
         kafka.start()
         running = Trial(kafka)
@@ -191,5 +200,6 @@ def broken(path: Path, script: Callable[[Trial], None]) -> str | None:
 
 
 def _said(kafka: SomebodysKafka) -> list[str]:
+    """What the process printed, below the conversation."""
     words = kafka.last_words()
     return ["your Kafka printed:", *(f"  {line}" for line in words)] if words else []

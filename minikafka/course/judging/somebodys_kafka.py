@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 
@@ -114,6 +115,7 @@ class SomebodysKafka:
         proxies.append(self._proxy)
 
     def _wait_until_ready(self, process: "subprocess.Popen[str]") -> int:
+        """The port that it prints. All other lines are kept."""
         ready, said = threading.Event(), list[str]()
 
         def read() -> None:
@@ -151,7 +153,9 @@ class SomebodysKafka:
         if self._proxy is not None:
             self._proxy.close()
             self._frames += self._noted(self._proxy)
-            self._connections = 1 + max((f.connection for f in self._frames), default=-1)
+            self._connections = 1 + max(
+                (f.connection for f in self._frames), default=-1
+            )
             self._proxy = None
 
     def _noted(self, proxy: Proxy) -> list[Frame]:
@@ -185,6 +189,17 @@ class SomebodysKafka:
         return self.ports[max(first for first in self.ports if first <= connection)]
 
     def last_words(self) -> list[str]:
-        """The last lines that it printed."""
+        """The last lines that it printed; of a traceback those that are about the file,
+        and the error.
+        """
         printed = [line for line in self.printed if line.strip()]
-        return printed[-_PRINTED_LINES:]
+        begins = [at for at, line in enumerate(printed) if line.startswith("Traceback")]
+        if not begins:
+            return printed[-_PRINTED_LINES:]
+        trace = printed[begins[-1] :]
+        theirs = []
+        for line, code in pairwise(trace):
+            if str(self.path) in line:
+                where = line.partition(", ")[2]  # line 7, in fetch
+                theirs.append(f"{where}:  {code.strip()}")
+        return [*theirs[-_PRINTED_LINES:], trace[-1]]

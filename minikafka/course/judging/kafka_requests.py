@@ -1,0 +1,151 @@
+"""The requests that a trial of somebody's Kafka is made of, each with what is the same
+in all of them. All are about one topic, and one group.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from minikafka.course.judging.kafka_trial import Connection, Trial
+from minikafka.wire.records import encode_batch
+
+TOPIC, GROUP = "orders", "billing"
+LONG_MS = 60_000  # longer than a trial waits for an answer
+_AT_MS = 1_700_000_000_000
+_MOST_BYTES = 1_000_000
+_FOREVER_MS = 10_000
+
+
+def with_orders(trial: Trial) -> Connection:
+    """A connection, and the topic."""
+    us = trial.connect()
+    us.ask("Metadata", topics=[{"name": TOPIC}])
+    return us
+
+
+# -- records
+
+
+def batch(*values: str, corrupt: bool = False) -> bytes:
+    """A producer's batch. corrupt: its last bit is flipped on the way."""
+    made = encode_batch([(_AT_MS, None, value.encode(), []) for value in values])
+    if corrupt:
+        last = made[-1] ^ 1
+        made = made[:-1] + bytes([last])
+    return made
+
+
+def produce(
+    us: Connection,
+    *values: str,
+    partition: int = 0,
+    acks: int = -1,
+    corrupt: bool = False,
+) -> Any:
+    """One batch; with acks=0 there is no answer to wait for."""
+    data = {"index": partition, "records": batch(*values, corrupt=corrupt)}
+    topic = {"name": TOPIC, "partition_data": [data]}
+    us.send("Produce", acks=acks, timeout_ms=_FOREVER_MS, topic_data=[topic])
+    return us.receive() if acks else None
+
+
+def fetch(
+    us: Connection,
+    offset: int,
+    partition: int = 0,
+    max_wait_ms: int = 0,
+    receive: bool = True,
+) -> Any:
+    """receive: wait for the answer."""
+    asked = {
+        "partition": partition,
+        "fetch_offset": offset,
+        "partition_max_bytes": _MOST_BYTES,
+    }
+    topic = {"topic": TOPIC, "partitions": [asked]}
+    us.send("Fetch", max_wait_ms=max_wait_ms, min_bytes=1, topics=[topic])
+    return us.receive() if receive else None
+
+
+def records_in(answer: Any) -> bytes:
+    """The batches in an answer to Fetch."""
+    return bytes(answer.responses[0].partitions[0].records or b"")
+
+
+def offset_for(us: Connection, timestamp: int, partition: int = 0) -> Any:
+    """-2 is the beginning, -1 the end."""
+    asked = {"partition_index": partition, "timestamp": timestamp}
+    topic = {"name": TOPIC, "partitions": [asked]}
+    return us.ask("ListOffsets", replica_id=-1, topics=[topic])
+
+
+# -- a group
+
+
+def commit(
+    us: Connection, group_id: str, offset: int, partition: int = 0, **from_member: Any
+) -> Any:
+    """from_member: see in_generation; else it comes from somebody who is none."""
+    asked = {
+        "partition_index": partition,
+        "committed_offset": offset,
+        "committed_metadata": "",
+    }
+    topic = {"name": TOPIC, "partitions": [asked]}
+    return us.ask("OffsetCommit", group_id=group_id, topics=[topic], **from_member)
+
+
+def committed(us: Connection, group_id: str) -> Any:
+    """Of both partitions."""
+    topic = {"name": TOPIC, "partition_indexes": [0, 1]}
+    return us.ask("OffsetFetch", group_id=group_id, topics=[topic])
+
+
+def join(
+    us: Connection,
+    member_id: str = "",
+    session_timeout_ms: int = 30_000,
+    receive: bool = True,
+) -> Any:
+    """An empty id is a newcomer's."""
+    offered = [{"name": "range", "metadata": b"what I read"}]
+    us.send(
+        "JoinGroup",
+        group_id=GROUP,
+        session_timeout_ms=session_timeout_ms,
+        rebalance_timeout_ms=LONG_MS,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=offered,
+    )
+    return us.receive() if receive else None
+
+
+def sync(
+    us: Connection,
+    joined: Any,
+    assigned: Mapping[str, bytes] | None = None,
+    receive: bool = True,
+) -> Any:
+    """assigned: member id -> what the leader gives it."""
+    assignments = []
+    for name, assignment in (assigned or {}).items():
+        assignments.append({"member_id": name, "assignment": assignment})
+    us.send("SyncGroup", **member(joined), assignments=assignments)
+    return us.receive() if receive else None
+
+
+def member(joined: Any) -> dict[str, Any]:
+    """Who it is, by the answer to its JoinGroup."""
+    return {
+        "group_id": GROUP,
+        "generation_id": joined.generation_id,
+        "member_id": joined.member_id,
+    }
+
+
+def in_generation(joined: Any) -> dict[str, Any]:
+    """The same as a commit says it."""
+    return {
+        "generation_id_or_member_epoch": joined.generation_id,
+        "member_id": joined.member_id,
+    }
