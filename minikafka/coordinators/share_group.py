@@ -124,11 +124,11 @@ class ShareGroup:
         if settled != member:
             draft.records.append(settled.assignment_record(self.group_id))
         self._initialize(topics, draft, now)
+        is_joining = body.member_epoch == JOIN_EPOCH
         says_all = body.subscribed_topic_names is not None
-        is_moved = settled.assigned != was.assigned
-        draft.answer = self._answer(
-            settled, body.member_epoch == JOIN_EPOCH or says_all or is_moved
-        )
+        has_changed = settled.assigned != was.assigned
+        with_assignment = is_joining or says_all or has_changed
+        draft.answer = self._answer(settled, with_assignment)
         return draft
 
     def tick(self, now: Now) -> ShareDraft:
@@ -165,8 +165,11 @@ class ShareGroup:
             self._heard(draft.heard, now)
         for topic_id in draft.initialize:
             self._asked_ms[topic_id] = now.monotonic_ms
-        if not self._trace:
-            return
+        if self._trace:
+            self._tell(draft)
+
+    def _tell(self, draft: ShareDraft) -> None:
+        """Who came and who left."""
         if draft.joined:
             member = self.state.members[draft.joined]
             self._trace.emit(
@@ -221,22 +224,23 @@ class ShareGroup:
     def has_state(self) -> bool:
         """Whether the state of some partition may be there still."""
         kept = self.kept
-        deleting = [one for one in kept.deleting if one in self._image.topic_names]
-        return bool(kept.initializing or kept.initialized or deleting)
+        if kept.initializing or kept.initialized:
+            return True
+        return any(each in self._image.topic_names for each in kept.deleting)
 
     def describe(self) -> dict[str, Any]:
         """A DescribedGroup of ShareGroupDescribe."""
         state = self.state
+        members = []
+        for member_id in sorted(state.members):
+            members.append(self._described(state.members[member_id]))
         return {
             "group_id": self.group_id,
             "group_state": state.name,
             "group_epoch": state.group_epoch,
             "assignment_epoch": state.assignment_epoch,
             "assignor_name": share_assignor.NAME,
-            "members": [
-                self._described(state.members[member_id])
-                for member_id in sorted(state.members)
-            ],
+            "members": members,
         }
 
     def refuse_offsets(self) -> KafkaError:
@@ -310,10 +314,9 @@ class ShareGroup:
         is_bumped = was.subscribed_topic_names != member.subscribed_topic_names
         if state.assignment_epoch >= state.group_epoch:
             is_bumped = is_bumped or self._has_new_partitions
-        unchanged = self._seen.are_unchanged(
-            topics, None, state.metadata_hash, self._image
-        )
-        if not is_bumped and unchanged:
+        known_hash = state.metadata_hash
+        are_unchanged = self._seen.are_unchanged(topics, None, known_hash, self._image)
+        if not is_bumped and are_unchanged:
             return state.group_epoch, False
         draft.seen = look_at(topics, self._image)
         if not is_bumped and draft.seen.hash == state.metadata_hash:
@@ -329,9 +332,11 @@ class ShareGroup:
             return False
         assigned: set[TopicPartition] = set().union(*self.state.target.values())
         subscribed = self.state.subscribers()
-        for topic_id, (name, partitions) in self.kept.initialized.items():
-            read = {number for one, number in assigned if one == topic_id}
-            if name in subscribed and read != partitions:
+        for topic_id, topic in self.kept.initialized.items():
+            if topic.name not in subscribed:
+                continue
+            read = {number for each, number in assigned if each == topic_id}
+            if read != topic.partitions:
                 return True
         return False
 
@@ -345,11 +350,10 @@ class ShareGroup:
             return state.assignment_epoch, last
         members = {**state.members, member.member_id: member}
         subscriptions = {}
-        for member_id, one in members.items():
-            subscriptions[member_id] = self._ids(one.subscribed_topic_names)
-        target = share_assignor.assign(
-            subscriptions, state.target, self._assignable(subscriptions.values())
-        )
+        for member_id, each in members.items():
+            subscriptions[member_id] = self._ids(each.subscribed_topic_names)
+        assignable = self._assignable(subscriptions.values())
+        target = share_assignor.assign(subscriptions, state.target, assignable)
         for member_id, partitions in target.items():
             if state.target.get(member_id) != partitions:
                 key = {"group_id": self.group_id, "member_id": member_id}
@@ -392,7 +396,9 @@ class ShareGroup:
         if epoch == member.member_epoch and not is_bumped:
             return member
         wanted = self._ids(member.subscribed_topic_names)
-        assigned = frozenset(each for each in target if each[0] in wanted)
+        assigned = frozenset(
+            (topic_id, number) for topic_id, number in target if topic_id in wanted
+        )
         if epoch == member.member_epoch:
             return replace(member, assigned=assigned)
         return replace(
@@ -417,8 +423,9 @@ class ShareGroup:
             topic = self._image.topics.get(name)
             if topic is None:
                 continue
-            had = known.get(topic.topic_id)
-            missing = frozenset(topic.partitions) - (had.partitions if had else set())
+            missing = frozenset(topic.partitions)
+            if topic.topic_id in known:
+                missing -= known[topic.topic_id].partitions
             if missing:
                 draft.initialize[topic.topic_id] = TopicState(name, missing)
         if draft.initialize:
@@ -426,12 +433,11 @@ class ShareGroup:
 
     def asking_for(self, topics: ByTopicId) -> CoordinatorRecord:
         """The state of these is being made, and deleted no more."""
-        kept = self.kept
-        initializing = with_partitions(kept.initializing, topics)
-        deleting = dict(kept.deleting)
+        initializing = with_partitions(self.kept.initializing, topics)
+        deleting = dict(self.kept.deleting)
         for topic_id in initializing:
             deleting.pop(topic_id, None)
-        after = Kept(initializing, kept.initialized, deleting)
+        after = replace(self.kept, initializing=initializing, deleting=deleting)
         return after.record(self.group_id)
 
     def _answer(self, member: ShareMember, with_assignment: bool) -> Answer:

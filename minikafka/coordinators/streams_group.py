@@ -283,13 +283,15 @@ class StreamsGroup:
         self, topology: Topology, member: StreamsMember, status: list[dict[str, Any]]
     ) -> Looked:
         state = self.state
-        if state.topology is not None and member.topology_epoch < topology.epoch:
+        is_known = state.topology is not None
+        is_stale = is_known and member.topology_epoch < topology.epoch
+        if is_stale:
             detail = (
                 f"The member's topology epoch {member.topology_epoch} is behind the"
                 f" group's topology epoch {topology.epoch}."
             )
             status.append(messages.said(Status.STALE_TOPOLOGY, detail))
-        last = Looked() if state.topology is None else self._looked
+        last = self._looked if is_known else Looked()
         return look_again(last, topology, state.metadata_hash, self._image)
 
     def _topology(self, body: Message, draft: Draft) -> Topology:
@@ -482,9 +484,9 @@ class StreamsGroup:
             state.assignment_configs,
         )
         draft.records.append(record)
-        leavers = ", ".join(state.members[each].client_id for each in why)
-        reason = Reason("member_leaves", f"{leavers} left")
-        self._note_rebalance(group_epoch, reason, draft)
+        leavers = ", ".join(state.members[member_id].client_id for member_id in why)
+        they_left = Reason("member_leaves", f"{leavers} left")
+        self._note_rebalance(group_epoch, they_left, draft)
         return draft
 
     # -- small things
