@@ -87,6 +87,18 @@ def test_a_prediction_stops_the_picture_before_the_surprise_until_it_is_made(les
     assert "You said" in picture.frame.locator("#verdict").inner_text()
 
 
+def test_shift_enter_in_a_picture_runs_the_notebooks_next_cell(lesson):
+    """As it does beside the picture: after a prediction the focus is in the frame."""
+    picture = lesson.picture()
+    content = "window.jupyterapp.shell.currentWidget.content"
+    lesson.page.evaluate(f"() => {{ {content}.activeCellIndex = 2 }}")
+    cells = lesson.cell_count()
+    picture.focus("go")
+    lesson.page.keyboard.press("Shift+Enter")
+    lesson.page.wait_for_function(f"() => {content}.activeCellIndex === 3")
+    assert lesson.cell_count() == cells
+
+
 def test_axe_finds_nothing_serious_inside_the_frame(lesson):
     assert lesson.picture().violations() == []
 

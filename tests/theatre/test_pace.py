@@ -2,7 +2,14 @@
 
 import pytest
 
-from minikafka.theatre.pace import Stay, Step, stays, to_the_verdict
+from minikafka.theatre.pace import (
+    VERDICT_MS,
+    WHOLE_MS,
+    Stay,
+    Step,
+    stays,
+    to_the_verdict,
+)
 from tests.theatre.lessons import LESSONS, pictures
 
 MOST_TO_THE_VERDICT_S, MOST_OF_ALL_S = 15, 61
@@ -41,7 +48,7 @@ def test_steps_between_chapters_give_way_before_the_captions():
     found = stays(steps, ms_a_second=0, stop=None, decided=None)
     assert found[0].rests == found[30].rests == pytest.approx(3000)
     assert found[1].rests < 1000
-    assert sum(stay.rests for stay in found) == pytest.approx(60_000)
+    assert sum(stay.rests for stay in found) == pytest.approx(VERDICT_MS + WHOLE_MS)
 
 
 def test_silence_is_played_faster_and_all_of_it_alike():
