@@ -170,12 +170,14 @@ def kafka_python_members(trial: Trial, topic: str, members: int) -> None:
     def member(number: int) -> None:
         try:
             consumer = KafkaConsumer(
-                topic,
                 **_python(trial),
                 group_id="billing",
                 heartbeat_interval_ms=200,
                 session_timeout_ms=_SESSION_MS,
             )
+            # A leader that hears of the topic while it assigns may stay idle after it.
+            consumer.partitions_for_topic(topic)
+            consumer.subscribe([topic])
             try:
                 while not done.is_set():
                     consumer.poll(100)

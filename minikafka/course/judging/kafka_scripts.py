@@ -427,6 +427,7 @@ def confluent_member(trial: Trial) -> None:
 
 def python_members(trial: Trial) -> None:
     """Alone, and then two at once."""
+    with_orders(trial)
     clients.kafka_python_members(trial, TOPIC, 1)
     clients.kafka_python_members(trial, TOPIC, 2)
 
