@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple
 
-from minikafka.storage.compaction import Compaction
+from minikafka.storage.compaction import Compaction, tells_all
 from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.log import Log
 from minikafka.wire.errors import Error, KafkaError
@@ -76,7 +76,7 @@ def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
 
 
 def _tell_started(dirt: Dirt) -> None:
-    if dirt.log.trace:
+    if tells_all(dirt.log):
         dirt.log.tell(
             "CompactionStarted",
             first_dirty_offset=dirt.log.first_dirty_offset,

@@ -186,6 +186,13 @@ class LatestOffsets:
 # -- one pass
 
 
+def tells_all(log: LogOfKeys) -> bool:
+    """Whether the trace hears of a pass step by step. Of Kafka's own topics it hears
+    the end only.
+    """
+    return bool(log.trace) and not log.topic.startswith("__")
+
+
 class Copied:
     """What the trace tells of a segment's copy, by offsets: what is copied; what isn't,
     and why; and which of the copied tombstones and markers get their horizon.
@@ -279,7 +286,7 @@ class Compaction:
             if end <= self._first_dirty_offset:
                 continue
             yield from self._note_keys_of(segment)
-            if self.log.trace:
+            if tells_all(self.log):
                 self.log.tell(
                     "KeysNoted",
                     base_offset=segment.base_offset,
@@ -334,7 +341,7 @@ class Compaction:
         last_offsets = self._needed_last_offsets()
         records_before = records_after = 0
         for segment, end in with_ends(group, self._end_of(group)):
-            self._copied = Copied() if self.log.trace else None
+            self._copied = Copied() if tells_all(self.log) else None
             for header, batch in segment.batches(0, _PIECE_BYTES):
                 needed = header.last_offset in last_offsets
                 gone, aborts = self._transactions.pass_by(header)

@@ -33,6 +33,7 @@ class LogOfBatches(Protocol):
 class LogOfKeys(Protocol):
     """For who keeps the last record of each key (compaction.py)."""
 
+    topic: str
     disk: Disk
     directory: str
     config: LogConfig
