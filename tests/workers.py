@@ -9,6 +9,7 @@ time, one of the tests and one of a lesson's kernel, are two gigabytes.
 import re
 
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 SPARK = re.compile(
     r"tests/spark/"
@@ -42,3 +43,12 @@ def together(nodeid: str) -> str:
 class Together(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return together(nodeid)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """A worker ends. If it crashed, others take over what it had begun, and not what
+        it had done: who is given a module without a test to run waits for ever.
+        """
+        work = self.assigned_work[node]
+        for name in [name for name, done in work.items() if all(done.values())]:
+            del work[name]
+        return super().remove_node(node)
