@@ -17,9 +17,22 @@ from minikafka.course.judging.checks import WrongKind, short
 from minikafka.course.judging.guard import plain
 from minikafka.course.judging.source_offsets import without
 
+# who is in the group, by name
+Members = dict[str, Member]
+# how many partitions each topic has
+PartitionCounts = dict[str, int]
+Case = tuple[Members, PartitionCounts]
+# who has which partitions
+Holdings = dict[str, list[Partition]]
+Assignment = Mapping[str, Iterable[Partition]]
+Assignor = Callable[[Members, PartitionCounts], Mapping[str, Any]]
+
 LEAVES = "old"  # the member that has what none of the others had
 # whoever has records polls every 1.2 s
-BUSY = {"max_poll_records": 4, "processing_ms": 300}
+BUSY = {
+    "max_poll_records": 4,
+    "processing_ms": 300,
+}
 
 
 # the generation in which members had what they say; one that missed it names an earlier
@@ -27,7 +40,7 @@ BUSY = {"max_poll_records": 4, "processing_ms": 300}
 LATEST = 5
 
 
-def group(**owned: Sequence[int]) -> dict[str, Member]:
+def group(**owned: Sequence[int]) -> Members:
     """Members by name, each with the numbers of the partitions of orders that it had in
     the latest generation.
     """
@@ -46,34 +59,38 @@ def member(
     return Member(tuple(topics), tuple(had), generation)
 
 
-def stale(members: dict[str, Member], name: str) -> dict[str, Member]:
+def stale(members: Members, name: str) -> Members:
     """The same, and this member has missed the latest rebalance."""
-    member = members[name]._replace(generation=LATEST - 1)
-    return {**members, name: member}
+    member = members[name]
+    earlier = member._replace(generation=LATEST - 1)
+    return {**members, name: earlier}
 
 
-def owner_of(members: Mapping[str, Member]) -> dict[Partition, str]:
+def owner_of(members: Members) -> dict[Partition, str]:
     """{partition: who had it}; where two say so, the one of the later generation."""
-    names = sorted(members, key=lambda name: members[name].generation)
+
+    def generation(name: str) -> int:
+        return members[name].generation
+
     owner = {}
-    for name in names:
-        owner.update(dict.fromkeys(members[name].owned, name))
+    for name in sorted(members, key=generation):
+        for partition in members[name].owned:
+            owner[partition] = name
     return owner
 
 
-def every_partition(partitions: Mapping[str, int]) -> list[Partition]:
+def every_partition(partitions: PartitionCounts) -> list[Partition]:
     """All of them, topic by topic."""
-    every: list[Partition] = []
+    every = []
     for topic, count in partitions.items():
-        every += [(topic, number) for number in range(count)]
+        for number in range(count):
+            every.append((topic, number))
     return every
 
 
 NAMES: Sequence[str] = "ABCDE"
 # one that is another's beginning, capitals, digits, no ASCII
 MORE_NAMES = ("anna", "ann", "Anna", "b1", "b10", "łucja", "9")
-# members, and the numbers of partitions of topics
-Case = tuple[dict[str, Member], dict[str, int]]
 
 
 def a_group(source: random.Random) -> Case:
@@ -81,20 +98,32 @@ def a_group(source: random.Random) -> Case:
     none.
     """
     how_many = source.choice((1, 1, 2))
-    topics = ["orders", "refunds"][:how_many]
-    partitions = {topic: source.choice((1, 2, 3, 5, 7, 12)) for topic in topics}
-    count = source.randint(1, 5)
-    people = NAMES[:count]
-    if source.random() < 0.3:
-        people = source.sample(MORE_NAMES, count)
+    topics = ("orders", "refunds")[:how_many]
+    partitions = {}
+    for topic in topics:
+        partitions[topic] = source.choice((1, 2, 3, 5, 7, 12))
+    people = some_names(source)
+    held: Holdings = {}
+    for name in people:
+        held[name] = []
     how_many_are_busy = source.randint(0, len(people))
     busy = people[:how_many_are_busy]  # the others are new
-    held: dict[str, list[Partition]] = {name: [] for name in people}
     for partition in every_partition(partitions):
         if busy and source.random() < 0.8:
-            held[source.choice(busy)].append(partition)
-    members = {name: member(topics, owned) for name, owned in held.items()}
+            name = source.choice(busy)
+            held[name].append(partition)
+    members = {}
+    for name, owned in held.items():
+        members[name] = member(topics, owned)
     return members, partitions
+
+
+def some_names(source: random.Random) -> Sequence[str]:
+    """Names of up to five members: mostly the first letters."""
+    count = source.randint(1, 5)
+    if source.random() < 0.3:
+        return source.sample(MORE_NAMES, count)
+    return NAMES[:count]
 
 
 def a_group_with_quarrels(source: random.Random) -> Case:
@@ -102,15 +131,19 @@ def a_group_with_quarrels(source: random.Random) -> Case:
     gone.
     """
     members, partitions = a_group(source)
+    names = sorted(members)
     if source.random() < 0.4:
-        topic, count = source.choice(sorted(partitions.items()))
-        gone = (topic, count + source.randint(0, 1))
-        name = source.choice(sorted(members))
-        members[name] = member(partitions, (*members[name].owned, gone))
+        topics = sorted(partitions)
+        topic = source.choice(topics)
+        number = partitions[topic] + source.randint(0, 1)
+        name = source.choice(names)
+        owned = (*members[name].owned, (topic, number))
+        members[name] = member(partitions, owned)
     if source.random() < 0.4:
-        name = source.choice(sorted(members))
+        name = source.choice(names)
         every = every_partition(partitions)
-        claimed = source.sample(every, source.randint(1, len(every)))
+        how_many = source.randint(1, len(every))
+        claimed = source.sample(every, how_many)
         members[name] = member(partitions, claimed, generation=LATEST - 1)
     return members, partitions
 
@@ -133,31 +166,46 @@ def smaller_group(case: Case) -> Iterator[Case]:
     members, partitions = case
     new = renamed(members)
     if new:
-        yield {new[name]: member for name, member in members.items()}, partitions
+        with_new_names = {}
+        for name, member in members.items():
+            new_name = new[name]
+            with_new_names[new_name] = member
+        yield with_new_names, partitions
     if len(members) > 1:
         for name in members:
-            yield without(members, name), partitions
+            others = without(members, name)
+            yield others, partitions
+    yield from _fewer_partitions(members, partitions)
+    for name, member in members.items():
+        for partition in member.owned:
+            with_less = _without(member, {partition})
+            yield {**members, name: with_less}, partitions
+
+
+def _fewer_partitions(members: Members, partitions: PartitionCounts) -> Iterator[Case]:
+    """The same group, with one or two partitions fewer of one of the topics."""
     for topic, less in itertools.product(partitions, (1, 2)):
-        left = partitions[topic] - less
+        count = partitions[topic]
+        left = count - less
         fewer = {**partitions, topic: left}
         if left == 0:
             del fewer[topic]
         if left < 0 or not fewer:
             continue
-        gone = {(topic, number) for number in range(left, partitions[topic])}
+        gone = {(topic, number) for number in range(left, count)}
+        topics = tuple(fewer)
         with_fewer = {}
-        for name, each in members.items():
-            member = _without(each, gone)
-            with_fewer[name] = member._replace(topics=tuple(fewer))
+        for name, member in members.items():
+            with_less = _without(member, gone)
+            with_fewer[name] = with_less._replace(topics=topics)
         yield with_fewer, fewer
-    for name, each in members.items():
-        for partition in each.owned:
-            member = _without(each, {partition})
-            yield {**members, name: member}, partitions
 
 
 def _without(member: Member, gone: Container[Partition]) -> Member:
-    left = [partition for partition in member.owned if partition not in gone]
+    left = []
+    for partition in member.owned:
+        if partition not in gone:
+            left.append(partition)
     return member._replace(owned=tuple(left))
 
 
@@ -180,33 +228,38 @@ def salted(value: Any, salt: int) -> Any:
         return name
     if isinstance(value, tuple):
         parts = [salted(each, salt) for each in value]
-        is_member = isinstance(value, Member)
-        return Member(*parts) if is_member else tuple(parts)
+        if isinstance(value, Member):
+            return Member(*parts)
+        return tuple(parts)
     if isinstance(value, dict):
-        return {salted(key, salt): salted(each, salt) for key, each in value.items()}
+        same = {}
+        for key, each in value.items():
+            salted_key = salted(key, salt)
+            same[salted_key] = salted(each, salt)
+        return same
     return value
 
 
-Assignment = Mapping[str, Iterable[Partition]]
-
-
-def fewest_moves(members: Mapping[str, Member], partitions: Mapping[str, int]) -> int:
+def fewest_moves(members: Members, partitions: PartitionCounts) -> int:
     """How many partitions must leave a member who is still there: all that it has above
     its fair share.
     """
     fair, extra = divmod(sum(partitions.values()), len(members))
     has: Counter[str] = Counter()
     for (topic, number), name in owner_of(members).items():
-        is_there = number < partitions[topic]
-        has[name] += is_there
-    over = [count - fair for count in has.values() if count > fair]
-    may_keep_one_more = min(extra, len(over))
-    return sum(over) - may_keep_one_more
+        if number < partitions[topic]:
+            has[name] += 1
+    above = 0
+    members_above = 0
+    for count in has.values():
+        if count > fair:
+            above += count - fair
+            members_above += 1
+    may_keep_one_more = min(extra, members_above)
+    return above - may_keep_one_more
 
 
-def assignment_given(
-    found: Any, members: Mapping[str, Member]
-) -> dict[str, list[Partition]]:
+def assignment_given(found: Any, members: Members) -> Holdings:
     """What the answer assigned, in any form that says the same. Raises WrongKind."""
     found = plain(found)
     if found is None:
@@ -235,12 +288,12 @@ def assignment_given(
 
 
 def _partitions_given(name: str, given: Any) -> list[Partition]:
-    are_pairs = isinstance(given, list | set) and all(map(_is_pair, given))
-    if not are_pairs:
+    if not _are_pairs(given):
         raise WrongKind(
             f"it gave {name} {short(given)}. A share is a list of pairs (topic,"
             " partition)."
         )
+    partitions = []
     for topic, number in given:
         is_whole = isinstance(number, numbers.Integral)
         if isinstance(number, bool) or not is_whole:
@@ -248,11 +301,19 @@ def _partitions_given(name: str, given: Any) -> list[Partition]:
                 f"it gave ({topic!r}, {number!r}) to {name}. A partition is a whole"
                 " number."
             )
-    return [(topic, number) for topic, number in given]
+        partitions.append((topic, number))
+    return partitions
 
 
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 2
+def _are_pairs(given: Any) -> bool:
+    if not isinstance(given, list | set):
+        return False
+    for each in given:
+        if not isinstance(each, list | tuple):
+            return False
+        if len(each) != 2:
+            return False
+    return True
 
 
 def unsteady(
@@ -311,11 +372,16 @@ def _members_turned(given: Sequence[Any]) -> list[Any]:
 
 
 def listed(partitions: Iterable[Partition]) -> str:
-    names = [f"{topic}-{number}" for topic, number in sorted(partitions)]
-    return " ".join(names) or "nothing"
+    """ "orders-0 orders-1", or "nothing"."""
+    names = []
+    for topic, number in sorted(partitions):
+        names.append(f"{topic}-{number}")
+    if not names:
+        return "nothing"
+    return " ".join(names)
 
 
-def had(members: Mapping[str, Member]) -> str:
+def had(members: Members) -> str:
     """ "A had orders-0, B is new, C had orders-0 in an earlier generation"."""
     generations = [member.generation for member in members.values()]
     latest = max(generations, default=-1)
@@ -324,28 +390,35 @@ def had(members: Mapping[str, Member]) -> str:
         if not member.owned:
             words.append(f"{name} is new")
             continue
-        said = f"{name} had {listed(member.owned)}"
+        owned = listed(member.owned)
+        said = f"{name} had {owned}"
         if member.generation < latest:
             said += " in an earlier generation"
         words.append(said)
     return ", ".join(words)
 
 
-def counts(partitions: Mapping[str, int]) -> str:
+def counts(partitions: PartitionCounts) -> str:
+    """ "orders has 3 partitions and refunds has 1 partition"."""
     words = []
     for topic, count in partitions.items():
-        plural = "" if count == 1 else "s"
-        words.append(f"{topic} has {count} partition{plural}")
+        said = f"{topic} has {count} partition"
+        if count != 1:
+            said += "s"
+        words.append(said)
     return " and ".join(words)
 
 
 def assigned(assignment: Assignment) -> str:
     """An assignment in words."""
-    words = [f"{name}: {listed(given)}" for name, given in assignment.items()]
-    return "; ".join(words) or "nothing to anybody"
+    words = []
+    for name, given in assignment.items():
+        partitions = listed(given)
+        words.append(f"{name}: {partitions}")
+    if not words:
+        return "nothing to anybody"
+    return "; ".join(words)
 
-
-Assignor = Callable[[dict[str, Member], dict[str, int]], Mapping[str, Any]]
 
 _CONFIGS = {
     "group.initial.rebalance.delay.ms": 1000,
@@ -355,8 +428,8 @@ _CONFIGS = {
 
 def on_a_cluster(
     assign: Assignor,
-    members: Mapping[str, Member],
-    partitions: Mapping[str, int],
+    members: Members,
+    partitions: PartitionCounts,
     cooperative: bool = False,
 ) -> Cluster:
     """The members with what they had; at 4 s one leaves that had the rest, those who
@@ -400,25 +473,36 @@ def on_a_cluster(
 
 
 def _by_the_cases_names(
-    assign: Assignor, members: Mapping[str, Member], partitions: Mapping[str, int]
+    assign: Assignor, members: Members, partitions: PartitionCounts
 ) -> Assignor:
     """While the one who leaves is there, an assignor that gives all what they had; then
     `assign`, with the case's names for the members' ids.
     """
     owner = owner_of(members)
 
-    def assignor(found: dict[str, Member], _: dict[str, int]) -> dict[str, Any]:
-        ids = {member_id.split("-")[0]: member_id for member_id in found}
+    def what_they_had(names: Iterable[str]) -> Assignment:
+        had: Holdings = {}
+        for name in names:
+            had[name] = []
+        for partition in every_partition(partitions):
+            name = owner.get(partition, LEAVES)
+            if name in had:
+                had[name].append(partition)
+        return had
+
+    def assignor(found: Members, _: PartitionCounts) -> dict[str, Any]:
+        ids = {}
+        for member_id in found:
+            name, *_rest = member_id.split("-")
+            ids[name] = member_id
         given: Mapping[str, Any]
         if LEAVES in ids:
-            had: dict[str, list[Partition]] = {name: [] for name in ids}
-            for partition in every_partition(partitions):
-                name = owner.get(partition, LEAVES)
-                if name in had:
-                    had[name].append(partition)
-            given = had
+            given = what_they_had(ids)
         else:
-            by_name = {name: found[ids[name]] for name in sorted(ids)}
+            by_name = {}
+            for name in sorted(ids):
+                member_id = ids[name]
+                by_name[name] = found[member_id]
             given = assign(by_name, dict(partitions))
         return {ids[name]: given[name] for name in given}
 

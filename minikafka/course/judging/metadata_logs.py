@@ -8,18 +8,25 @@ from typing import Any, NamedTuple
 
 from minikafka.course.experiments.lesson_11_runs import image_of
 
-Change = tuple[str, dict[str, Any]]  # type, fields
-Record = tuple[int, str, dict[str, Any]]  # offset, type, fields
+Fields = dict[str, Any]
+Change = tuple[str, Fields]  # type, fields
+Changes = list[Change]
+Record = tuple[int, str, Fields]  # offset, type, fields
+Log = list[Record]
 Image = dict[str, dict[Any, Any]]
-NextChange = Callable[[Random, Image, list[Change]], list[Change]]
+# what is decided next, after these changes and with what they come to
+NextChange = Callable[[Random, Image, Changes], Changes]
 
 
 class Case(NamedTuple):
     """What the answer is given. log: from where the snapshot ends."""
 
-    snapshot: list[Change]
-    log: list[Record]
+    snapshot: Changes
+    log: Log
     high_watermark: int
+
+
+Scenario = Callable[[Random], Case]
 
 
 TOPIC_IDS = "QYBZADXCWEVFUGTHSIRJPKOLNM"
@@ -34,29 +41,47 @@ OTHERS: tuple[Change, ...] = (
 )
 
 
-def numbered(*changes: Change) -> list[Record]:
+def numbered(changes: Iterable[Change]) -> Log:
     """With offsets from 0 on."""
-    return [(offset, kind, fields) for offset, (kind, fields) in enumerate(changes)]
+    log = []
+    for offset, (kind, fields) in enumerate(changes):
+        log.append((offset, kind, fields))
+    return log
 
 
 def registered(broker: int, fenced: bool = True) -> Change:
     """A broker comes."""
-    return "RegisterBrokerRecord", {"broker_id": broker, "fenced": fenced}
+    fields = {
+        "broker_id": broker,
+        "fenced": fenced,
+    }
+    return "RegisterBrokerRecord", fields
 
 
 def fencing(broker: int, fenced: int) -> Change:
     """A broker is fenced (1) or unfenced (-1)."""
-    return "BrokerRegistrationChangeRecord", {"broker_id": broker, "fenced": fenced}
+    fields = {
+        "broker_id": broker,
+        "fenced": fenced,
+    }
+    return "BrokerRegistrationChangeRecord", fields
 
 
 def topic(topic_id: str, name: str) -> Change:
     """A topic is made."""
-    return "TopicRecord", {"topic_id": topic_id, "name": name}
+    fields = {
+        "topic_id": topic_id,
+        "name": name,
+    }
+    return "TopicRecord", fields
 
 
 def in_controlled_shutdown(broker: int) -> Change:
     """A broker wants to stop, and gives its partitions away first."""
-    fields = {"broker_id": broker, "in_controlled_shutdown": 1}
+    fields = {
+        "broker_id": broker,
+        "in_controlled_shutdown": 1,
+    }
     return "BrokerRegistrationChangeRecord", fields
 
 
@@ -79,8 +104,11 @@ def partition(topic_id: str, number: int, isr: Sequence[int], epoch: int = 0) ->
 
 def change(topic_id: str, number: int, **fields: Any) -> Change:
     """What has changed in a partition."""
-    where = {"topic_id": topic_id, "partition_id": number}
-    return "PartitionChangeRecord", {**where, **fields}
+    where = {
+        "topic_id": topic_id,
+        "partition_id": number,
+    }
+    return "PartitionChangeRecord", where | fields
 
 
 def removed(topic_id: str) -> Change:
@@ -94,7 +122,7 @@ def case_of(
     high_watermark: int | None = None,
 ) -> Case:
     """A log of these changes, all of them committed unless told otherwise."""
-    log = numbered(*changes)
+    log = numbered(changes)
     if high_watermark is None:
         high_watermark = len(log)
     return Case(list(snapshot), log, high_watermark)
@@ -103,17 +131,13 @@ def case_of(
 # -- random logs: each decision fits what was decided before
 
 
-def a_log(
-    next_change: NextChange, tail: bool = False, cut: bool = False
-) -> Callable[[Random], Case]:
+def a_log(next_change: NextChange, tail: bool = False, cut: bool = False) -> Scenario:
     """Makes a scenario: up to 25 changes; the last ones may not be committed yet, the
     first ones may be in a snapshot.
     """
 
     def scenario(source: Random) -> Case:
-        changes: list[Change] = []
-        for _ in range(source.randint(0, 25)):
-            changes += next_change(source, image(changes), changes)
+        changes = some_changes(source, next_change)
         high_watermark = len(changes)
         if tail and source.random() < 0.7:
             high_watermark = source.randint(0, len(changes))
@@ -121,18 +145,28 @@ def a_log(
         if cut and source.random() < 0.7:
             begin = source.randint(0, high_watermark)
         snapshot = snapshot_of(changes[:begin])
-        log = numbered(*changes)[begin:]
-        return Case(snapshot, log, high_watermark)
+        log = numbered(changes)
+        return Case(snapshot, log[begin:], high_watermark)
 
     return scenario
 
 
-def image(changes: list[Change]) -> dict[str, dict[Any, Any]]:
+def some_changes(source: Random, next_change: NextChange) -> Changes:
+    """The changes of up to 25 decisions."""
+    changes: Changes = []
+    decisions = source.randint(0, 25)
+    for _ in range(decisions):
+        now = image(changes)
+        changes += next_change(source, now, changes)
+    return changes
+
+
+def image(changes: Changes) -> Image:
     """What these changes come to."""
     return image_of(changes, [], 0)
 
 
-def brokers_only(source: Random, now: Image, changes: list[Change]) -> list[Change]:
+def brokers_only(source: Random, now: Image, changes: Changes) -> Changes:
     """A broker comes, goes or does nothing."""
     broker = source.choice(BROKERS)
     is_known = broker in now["brokers"]
@@ -140,84 +174,122 @@ def brokers_only(source: Random, now: Image, changes: list[Change]) -> list[Chan
         fenced = source.random() < 0.8
         return [registered(broker, fenced)]
     if source.random() < 0.2:
-        without_effect = [*OTHERS, in_controlled_shutdown(broker)]
-        return [source.choice(without_effect)]
+        stopping = in_controlled_shutdown(broker)
+        without_effect = source.choice([*OTHERS, stopping])
+        return [without_effect]
     fenced_or_unfenced = source.choice([-1, 1])
     return [fencing(broker, fenced_or_unfenced)]
 
 
-def no_removal(source: Random, now: Image, changes: list[Change]) -> list[Change]:
+def no_removal(source: Random, now: Image, changes: Changes) -> Changes:
     """Brokers, topics, leaders and ISRs; nothing is removed."""
     if source.random() < 0.3:
         return brokers_only(source, now, changes)
-    if not now["partitions"] or source.random() < 0.2:
+    partitions = sorted(now["partitions"])
+    if not partitions or source.random() < 0.2:
         return a_topic(source, now, changes)
-    name, number = source.choice(sorted(now["partitions"]))
+    name, number = source.choice(partitions)
     topic_id = ids(changes)[name]
-    isr = source.sample(BROKERS, source.randint(0, 3))
-    leader = source.choice([-1, *BROKERS])
-    new: dict[str, Any] = source.choice(
-        [{"isr": isr}, {"leader": leader}, {"isr": isr, "leader": leader}]
-    )
+    new = new_leader_or_isr(source)
     return [change(topic_id, number, **new)]
 
 
-def a_topic(source: Random, now: Image, changes: list[Change]) -> list[Change]:
+def new_leader_or_isr(source: Random) -> Fields:
+    """What changes in a partition: one of the two, or both."""
+    in_sync = source.randint(0, 3)
+    isr = source.sample(BROKERS, in_sync)
+    leader = source.choice([-1, *BROKERS])
+    only_isr: Fields = {"isr": isr}
+    only_leader: Fields = {"leader": leader}
+    both = {
+        "isr": isr,
+        "leader": leader,
+    }
+    return source.choice([only_isr, only_leader, both])
+
+
+def a_topic(source: Random, now: Image, changes: Changes) -> Changes:
     """A topic that isn't there is made."""
     known = ids(changes)
     missing = [name for name in NAMES if name not in known]
     if not missing:
         return [("NoOpRecord", {})]
-    made_before = sum(kind == "TopicRecord" for kind, _ in changes)
-    topic_id = TOPIC_IDS[made_before]
-    isrs = []
-    for _ in range(source.choice((1, 2, 2, 12))):
-        how_many = source.randint(1, 3)
-        isrs.append(source.sample(BROKERS, how_many))
+    topic_id = unused_id(changes)
+    isrs = some_isrs(source)
     epoch = source.choice((0, 0, 3))
-    made = [topic(topic_id, source.choice(missing))]
+    name = source.choice(missing)
+    made = [topic(topic_id, name)]
     for number, isr in enumerate(isrs):
         made.append(partition(topic_id, number, isr, epoch))
     return made
 
 
-def all_kinds(source: Random, now: Image, changes: list[Change]) -> list[Change]:
+def unused_id(changes: Changes) -> str:
+    """That of the next topic: no id is ever used again."""
+    made_before = 0
+    for kind, _ in changes:
+        if kind == "TopicRecord":
+            made_before += 1
+    return TOPIC_IDS[made_before]
+
+
+def some_isrs(source: Random) -> list[list[int]]:
+    """One for each partition of a topic."""
+    isrs = []
+    partitions = source.choice((1, 2, 2, 12))
+    for _ in range(partitions):
+        in_sync = source.randint(1, 3)
+        isr = source.sample(BROKERS, in_sync)
+        isrs.append(isr)
+    return isrs
+
+
+def all_kinds(source: Random, now: Image, changes: Changes) -> Changes:
     """Topics and brokers are removed, too."""
     if source.random() > 0.25:
         return no_removal(source, now, changes)
     topics = ids(changes)
     if topics and source.random() < 0.6:
         topic_ids = sorted(topics.values())
-        return [removed(source.choice(topic_ids))]
+        topic_id = source.choice(topic_ids)
+        return [removed(topic_id)]
     brokers = sorted(now["brokers"])
     if not brokers:
         return [registered(1)]
-    return [unregistered(source.choice(brokers))]
+    broker = source.choice(brokers)
+    return [unregistered(broker)]
 
 
-def ids(changes: list[Change]) -> dict[str, str]:
+def ids(changes: Changes) -> dict[str, str]:
     """Topic -> its id, as these changes leave it."""
     names: dict[str, str] = {}
     for kind, fields in changes:
         if kind == "TopicRecord":
-            names[fields["topic_id"]] = fields["name"]
+            topic_id = fields["topic_id"]
+            names[topic_id] = fields["name"]
         elif kind == "RemoveTopicRecord":
-            del names[fields["topic_id"]]
+            topic_id = fields["topic_id"]
+            del names[topic_id]
     return {name: topic_id for topic_id, name in names.items()}
 
 
-def snapshot_of(changes: list[Change]) -> list[Change]:
+def snapshot_of(changes: Changes) -> Changes:
     """What these changes come to, as records: as short as can be."""
     now = image(changes)
     topics = ids(changes)
     found = []
     for broker, state in now["brokers"].items():
-        found.append(registered(broker, fenced=state == "fenced"))
+        is_fenced = state == "fenced"
+        found.append(registered(broker, is_fenced))
     for name, topic_id in topics.items():
         found.append(topic(topic_id, name))
     for (name, number), state in now["partitions"].items():
-        where = {"topic_id": topics[name], "partition_id": number}
-        found.append(("PartitionRecord", {**where, **state}))
+        where = {
+            "topic_id": topics[name],
+            "partition_id": number,
+        }
+        fields = where | state
+        found.append(("PartitionRecord", fields))
     return found
 
 
@@ -225,14 +297,25 @@ def shorter(case: Case) -> Iterator[Case]:
     """Without its last record; without one that only changes what others made."""
     snapshot, log, high_watermark = case
     if log:
-        last_offset, _, _ = log[-1]
-        yield Case(snapshot, log[:-1], min(high_watermark, last_offset))
+        *rest, last = log
+        last_offset, _, _ = last
+        committed = min(high_watermark, last_offset)
+        yield Case(snapshot, rest, committed)
     for place, (offset, kind, _) in enumerate(log):
-        only_changes = kind.endswith("ChangeRecord") or kind == "NoOpRecord"
-        if not only_changes:
+        only_changes = kind.endswith("ChangeRecord")
+        if not only_changes and kind != "NoOpRecord":
             continue
-        rest = log[:place]
-        for later, name, fields in log[place + 1 :]:
-            rest.append((later - 1, name, fields))
-        is_committed = offset < high_watermark
-        yield Case(snapshot, rest, high_watermark - is_committed)
+        rest = without_record(log, place)
+        committed = high_watermark
+        if offset < high_watermark:
+            committed -= 1
+        yield Case(snapshot, rest, committed)
+
+
+def without_record(log: Log, place: int) -> Log:
+    """The log without one record; those after it move up by one offset."""
+    rest = log[:place]
+    after = place + 1
+    for offset, kind, fields in log[after:]:
+        rest.append((offset - 1, kind, fields))
+    return rest

@@ -16,6 +16,8 @@ from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.model_queue import QueueBroker
 from minikafka.simulation.model_queue_parts import BasicProperties
 
+Records = dict[Any, list[Any]]  # what a poll brings: those of each partition
+
 # --- teams ---
 
 EARLY, LATE = ("billing", "shipping"), "risk"
@@ -25,11 +27,16 @@ BEFORE, AFTER = ALL_EVENTS[:8], ALL_EVENTS[8:]  # the late team comes
 
 def seen_by_teams(tool: str) -> dict[str, list[str]]:
     """What each team has seen in the end. One of them comes after eight events."""
-    return teams_on_queue() if tool == QUEUE else teams_on_kafka(tool)
+    if tool == QUEUE:
+        return teams_on_queue()
+    return teams_on_kafka(tool)
 
 
 def teams_on_kafka(tool: str) -> dict[str, list[str]]:
-    seen: dict[str, list[str]] = {team: [] for team in (*EARLY, LATE)}
+    """Each team is a group of its own, with one member."""
+    seen: dict[str, list[str]] = {}
+    for team in (*EARLY, LATE):
+        seen[team] = []
     with Cluster(seed=7, configs=CONFIGS) as cluster:
         cluster.create_topic(TOPIC, partitions=1)
 
@@ -37,16 +44,22 @@ def teams_on_kafka(tool: str) -> dict[str, list[str]]:
             while True:
                 records = consumer.poll(timeout_ms=1000, max_records=100)
                 for found in records.values():
-                    seen[team] += [record.value.decode() for record in found]
+                    for record in found:
+                        event = record.value.decode()
+                        seen[team].append(event)
                 accept(consumer, tool, records)
+
+        def joins(team: str) -> None:
+            consumer = consumer_of(cluster, tool, TOPIC, team)
+            cluster.start(reads, consumer, team)
 
         producer = cluster.producer()
         for team in EARLY:
-            cluster.start(reads, consumer_of(cluster, tool, TOPIC, team), team)
+            joins(team)
         for event in BEFORE:
             producer.send(TOPIC, value=event)
         cluster.run(seconds=10)
-        cluster.start(reads, consumer_of(cluster, tool, TOPIC, LATE), LATE)
+        joins(LATE)
         for event in AFTER:
             producer.send(TOPIC, value=event)
         cluster.run(seconds=10)
@@ -67,19 +80,27 @@ def teams_on_queue() -> dict[str, list[str]]:
         channel.queue_bind(team, "events")
 
         def see(channel: Any, method: Any, properties: Any, body: bytes) -> None:
-            seen[team].append(body.decode())
+            event = body.decode()
+            seen[team].append(event)
             channel.basic_ack(method.delivery_tag)
 
         channel.basic_consume(team, see)
 
+    def happens(event: str) -> None:
+        company.basic_publish(
+            exchange="events",
+            routing_key="",
+            body=event,
+        )
+
     for team in EARLY:
         joins(team)
     for event in BEFORE:
-        company.basic_publish(exchange="events", routing_key="", body=event)
+        happens(event)
     broker.run(seconds=10)
     joins(LATE)
     for event in AFTER:
-        company.basic_publish(exchange="events", routing_key="", body=event)
+        happens(event)
     broker.run(seconds=10)
     return seen
 
@@ -87,8 +108,12 @@ def teams_on_queue() -> dict[str, list[str]]:
 # --- callers ---
 
 CALLERS = tuple(f"caller {number}" for number in range(1, 6))
-ASKED, ANSWERS = "asked", "answers"
-SERVICE_MS, PATIENCE_MS = 50, 15_000
+ASKED = "asked"
+ANSWERS = "answers"
+QUESTION = "what is tea?"
+ANSWER = "7 EUR"
+SERVICE_MS = 50
+PATIENCE_MS = 15_000
 
 
 class Calls(NamedTuple):
@@ -102,15 +127,17 @@ class Calls(NamedTuple):
 
 def calls(tool: str) -> Calls:
     """Callers start one after another, ask for a price, and are gone."""
-    return calls_on_queue() if tool == QUEUE else calls_on_kafka(tool)
+    if tool == QUEUE:
+        return calls_on_queue()
+    return calls_on_kafka(tool)
 
 
 def calls_on_kafka(tool: str) -> Calls:
     """Each caller has a group of its own, else another one might get its answer."""
     waited_ms: dict[str, int | None] = {}
     with Cluster(seed=7, configs=CONFIGS) as cluster:
-        for topic in (ASKED, ANSWERS):
-            cluster.create_topic(topic, partitions=1)
+        cluster.create_topic(ASKED, partitions=1)
+        cluster.create_topic(ANSWERS, partitions=1)
         service = consumer_of(cluster, tool, ASKED, "price service")
         producer = cluster.producer(linger_ms=0)
 
@@ -120,41 +147,66 @@ def calls_on_kafka(tool: str) -> Calls:
                 for found in records.values():
                     for record in found:
                         cluster.sleep(SERVICE_MS / 1000)
-                        producer.send(ANSWERS, key=record.key, value="7 EUR")
+                        producer.send(ANSWERS, key=record.key, value=ANSWER)
                 accept(consumer, tool, records)
 
         cluster.start(answers, service)
         cluster.run(seconds=8)
         for name in CALLERS:
             waited_ms[name] = one_call(cluster, tool, name)
-        left = [group for group in cluster.groups() if group in CALLERS]
+        left = []
+        for group in cluster.groups():
+            if group in CALLERS:
+                left.append(group)
     return Calls(waited_ms, left)
 
 
 def one_call(cluster: Cluster, tool: str, name: str) -> int | None:
     """It asks when it reads: what is answered before might pass it by."""
     began_ms = cluster.now_ms
+    gives_up_ms = began_ms + PATIENCE_MS
     consumer = consumer_of(cluster, tool, ANSWERS, name)
-    done: list[int] = []
+    waited_ms: int | None = None
 
     def waits() -> None:
-        asked = False
-        while not done and cluster.now_ms < began_ms + PATIENCE_MS:
+        nonlocal waited_ms
+        has_asked = False
+        while waited_ms is None and cluster.now_ms < gives_up_ms:
             records = consumer.poll(timeout_ms=100)
-            if not asked and (tool == SHARE or consumer.assignment()):
-                asked = True
-                asks = cluster.producer(linger_ms=0)
-                asks.send(ASKED, key=name, value="what is tea?").get()
-                asks.close()
-            for found in records.values():
-                if any(record.key == name.encode() for record in found):
-                    done.append(cluster.now_ms - began_ms)
+            reads = tool == SHARE or consumer.assignment()
+            if reads and not has_asked:
+                has_asked = True
+                ask(cluster, name)
+            if is_answered(name, records):
+                waited_ms = cluster.now_ms - began_ms
             accept(consumer, tool, records)
         consumer.close()
 
     program = cluster.start(waits)
-    cluster.run_until(lambda: not program.alive, seconds=60)
-    return done[0] if done else None
+
+    def is_over() -> bool:
+        return not program.alive
+
+    cluster.run_until(is_over, seconds=60)
+    return waited_ms
+
+
+def ask(cluster: Cluster, name: str) -> None:
+    """Returns when the question is written."""
+    producer = cluster.producer(linger_ms=0)
+    sent = producer.send(ASKED, key=name, value=QUESTION)
+    sent.get()
+    producer.close()
+
+
+def is_answered(name: str, records: Records) -> bool:
+    """Whether one of them is for this caller: an answer has the question's key."""
+    key = name.encode()
+    for found in records.values():
+        for record in found:
+            if record.key == key:
+                return True
+    return False
 
 
 def calls_on_queue() -> Calls:
@@ -162,30 +214,50 @@ def calls_on_queue() -> Calls:
     broker = QueueBroker()
     service = broker.channel("price service")
     service.queue_declare(ASKED)
-    waited_ms: dict[str, int | None] = {}
 
     def answers(channel: Any, method: Any, properties: Any, body: bytes) -> None:
         def answer() -> None:
-            channel.basic_publish("", properties.reply_to, "7 EUR", properties)
+            channel.basic_publish(
+                exchange="",
+                routing_key=properties.reply_to,
+                body=ANSWER,
+                properties=properties,
+            )
             channel.basic_ack(method.delivery_tag)
 
-        broker.clock.schedule(broker.now_ms + SERVICE_MS, answer)
+        at_ms = broker.now_ms + SERVICE_MS
+        broker.clock.schedule(at_ms, answer)
 
     service.basic_consume(ASKED, answers)
+    waited_ms = {}
     for name in CALLERS:
-        began_ms = broker.now_ms
-        waited_ms[name] = None
-        caller = broker.channel(name)
-        caller.queue_declare(name, exclusive=True)
+        waited_ms[name] = one_call_on_queue(broker, name)
+    left = []
+    for name in CALLERS:
+        if name in broker.queues:
+            left.append(name)
+    return Calls(waited_ms, left)
 
-        def receive(channel: Any, method: Any, properties: Any, body: bytes) -> None:
-            name = properties.correlation_id
-            waited_ms[name] = broker.now_ms - began_ms  # noqa: B023
-            channel.basic_ack(method.delivery_tag)
 
-        caller.basic_consume(name, receive)
-        asked = BasicProperties(reply_to=name, correlation_id=name)
-        caller.basic_publish("", ASKED, "what is tea?", asked)
-        broker.run(seconds=1)
-        caller.close()
-    return Calls(waited_ms, [name for name in CALLERS if name in broker.queues])
+def one_call_on_queue(broker: QueueBroker, name: str) -> int | None:
+    """It waits a second. Its queue goes with it."""
+    began_ms = broker.now_ms
+    waited_ms: int | None = None
+    caller = broker.channel(name)
+    caller.queue_declare(name, exclusive=True)
+
+    def receive(channel: Any, method: Any, properties: Any, body: bytes) -> None:
+        nonlocal waited_ms
+        waited_ms = broker.now_ms - began_ms
+        channel.basic_ack(method.delivery_tag)
+
+    caller.basic_consume(name, receive)
+    caller.basic_publish(
+        exchange="",
+        routing_key=ASKED,
+        body=QUESTION,
+        properties=BasicProperties(reply_to=name, correlation_id=name),
+    )
+    broker.run(seconds=1)
+    caller.close()
+    return waited_ms
