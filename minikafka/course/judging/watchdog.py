@@ -55,6 +55,7 @@ class Watchdog:
         # CPU time and wall time when their clock last began to run
         self._began: tuple[float, float] | None = None
         self._looked = 0.0
+        self._is_sent = False
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._thread = threading.get_ident()
@@ -112,13 +113,27 @@ class Watchdog:
                     self._began = None
                     if not _THREADS:
                         return
-                    # one that is on its way comes too late
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        ctypes.c_ulong(self._thread), None
-                    )
+                    if self._is_sent:
+                        self._meet()
                 return
             except StillRunning:
                 continue  # it came while we waited for the lock: once more
+
+    def _meet(self) -> None:
+        """What was sent may be on its way still, and comes too late: it ends here. To
+        take it back isn't enough: then CPython before 3.13 looks for it ever after, which
+        slows it down, and hangs when a debugger or a profiler looks on.
+        """
+        self._is_sent = False
+        self._send()
+        with contextlib.suppress(StillRunning):
+            while True:
+                pass
+
+    def _send(self) -> None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(self._thread), ctypes.py_object(StillRunning)
+        )
 
     def _watch(self) -> None:
         while not self._closed.wait(_LOOK_EVERY_SECONDS):
@@ -128,9 +143,8 @@ class Watchdog:
                 waits = self._look()
                 if self.over is None:
                     continue
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(self._thread), ctypes.py_object(StillRunning)
-                )
+                self._is_sent = True
+                self._send()
                 if waits and self._wakes:
                     _wake(self._thread)
 
