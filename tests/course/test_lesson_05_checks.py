@@ -269,6 +269,6 @@ def test_another_schedule_hears_what_happened(faults, words):
 
 
 def test_a_schedule_that_does_nothing_can_be_played():
-    assert "consumer A is frozen" in str(
+    assert "Consumer A is frozen" in str(
         verdict("05", 2, freeze(24_100, 30_000)).picture.table()
     )

@@ -96,7 +96,8 @@ def _has(version: int, word: str) -> bool:
 
 def first_requests() -> list[str]:
     """A producer of kafka-python's meets the minimal Kafka. Prints what it takes it
-    for; returns its requests up to the first Produce, each with its version.
+    for; returns its requests up to the first Produce, each with its version, and once:
+    how often it asks for Metadata depends on the machine.
     """
     from kafka import KafkaProducer
 
@@ -109,7 +110,7 @@ def first_requests() -> list[str]:
         asked = [each for each in running.kafka.conversation() if each.is_request]
     named = [f"{each.asked.api} {each.asked.version}" for each in asked]
     first = [each.asked.api for each in asked].index("Produce")
-    return named[: first + 1]
+    return list(dict.fromkeys(named[: first + 1]))
 
 
 def fetched_from(offset: int) -> list[int]:
