@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import FIRST, SLOW
-from tests.workers import together
+from tests.workers import Together, together
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "tests/clients/test_groups.py"
@@ -49,3 +49,15 @@ def test_what_shares_what_takes_long_to_start_goes_to_one_worker(one, other):
 )
 def test_what_shares_nothing_goes_to_whoever_is_free(one, other):
     assert together(one) != together(other)
+
+
+def test_what_a_crashed_worker_had_done_is_given_to_nobody():
+    """Only what it had begun. Given a module without a test to run, a worker waits for
+    ever.
+    """
+    scheduler = Together.__new__(Together)
+    done, begun = {"a": True, "b": True}, {"c": True, "d": False, "e": False}
+    scheduler.assigned_work = {"gw1": {"done": done, "begun": begun}}
+    scheduler.workqueue = {}
+    assert scheduler.remove_node("gw1") == "d"
+    assert scheduler.workqueue == {"begun": begun}
