@@ -459,4 +459,4 @@ def nothing_lost(faults, seed):
 def too_many(faults, _):
     if len(faults) <= 2:
         return None
-    return f"{len(faults)} faults do it. Two can."
+    return f"{len(faults)} faults do it. Fewer can."

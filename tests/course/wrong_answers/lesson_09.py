@@ -259,7 +259,7 @@ for words, plan in [
         [Crash(1, at_ms=5030), Crash(2, at_ms=5030), Crash(3, at_ms=5030)],
     ),
     (
-        "3 faults do it. Two can.",
+        "3 faults do it. Fewer can.",
         [Freeze(2, at_ms=5005, for_ms=3000), Freeze(3, at_ms=5005, for_ms=3000), KILL],
     ),
     (
