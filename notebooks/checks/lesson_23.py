@@ -136,7 +136,8 @@ def exercise_2():
             " partitions, if allow_auto_topic_creation says so. topics is None in the"
             " request: the answer has all topics.",
             "Each partition of the answer: partition_index, leader_id=1,"
-            " replica_nodes=[1], isr_nodes=[1]. And controller_id=1.",
+            " replica_nodes=[1], isr_nodes=[1]. And controller_id=1. InitProducerId:"
+            " any number that nobody else has is a good producer_id.",
         ),
         ("a topic is made when somebody asks for it", scripts.asks_metadata),
         (
@@ -159,9 +160,8 @@ def exercise_3():
             "The next offset is counted for each partition. The first eight bytes of"
             " the batch become its base offset, offset.to_bytes(8, 'big'); all else is"
             " stored as it came.",
-            "With acks=0 there is no answer, not even an empty one. Kafka's producers"
-            " ask InitProducerId first: any number that nobody else has is a good"
-            " producer_id.",
+            "With acks=0 there is no answer, not even an empty one: answer() returns"
+            " None before it encodes anything.",
         ),
         ("records get the next offsets of their partition", scripts.asks_produce),
         (
@@ -212,8 +212,9 @@ def exercise_5():
             "Everything that you know of a log must come from its file when the broker"
             " starts: which topics there are, where each batch begins, the end offset.",
             "batches(data) gives (header, bytes) of each whole batch; crc_matches says"
-            " if it is undamaged. What comes after the last good one is cut off with"
-            " file.truncate.",
+            " if it is undamaged. Where bytes can't be a batch, batches raises KafkaError"
+            " (of minikafka.wire.errors). What comes after the last good one is cut off"
+            " with file.truncate.",
             "A file that is opened with 'a+b' writes at the end, wherever you have read."
             " flush() after each batch: what is in Python's own buffer dies with it.",
         ),

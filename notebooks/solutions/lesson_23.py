@@ -16,7 +16,7 @@ lesson("23").check(1, mine)
 
 # %% exercise 2
 # For my_kafka.py stands notebooks/solutions/minimal_kafka.py:
-# Broker.metadata
+# Broker.metadata, Broker.init_producer_id
 lesson("23").check(2, mine)
 
 # %% exercise 3

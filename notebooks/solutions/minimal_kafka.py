@@ -30,7 +30,7 @@ OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE, UNKNOWN_TOPIC = 1, 2, 3
 ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, UNSUPPORTED_VERSION = 22, 25, 27, 35
 
 
-# --- the log
+# --- the log (minikafka has it in storage/log.py)
 
 
 class Log:
@@ -88,6 +88,7 @@ class Log:
         while they fit. The consumer passes over records before its offset.
         """
         found = b""
+        # The batch that holds it is the first one whose next offset is larger.
         for at, size in self.places[bisect(self.next_offsets, offset) :]:
             if found and len(found) + size > max_bytes:
                 break
@@ -96,7 +97,7 @@ class Log:
         return found
 
 
-# --- groups
+# --- groups (coordinators/classic_group.py)
 
 
 class Group:
@@ -114,14 +115,15 @@ class Group:
         self.members = {}  # member id -> its last JoinGroup
         self.waiting = {}  # member id -> future: its JoinGroup, not answered yet
         self.timers = {}  # member id -> what puts it out when it is silent
-        self.assignments = asyncio.Future()  # member id -> bytes; None: start over
+        # What the leader says: member id -> bytes. None: everyone joins again.
+        self.assignments = asyncio.Future()
 
     def join(self, member_id, request):
         self.members[member_id] = request
         self.waiting[member_id] = asyncio.Future()
         self.alive(member_id)
         joined = self.waiting[member_id]
-        self.change()
+        self.change()  # it empties self.waiting if this was the last one
         return joined
 
     def remove(self, member_id):
@@ -130,7 +132,9 @@ class Group:
         self.change()
 
     def change(self):
-        """Somebody came or went. The last member that joins begins the generation."""
+        """Somebody came, went or joined again. Now everyone must join; when the last one
+        has, the next generation begins.
+        """
         self.is_joining = True
         if not self.assignments.done():
             self.assignments.set_result(None)
@@ -177,7 +181,7 @@ class Group:
         return next(name for name in offered[0] if all(name in o for o in offered))
 
 
-# --- an answer for each API
+# --- an answer for each API (broker/handlers, a file for each)
 
 
 class Broker:
@@ -241,7 +245,7 @@ class Broker:
         for topic in request.topic_data:
             for partition in topic.partition_data:
                 log = self.logs.get((topic.name, partition.index))
-                batch = bytes(partition.records)
+                batch = bytes(partition.records)  # it was a view of the frame
                 answer = {"index": partition.index, "base_offset": -1}
                 if log is None:
                     answer["error_code"] = UNKNOWN_TOPIC
@@ -384,8 +388,8 @@ class Broker:
         group.remove(request.member_id)
         return {}
 
-    # The versions that we serve are old ones: they have what is needed, and today's
-    # clients speak them still.
+    # API -> the lowest and the highest version, and the method. The versions that we
+    # serve are old ones: they have what is needed, and today's clients speak them still.
     APIS = {
         "ApiVersions": (0, 0, api_versions),
         "Metadata": (1, 5, metadata),
@@ -402,7 +406,7 @@ class Broker:
         "LeaveGroup": (0, 1, leave_group),
     }
 
-    # --- the door
+    # --- the door (broker/requests.py, and server/connection.py)
 
     async def answer(self, frame):
         """The answer to a request, both without their size; None where there is none.
