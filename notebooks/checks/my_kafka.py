@@ -7,6 +7,7 @@ What is here: the door, and the list of what is served. What is missing: the ans
 
 import argparse
 import asyncio
+import traceback
 from pathlib import Path
 
 from minikafka.wire.messages import API, api_name, decode_request, encode_response
@@ -60,6 +61,8 @@ class Broker:
                     await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # it hung up
+        except Exception:
+            traceback.print_exc()  # now: asyncio would do it when the client has gone
         finally:
             writer.close()
 

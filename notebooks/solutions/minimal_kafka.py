@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import json
 import random
+import traceback
 import uuid
 from bisect import bisect
 from contextlib import suppress
@@ -324,7 +325,7 @@ class Broker:
                 if not error:
                     self.offsets[place] = each.committed_offset
                     line = json.dumps([*place, each.committed_offset])
-                    self.offsets_file.write(f"{line}\n")
+                    self.offsets_file.write(f"\n{line}")  # a torn one ends here
                 answer = {"partition_index": each.partition_index, "error_code": error}
                 done.append((topic.name, answer))
         self.offsets_file.flush()
@@ -439,6 +440,8 @@ class Broker:
                     await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # it hung up
+        except Exception:
+            traceback.print_exc()  # now: asyncio would do it when the client has gone
         finally:
             writer.close()
 

@@ -13,6 +13,7 @@ from minikafka.course.judging.somebodys_kafka import SomebodysKafka
 from tests.course.answers import verdict
 
 STAGES = range(1, 8)
+SERVED = {1: 1, 2: 2, 3: 4, 4: 6, 5: 6, 6: 9, 7: 13}  # the first so many APIs
 THREADED = Path(__file__).with_name("threaded_kafka.py")
 SOURCE = MINIMAL_KAFKA.read_text(encoding="utf-8")
 
@@ -23,8 +24,15 @@ def without_java(monkeypatch):
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_the_minimal_kafka_passes_every_stage(stage, without_java):
-    found = verdict("23", stage, MINIMAL_KAFKA)
+def test_the_minimal_kafka_passes_a_stage_with_what_it_has_by_then(
+    stage, without_java, tmp_path
+):
+    path = tmp_path / "my_kafka.py"
+    by_then = f"dict([*self.APIS.items()][:{SERVED[stage]}])"
+    line = "low, high, method = self.APIS[name]"
+    assert line in SOURCE
+    path.write_text(SOURCE.replace(line, line.replace("self.APIS", by_then)))
+    found = verdict("23", stage, path)
     assert found.right, found
     assert ("left out, without Java" in str(found)) == (stage in (4, 5))
 

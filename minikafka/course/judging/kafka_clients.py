@@ -86,11 +86,14 @@ def kafka_python_identifies(trial: Trial) -> None:
 def kafka_python_sees_partitions(
     trial: Trial, topic: str, partitions: set[int]
 ) -> None:
-    """A producer asks where it may write."""
+    """A producer asks where it may write. It isn't idempotent: it would ask for a
+    producer id, too.
+    """
     from kafka import KafkaProducer
 
+    options = _python(trial) | {"enable_idempotence": False}
     with quietly(), _may_give_up(trial, "kafka-python"):
-        shop = KafkaProducer(**_python(trial), max_block_ms=_PATIENCE_MS)
+        shop = KafkaProducer(**options, max_block_ms=_PATIENCE_MS)
         try:
             found = shop.partitions_for(topic)
         finally:
