@@ -33,8 +33,8 @@ class ShareCoordinator(Coordinator):
             return ShareStates(node.config, node.image)
 
         super().__init__(node, new, codec, timeout_ms)
-        interval = f"{self.prefix}.prune.interval.ms"
-        self._prune_interval_ms: int = node.config[interval]
+        interval_ms = node.config["share.coordinator.state.topic.prune.interval.ms"]
+        self._prune_interval_ms: int = interval_ms
         self._prune_at_ms: int | None = None  # None: there is nothing to prune
 
     def tick(self, now: Now, budget_bytes: int) -> None:
