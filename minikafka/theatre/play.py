@@ -118,6 +118,10 @@ class Story:
         handler = self.handler(event)
         return handler(event, event.detail) if handler else None
 
+    def clock(self, ms: Sequence[int]) -> list[str]:
+        """What the scenes' times are called."""
+        return times(ms)
+
     def handler(self, event: Event) -> Handler | None:
         """`_see_<kind>(event, detail)`, if the event is of this story; `_see_life` for
         what becomes of a node; else `_do_<kind>(event, detail)` changes the state, and
@@ -302,7 +306,7 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
         scenes.append(scene)
     if scenes:
         story.ends(scenes[-1])
-    moments = times([scene["at"] for scene in scenes])
+    moments = story.clock([scene["at"] for scene in scenes])
     for scene, time in zip(scenes, moments, strict=True):
         scene["of"] = len(scenes)
         scene["time"] = time

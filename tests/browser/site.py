@@ -159,6 +159,10 @@ class Notebook:
             f"() => {{ {self.APP} const shown = {text}; return {cells}; }}"
         )
 
+    def picture(self):
+        """Inside the frame of the picture that was shown first."""
+        return self.page.frame_locator(".jp-OutputArea iframe").first
+
     def save(self):
         self.page.evaluate(
             "() => window.jupyterapp.commands.execute('docmanager:save')"

@@ -354,3 +354,22 @@ def test_an_exercise_is_judged_in_a_tab_and_a_reload_keeps_the_learners_copy(tab
     book.save()
     book.reload()
     assert book.source(exercise) == mine
+
+
+def test_a_byte_that_is_typed_in_a_tab_is_read_again_by_its_python(tab):
+    one = tab()
+    book = Notebook(one, "12_wire_protocol.ipynb")
+    cell = book.cell("lesson_12_frames import levers")
+    assert "ApiKey 0 Produce" in book.run(cell)
+    picture = book.picture()
+    picture.locator("[data-act='byte 1']").click()
+    for digit in "03":
+        picture.locator("[data-act='byte 1']").press(digit)
+    said = picture.locator("#sentence")
+    said.filter(has_text="takes this for API 3 Metadata").wait_for(timeout=60_000)
+    drawing = picture.locator("#drawing")
+    for words in ("3 Metadata", "Metadata request", "the client notices"):
+        drawing.get_by_text(words, exact=True).wait_for()
+    line = one.page.locator(".jp-OutputArea code", has_text="frame[1] = 0x03")
+    line.wait_for(state="attached")
+    assert one.errors == []

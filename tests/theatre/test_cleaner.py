@@ -110,14 +110,40 @@ def test_a_tombstone_is_copied_with_its_horizon_and_goes_in_the_first_pass_after
     pic = picture("cleaner", cleaned.tombstone())
     copies = told(pic, "SegmentCopied")
     assert (
-        "2, a tombstone, may go from day 1 12:02:16 on (delete.retention.ms)"
-        in copies[0]
+        "2, a tombstone, may go from day 1 12:02:16 on, delete.retention.ms after this"
+        " pass" in copies[0]
     )
     assert "2 is copied" in copies[1]
     assert (
         "2 goes: a tombstone whose delete.retention.ms is over" in copies[3]
         and at(pic, "SegmentCopied", 3)["time"] == "day 1 12:02"
     )
+
+
+def test_a_reader_that_knows_a_key_is_told_of_the_tombstone_that_it_never_hears_of():
+    pic = picture("cleaner", cleaned.tombstone())
+    by_reader = {
+        reader: [
+            scene["sentence"]
+            for scene in pic.scenes
+            if scene["sentence"].startswith(reader)
+        ]
+        for reader in ("search asks", "new asks")
+    }
+    assert by_reader["search asks"] == [
+        "search asks for offset 2 and gets 6. It stands before 7: its lag is 1. The"
+        " tombstone at offset 2 is gone: search never hears that alice is deleted."
+    ]
+    assert by_reader["new asks"] == [
+        "new asks for offset 0 and gets 6. It stands before 7: its lag is 1."
+    ]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_bar_of_what_is_dirty_stays_where_it_is(width):
+    pic = picture("cleaner", cleaned.moves())
+    bars = [drawing.shapes["gauge/all"] for drawing in pic.drawings(width)]
+    assert len({(bar["x"], bar["w"]) for bar in bars}) == 1
 
 
 def test_records_of_an_aborted_transaction_go_and_its_marker_goes_later():

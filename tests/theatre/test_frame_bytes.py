@@ -88,7 +88,7 @@ def test_whatever_becomes_of_its_bytes_a_request_is_taken_apart_as_far_as_it_goe
         ("batch", 7, 9, "nobody", "hands its records over"),
         ("batch", 11, 99, "the client", "99 bytes are announced, 82 are there"),
         ("batch", 16, 3, "the client", "magic 3 instead of 2"),
-        ("batch", 84, 0x14, "the client", "record 1 ends 1 bytes off"),
+        ("batch", 84, 0x14, "the client", "record 1 ends 1 byte off"),
     ],
 )
 def test_who_notices_a_byte_that_was_changed(name, at, byte, by, how):
@@ -108,13 +108,19 @@ def test_a_broker_is_silent_where_the_acks_became_zero():
 def test_a_change_is_told_with_its_field_and_who_notices():
     pic = picture("bytes", frames.request())
     assert [scene["sentence"] for scene in pic.scenes] == [
-        "As it was sent: 123 bytes, 32 fields.",
+        "The frame has 123 bytes, 32 fields.",
         "Byte 119 was 61 and is 72: Value is “prid”. The broker refuses it,"
         " CORRUPT_MESSAGE: Record is corrupt: the stored CRC does not match the batch.",
         "Byte 9 was 04 and is 05: ClientId is “shop\ufffd”. The broker hangs up: an"
         " array of 256 items is announced, 96 bytes remain.",
         "Byte 9 was 05 and is 04: ClientId is “shop”. The broker refuses it,"
         " CORRUPT_MESSAGE: Record is corrupt: the stored CRC does not match the batch.",
+    ]
+    assert [scene["time"] for scene in pic.scenes] == [
+        "as sent",
+        "change 1",
+        "change 2",
+        "change 3",
     ]
     assert [scene["space"]["changed"] for scene in pic.scenes] == [
         [],

@@ -192,7 +192,7 @@ def test_nothing_that_a_client_names_runs_in_the_browser(pictures, chromium, tmp
         ]
         assert shown == [
             pic.title,
-            last["sentence"],
+            pic.sentence(last),
             f"{last['number']} of {last['of']}",
         ]
         assert inside.evaluate("document.documentElement.scrollWidth <= innerWidth"), (

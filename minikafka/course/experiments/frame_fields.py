@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from minikafka.theatre.text import counted
 from minikafka.wire import messages, primitives, records
 from minikafka.wire.errors import CorruptRecord, Error
 from minikafka.wire.primitives import FIXED, DecodeError
@@ -256,7 +257,7 @@ class _Reader:
         for number in range(header["RecordsCount"]):
             self.record(number)
         if self.at != end:
-            raise CorruptRecord(f"the records end {end - self.at} bytes off")
+            raise CorruptRecord(f"the records end {counted(end - self.at, 'byte')} off")
 
     def record(self, number: int) -> None:
         self.section = f"record {number}"
@@ -271,7 +272,9 @@ class _Reader:
             self.content("Name", depth=1)
             self.content("Content", depth=1)
         if self.at != end:
-            raise CorruptRecord(f"record {number} ends {end - self.at} bytes off")
+            raise CorruptRecord(
+                f"record {number} ends {counted(end - self.at, 'byte')} off"
+            )
 
     def varint(self, name: str, depth: int = 0) -> int:
         value: int = self.take(name, "varint", _varint, depth)

@@ -72,8 +72,8 @@ def judged_by_broker(frame: bytes) -> Verdict:
     if asked != f"0 Produce, version {runs.VERSION}":
         return Verdict(
             CLIENT,
-            f"The broker takes this for API {asked}, and answers that. The shop waits"
-            " for another answer.",
+            f"The broker takes this for API {asked}, and answers that. The shop asked"
+            " something else.",
         )
     return _judged_by_answer(answer, apart)
 

@@ -18,7 +18,7 @@ from minikafka.theatre.drawing import (
     widest,
 )
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.cleaner_story import CleanerStory
+from minikafka.theatre.pictures.cleaner_story import CleanerStory, percent_of
 from minikafka.theatre.play import Cast, Play, Space
 from minikafka.theatre.row import (
     LARGE,
@@ -52,6 +52,8 @@ class CleanerPlay(Play):
     )
     # lines of reader labels that the log needs
     call_outs: dict[int, int] = {WIDE: 0, NARROW: 0}
+    # left of the gauge's bar: it stays where it is, whatever the numbers are
+    gauge_words = 0.0
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
@@ -84,7 +86,9 @@ class CleanerPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        """Measures the lines of the readers' labels."""
+        """Measures the lines of the readers' labels, and the words of the gauge."""
+        said = [widest(self._dirty(scene["space"]), 12.5) for scene in scenes]
+        self.gauge_words = max(said, default=0)
         if self.cast["readers"]:
             self.call_outs = lines_needed(self._rows, scenes)
 
@@ -160,16 +164,24 @@ class CleanerPlay(Play):
         if is_on:
             row.draw_copy(y + 24)
 
+    def _dirty(self, space: Space) -> str:
+        """How much is dirty, and how much is enough for a pass."""
+        dirty = space["dirty_bytes"]
+        words = f"dirty: {dirty} of {dirty + space['clean_bytes']} bytes"
+        ratio = self.cast["min_ratio"]
+        if ratio is None:
+            return words
+        return f"{words}, enough: over {percent_of(ratio)}%"
+
     def _gauge(self, d: Drawing, space: Space, y: float) -> None:
         """How much of the closed segments is dirty."""
         clean = space["clean_bytes"]
         dirty = space["dirty_bytes"]
         share = dirty / max(clean + dirty, 1)
-        words = f"dirty: {dirty} of {clean + dirty} bytes"
-        left = LEFT if d.narrow else d.width * 0.48
+        left = LEFT if d.narrow else d.width * 0.36
         gauge = d.part("gauge", left, y)
-        gauge.text("words", 0, 16, words, size=12.5)
-        bar = widest(words, 12.5) + 16
+        gauge.text("words", 0, 16, self._dirty(space), size=12.5)
+        bar = self.gauge_words + 8
         wide = d.width - LEFT - left - bar
         tip = f"{clean} bytes clean, {dirty} bytes dirty in closed segments"
         gauge.rect("all", bar, 5, wide, 13, "good", "rule", r=3, tip=tip)

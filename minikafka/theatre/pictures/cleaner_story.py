@@ -96,6 +96,7 @@ class CleanerStory(LogStory):
         self.markers: dict[int, str] = {}  # offset -> how its transaction ended
         # offset of a tombstone or marker -> from when on a pass drops it, in ms
         self.horizons: dict[int, int] = {}
+        self.known: dict[str, set[str | None]] = {}  # keys that a reader has read
         self.clean_up_to = 0
         self.bytes: dict[int, int] = {}  # by the base offset of a segment
         written = [event for event in trace if event.kind == "MarkerWritten"]
@@ -201,6 +202,7 @@ class CleanerStory(LogStory):
         """Where offsets are missing, each that came is named."""
         before = self._reader(name).next.get(partition)
         told = super()._reads(event, name, partition, offsets, position)
+        missed = self._unheard(name, range(before or 0, position), offsets)
         has_gaps = len(offsets) != len(range(before or 0, position))
         if offsets and has_gaps and before is not None:
             lag = self.log.log_end_offset - position
@@ -208,8 +210,28 @@ class CleanerStory(LogStory):
                 f"{name} asks for offset {before} and gets {named(offsets)}. It"
                 f" stands before {position}: its lag is {lag}."
             )
-            told.light = [f"record/{partition}/{offset}" for offset in offsets]
+            told.light = self._records([*offsets, *missed])
+        for offset in missed:
+            key = self.log.records[offset].key
+            told.sentence += (
+                f" The tombstone at offset {offset} is gone: {name} never hears that"
+                f" {key} is deleted."
+            )
         return told
+
+    def _unheard(self, name: str, asked: range, offsets: Sequence[int]) -> list[int]:
+        """Tombstones that went before a reader came to them, of keys that it knows."""
+        known = self.known.setdefault(name, set())
+        records = self.log.records
+        missed = [
+            offset
+            for offset in asked
+            if offset in self.gone
+            and self._is_tombstone(offset)
+            and records[offset].key in known
+        ]
+        known.update(records[offset].key for offset in offsets if offset in records)
+        return missed
 
     # -- fold: the cleaner
 
@@ -284,8 +306,8 @@ class CleanerStory(LogStory):
             self.horizons[offset] = at
             kind = "marker" if offset in self.markers else "tombstone"
             said.append(
-                f"{offset}, a {kind}, may go from {moment(at, False)} on"
-                " (delete.retention.ms)"
+                f"{offset}, a {kind}, may go from {moment(at, False)} on,"
+                " delete.retention.ms after this pass"
             )
         return said
 

@@ -65,6 +65,11 @@ class BytesStory(Story):
             ],
         }
 
+    def clock(self, ms: Sequence[int]) -> list[str]:
+        """No time passes: changes are counted."""
+        changes = [f"change {number}" for number in range(1, len(ms))]
+        return ["as sent", *changes][: len(ms)]
+
     def _see_FrameRead(self, event: Event, d: Detail) -> Told:
         before = self.read
         self.read = d
@@ -75,7 +80,7 @@ class BytesStory(Story):
             self.sent = data
             self.values = {(part.first, part.name): part.value for part in parts}
             fields = counted(len(parts), "field")
-            return Told(f"As it was sent: {len(data)} bytes, {fields}.")
+            return Told(f"The frame has {len(data)} bytes, {fields}.")
         at = d["at"]
         was = before["bytes"][at]
         sentence = f"Byte {at} was {was:02x} and is {data[at]:02x}"

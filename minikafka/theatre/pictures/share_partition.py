@@ -18,7 +18,7 @@ from minikafka.theatre.pictures.share_partition_time import Time, draw_time
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
 
-LEFT = {WIDE: 124, NARROW: 96}  # where records and time begin
+LEFT = {WIDE: 136, NARROW: 96}  # where records and time begin
 TIME, TIME_ALONE = 172, 118  # where the lanes begin; without a consumer group
 LAMPS = 26  # height
 
@@ -108,7 +108,7 @@ def _lamps(d: Drawing, space: Space, y: float) -> None:
     width = d.lamp("lamp/archived", d.width, y, words, archived > 0, "end")
 
     twice = space["twice"]
-    words = "accepted once each"
+    words = "none accepted twice"
     if twice:
         words = f"{twice} accepted twice"
     right = d.width - width - 8

@@ -132,7 +132,7 @@ class Beside:
             self.members[name].done += len(offsets)
         who = " and ".join(finished) or self.owner or "A member"
         return Told(
-            f"{who} commits offset {offset}: all before it is done.",
+            f"{who} commits offset {offset}: everything before it is done.",
             because=self.handed,
         )
 

@@ -71,7 +71,7 @@ def became(member: Member, batch: Batch, most_deliveries: int) -> str:
         return f"{who} gives {what} back: whoever asks next gets it."
     why = f"The share session of {who} is over"
     if member.life == "crashed":
-        why = f"With its connection the share session of {who} is gone"
+        why = f"The share session of {who} is gone with its connection"
     comes = "comes" if batch.first == batch.last else "come"
     return f"{why}: {what} {comes} back at once, without waiting for the lock."
 
