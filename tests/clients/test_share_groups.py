@@ -39,14 +39,25 @@ def kafka(request):
 
 @pytest.fixture
 def queue(kafka):
-    """A topic with records, and a group that reads it from the beginning."""
+    """A topic with records, and a group that reads it from the beginning. Its locks
+    outlive whatever a busy machine does to a member.
+    """
+    return filled(kafka, "share.record.lock.duration.ms=60000")
+
+
+@pytest.fixture
+def queue_with_short_locks(kafka):
+    return filled(kafka)
+
+
+def filled(kafka, *configs):
     name = fresh_name("queue")
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
     asked = ["--alter", "--entity-type", "groups", "--entity-name", name]
-    reset = ["--add-config", "share.auto.offset.reset=earliest"]
+    added = ["--add-config", ",".join(["share.auto.offset.reset=earliest", *configs])]
     done = java_tool(
-        "kafka.admin.ConfigCommand", "--bootstrap-server", kafka, *asked, *reset
+        "kafka.admin.ConfigCommand", "--bootstrap-server", kafka, *asked, *added
     )
     assert done.returncode == 0, done.stderr
     producer = Producer({"bootstrap.servers": kafka})
@@ -116,11 +127,11 @@ def test_what_java_releases_comes_again_and_what_it_rejects_never(kafka, queue):
     assert offsets == {0}
 
 
-def test_a_java_member_that_is_killed_loses_no_record(kafka, queue):
-    hangs = Worker(kafka, queue, "hang")
+def test_a_java_member_that_is_killed_loses_no_record(kafka, queue_with_short_locks):
+    hangs = Worker(kafka, queue_with_short_locks, "hang")
     assert hangs.line() == "ready"
     assert hangs.line().startswith("hangs with")
-    others = [Worker(kafka, queue, "accept") for _ in range(2)]
+    others = [Worker(kafka, queue_with_short_locks, "accept") for _ in range(2)]
     hangs.kill()
     accepted = [worker.end() for worker in others]
     deliveries = Counter()
@@ -129,7 +140,7 @@ def test_a_java_member_that_is_killed_loses_no_record(kafka, queue):
     assert deliveries.keys() == everything()
     assert set(deliveries.values()) == {1}, "each is accepted by one member"
     counts = [count for one in accepted for count in one.values()]
-    assert max(counts) == 2, "what the dead one had came again"
+    assert max(counts) >= 2, "what the dead one had came again"
 
 
 def share_groups(kafka, *args):
