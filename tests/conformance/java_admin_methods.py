@@ -135,7 +135,7 @@ class EveryMethod(JavaAdmin):
         text = self._jvm.java.util.Objects.toString(value).replace(self.name, "NAME")
         for pattern, word in MASKS:
             text = pattern.sub(word, text)
-        return sorted(re.split(r", |\(|\)|\{|\}", text))
+        return sorted(re.split(r", |[(){}\[\]]", text))
 
 
 def methods(java):

@@ -30,7 +30,7 @@ def test_members_come_and_go_and_the_picture_tells_of_each(capsys):
     assert "'group_state': 'Stable'" in said and "'member_id': 'consumer A-...'" in said
     told = str(lab.play().table())
     assert (
-        "consumer B is a member of group" in told
+        "Consumer B is a member of group" in told
         and "takes consumer A out of the group: it said goodbye" in told
     )
 
