@@ -31,6 +31,13 @@ Run = Callable[[list[Fault]], Cluster]
 COARSE = 8  # moments from one to the next that is run at first
 
 
+class Place(NamedTuple):
+    """Of a cell on the map, counted from 0."""
+
+    row: int
+    column: int
+
+
 class Outcome(NamedTuple):
     """What became of a run. kind: a word, by whose first letter the map tells it;
     "nothing" is a dot. detail: more of it, such as how long somebody waited.
@@ -48,6 +55,7 @@ class Outcome(NamedTuple):
 
 
 NOTHING = Outcome("nothing")
+Ends = Callable[[Place], Outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +150,12 @@ def fault_map(
     _check(faults, moments)
     also = tuple(also)
 
-    def ends(place: tuple[int, int]) -> Outcome:
-        row, column = place
-        return outcome(run([*also, struck(faults[row], moments[column])]))
+    def ends(place: Place) -> Outcome:
+        fault = struck(faults[place.row], moments[place.column])
+        cluster = run([*also, fault])
+        return outcome(cluster)
 
-    known: dict[tuple[int, int], Outcome] = {}
+    known: dict[Place, Outcome] = {}
     with _Runner(ends, processes) as runner:
         wanted = _coarse(len(faults), len(moments))
         while wanted:
@@ -157,17 +166,16 @@ def fault_map(
         cells = []
         last = NOTHING
         for column, at_ms in enumerate(moments):
-            is_run = (row, column) in known
-            last = known.get((row, column), last)
-            cells.append(
-                Cell(
-                    fault=struck(fault, at_ms),
-                    outcome=last,
-                    is_run=is_run,
-                    _run=run,
-                    _also=also,
-                )
+            place = Place(row, column)
+            last = known.get(place, last)
+            cell = Cell(
+                fault=struck(fault, at_ms),
+                outcome=last,
+                is_run=place in known,
+                _run=run,
+                _also=also,
             )
+            cells.append(cell)
         rows.append(cells)
     return FaultMap(list(moments), rows, runs=len(known))
 
@@ -205,21 +213,23 @@ def _check(faults: Sequence[Striking], moments: Sequence[int]) -> None:
         raise ValueError("moments are in ascending order, each once")
 
 
-def _coarse(rows: int, columns: int) -> list[tuple[int, int]]:
+def _coarse(rows: int, columns: int) -> list[Place]:
     """Every eighth moment and the last one, of each row."""
     at = sorted({*range(0, columns, COARSE), columns - 1})
-    return [(row, column) for row in range(rows) for column in at]
+    found = []
+    for row in range(rows):
+        found += [Place(row, column) for column in at]
+    return found
 
 
-def _between(known: dict[tuple[int, int], Outcome]) -> list[tuple[int, int]]:
+def _between(known: dict[Place, Outcome]) -> list[Place]:
     """The middles between neighbours of a row that ended differently."""
     found = []
-    places = sorted(known)
-    for (row, column), (next_row, next_column) in pairwise(places):
-        if row != next_row or next_column - column < 2:
-            continue
-        if known[row, column] != known[row, next_column]:
-            found.append((row, (column + next_column) // 2))
+    for left, right in pairwise(sorted(known)):
+        has_room = left.row == right.row and right.column - left.column > 1
+        if has_room and known[left] != known[right]:
+            middle = (left.column + right.column) // 2
+            found.append(Place(left.row, middle))
     return found
 
 
@@ -236,12 +246,8 @@ class _Runner:
     then by which another process could find it. A learner's function has none.
     """
 
-    _ends: Any = None  # of the map being made, which a fork inherits
-
-    def __init__(
-        self, ends: Callable[[tuple[int, int]], Outcome], processes: int | None
-    ) -> None:
-        self._here = ends
+    def __init__(self, ends: Ends, processes: int | None) -> None:
+        self._ends = ends
         self._processes = _cores() if processes is None else processes
         self._pool: Any = None
 
@@ -249,27 +255,36 @@ class _Runner:
         if self._processes > 1:
             import multiprocessing  # which a browser's Python lacks
 
-            _Runner._ends = staticmethod(self._here)
-            self._pool = multiprocessing.get_context("fork").Pool(self._processes)
+            forking = multiprocessing.get_context("fork")
+            self._pool = forking.Pool(
+                self._processes, initializer=_begin, initargs=(self._ends,)
+            )
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
             self._pool.terminate()
             self._pool.join()
-            _Runner._ends = None
 
-    def outcomes(self, places: Sequence[tuple[int, int]]) -> list[Outcome]:
+    def outcomes(self, places: Sequence[Place]) -> list[Outcome]:
         """In the order of the places."""
         if self._pool is None:
-            return [self._here(place) for place in places]
-        found: list[Outcome] = self._pool.map(_forked, places, chunksize=1)
+            return [self._ends(place) for place in places]
+        found: list[Outcome] = self._pool.map(_run_one, places, chunksize=1)
         return found
 
 
-def _forked(place: tuple[int, int]) -> Outcome:
-    ended: Outcome = _Runner._ends(place)
-    return ended
+_in_this_process: list[Ends] = []  # what a forked process runs
+
+
+def _begin(ends: Ends) -> None:
+    """In a forked process, which inherits the function."""
+    _in_this_process.append(ends)
+
+
+def _run_one(place: Place) -> Outcome:
+    [ends] = _in_this_process
+    return ends(place)
 
 
 def _cores() -> int:

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from minikafka.theatre.pictures.frame_bytes_story import Part
 from minikafka.theatre.text import counted
 from minikafka.wire import messages, primitives, records
 from minikafka.wire.errors import CorruptRecord, Error
@@ -34,20 +35,6 @@ BATCH_HEADER = {
 TEXT_MOST = 24  # letters of a value
 
 Read = Callable[[memoryview, int], tuple[Any, int]]
-
-
-class Part(NamedTuple):
-    """One field: bytes from first on, up to end. section: "request header", say; depth:
-    how deep it is nested there.
-    """
-
-    section: str
-    depth: int
-    name: str
-    type: str
-    value: str
-    first: int
-    end: int
 
 
 class Apart(NamedTuple):

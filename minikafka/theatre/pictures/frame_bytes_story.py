@@ -13,8 +13,8 @@ NOBODY = "nobody"
 
 
 class Part(NamedTuple):
-    """One field: bytes from first on, up to end. depth: how deep it is nested in its
-    section.
+    """One field: bytes from first on, up to end. section: "request header", say; depth:
+    how deep it is nested there.
     """
 
     section: str
