@@ -2,6 +2,7 @@
 see it.
 """
 
+import ast
 import json
 import re
 import tomllib
@@ -108,6 +109,23 @@ def section_of(found, cell_id):
     )
 
 
+def verdict_shown(found):
+    """The verdict on a prediction is the last thing of its cell, or printed: else
+    nobody sees it.
+    """
+    return not any(hides_its_verdict(cell["source"]) for cell in found.code)
+
+
+def hides_its_verdict(source):
+    statements = [] if source.startswith("%") else ast.parse(source).body
+    return any(
+        isinstance(each, ast.Expr)
+        and isinstance(each.value, ast.Call)
+        and getattr(each.value.func, "attr", "") == "settle"
+        for each in statements[:-1]
+    )
+
+
 def minutes(found):
     """The minutes that the title cell states are the model's."""
     return abs(found.stated_minutes - model(found)) <= MINUTES_OFF * model(found)
@@ -132,6 +150,7 @@ RULES = {
     "next lesson": next_lesson,
     "because": because,
     "predictions in the ledger": in_the_ledger,
+    "verdict shown": verdict_shown,
     "minutes": minutes,
     "at most 75 minutes": at_most_75_minutes,
 }
@@ -144,6 +163,12 @@ def test_a_lesson_follows_the_pattern(rule, number):
     if rule in FOR_LESSONS_WITH_EXERCISES and number in WITHOUT_EXERCISES:
         return
     assert RULES[rule](contents()[number]), f"{rule}: {RULES[rule].__doc__}"
+
+
+def test_a_verdict_before_something_else_is_hidden():
+    assert hides_its_verdict("q1.settle(2)\nprint(1)")
+    assert not hides_its_verdict("print(1)\nq1.settle(2)")
+    assert not hides_its_verdict("print(q1.settle(2))\nprint(1)")
 
 
 def test_what_explains_an_option_belongs_to_a_question_of_its_lesson():
