@@ -20,7 +20,7 @@ from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import HangUp, Request
 from minikafka.broker.ports import CONTROL, CONTROLLER_LISTENER
 from minikafka.broker.replies import check_reply
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
 from minikafka.cluster import election, quorum
 from minikafka.cluster.election import Then
 from minikafka.cluster.metadata import BrokerChange, Endpoint
@@ -175,12 +175,13 @@ class Peers:
         """Monotonic ms at which somebody has been silent too long, or is greeted
         again.
         """
-        oldest_ms = []
+        soonest_ms = min(self._greet_at_ms.values(), default=None)
         for asked in self._asked.values():
             if asked:
                 oldest = next(iter(asked.values()))
-                oldest_ms.append(oldest.deadline_ms)
-        return soonest(*self._greet_at_ms.values(), *oldest_ms)
+                if soonest_ms is None or oldest.deadline_ms < soonest_ms:
+                    soonest_ms = oldest.deadline_ms
+        return soonest_ms
 
     def _greet(self, node: int, now: Now) -> None:
         """Ask a node what it speaks."""
