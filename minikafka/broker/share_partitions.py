@@ -224,13 +224,16 @@ class SharePartitions:
         _, offset, _ = found
         return min(offset, held.replica.high_watermark)
 
-    def drop(self, key: ShareKey) -> None:
-        """It is not this node's any more; who waits for it looks again."""
-        held = self.held.pop(key, None)
-        if held is not None:
-            held.is_over = True
-            self._locks.set(key, None)
-            self._moved(key)
+    def _drop(self, held: Held) -> None:
+        """It is not this node's any more; who waits for it looks again. One that is
+        over may hear so late: another one may have its key by then.
+        """
+        if held.is_over:
+            return
+        held.is_over = True
+        del self.held[held.key]
+        self._locks.set(held.key, None)
+        self._moved(held.key)
 
     def partition_changed(self, change: PartitionChange) -> None:
         """Another node may lead."""
@@ -243,14 +246,15 @@ class SharePartitions:
             self._drop_of(change.topic_id, None)
 
     def _drop_of(self, topic_id: bytes, number: int | None) -> None:
-        for key in list(self.held):
+        for key, held in list(self.held.items()):
             if key.topic_id == topic_id and number in (None, key.partition):
-                self.drop(key)
+                self._drop(held)
 
     def group_has_gone(self, group_id: str) -> None:
         """Nobody of it is connected here."""
-        for key in [key for key in self.held if key.group_id == group_id]:
-            self.drop(key)
+        for held in list(self.held.values()):
+            if held.group_id == group_id:
+                self._drop(held)
 
     # -- records
 
@@ -322,7 +326,7 @@ class SharePartitions:
                 partition.rolled_back(change, now.monotonic_ms)
                 error = _as_a_fetch_says(result)
                 if error.error in OVER:
-                    self.drop(held.key)
+                    self._drop(held)
                 wait.fail(error)
             else:
                 before = partition.window.start_offset
@@ -370,7 +374,7 @@ class SharePartitions:
             self._tell_start(held, before)
             lost = result if isinstance(result, KafkaError) else None
             if lost is not None and _as_a_fetch_says(lost).error in OVER:
-                self.drop(held.key)
+                self._drop(held)
             self._moved(held.key)
 
         self._persist(held, batches, written)
