@@ -50,7 +50,7 @@ class LogRecovery:
     _checkpoints: OffsetCheckpoints
     _open: OpensLogs
     _hold: HoldsReplicas
-    # logs of the last run, still to be recovered
+    # the partitions of the cluster that were not looked at yet: some have a log here
     unloaded: dict[PartitionKey, None] = field(default_factory=dict)
     _rest: Work = field(init=False)  # what is left to do
 

@@ -2,8 +2,9 @@
 
 A shell keeps one connection for each (node, lane), so that nothing waits behind a
 request that the other side has parked: votes on the lane `quorum`, fetches of followers
-on `replica_fetch`, everything that is answered at once on `control`, markers of
-transactions on `markers`, who joins one on `joins`. The correlation ids are ours; on a
+on `replica_fetch` and, of the metadata log, on `metadata`; everything that is answered
+at once on `control`, markers of transactions on `markers`, who joins one on `joins`,
+the state of share partitions on `share_state`. The correlation ids are ours; on a
 lane replies come in the order of the requests. A node asked for the first time says
 what it speaks (ApiVersions, KIP-35).
 

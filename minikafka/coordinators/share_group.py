@@ -70,9 +70,7 @@ class ShareDraft:
 
 
 class ShareGroup:
-    """One group. image: the cluster's topics, as this node knows them. live: it is not
-    made by a replay.
-    """
+    """One group. image: the cluster's topics, as this node knows them."""
 
     type = "share"
     protocol_type = "share"
@@ -132,7 +130,9 @@ class ShareGroup:
         return draft
 
     def tick(self, now: Now) -> ShareDraft:
-        """Members whose session is over are out, the longest silent first."""
+        """A member whose session is over is out, the longest silent first; one a tick,
+        the next tick is due at once.
+        """
         session_ms = configured(self, "share.session.timeout.ms")
         for member_id, why in self._timers.silent(session_ms, now).items():
             return self._without(self.state.members[member_id], why)
