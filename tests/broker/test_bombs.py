@@ -77,7 +77,7 @@ def lives(node):
     """Another client's request is answered."""
     node.connect("another")
     node.send("ApiVersions", 0, connection="another")
-    return node.answer().error_code == 0 and node.broker.stopped is None
+    return node.answer().error_code == 0 and node.broker.why_failed is None
 
 
 def topic(node, **configs):

@@ -284,7 +284,7 @@ def test_a_state_that_nobody_in_his_right_mind_wrote_ends_its_fetch_only(node, b
     [result] = node.patiently("WriteShareGroupState", 1, **asked).results
     assert result.partitions[0].error_code == 0
     assert a.fetch() in ("UNKNOWN_SERVER_ERROR", [(0, 19, 1)])
-    assert node.broker.stopped is None
+    assert node.broker.why_failed is None
 
 
 def test_a_fetch_that_asks_for_batches_of_nothing_gets_whole_ones(node):
