@@ -1,0 +1,196 @@
+"""One incident, as somebody on call has it: ask, say what it is, act, wait, report."""
+
+from typing import NamedTuple
+
+from minikafka.course.on_call import tools
+from minikafka.course.on_call.commands import Refused
+from minikafka.course.on_call.plans import Limits, Plan
+from minikafka.course.on_call.wellness import still_wrong
+from minikafka.course.on_call.world import SAMPLE_MS, World
+
+LOOKING_S = 30  # what it takes to type a line, and to read what it prints
+LONGEST_MIN = 60  # one wait
+SHIFT_MIN = 240  # all of them
+
+
+class Outcome(NamedTuple):
+    """How it ended. said: the number of the cause that was named, None for none.
+
+    false: payouts that were never committed, and were booked all the same. before:
+    minutes of outage until somebody was called. wrong: what is still not well.
+    """
+
+    plan: Plan
+    clock: str
+    said: int | None
+    accepted: int
+    lost: int
+    twice: int
+    false: int
+    refused: int
+    minutes: float
+    before: float
+    wrong: tuple[str, ...]
+
+    @property
+    def limits(self) -> Limits:
+        return self.plan.limits
+
+    def lines(self) -> list[str]:
+        """The score board."""
+        said = "nothing yet"
+        if self.said is not None:
+            said = self.plan.causes[self.said - 1].text
+        gone = "yes" if not self.wrong else f"no: {'; '.join(self.wrong)}"
+        rows = {
+            "orders accepted": str(self.accepted),
+            "of these lost": str(self.lost),
+            "handled twice": str(self.twice + self.false),
+            "orders refused": str(self.refused),
+            "minutes of outage": f"{self.minutes:.1f}, {self.before:.1f} of them before"
+            " you were called",
+            "you said": said,
+            "the cause is gone": gone,
+        }
+        return [f"{name:18}  {value}" for name, value in rows.items()]
+
+
+class Incident:
+    """Nothing runs before the first question, so that a notebook can be run whole."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.said: int | None = None
+        self.told: list[str] = []
+        self._world: World | None = None
+        self._heard = 0  # of what people wrote
+
+    def __repr__(self) -> str:
+        return f"<incident {self.plan.name}: ask, cause, act, wait, report>"
+
+    @property
+    def is_begun(self) -> bool:
+        return self._world is not None
+
+    @property
+    def world(self) -> World:
+        """The cluster, from the moment on when somebody was called."""
+        if self._world is None:
+            self._world = World(self.plan)
+            called_s = (self.plan.called_ms - self._world.now_ms) / 1000
+            self._world.run(called_s)
+        return self._world
+
+    def opening(self) -> str:
+        """What one gets, and what it might be."""
+        causes = [
+            f"  {number}  {cause.text}"
+            for number, cause in enumerate(self.plan.causes, 1)
+        ]
+        return "\n".join([self.plan.opens, "", "What is it?", *causes])
+
+    def ask(self, line: str = "") -> None:
+        """Shows what a command prints that only looks. Without one: what there is."""
+        if not line:
+            self._say(f"You can ask:\n{tools.help_of(acts=False)}")
+            return
+        self._run(line, acts=False)
+
+    def act(self, line: str = "") -> None:
+        """Runs a command that changes something. Without one: what there is."""
+        if not line:
+            self._say(f"You can do:\n{tools.help_of(acts=True)}")
+            return
+        self._run(line, acts=True)
+
+    def cause(self, number: int) -> None:
+        """Says what it is: the number of a cause. The last word counts."""
+        count = len(self.plan.causes)
+        if type(number) is not int or not 1 <= number <= count:
+            self._say(f"The causes have the numbers 1 to {count}, not {number!r}.")
+            return
+        self.said = number
+        text = self.plan.causes[number - 1].text
+        self._say(f"You say: {text}. Whether that is so, the report will tell.")
+
+    def wait(self, minutes: float = 5) -> None:
+        """Time goes on."""
+        is_number = isinstance(minutes, int | float) and not isinstance(minutes, bool)
+        if not is_number or not 0 < minutes <= LONGEST_MIN:
+            self._say(f"wait(minutes=...) takes up to {LONGEST_MIN}, not {minutes!r}.")
+            return
+        if self._is_over():
+            return
+        self.world.run(minutes * 60)
+        self._say(f"{self.world.clock()}  {minutes:g} minutes later", *self._news())
+
+    def report(self) -> "Report":
+        """The score board, as things stand."""
+        return Report(self)
+
+    def outcome(self) -> Outcome:
+        """How it stands."""
+        world = self.world
+        if not world.samples or world.samples[-1].at_ms < world.now_ms - SAMPLE_MS:
+            world.sample()
+        outages = [sample for sample in world.samples if sample.is_outage]
+        before = [each for each in outages if each.at_ms <= self.plan.called_ms]
+        readers = world.readers()
+        return Outcome(
+            plan=self.plan,
+            clock=world.clock(),
+            said=self.said,
+            accepted=len(world.orders.accepted),
+            lost=sum(len(world.lost(app)) for app in readers),
+            twice=sum(world.orders.twice(app.name) for app in readers),
+            false=len(world.false_payouts()),
+            refused=len(world.orders.refused),
+            minutes=len(outages) * SAMPLE_MS / 60_000,
+            before=len(before) * SAMPLE_MS / 60_000,
+            wrong=tuple(still_wrong(world)),
+        )
+
+    # inside
+
+    def _run(self, line: str, acts: bool) -> None:
+        if self._is_over():
+            return
+        try:
+            world = self.world
+            clock = world.clock()
+            world.run(LOOKING_S)
+            said = tools.run(world, str(line), acts)
+        except Refused as refused:
+            self._say(f"{line}: {refused}")
+            return
+        self._say(f"{clock} $ {line}", said, *self._news())
+
+    def _news(self) -> list[str]:
+        """What people have written since."""
+        messages = self.world.messages[self._heard :]
+        self._heard += len(messages)
+        return messages
+
+    def _is_over(self) -> bool:
+        called_ms = self.plan.called_ms
+        over = self.is_begun and self.world.now_ms > called_ms + SHIFT_MIN * 60_000
+        if over:
+            self._say("Your shift is over: incident.report().")
+        return over
+
+    def _say(self, *lines: str) -> None:
+        text = "\n".join(line.rstrip() for line in lines if line)
+        self.told.append(text)
+        print(text)
+
+
+class Report:
+    """The score board, and the strip of metrics."""
+
+    def __init__(self, incident: Incident) -> None:
+        self.outcome = incident.outcome()
+        self._samples = list(incident.world.samples)
+
+    def __repr__(self) -> str:
+        head = f"{self.outcome.plan.title}, {self.outcome.clock}"
+        return "\n".join([head, *(f"  {line}" for line in self.outcome.lines())])

@@ -1,0 +1,100 @@
+"""What a plan lets go wrong; a learner can't.
+
+    mishap crash kafka-1          the process is killed
+    mishap cut kafka-1            no other broker reaches it, clients do
+    mishap heal                   all cuts end
+    mishap hold kafka-1 no power  it can't be started, and that is why
+    mishap release kafka-1        it can
+    mishap disk kafka-1 12000     so many bytes are left on its disk
+    mishap kill billing           the first living pod is killed
+    mishap freeze payouts         its pods stand still
+    mishap send orders 3 {"id     this record, to this partition
+    mishap tell ...               somebody writes this to whoever is on call
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from minikafka.course.on_call.commands import Given
+
+if TYPE_CHECKING:
+    from minikafka.course.on_call.world import World
+
+
+def mishap(world: "World", given: Given) -> str:
+    """One line of a plan."""
+    what, _, rest = given["WHAT"].partition(" ")
+    MISHAPS[what](world, rest)
+    return ""
+
+
+def broker_of(name: str) -> int:
+    return int(name.removeprefix("kafka-"))
+
+
+def _crash(world: "World", rest: str) -> None:
+    world.cluster.crash(broker_of(rest))
+
+
+def _cut(world: "World", rest: str) -> None:
+    broker = broker_of(rest)
+    for other in {1, 2, 3} - {broker}:
+        world.cluster.cut(broker, other)
+
+
+def _heal(world: "World", rest: str) -> None:
+    world.cluster.heal()
+
+
+def _hold(world: "World", rest: str) -> None:
+    name, _, why = rest.partition(" ")
+    world.held[broker_of(name)] = why
+
+
+def _release(world: "World", rest: str) -> None:
+    world.held.pop(broker_of(rest), None)
+
+
+def _disk(world: "World", rest: str) -> None:
+    name, left = rest.split()
+    disk = world.cluster._brokers[broker_of(name)].disk
+    disk.capacity_bytes = disk.used_bytes + int(left)
+
+
+def _kill(world: "World", rest: str) -> None:
+    app = world.apps[rest]
+    living = [pod for pod in app.pods if pod.died_ms is None]
+    if living:
+        pod = max(living, key=lambda each: len(each.hand))
+        app.kill(pod, "killed: OOMKilled, exit code 137")
+
+
+def _freeze(world: "World", rest: str) -> None:
+    for pod in world.apps[rest].pods:
+        world.cluster.freeze(pod.program)
+
+
+def _send(world: "World", rest: str) -> None:
+    topic, partition, value = rest.split(" ", 2)
+    producer = world.cluster.producer(client_id="import")
+    producer.send(topic, value=value, partition=int(partition))
+    producer.flush()
+    producer.close()
+
+
+def _tell(world: "World", rest: str) -> None:
+    world.messages.append(f"{world.clock()}  {rest}")
+
+
+MISHAPS: dict[str, Callable[["World", str], None]] = {
+    "crash": _crash,
+    "cut": _cut,
+    "heal": _heal,
+    "hold": _hold,
+    "release": _release,
+    "disk": _disk,
+    "kill": _kill,
+    "freeze": _freeze,
+    "send": _send,
+    "tell": _tell,
+}

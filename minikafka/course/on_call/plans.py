@@ -1,0 +1,102 @@
+"""An incident as data: a file of its own, `incidents/NAME.toml`.
+
+What runs, what goes wrong and when (as the command lines of `tools.py` and
+`mishaps.py`), what somebody is told, which causes there are to choose from, and when
+all is well again. The teacher's page of lesson 22 says how to write one.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FOLDER = Path(__file__).parent / "incidents"
+
+
+class Cause(NamedTuple):
+    """text: what one can say. because: what speaks for it, or against."""
+
+    text: str
+    because: str
+
+
+class Step(NamedTuple):
+    """A line of the plan, and when it comes."""
+
+    at_ms: int
+    line: str
+
+
+class Limits(NamedTuple):
+    """What a good answer to the incident stays within."""
+
+    lost: int
+    twice: int
+    minutes: float  # of outage
+
+
+class Plan(NamedTuple):
+    """exercise: its number in lesson 22, None for a teacher's own. well: what must be
+    true at the end, name of a test in `wellness.py` -> what it is given.
+    """
+
+    name: str
+    title: str
+    exercise: int | None
+    seed: int
+    opens: str
+    called_ms: int
+    late_ms: int
+    causes: tuple[Cause, ...]
+    right: int
+    limits: Limits
+    best: str
+    topics: tuple[dict[str, Any], ...]
+    apps: tuple[dict[str, Any], ...]
+    steps: tuple[Step, ...]
+    well: tuple[dict[str, Any], ...]
+    brokers: dict[str, str]
+
+
+def names() -> list[str]:
+    """Those of the lesson, in its order."""
+    plans = [read(path.stem) for path in FOLDER.glob("*.toml")]
+    return [each.name for each in sorted(plans, key=lambda each: each.exercise or 99)]
+
+
+def read(name: str) -> Plan:
+    """The plan of this name, or in this file. Raises ValueError for what is none."""
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    if not path.exists():
+        known = ", ".join(f'"{each}"' for each in names())
+        raise ValueError(f"there is no incident {name!r}; there are {known}")
+    try:
+        return _plan(path.stem, tomllib.loads(path.read_text(encoding="utf-8")))
+    except KeyError as error:
+        raise ValueError(f"{path.name} lacks {error}") from None
+
+
+def _plan(name: str, found: dict[str, Any]) -> Plan:
+    steps = [Step(_ms(each["at_min"]), each["run"]) for each in found.get("plan", [])]
+    limits = found["limits"]
+    return Plan(
+        name=name,
+        title=found["title"],
+        exercise=found.get("exercise"),
+        seed=found["seed"],
+        opens=found["opens"].strip(),
+        called_ms=_ms(found["called_after_min"]),
+        late_ms=found["late_s"] * 1000,
+        causes=tuple(Cause(each["text"], each["because"]) for each in found["causes"]),
+        right=found["right"],
+        limits=Limits(limits["lost"], limits["twice"], limits["minutes"]),
+        best=found["best"].strip(),
+        topics=tuple(found["topics"]),
+        apps=tuple(found["apps"]),
+        steps=tuple(sorted(steps, key=lambda step: step.at_ms)),
+        well=tuple(found["well"]),
+        brokers=found.get("brokers", {}),
+    )
+
+
+def _ms(minutes: float) -> int:
+    return round(minutes * 60_000)

@@ -1,0 +1,162 @@
+"""kubectl for the shop's programs, systemctl and journalctl for the brokers: as much of
+them as somebody on call needs.
+"""
+
+from typing import TYPE_CHECKING
+
+from minikafka.clients.errors import KafkaTimeoutError
+from minikafka.course.on_call.apps import App
+from minikafka.course.on_call.commands import Given, Refused, whole
+from minikafka.trace import printable
+
+if TYPE_CHECKING:
+    from minikafka.course.on_call.world import World
+
+LINES = 15
+STOP_S = 120
+CLIENT_KINDS = {
+    "CommitFailed",
+    "MemberStateChanged",
+    "PollOverdue",
+    "PositionReset",
+    "SendFailed",
+}
+
+
+def pods(world: "World", given: Given) -> str:
+    """kubectl get pods"""
+    rows = [("NAME", "READY", "STATUS", "RESTARTS")]
+    for app in world.apps.values():
+        for pod in app.pods:
+            is_up = pod.died_ms is None
+            status = "Running" if is_up else "CrashLoopBackOff"
+            ready = "1/1" if is_up else "0/1"
+            rows.append((pod.name, ready, status, str(pod.restarts)))
+    return "\n".join(
+        f"{name:14} {ready:7} {status:18} {restarts}"
+        for name, ready, status, restarts in rows
+    )
+
+
+def logs(world: "World", given: Given) -> str:
+    """kubectl logs deployment/APP"""
+    app = _app(world, given)
+    lines = list(app.log)
+    for event in world.events:
+        mine = event.node.startswith(f"{app.name}-")
+        if mine and event.kind in CLIENT_KINDS:
+            words = str(event).partition(f"{event.node}: ")[2]
+            lines.append((event.at, f"{event.node} {words}"))
+    return _last(world, lines) or f"(nothing but the start of {app.name})"
+
+
+def env(world: "World", given: Given) -> str:
+    """kubectl set env deployment/APP --list"""
+    app = _app(world, given)
+    lines = [f"# Deployment {app.name}, container {app.name}"]
+    lines += [f"{name}={value}" for name, value in app.env.items()]
+    return "\n".join(lines)
+
+
+def set_env(world: "World", given: Given) -> str:
+    """kubectl set env deployment/APP NAME=VALUE ..."""
+    app = _app(world, given)
+    changes = {}
+    for pair in given["NAME=VALUE"].split():
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise Refused(f"{pair!r} is no NAME=VALUE.")
+        changes[name] = value
+    if not changes:
+        raise Refused("kubectl set env needs NAME=VALUE.")
+    app.set_env(changes)
+    return f"deployment.apps/{app.name} env updated"
+
+
+def scale(world: "World", given: Given) -> str:
+    """kubectl scale deployment/APP --replicas N"""
+    app = _app(world, given)
+    app.scale(whole(given, "--replicas"))
+    return f"deployment.apps/{app.name} scaled"
+
+
+def roll_out(world: "World", given: Given) -> str:
+    """kubectl rollout restart deployment/APP"""
+    app = _app(world, given)
+    app.roll_out()
+    return f"deployment.apps/{app.name} restarted"
+
+
+def _app(world: "World", given: Given) -> App:
+    name = given["APP"]
+    if name not in world.apps:
+        known = ", ".join(world.apps)
+        raise Refused(f"There is no deployment {name!r}; there are {known}.")
+    return world.apps[name]
+
+
+# -- brokers
+
+
+def journal(world: "World", given: Given) -> str:
+    """journalctl -u BROKER"""
+    broker = _broker(given)
+    lines = []
+    for event in world.events:
+        if event.node == f"broker {broker}":
+            words = str(event).partition(f"{event.node}: ")[2]
+            lines.append((event.at, f"kafka-{broker} {printable(words, 200)}"))
+    return _last(world, lines) or "-- No entries --"
+
+
+def _last(world: "World", lines: list[tuple[int, str]]) -> str:
+    lines.sort(key=lambda line: line[0])
+    shown = [f"{world.clock(at_ms)} {words}" for at_ms, words in lines[-LINES:]]
+    return "\n".join(shown)
+
+
+def status(world: "World", given: Given) -> str:
+    """systemctl status BROKER"""
+    broker = _broker(given)
+    word = "active (running)" if world.is_up(broker) else "failed"
+    held = world.held.get(broker)
+    if held and not world.is_up(broker):
+        word = f"no answer: {held}"
+    return f"kafka-{broker}.service - Apache Kafka\n  Active: {word}"
+
+
+def start(world: "World", given: Given) -> str:
+    """systemctl start BROKER"""
+    broker = _broker(given)
+    if broker in world.held and not world.is_up(broker):
+        return f"kafka-{broker} does not answer: {world.held[broker]}"
+    if not world.is_up(broker):
+        world.cluster.restart(broker)
+    return ""
+
+
+def stop(world: "World", given: Given) -> str:
+    """systemctl stop BROKER"""
+    broker = _broker(given)
+    if world.is_up(broker):
+        world.cluster.stop(broker)
+        process = world.cluster._brokers[broker]
+        try:
+            world.cluster.run_until(lambda: process.state == "down", seconds=STOP_S)
+        except KafkaTimeoutError:  # as systemd's TimeoutStopSec
+            world.cluster.crash(broker)
+            return f"kafka-{broker} did not stop in time, and was killed"
+    return ""
+
+
+def restart(world: "World", given: Given) -> str:
+    """systemctl restart BROKER"""
+    return "\n".join(filter(None, [stop(world, given), start(world, given)]))
+
+
+def _broker(given: Given) -> int:
+    name = given["BROKER"]
+    number = name.removesuffix(".service").removeprefix("kafka-")
+    if number not in ("1", "2", "3"):
+        raise Refused(f"There is no {name!r}; there are kafka-1, kafka-2, kafka-3.")
+    return int(number)

@@ -1,0 +1,353 @@
+"""Three brokers with load, on which something goes wrong by a plan; and what a
+monitoring system notes of them every ten seconds.
+"""
+
+from typing import Any, NamedTuple
+
+from minikafka.clients.errors import IllegalStateError
+from minikafka.course.on_call.apps import KINDS, App, Payouts, Reader
+from minikafka.course.on_call.orders import Orders
+from minikafka.course.on_call.plans import Plan
+from minikafka.simulation.cluster import Cluster
+from minikafka.simulation.processes import best_informed, leading
+from minikafka.simulation.topics import TOPIC, raise_refusal
+from minikafka.trace import Event
+from minikafka.wire.errors import KafkaError
+
+BROKERS = (1, 2, 3)
+SAMPLE_MS = 10_000
+MIN_ISR = "min.insync.replicas"
+ALL_PARTITIONS = set(range(100))
+REWRITES = {"LogTruncated", "TopicDeleted"}
+# Fewer partitions of Kafka's own topics, and longer polls of those that are idle: the
+# same things happen, and less is computed.
+CONFIGS = {
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "replica.fetch.wait.max.ms": "3000",
+    "log.retention.check.interval.ms": "60000",
+    "log.segment.delete.delay.ms": "1000",
+}
+# what a broker's or a client's log has of what happens; the rest is forgotten
+KEPT = {
+    "BatchRefused",
+    "BrokerFenced",
+    "CommitFailed",
+    "ControllerElected",
+    "ControllerResigned",
+    "GroupStateChanged",
+    "IsrExpanded",
+    "IsrShrunk",
+    "LeaderElected",
+    "LogStartOffsetAdvanced",
+    "LogTruncated",
+    "MemberLeft",
+    "NodeCrashed",
+    "NodeRestarted",
+    "NodeShutDown",
+    "NodeStopped",
+    "PollOverdue",
+    "PositionReset",
+    "SendFailed",
+    "TopicCreated",
+    "TopicDeleted",
+    "TransactionStateChanged",
+}
+
+
+class Sample(NamedTuple):
+    """What was measured at one time. Kafka's names are in `metrics.py`."""
+
+    at_ms: int
+    under_replicated: int
+    offline: int
+    under_min_isr: int
+    controllers: int
+    isr_shrinks: int
+    failed_produces: int
+    lag: dict[str, int]
+    waiting: int  # customers who wait for an answer for too long
+    late: int  # accepted orders that wait for too long to be handled
+    refused: int
+
+    @property
+    def is_outage(self) -> bool:
+        return bool(self.waiting or self.late or self.refused)
+
+
+class Found(NamedTuple):
+    """Where an order is in the log."""
+
+    partition: int
+    offset: int
+
+
+class World:
+    """The cluster, the programs, the orders, the plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.orders = Orders()
+        self.samples: list[Sample] = []
+        self.events: list[Event] = []
+        self.held: dict[int, str] = {}  # brokers that can't be started, and why
+        self.messages: list[str] = []
+        self.cluster = Cluster(
+            brokers=len(BROKERS), seed=plan.seed, configs={**CONFIGS, **plan.brokers}
+        )
+        self.cluster._listeners[:] = [self._note]
+        self.cluster.trace.clear()
+        self._steps = list(plan.steps)
+        self._refused = 0  # of orders, when it was measured last
+        for topic in plan.topics:
+            self._create(topic)
+        self.apps: dict[str, App] = {}
+        for given in plan.apps:
+            self._deploy(dict(given))
+
+    @property
+    def now_ms(self) -> int:
+        return self.cluster.now_ms
+
+    def clock(self, at_ms: int | None = None) -> str:
+        """A time of the night, as logs have it."""
+        seconds = (self.now_ms if at_ms is None else at_ms) // 1000
+        return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+    def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
+        """A request of an admin client's, which takes its time."""
+        return self.cluster._topics._admin.ask(api, body, node)
+
+    def is_up(self, broker: int) -> bool:
+        return self.cluster._brokers[broker].state == "up"
+
+    def image(self) -> Any:
+        """What the best informed broker knows; None while none is up."""
+        try:
+            return best_informed(self.cluster._brokers).image
+        except IllegalStateError:
+            return None
+
+    def readers(self) -> list[Reader]:
+        return [app for app in self.apps.values() if isinstance(app, Reader)]
+
+    # time
+
+    def run(self, seconds: float) -> None:
+        """Time passes; the plan goes on, dead pods are started again, and every ten
+        seconds all is measured.
+        """
+        end_ms = self.now_ms + round(seconds * 1000)
+        while self.now_ms < end_ms:
+            self._do_what_is_due()
+            stops = [end_ms, (self.now_ms // SAMPLE_MS + 1) * SAMPLE_MS]
+            stops += [step.at_ms for step in self._steps[:1]]
+            wait_ms = max(1, min(stops) - self.now_ms)
+            self.cluster.run_ms(wait_ms)
+            if self.now_ms % SAMPLE_MS == 0:
+                self.sample()
+        self._do_what_is_due()
+
+    def _do_what_is_due(self) -> None:
+        from minikafka.course.on_call import tools
+
+        for app in self.apps.values():
+            app.restart_dead()
+        while self._steps and self._steps[0].at_ms <= self.now_ms:
+            tools.do(self, self._steps.pop(0).line)
+
+    def _note(self, event: Event) -> None:
+        if event.kind in KEPT:
+            self.events.append(event)
+
+    # what is measured
+
+    def sample(self) -> None:
+        """One more row of the monitoring system's."""
+        since_ms = self.samples[-1].at_ms if self.samples else 0
+        news = [event.kind for event in self.events if event.at > since_ms]
+        under_replicated, offline, under_min_isr = self._partitions()
+        refused = len(self.orders.refused)
+        self.samples.append(
+            Sample(
+                at_ms=self.now_ms,
+                under_replicated=under_replicated,
+                offline=offline,
+                under_min_isr=under_min_isr,
+                controllers=self._controllers(),
+                isr_shrinks=news.count("IsrShrunk"),
+                failed_produces=news.count("BatchRefused"),
+                lag={app.name: self.lag(app.name) for app in self.readers()},
+                waiting=self.orders.waiting(self.now_ms),
+                late=sum(map(self._late, self.readers())),
+                refused=refused - self._refused,
+            )
+        )
+        self._refused = refused
+
+    def _partitions(self) -> tuple[int, int, int]:
+        image = self.image()
+        if image is None:
+            return 0, 0, 0
+        under_replicated = offline = under_min_isr = 0
+        for topic in image.topics.values():
+            for partition in topic.partitions.values():
+                replicas = len(partition.replicas)
+                least = min(self.min_isr(topic.name), replicas)
+                under_replicated += len(partition.isr) < replicas
+                offline += partition.leader < 0
+                under_min_isr += len(partition.isr) < least
+        return under_replicated, offline, under_min_isr
+
+    def min_isr(self, topic: str) -> int:
+        """min.insync.replicas of a topic, as the brokers go by it."""
+        return int(self.config(topic, MIN_ISR) or 1)
+
+    def config(self, topic: str, name: str) -> str | None:
+        """A topic's config, as the brokers go by it; None without the topic."""
+        broker = best_informed(self.cluster._brokers)
+        if topic not in broker.image.topics:
+            return None
+        where = broker.image, broker.node_id, TOPIC, topic, name
+        return str(broker.config.value(*where).value)
+
+    def leaders_of(self, topic: str) -> list[Any]:
+        """The leading replica of each partition."""
+        brokers = self.cluster._brokers
+        partitions = range(self.cluster.partition_count(topic))
+        return [leading(brokers, topic, number) for number in partitions]
+
+    def false_payouts(self) -> set[str]:
+        """What was booked, and never committed."""
+        committed: set[str] = set()
+        for app in self.apps.values():
+            if isinstance(app, Payouts):
+                committed |= app.committed
+        booked: set[str] = set()
+        for names in self.orders.false.values():
+            booked |= names
+        return booked - committed if committed else set()
+
+    def _controllers(self) -> int:
+        active = 0
+        for process in self.cluster._brokers.values():
+            if process.state == "up":
+                active += process.broker.quorum.is_leader
+        return active
+
+    def lag(self, group: str) -> int:
+        """Of all its partitions together, where somebody leads them."""
+        try:
+            return sum(self.cluster.lag(group).values())
+        except (KafkaError, IllegalStateError):
+            return 0
+
+    def _late(self, app: Reader) -> int:
+        late = self.orders.late(app.name, self.now_ms, self.plan.late_ms)
+        return len(late - self.lost(app)) if late else 0
+
+    def lost(self, app: Reader) -> set[int]:
+        """Accepted orders that this app will never handle: they are not in the log any
+        more, or the group has passed them. Where nobody has the log, nobody knows.
+        """
+        open_ones = self.orders.not_done(app.name)
+        there, unknown = self._in_the_log(app.topic)
+        committed = self._committed(app.name)
+        gone = set()
+        for number, accepted in open_ones.items():
+            place = there.get(number)
+            if number in app.in_hand():
+                continue
+            if place is None:
+                if accepted.partition not in unknown:
+                    gone.add(number)
+            elif place.offset < committed.get(place.partition, 0):
+                gone.add(number)
+        return gone
+
+    def _in_the_log(self, topic: str) -> tuple[dict[int, Found], set[int]]:
+        """Where each order is now, and the partitions of which nobody can tell."""
+        there: dict[int, Found] = {}
+        unknown = set()
+        try:
+            partitions = range(self.cluster.partition_count(topic))
+        except KafkaError:
+            return there, unknown
+        except IllegalStateError:
+            return there, ALL_PARTITIONS
+        for partition in partitions:
+            try:
+                there |= self._orders_in(topic, partition)
+            except IllegalStateError:
+                unknown.add(partition)
+        return there, unknown
+
+    def _orders_in(self, topic: str, partition: int) -> dict[int, Found]:
+        """Unless a log was cut, an order is where it was put, or it is too old."""
+        rewritten = any(event.kind in REWRITES for event in self.events)
+        found = {}
+        if not rewritten:
+            start, _ = self.cluster.log_offsets(topic, partition)
+            for number, place in self.orders.accepted.items():
+                if place.partition == partition and place.offset >= start:
+                    found[number] = Found(partition, place.offset)
+            return found
+        for record in self.cluster.records(topic, partition):
+            what, _, rest = bytes(record.value or b"").decode().partition(" ")
+            if what == "order":
+                found[int(rest.split()[0])] = Found(partition, record.offset)
+        return found
+
+    def _committed(self, group: str) -> dict[int, int]:
+        try:
+            offsets = self.cluster.committed_offsets(group)
+        except (KafkaError, IllegalStateError):
+            return {}
+        return {place.partition: offset for place, offset in offsets.items()}
+
+    # at the beginning
+
+    def _create(self, topic: dict[str, Any]) -> None:
+        """replicas: of each partition the brokers, the first leads; or how many."""
+        body = create_topic(
+            topic["name"],
+            topic.get("partitions", -1),
+            topic["replicas"],
+            topic.get("configs", {}),
+        )
+        raise_refusal(self.ask("CreateTopics", body).topics[0], "create")
+        if "__consumer_offsets" not in self.image().topics:
+            self.ask("FindCoordinator", {"coordinator_keys": ["-"]})
+
+    def _deploy(self, given: dict[str, Any]) -> None:
+        kind = KINDS[given.pop("kind")]
+        name, topic = given.pop("name"), given.pop("topic")
+        replicas = given.pop("replicas", 1)
+        env = {key: str(value) for key, value in given.get("env", {}).items()}
+        app = kind(self, name, topic, **env)
+        self.apps[name] = app
+        app.scale(replicas)
+
+
+def create_topic(
+    name: str,
+    partitions: int,
+    replicas: int | list[list[int]],
+    configs: dict[str, str],
+) -> dict[str, Any]:
+    """The body of a CreateTopics request."""
+    assignments = []
+    factor = replicas
+    if isinstance(replicas, list):
+        partitions = factor = -1
+        for number, brokers in enumerate(replicas):
+            assignments.append({"partition_index": number, "broker_ids": brokers})
+    values = [{"name": key, "value": str(value)} for key, value in configs.items()]
+    topic = {
+        "name": name,
+        "num_partitions": partitions,
+        "replication_factor": factor,
+        "assignments": assignments,
+        "configs": values,
+    }
+    return {"topics": [topic], "timeout_ms": 30_000, "validate_only": False}
