@@ -491,7 +491,7 @@ def fetch_kafka():
     jars = CACHE / f"kafka-{KAFKA_VERSION}"
     if (
         os.environ.get("MINIKAFKA_KAFKA_JARS")
-        or (jars / f"kafka-streams-{KAFKA_VERSION}.jar").exists()
+        or (jars / f"connect-file-{KAFKA_VERSION}.jar").exists()
     ):
         return []
     if shutil.which("mvn") is None:

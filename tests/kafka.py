@@ -32,7 +32,7 @@ def kafka_jars() -> Path:
     folder = Path(
         os.environ.get("MINIKAFKA_KAFKA_JARS") or ROOT / ".cache" / f"kafka-{VERSION}"
     )
-    if not (folder / f"kafka-streams-{VERSION}.jar").exists():
+    if not (folder / f"connect-file-{VERSION}.jar").exists():
         raise FileNotFoundError(
             f"no jars of Apache Kafka {VERSION} in {folder}: `make test` fetches them,"
             " by Maven"
