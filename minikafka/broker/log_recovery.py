@@ -31,7 +31,7 @@ class OpensLogs(Protocol):
     def __call__(self, topic: str, number: int, **known: int) -> Log: ...
 
 
-class HoldsReplicas(Protocol):
+class TakesLogs(Protocol):
     """The log is ready: from here on this node has the replica."""
 
     def __call__(
@@ -49,7 +49,7 @@ class LogRecovery:
     _notice: Callable[..., object]
     _checkpoints: OffsetCheckpoints
     _open: OpensLogs
-    _hold: HoldsReplicas
+    _hold: TakesLogs
     # the partitions of the cluster that were not looked at yet: some have a log here
     unloaded: dict[PartitionKey, None] = field(default_factory=dict)
     _rest: Work = field(init=False)  # what is left to do
