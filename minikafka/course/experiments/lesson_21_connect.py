@@ -131,7 +131,7 @@ def cities_of_the_database() -> Counter[str]:
     return Counter(row["city"] for row in rows)
 
 
-def wrong_cities(cities: Counter[str]) -> list[str]:
+def not_as_in_the_database(cities: Counter[str]) -> list[str]:
     """Those for which this count is not the database's."""
     right = cities_of_the_database()
     return sorted(city for city in {*cities, *right} if cities[city] != right[city])

@@ -1,9 +1,8 @@
 """A schema registry: who may write what into a topic, kept in a topic of its own.
 
-The known ones (Confluent's, Karapace, Apicurio with its Kafka store) work like this
-one: one partition, compacted, `_schemas`, is all that they keep. What they know is that
-topic, read to its end. The keys and values of its records are Confluent's. Clients ask
-over HTTP: lesson_21_http.py.
+Confluent's and Karapace work like this one: one partition, compacted, `_schemas`, is all
+that they keep. What they know is that topic, read to its end. The keys and values of
+its records are Confluent's. Clients ask over HTTP: lesson_21_http.py.
 """
 
 import json

@@ -134,7 +134,7 @@ class Counting:
         """As by kill -9: its clients are gone, and its memory with it."""
         for client in instance.kafka.made:
             self.cluster.crash(client)
-        self.cluster.run(seconds=60)  # until the group has noticed
+        self.cluster.run(seconds=75)  # the group and its transaction have ended
 
     def counts(self, *instances: WordCount) -> dict[str, int]:
         """What they have in memory: word -> count."""
