@@ -141,7 +141,7 @@ class Incident:
             clock=world.clock(),
             said=self.said,
             accepted=len(world.orders.accepted),
-            lost=sum(len(world.lost(app)) for app in readers),
+            lost=sum(len(world.lost(app) | world.cut_off(app)) for app in readers),
             twice=sum(world.orders.twice(app.name) for app in readers),
             false=len(world.false_payouts()),
             refused=len(world.orders.refused),

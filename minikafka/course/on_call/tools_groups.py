@@ -1,7 +1,7 @@
 """kafka-consumer-groups, with the columns of Apache Kafka 4.3.1's."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.clients.assigning import decode_assignment
 from minikafka.clients.structs import TopicPartition
@@ -83,7 +83,7 @@ def find(world: "World", name: str) -> Group | None:
         return None
     if told.error_code:
         raise KafkaError(Error(told.error_code))
-    members = []
+    members: list[Member] = []
     for each in told.members:
         assignment = each.member_assignment
         partitions = decode_assignment(assignment) if assignment else []
@@ -228,9 +228,7 @@ def reset(world: "World", given: Given) -> str:
     return "\n".join(lines)
 
 
-def _wanted(
-    world: "World", group: Group, given: Given
-) -> dict[TopicPartition, int]:
+def _wanted(world: "World", group: Group, given: Given) -> dict[TopicPartition, int]:
     topic, _, numbers = given["--topic"].partition(":")
     led = leaders(world, topic)
     chosen = list(led)
@@ -293,13 +291,3 @@ def _duration_ms(text: str) -> int:
     if not text.startswith("PT") or unit not in units or not number.isdigit():
         raise Refused("--by-duration is one such as PT15M: fifteen minutes.")
     return int(number) * units[unit]
-
-
-def no_reset(world: "World", given: Given) -> str:
-    """--reset-offsets with neither --dry-run nor --execute only shows."""
-    return reset(world, {**given, "--dry-run": ""})
-
-
-def member_names(group: Group) -> Any:
-    """The client ids of its members."""
-    return sorted(member.client_id for member in group.members)

@@ -14,6 +14,7 @@ from minikafka.wire.errors import Error, KafkaError
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
+EVERY_ONE: dict[str, list[str]] = {"state_filters": [], "producer_id_filters": []}
 FOR_WRITING = 1  # a resource type of FindCoordinator: a transactional id
 
 
@@ -196,8 +197,7 @@ def list_transactions(world: "World", given: Given) -> str:
     """kafka-transactions list"""
     rows = [["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]]
     for broker in world.ask("Metadata", {"topics": []}).brokers:
-        body = {"state_filters": [], "producer_id_filters": []}
-        told = world.ask("ListTransactions", body, broker.node_id)
+        told = world.ask("ListTransactions", EVERY_ONE, broker.node_id)
         for each in told.transaction_states:
             rows.append(
                 [
@@ -292,10 +292,9 @@ def find_hanging(world: "World", given: Given) -> str:
     most_min = 15
     if "--max-transaction-timeout" in given:
         most_min = whole(given, "--max-transaction-timeout")
-    known = set()
+    known: set[int] = set()
     for broker in world.ask("Metadata", {"topics": []}).brokers:
-        body = {"state_filters": [], "producer_id_filters": []}
-        told = world.ask("ListTransactions", body, broker.node_id)
+        told = world.ask("ListTransactions", EVERY_ONE, broker.node_id)
         known.update(
             each.producer_id
             for each in told.transaction_states
@@ -389,5 +388,3 @@ def abort(world: "World", given: Given) -> str:
     if error is not Error.NONE:
         raise KafkaError(error)
     return ""
-
-
