@@ -25,6 +25,7 @@ NO_MEMBERS = "Consumer group '{}' has no active members."
 HEADINGS = (
     "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
 )
+OF_EACH = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
 LATEST, EARLIEST = -1, -2
 
 
@@ -119,15 +120,25 @@ def _members(group: Group, verbose: bool) -> list[str]:
     ids = max([15, *(len(each.member_id) for each in group.members)])
     width = max(15, len(group.name))
     heading = ["GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
-    rows = [[*heading, "CURRENT-EPOCH", "CURRENT-ASSIGNMENT"]]
+    rows = [[*heading, *OF_EACH]]
     for each in group.members:
         count = str(len(each.partitions))
         shown = _by_topic(each.partitions)
         rows.append(
-            [group.name, each.member_id, each.host, each.client_id, count, "-", shown]
+            [
+                group.name,
+                each.member_id,
+                each.host,
+                each.client_id,
+                count,
+                "-",
+                shown,
+                "-",
+                "-",
+            ]
         )
-    widths = [width, ids, 15, 15, 15, 15, 20]
-    shown_columns = 7 if verbose else 5
+    widths = [width, ids, 15, 15, 15, 15, 20, 15, 20]
+    shown_columns = 9 if verbose else 5
     lines = []
     for row in rows:
         cells = list(zip(row, widths, strict=True))[:shown_columns]

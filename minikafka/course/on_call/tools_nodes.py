@@ -5,7 +5,7 @@ Apache Kafka 4.3.1's.
 import json
 from typing import TYPE_CHECKING, Any
 
-from minikafka.course.on_call.commands import Given, whole
+from minikafka.course.on_call.commands import Given, Refused, whole
 from minikafka.course.on_call.tools_topics import leaders
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.storage.checkpoints import uuid_text
@@ -25,7 +25,10 @@ def log_dirs(world: "World", given: Given) -> str:
     )
     asked = live
     if "--broker-list" in given:
-        asked = [int(each) for each in given["--broker-list"].split(",")]
+        listed = given["--broker-list"].split(",")
+        if not all(each.isdigit() for each in listed):
+            raise Refused("--broker-list is such as 1,3.")
+        asked = list(map(int, listed))
         missing = sorted(set(asked) - set(live))
         if missing:
             return (
