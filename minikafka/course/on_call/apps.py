@@ -193,7 +193,7 @@ CHOICES = {
 }
 # longer polls of those that are idle: less is computed, and nothing comes later
 LIGHT = {"enable.auto.commit": "false", "fetch.max.wait.ms": "5000"}
-NUMBERS = ("every.ms", "work.ms", "open.ms")
+NUMBERS = ("every.ms", "work.ms", "open.ms", "bytes", "megamart")
 
 
 class Shop(App):
@@ -261,8 +261,9 @@ class Reader(App):
     }
     known = consumer_config.DEFAULTS
 
-    def __init__(self, *given: Any, **env: str) -> None:
-        super().__init__(*given, **{"auto.offset.reset": "earliest", **env})
+    def __init__(self, world: "World", name: str, topic: str, **env: str) -> None:
+        known = {"auto.offset.reset": "earliest", **env}
+        super().__init__(world, name, topic, **known)
 
     def _client(self, name: str) -> Any:
         config = {**LIGHT, "group.id": self.name, **self.env}
@@ -287,14 +288,16 @@ class Reader(App):
         client.close(autocommit=False)
 
     def _handle(self, pod: Pod, record: Any) -> None:
-        self.world.cluster.sleep(int(self.env["work.ms"]) / 1000)
         what, _, rest = record.value.decode().partition(" ")
-        if what == "order":
-            number = int(rest.split()[0])
-            done = self.world.orders.done[self.name]
+        done = self.world.orders.done[self.name]
+        number = int(rest.split()[0]) if what == "order" else -1
+        if self.env["once"] == "true" and done[number]:
             pod.hand.discard(number)
-            if self.env["once"] == "false" or not done[number]:
-                done[number] += 1
+            return
+        self.world.cluster.sleep(int(self.env["work.ms"]) / 1000)
+        if what == "order":
+            done[number] += 1
+            pod.hand.discard(number)
         elif what == "payout":
             self.world.orders.false[self.name].add(rest)
         elif self.env["on.error"] == "exit":
@@ -349,8 +352,8 @@ class Payouts(App):
     own: ClassVar = {"open.ms": "20000"}
     known = producer_config.DEFAULTS
 
-    def __init__(self, *given: Any, **env: str) -> None:
-        super().__init__(*given, **env)
+    def __init__(self, world: "World", name: str, topic: str, **env: str) -> None:
+        super().__init__(world, name, topic, **env)
         self.committed: set[str] = set()
         self._written = 0
 
@@ -377,7 +380,29 @@ class Payouts(App):
         client.close()
 
 
-KINDS: dict[str, type[App]] = {"shop": Shop, "reader": Reader, "payouts": Payouts}
+class Noise(App):
+    """Writes so many bytes every so often, which nobody misses."""
+
+    kind = "producer"
+    own: ClassVar = {"every.ms": "2000", "bytes": "4000"}
+    known = producer_config.DEFAULTS
+
+    def _client(self, name: str) -> Any:
+        return self.world.cluster.producer(client_id=name, **self._config(self.env))
+
+    def _run(self, pod: Pod, client: Any) -> None:
+        while not pod.stopping:
+            client.send(self.topic, value="click " + int(self.env["bytes"]) * "x")
+            self.world.cluster.sleep(int(self.env["every.ms"]) / 1000)
+        client.close(timeout=GRACE_S)
+
+
+KINDS: dict[str, type[App]] = {
+    "shop": Shop,
+    "reader": Reader,
+    "payouts": Payouts,
+    "noise": Noise,
+}
 
 
 def _typed(value: str) -> Any:

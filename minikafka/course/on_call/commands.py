@@ -85,7 +85,7 @@ class Usage:
             prefix, slash, name = wanted.partition("/")
             if slash and word.startswith(f"{prefix}/"):
                 found[name] = word.removeprefix(f"{prefix}/")
-            elif _is_value(wanted):
+            elif _is_value(wanted) and not slash:
                 found[wanted] = word
             elif word != wanted:
                 raise Refused(f"{word!r} is not understood. {self._how()}")

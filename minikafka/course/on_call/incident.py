@@ -1,10 +1,12 @@
 """One incident, as somebody on call has it: ask, say what it is, act, wait, report."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from minikafka.course import cards
 from minikafka.course.on_call import tools
 from minikafka.course.on_call.commands import Refused
 from minikafka.course.on_call.plans import Limits, Plan
+from minikafka.course.on_call.strip import strip
 from minikafka.course.on_call.wellness import still_wrong
 from minikafka.course.on_call.world import SAMPLE_MS, World
 
@@ -141,7 +143,7 @@ class Incident:
             clock=world.clock(),
             said=self.said,
             accepted=len(world.orders.accepted),
-            lost=sum(len(world.lost(app)) for app in readers),
+            lost=sum(len(world.lost(app) | world.cut_off(app)) for app in readers),
             twice=sum(world.orders.twice(app.name) for app in readers),
             false=len(world.false_payouts()),
             refused=len(world.orders.refused),
@@ -189,8 +191,22 @@ class Report:
 
     def __init__(self, incident: Incident) -> None:
         self.outcome = incident.outcome()
+        self._called_ms = incident.plan.called_ms
         self._samples = list(incident.world.samples)
 
     def __repr__(self) -> str:
-        head = f"{self.outcome.plan.title}, {self.outcome.clock}"
-        return "\n".join([head, *(f"  {line}" for line in self.outcome.lines())])
+        return "\n".join([self._head(), *(f"  {line}" for line in self._lines())])
+
+    def _head(self) -> str:
+        return f"{self.outcome.plan.title}, {self.outcome.clock}"
+
+    def _lines(self) -> list[str]:
+        return self.outcome.lines()
+
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> dict[str, str]:
+        body = "".join(cards.line(f"  {line}") for line in self._lines())
+        mark = "open" if self.outcome.wrong else "right"
+        picture = strip(self._samples, self._called_ms)
+        return cards.bundle(repr(self), cards.card(mark, self._head(), body) + picture)

@@ -1,15 +1,15 @@
 """What a plan lets go wrong; a learner can't.
 
-    mishap crash kafka-1          the process is killed
-    mishap cut kafka-1            no other broker reaches it, clients do
-    mishap heal                   all cuts end
-    mishap hold kafka-1 no power  it can't be started, and that is why
-    mishap release kafka-1        it can
-    mishap disk kafka-1 12000     so many bytes are left on its disk
-    mishap kill billing           the first living pod is killed
-    mishap freeze payouts         its pods stand still
-    mishap send orders 3 {"id     this record, to this partition
-    mishap tell ...               somebody writes this to whoever is on call
+mishap crash kafka-1          the process is killed
+mishap cut kafka-1            no other broker reaches it, clients do
+mishap heal                   all cuts end
+mishap hold kafka-1 no power  it can't be started, and that is why
+mishap release kafka-1        it can
+mishap disk kafka-1 12000     so many bytes are left on its disk
+mishap kill billing           the pod that has most to do is killed
+mishap freeze payouts         its pods stand still
+mishap send orders 3 {"id     this record, to this partition
+mishap tell ...               somebody writes this to whoever is on call
 """
 
 from collections.abc import Callable

@@ -50,11 +50,13 @@ class Plan(NamedTuple):
     right: int
     limits: Limits
     best: str
+    hints: tuple[str, ...]
     topics: tuple[dict[str, Any], ...]
     apps: tuple[dict[str, Any], ...]
     steps: tuple[Step, ...]
     well: tuple[dict[str, Any], ...]
     brokers: dict[str, str]
+    spare_bytes: int
 
 
 def names() -> list[str]:
@@ -90,11 +92,13 @@ def _plan(name: str, found: dict[str, Any]) -> Plan:
         right=found["right"],
         limits=Limits(limits["lost"], limits["twice"], limits["minutes"]),
         best=found["best"].strip(),
+        hints=tuple(found.get("hints", ())),
         topics=tuple(found["topics"]),
         apps=tuple(found["apps"]),
         steps=tuple(sorted(steps, key=lambda step: step.at_ms)),
         well=tuple(found["well"]),
         brokers=found.get("brokers", {}),
+        spare_bytes=found.get("spare_bytes", 0),
     )
 
 

@@ -57,6 +57,8 @@ ASKED: dict[str, Run] = {
     "kubectl get pods": tools_apps.pods,
     "kubectl logs deployment/APP": tools_apps.logs,
     "kubectl set env deployment/APP --list": tools_apps.env,
+    "df BROKER": tools_apps.free_space,
+    "du BROKER": tools_apps.used_space,
     "systemctl status BROKER": tools_apps.status,
     "journalctl BROKER": tools_apps.journal,
 }
@@ -83,6 +85,7 @@ DONE: dict[str, Run] = {
     "kubectl scale deployment/APP --replicas N": tools_apps.scale,
     "kubectl rollout restart deployment/APP": tools_apps.roll_out,
     "kubectl set env deployment/APP NAME=VALUE...": tools_apps.set_env,
+    "lvextend --resizefs --size SIZE BROKER": tools_apps.enlarge,
     "systemctl start BROKER": tools_apps.start,
     "systemctl stop BROKER": tools_apps.stop,
     "systemctl restart BROKER": tools_apps.restart,

@@ -110,9 +110,64 @@ def journal(world: "World", given: Given) -> str:
 
 
 def _last(world: "World", lines: list[tuple[int, str]]) -> str:
+    """The newest, each once: how often it came is said."""
     lines.sort(key=lambda line: line[0])
-    shown = [f"{world.clock(at_ms)} {words}" for at_ms, words in lines[-LINES:]]
+    told: list[tuple[int, str, int]] = []
+    for at_ms, words in lines:
+        if told and told[-1][1] == words:
+            at_ms, _, times = told.pop()
+            told.append((at_ms, words, times + 1))
+        else:
+            told.append((at_ms, words, 1))
+    shown = []
+    for at_ms, words, times in told[-LINES:]:
+        often = f" ({times} times since)" if times > 1 else ""
+        shown.append(f"{world.clock(at_ms)} {words}{often}")
     return "\n".join(shown)
+
+
+def free_space(world: "World", given: Given) -> str:
+    """df BROKER"""
+    broker = _broker(given)
+    space = world.cluster._brokers[broker].disk.space()
+    heading = f"{'Filesystem':24} {'1K-blocks':>10} {'Used':>8} {'Available':>10} Use%"
+    name = f"/dev/data/kafka-{broker}"
+    if space is None:
+        return f"{heading}\n{name:24} {'plenty':>10}"
+    used = space.total_bytes - space.usable_bytes
+    percent = 100 * used // space.total_bytes
+    kilobytes = [each // 1000 for each in (space.total_bytes, used, space.usable_bytes)]
+    total, taken, left = kilobytes
+    return f"{heading}\n{name:24} {total:>10} {taken:>8} {left:>10} {percent:>3}%"
+
+
+def used_space(world: "World", given: Given) -> str:
+    """du BROKER: the folders of its log directory, the largest first."""
+    sizes: dict[str, int] = {}
+    for path, file in world.cluster._brokers[_broker(given)].disk.files().items():
+        folder, slash, _ = path.partition("/")
+        if slash:
+            sizes[folder] = sizes.get(folder, 0) + file.size
+    largest = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
+    return "\n".join(f"{size // 1000:8} {folder}" for folder, size in largest[:8])
+
+
+def enlarge(world: "World", given: Given) -> str:
+    """lvextend --resizefs --size +KB BROKER"""
+    broker = _broker(given)
+    text = given["--size"].removeprefix("+").removesuffix("K")
+    if not text.isdigit():
+        raise Refused("--size is such as +500K.")
+    wanted = int(text) * 1000
+    disk = world.cluster._brokers[broker].disk
+    if disk.capacity_bytes is None:
+        return f"/dev/data/kafka-{broker} has plenty of space already"
+    if wanted > world.spare_bytes:
+        left = world.spare_bytes // 1000
+        return f"Insufficient free space: {wanted // 1000}K needed, {left}K available"
+    world.spare_bytes -= wanted
+    disk.capacity_bytes += wanted
+    return f"Logical volume data/kafka-{broker} successfully resized."
 
 
 def status(world: "World", given: Given) -> str:

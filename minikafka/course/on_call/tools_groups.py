@@ -1,7 +1,7 @@
 """kafka-consumer-groups, with the columns of Apache Kafka 4.3.1's."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.clients.assigning import decode_assignment
 from minikafka.clients.structs import TopicPartition
@@ -25,6 +25,7 @@ NO_MEMBERS = "Consumer group '{}' has no active members."
 HEADINGS = (
     "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
 )
+OF_EACH = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
 LATEST, EARLIEST = -1, -2
 
 
@@ -83,7 +84,7 @@ def find(world: "World", name: str) -> Group | None:
         return None
     if told.error_code:
         raise KafkaError(Error(told.error_code))
-    members = []
+    members: list[Member] = []
     for each in told.members:
         assignment = each.member_assignment
         partitions = decode_assignment(assignment) if assignment else []
@@ -119,15 +120,25 @@ def _members(group: Group, verbose: bool) -> list[str]:
     ids = max([15, *(len(each.member_id) for each in group.members)])
     width = max(15, len(group.name))
     heading = ["GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
-    rows = [[*heading, "CURRENT-EPOCH", "CURRENT-ASSIGNMENT"]]
+    rows = [[*heading, *OF_EACH]]
     for each in group.members:
         count = str(len(each.partitions))
         shown = _by_topic(each.partitions)
         rows.append(
-            [group.name, each.member_id, each.host, each.client_id, count, "-", shown]
+            [
+                group.name,
+                each.member_id,
+                each.host,
+                each.client_id,
+                count,
+                "-",
+                shown,
+                "-",
+                "-",
+            ]
         )
-    widths = [width, ids, 15, 15, 15, 15, 20]
-    shown_columns = 7 if verbose else 5
+    widths = [width, ids, 15, 15, 15, 15, 20, 15, 20]
+    shown_columns = 9 if verbose else 5
     lines = []
     for row in rows:
         cells = list(zip(row, widths, strict=True))[:shown_columns]
@@ -228,9 +239,7 @@ def reset(world: "World", given: Given) -> str:
     return "\n".join(lines)
 
 
-def _wanted(
-    world: "World", group: Group, given: Given
-) -> dict[TopicPartition, int]:
+def _wanted(world: "World", group: Group, given: Given) -> dict[TopicPartition, int]:
     topic, _, numbers = given["--topic"].partition(":")
     led = leaders(world, topic)
     chosen = list(led)
@@ -293,13 +302,3 @@ def _duration_ms(text: str) -> int:
     if not text.startswith("PT") or unit not in units or not number.isdigit():
         raise Refused("--by-duration is one such as PT15M: fifteen minutes.")
     return int(number) * units[unit]
-
-
-def no_reset(world: "World", given: Given) -> str:
-    """--reset-offsets with neither --dry-run nor --execute only shows."""
-    return reset(world, {**given, "--dry-run": ""})
-
-
-def member_names(group: Group) -> Any:
-    """The client ids of its members."""
-    return sorted(member.client_id for member in group.members)

@@ -5,7 +5,7 @@ Apache Kafka 4.3.1's.
 import json
 from typing import TYPE_CHECKING, Any
 
-from minikafka.course.on_call.commands import Given, whole
+from minikafka.course.on_call.commands import Given, Refused, whole
 from minikafka.course.on_call.tools_topics import leaders
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.storage.checkpoints import uuid_text
@@ -14,6 +14,7 @@ from minikafka.wire.errors import Error, KafkaError
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
+EVERY_ONE: dict[str, list[str]] = {"state_filters": [], "producer_id_filters": []}
 FOR_WRITING = 1  # a resource type of FindCoordinator: a transactional id
 
 
@@ -24,7 +25,10 @@ def log_dirs(world: "World", given: Given) -> str:
     )
     asked = live
     if "--broker-list" in given:
-        asked = [int(each) for each in given["--broker-list"].split(",")]
+        listed = given["--broker-list"].split(",")
+        if not all(each.isdigit() for each in listed):
+            raise Refused("--broker-list is such as 1,3.")
+        asked = list(map(int, listed))
         missing = sorted(set(asked) - set(live))
         if missing:
             return (
@@ -196,8 +200,7 @@ def list_transactions(world: "World", given: Given) -> str:
     """kafka-transactions list"""
     rows = [["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]]
     for broker in world.ask("Metadata", {"topics": []}).brokers:
-        body = {"state_filters": [], "producer_id_filters": []}
-        told = world.ask("ListTransactions", body, broker.node_id)
+        told = world.ask("ListTransactions", EVERY_ONE, broker.node_id)
         for each in told.transaction_states:
             rows.append(
                 [
@@ -292,10 +295,9 @@ def find_hanging(world: "World", given: Given) -> str:
     most_min = 15
     if "--max-transaction-timeout" in given:
         most_min = whole(given, "--max-transaction-timeout")
-    known = set()
+    known: set[int] = set()
     for broker in world.ask("Metadata", {"topics": []}).brokers:
-        body = {"state_filters": [], "producer_id_filters": []}
-        told = world.ask("ListTransactions", body, broker.node_id)
+        told = world.ask("ListTransactions", EVERY_ONE, broker.node_id)
         known.update(
             each.producer_id
             for each in told.transaction_states
@@ -389,5 +391,3 @@ def abort(world: "World", given: Given) -> str:
     if error is not Error.NONE:
         raise KafkaError(error)
     return ""
-
-

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from minikafka.course.on_call.commands import Given, Refused, whole
 from minikafka.course.on_call.world import MIN_ISR, create_topic
 from minikafka.simulation.topics import config_changes
-from minikafka.wire.errors import Error, KafkaError
 from minikafka.storage.checkpoints import uuid_text
+from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
@@ -24,7 +24,9 @@ SOURCES = {
     5: "DEFAULT_CONFIG",
     8: "DYNAMIC_GROUP_CONFIG",
 }
-NOT_A_TOPIC = "Error while executing topic command : Topic '{}' does not exist as expected"
+NOT_A_TOPIC = (
+    "Error while executing topic command : Topic '{}' does not exist as expected"
+)
 ONLY = (
     "--under-replicated-partitions",
     "--unavailable-partitions",
@@ -88,9 +90,7 @@ def _is_in(only: str, partition: Any, least: int, live: set[int]) -> bool:
 
 def _topic_line(topic: Any, configs: list[Any]) -> str:
     own = [
-        f"{each.name}={each.value}"
-        for each in configs
-        if each.config_source != DEFAULT
+        f"{each.name}={each.value}" for each in configs if each.config_source != DEFAULT
     ]
     columns = (
         f"Topic: {topic.name}",
@@ -293,14 +293,14 @@ def consume(world: "World", given: Given) -> str:
     if partition not in leaders(world, topic):
         return f"Error: {topic} has no partition {partition}"
     given_offset = given.get("--offset", "earliest")
-    first, end = world.cluster.log_offsets(topic, partition)
+    first, _ = world.cluster.log_offsets(topic, partition)
     if given_offset == "earliest":
         offset = first
     elif given_offset.isdigit():
         offset = int(given_offset)
     else:
         raise Refused("--offset is a number or earliest here.")
-    lines = []
+    lines: list[str] = []
     for record in world.cluster.records(topic, partition):
         if record.offset >= offset and len(lines) < most:
             key = (record.key or b"null").decode()

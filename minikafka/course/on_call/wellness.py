@@ -64,7 +64,7 @@ def _pods(world: "World", given: Given) -> str | None:
 def _env(world: "World", given: Given) -> str | None:
     """app, name, and one of: `is`, a value or several; `least`; `most`."""
     app, name = world.apps[given["app"]], given["name"]
-    value = app.env.get(name, given.get("default", ""))
+    value = app.env.get(name) or str(given.get("default", ""))
     return _fits(f"{app.name} runs with {name}={value}", value, given)
 
 
@@ -105,7 +105,7 @@ def _disk(world: "World", given: Given) -> str | None:
     """free: bytes that each broker has left, at least."""
     for broker, process in world.cluster._brokers.items():
         space = process.disk.space()
-        if space is not None and space.usable < given["free"]:
+        if space is not None and space.usable_bytes < given["free"]:
             return f"the disk of kafka-{broker} is all but full"
     return None
 

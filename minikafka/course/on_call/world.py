@@ -26,7 +26,6 @@ CONFIGS = {
     "transaction.state.log.num.partitions": "3",
     "replica.fetch.wait.max.ms": "3000",
     "log.retention.check.interval.ms": "60000",
-    "log.segment.delete.delay.ms": "1000",
 }
 # what a broker's or a client's log has of what happens; the rest is forgotten
 KEPT = {
@@ -92,6 +91,7 @@ class World:
         self.events: list[Event] = []
         self.held: dict[int, str] = {}  # brokers that can't be started, and why
         self.messages: list[str] = []
+        self.spare_bytes = plan.spare_bytes  # that disks can be given
         self.cluster = Cluster(
             brokers=len(BROKERS), seed=plan.seed, configs={**CONFIGS, **plan.brokers}
         )
@@ -236,11 +236,16 @@ class World:
         return active
 
     def lag(self, group: str) -> int:
-        """Of all its partitions together, where somebody leads them."""
+        """Of all its partitions that are led; while nobody can tell, what it was."""
         try:
-            return sum(self.cluster.lag(group).values())
+            topics = best_informed(self.cluster._brokers).image.topics
+            lag = 0
+            for (topic, number), behind in self.cluster.lag(group).items():
+                if topics[topic].partitions[number].leader >= 0:
+                    lag += behind
+            return lag
         except (KafkaError, IllegalStateError):
-            return 0
+            return self.samples[-1].lag[group] if self.samples else 0
 
     def _late(self, app: Reader) -> int:
         late = self.orders.late(app.name, self.now_ms, self.plan.late_ms)
@@ -265,10 +270,22 @@ class World:
                 gone.add(number)
         return gone
 
+    def cut_off(self, app: Reader) -> set[int]:
+        """Accepted orders that a leader has cut off, whoever had read them before."""
+        kinds = {event.kind for event in self.events}
+        if "LogTruncated" not in kinds or "TopicDeleted" in kinds:
+            return set()
+        there, unknown = self._in_the_log(app.topic)
+        return {
+            number
+            for number, place in self.orders.accepted.items()
+            if number not in there and place.partition not in unknown
+        }
+
     def _in_the_log(self, topic: str) -> tuple[dict[int, Found], set[int]]:
         """Where each order is now, and the partitions of which nobody can tell."""
         there: dict[int, Found] = {}
-        unknown = set()
+        unknown: set[int] = set()
         try:
             partitions = range(self.cluster.partition_count(topic))
         except KafkaError:

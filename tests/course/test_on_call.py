@@ -1,0 +1,379 @@
+"""Lesson 22's incidents: what is shown leads to the end of each, other ways lead
+elsewhere, and a teacher can write another.
+"""
+
+import pytest
+
+from minikafka.course import lessons
+from minikafka.course.on_call import on_call, plans
+from minikafka.course.on_call.incident import Incident
+from tests.course.answers import verdict
+
+pytestmark = pytest.mark.timeout(1200)
+
+NIGHTS = [name for name in plans.names() if plans.read(name).exercise is not None]
+
+
+def begun(name):
+    return Incident(plans.read(name))
+
+
+def played(name, *lines):
+    """How an incident ends after these lines; a number is minutes of waiting."""
+    incident = begun(name)
+    for line in lines:
+        if isinstance(line, str):
+            incident.act(line)
+        else:
+            incident.wait(line)
+    return incident.outcome()
+
+
+def ending(number):
+    """The solution's play: (incident, verdict)."""
+    source = lessons.solutions("22")[str(number)]
+    names = {"on_call": on_call, "lesson": lessons.lesson}
+    play, _, check = source.rpartition("\n")
+    exec(play, names)
+    return names["incident"], eval(check, names)
+
+
+def last(incident):
+    return incident.world.samples[-1]
+
+
+# what an opening says is so when somebody is called
+OPENINGS = {
+    "rebalance-loop": lambda night: last(night).lag["billing"] > 200,
+    "poison": lambda night: any(
+        pod.restarts > 5 for pod in night.world.apps["billing"].pods
+    ),
+    "hot-key": lambda night: last(night).lag["billing"] > 50,
+    "commits-first": lambda night: (
+        last(night).lag["billing"] < 10
+        and len(night.world.lost(night.world.apps["billing"])) >= 5
+    ),
+    "rolling-restart": lambda night: last(night).refused and not night.world.is_up(2),
+    "acks-1": lambda night: (
+        last(night).under_replicated == 0
+        and len(night.world.lost(night.world.apps["billing"])) >= 5
+    ),
+    "unclean-election": lambda night: last(night).offline == 1,
+    "full-disk": lambda night: (
+        last(night).under_replicated > 0 and not night.world.is_up(2)
+    ),
+    "open-transaction": lambda night: last(night).lag["ledger"] > 40,
+    "retention": lambda night: 100 < last(night).lag["reports"] < 200,
+    "made-anew": lambda night: (
+        last(night).lag["billing"] < 10
+        and len(night.world.lost(night.world.apps["billing"])) >= 20
+    ),
+    "voters-lost": lambda night: last(night).controllers == 0 and last(night).refused,
+}
+
+
+@pytest.mark.parametrize("name", NIGHTS)
+def test_an_opening_is_true_when_somebody_is_called(name):
+    night = begun(name)
+    assert night.world.now_ms == night.plan.called_ms
+    assert OPENINGS[name](night)
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_the_solution_ends_its_incident_by_what_is_shown(number):
+    incident, found = ending(number)
+    assert incident.plan.exercise == number
+    assert found.right, found
+    assert incident.outcome().wrong == ()
+    refused = [text for text in incident.told if "It goes so:" in text]
+    assert not refused
+
+
+RETENTION = (
+    "kafka-configs --alter --entity-type topics --entity-name {} --add-config {}"
+)
+RESET = "kafka-consumer-groups --reset-offsets --group {} --topic orders {} --execute"
+ENV = "kubectl set env deployment/{} {}"
+SCALE = "kubectl scale deployment/{} --replicas {}"
+
+
+def is_not_over(ended):
+    return bool(ended.wrong)
+
+
+def loses(count):
+    def lost(ended):
+        return ended.lost >= count
+
+    return lost
+
+
+WORSE = [
+    ("rebalance-loop", [SCALE.format("billing", 6), 6], is_not_over),
+    (
+        "rebalance-loop",
+        [
+            SCALE.format("billing", 0),
+            RESET.format("billing", "--to-latest"),
+            SCALE.format("billing", 3),
+            3,
+        ],
+        loses(100),
+    ),
+    ("poison", ["kubectl rollout restart deployment/billing", 3], is_not_over),
+    (
+        "poison",
+        [
+            SCALE.format("billing", 0),
+            RESET.format("billing", "--to-latest"),
+            SCALE.format("billing", 3),
+            3,
+        ],
+        loses(20),
+    ),
+    ("hot-key", [SCALE.format("billing", 6), 6], is_not_over),
+    (
+        "hot-key",
+        ["kafka-topics --alter --topic orders --partitions 12", 6],
+        is_not_over,
+    ),
+    ("commits-first", [SCALE.format("billing", 4), 3], is_not_over),
+    ("commits-first", [ENV.format("billing", "commit=after"), 3], loses(5)),
+    ("rolling-restart", ["systemctl start kafka-2", 2], is_not_over),
+    (
+        "rolling-restart",
+        [RETENTION.format("orders", "min.insync.replicas=1"), 2],
+        is_not_over,
+    ),
+    (
+        "acks-1",
+        [RETENTION.format("orders", "min.insync.replicas=3"), 11],
+        loses(15),
+    ),
+    ("acks-1", ["systemctl restart kafka-1", 2], is_not_over),
+    (
+        "unclean-election",
+        [
+            "kafka-leader-election --election-type unclean --topic orders --partition 1",
+            8,
+            "systemctl start kafka-2",
+            2,
+        ],
+        loses(20),
+    ),
+    ("unclean-election", ["systemctl restart kafka-3", 3], is_not_over),
+    ("full-disk", ["systemctl start kafka-2", 8], is_not_over),
+    ("full-disk", [RETENTION.format("orders", "retention.ms=60000"), 3], is_not_over),
+    (
+        "open-transaction",
+        [ENV.format("ledger", "isolation.level=read_uncommitted"), 3],
+        lambda ended: ended.false > 0,
+    ),
+    ("open-transaction", [SCALE.format("ledger", 3), 3], is_not_over),
+    ("retention", [15], loses(20)),
+    ("retention", [SCALE.format("reports", 2), 3], is_not_over),
+    ("made-anew", [ENV.format("billing", "auto.offset.reset=earliest"), 3], loses(20)),
+    (
+        "made-anew",
+        [
+            SCALE.format("billing", 0),
+            RESET.format("billing", "--to-latest"),
+            SCALE.format("billing", 2),
+            3,
+        ],
+        is_not_over,
+    ),
+    ("voters-lost", ["systemctl restart kafka-1", 3], is_not_over),
+    (
+        "voters-lost",
+        [RETENTION.format("orders", "min.insync.replicas=1"), 3],
+        is_not_over,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "lines", "is_worse"), WORSE)
+def test_another_way_has_a_worse_end(name, lines, is_worse):
+    assert is_worse(played(name, *lines))
+
+
+def test_each_incident_has_two_ways_that_are_worse():
+    counted = [name for name, _, _ in WORSE]
+    assert {name: counted.count(name) for name in NIGHTS} == dict.fromkeys(NIGHTS, 2)
+
+
+def test_the_same_lines_print_the_same_again(capsys):
+    texts = []
+    for _ in range(2):
+        night = on_call("quiet-night")
+        night.ask("kafka-consumer-groups --describe --group billing")
+        night.ask("journalctl kafka-1")
+        night.wait(minutes=1)
+        texts.append((capsys.readouterr().out, str(night.report())))
+    assert texts[0] == texts[1]
+
+
+# -- what nobody understands
+
+
+@pytest.fixture(scope="module")
+def night():
+    return begun("quiet-night")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("kafka-topic --list", "Did you mean kafka-topics?"),
+        ("ls", "There are"),
+        ("kafka-topics --describe --topics orders", "did you mean --topic?"),
+        ("kafka-topics --describe --topic", "--topic lacks its value"),
+        ("kafka-topics", "kafka-topics goes so here"),
+        ("kafka-configs --describe --entity-type topics", "--entity-name is missing"),
+        (
+            "kafka-configs --describe --entity-type users --entity-name a",
+            "--entity-type",
+        ),
+        ("kubectl logs deployment/biling", "There is no deployment 'biling'"),
+        ("kubectl logs billing", "is not understood"),
+        ("journalctl kafka-9", "there are kafka-1, kafka-2, kafka-3"),
+        ("kafka-topics --delete --topic orders", "incident.act(...) does it"),
+        ("kafka-topics --list 'orders", "can't be read"),
+        ("kafka-transactions describe-producers --topic orders --partition x", "whole"),
+        ("metrics --minutes few", "whole number"),
+        ("kubectl get pods now", "too much"),
+    ],
+)
+def test_a_line_that_nobody_understands_is_told_in_plain_words(night, line, words):
+    before_ms = night.world.now_ms
+    night.ask(line)
+    assert words in night.told[-1]
+    assert night.world.now_ms - before_ms <= 40_000
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("kafka-topics --list", "incident.ask(...) shows it"),
+        ("kubectl set env deployment/billing max.pol.records=5", "does not know"),
+        ("kubectl set env deployment/billing commit=never", "before or after"),
+        ("kubectl set env deployment/billing work.ms=long", "whole number"),
+        ("kubectl set env deployment/shop acks=7", "would not start"),
+        ("kubectl set env deployment/shop", "needs NAME=VALUE"),
+        ("kubectl scale deployment/billing --replicas 40", "12 pods at most"),
+        (
+            "kafka-leader-election --election-type best --topic orders --partition 0",
+            "or",
+        ),
+        ("kafka-configs --alter --entity-type topics --entity-name orders", "needs"),
+    ],
+)
+def test_what_can_not_be_done_is_told_in_plain_words(night, line, words):
+    night.act(line)
+    assert words in night.told[-1]
+
+
+def test_without_a_line_it_says_what_there_is(night):
+    night.ask()
+    assert "kafka-metadata-quorum describe --status" in night.told[-1]
+    night.act()
+    assert "kafka-leader-election" in night.told[-1]
+
+
+@pytest.mark.parametrize("given", [0, 5, "2", True, None])
+def test_a_cause_is_a_number_of_the_list(night, given):
+    night.cause(given)
+    assert "numbers 1 to 2" in night.told[-1]
+
+
+@pytest.mark.parametrize("given", [0, -1, 1000, "5", True, None])
+def test_a_wait_is_some_minutes(night, given):
+    night.wait(given)
+    assert "takes up to 60" in night.told[-1]
+
+
+def test_an_unknown_incident_says_which_there_are():
+    with pytest.raises(ValueError, match='there are "rebalance-loop", "poison"'):
+        on_call("rebalance")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "Not attempted yet"),
+        ("hot-key", 'should be on_call("hot-key")'),
+        (lambda: begun("poison"), 'here it is "hot-key"'),
+        (lambda: begun("hot-key"), "Not attempted yet: you have not asked anything."),
+    ],
+)
+def test_what_is_no_incident_is_told(answer, words):
+    given = answer() if callable(answer) else answer
+    assert words in str(verdict("22", 3, given))
+
+
+def test_the_cause_that_was_named_is_judged_first():
+    incident = begun("retention")
+    incident.cause(1)
+    assert "doesn't explain it" in str(verdict("22", 10, incident))
+    incident.cause(2)
+    assert "it isn't over" in str(verdict("22", 10, incident))
+
+
+# -- a teacher's own
+
+MINE = """
+title = "Small hours"
+seed = 5
+called_after_min = 1.5
+late_s = 60
+right = 1
+opens = "00:01  ALERT  billing has no pods"
+best = "Somebody had scaled billing to 0."
+causes = [
+    { text = "billing is switched off", because = "kubectl get pods shows none." },
+    { text = "the topic is gone", because = "kafka-topics --list shows it." },
+]
+limits = { lost = 0, twice = 0, minutes = 3 }
+well = [{ test = "pods", app = "billing" }, { test = "lag", group = "billing", most = 3 }]
+
+[[topics]]
+name = "orders"
+partitions = 2
+replicas = 3
+
+[[apps]]
+kind = "shop"
+name = "shop"
+topic = "orders"
+
+[[apps]]
+kind = "reader"
+name = "billing"
+topic = "orders"
+
+[[plan]]
+at_min = 1
+run = "kubectl scale deployment/billing --replicas 0"
+"""
+
+
+def test_a_teacher_writes_a_thirteenth(tmp_path):
+    file = tmp_path / "small-hours.toml"
+    file.write_text(MINE, encoding="utf-8")
+    incident = on_call(str(file))
+    incident.ask("kubectl get pods")
+    assert "billing" not in incident.told[-1]
+    assert "billing has no pods" in incident.outcome().wrong
+    incident.cause(1)
+    incident.act("kubectl scale deployment/billing --replicas 1")
+    incident.wait(minutes=3)
+    ended = incident.outcome()
+    assert (ended.lost, ended.twice, ended.wrong) == (0, 0, ())
+    assert "the cause is gone   yes" in str(incident.report())
+
+
+def test_a_teachers_file_that_lacks_something_is_told(tmp_path):
+    file = tmp_path / "small-hours.toml"
+    file.write_text(MINE.replace("right = 1\n", ""), encoding="utf-8")
+    with pytest.raises(ValueError, match="lacks 'right'"):
+        on_call(str(file))
