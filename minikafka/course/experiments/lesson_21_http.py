@@ -57,7 +57,8 @@ def answer(registry: Registry, method: str, path: str, body: Any) -> Any:
 
 
 def _schema_in(body: Any) -> dict[str, Any]:
-    found = {name: body[name] for name in OF_A_SCHEMA if body and body.get(name)}
+    given = body if isinstance(body, dict) else {}
+    found = {name: given[name] for name in OF_A_SCHEMA if given.get(name)}
     if "schema" not in found:
         raise Refused(422, 42201, "Empty schema")
     return found
@@ -110,11 +111,22 @@ def _level(registry: Registry, subject: str, method: str, body: Any) -> Any:
     if method == "GET":
         level = registry.levels.get(subject, registry.levels[""])
         return {"compatibilityLevel": level}
-    level = str((body or {}).get("compatibility")).upper()
+    level = str(body.get("compatibility") if isinstance(body, dict) else "").upper()
     if level not in KNOWN_LEVELS:
         raise Refused(422, 42203, "Invalid compatibility level")
     registry.set_level(subject, level)
     return {"compatibility": level}
+
+
+def replied(registry: Registry, method: str, path: str, body: bytes) -> tuple[int, Any]:
+    """The HTTP status of a call, and what it is answered."""
+    try:
+        given = json.loads(body) if body else None
+        return 200, answer(registry, method, path, given)
+    except Refused as error:
+        return error.status, {"error_code": error.code, "message": error.text}
+    except ValueError as error:
+        return 400, {"error_code": 400, "message": f"no JSON: {error}"}
 
 
 class Served:
@@ -134,13 +146,7 @@ class Served:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 with one_at_a_time:  # the registry's clients are for one thread
                     calls.append(f"{self.command} {path}")
-                    try:
-                        given = json.loads(body) if body else None
-                        status = 200
-                        found = answer(registry, self.command, path, given)
-                    except Refused as error:
-                        status = error.status
-                        found = {"error_code": error.code, "message": error.text}
+                    status, found = replied(registry, self.command, path, body)
                 data = json.dumps(found).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", CONTENT_TYPE)
