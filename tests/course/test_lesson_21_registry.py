@@ -20,7 +20,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
-from minikafka.course.experiments.lesson_21_http import Served
+from minikafka.course.experiments.lesson_21_http import Served, replied
 from minikafka.course.experiments.lesson_21_registry import Log, Registry
 from tests.clients.brokers import fresh_name, minikafka
 from tests.clients.nodes import APACHE_KAFKA, BOTH
@@ -253,6 +253,25 @@ def test_what_is_not_there_is_404_with_the_registrys_own_code(client):
         with pytest.raises(SchemaRegistryError) as refused:
             asked()
         assert (refused.value.http_status_code, refused.value.error_code) == (404, code)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/subjects/orders-value/versions", b"no JSON", 400),
+        ("POST", "/subjects/orders-value/versions", b"[]", 422),
+        ("POST", "/subjects/orders-value/versions", b"", 422),
+        ("PUT", "/config", b'{"compatibility": "BEST"}', 422),
+        ("PUT", "/config", b"7", 422),
+        ("GET", "/subjects/orders-value/versions/x", b"", 404),
+        ("GET", "/schemas/ids/x", b"", 404),
+        ("GET", "/", b"", 404),
+        ("GET", "/config", b"", 200),
+        ("GET", "/subjects", b"", 200),
+    ],
+)
+def test_what_is_no_call_is_refused_calmly(schemas, method, path, body, status):
+    assert replied(schemas(), method, path, body)[0] == status
 
 
 @pytest.mark.parametrize("value", [b'{"customer": "bob"}', b"", b"\0\0\0"])

@@ -41,23 +41,26 @@ class Worker:
     """
 
     def __init__(self, cluster: Cluster, every_s: float, exactly_once: bool) -> None:
-        self._cluster, self._every_ms = cluster, 1000 * every_s
+        self._cluster = cluster
+        self._every_ms = 1000 * every_s
         self._exactly_once = exactly_once
         name = {"transactional_id": "connect-cluster-file-source-0"}
         self.producer = cluster.producer(**(name if exactly_once else {}))
         if exactly_once:
             self.producer.init_transactions()
-        self._stored_ms = self._begun_ms = cluster.now_ms
+        self._stored_ms = cluster.now_ms
 
     def position(self) -> int:
         """The last record of connect-offsets says it: that topic, read to its end."""
         reader = self._cluster.consumer(**COMMITTED)
         reader.assign([TopicPartition(OFFSETS, 0)])
-        table = {json.dumps(k): v for k, v in Log(OFFSETS, None, reader).rest()}
+        position = 0
+        for key, value in Log(OFFSETS, None, reader).rest():
+            if key == KEY:
+                position = value["position"]
         if self._exactly_once:
             self.producer.begin_transaction()
-        found = table.get(json.dumps(KEY), {"position": 0})
-        return int(found["position"])
+        return position
 
     def time_to_store(self) -> bool:
         return self._cluster.now_ms - self._stored_ms >= self._every_ms

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from minikafka.course.experiments.lesson_21_compatibility import LEVELS
+from minikafka.course.experiments.lesson_21_compatibility import LEVELS, Schema
 from minikafka.course.experiments.lesson_21_registry import Incompatible, Registry
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
@@ -26,95 +26,139 @@ class Refused(Exception):
         self.status, self.code, self.text = status, code, text
 
 
-def _no_subject(subject: str) -> Refused:
-    return Refused(404, 40401, f"Subject '{subject}' not found.")
+class Calls:
+    """The calls of one registry: each method is one of them, and returns its answer or
+    raises Refused.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+
+    def register(self, subject: str, body: Any) -> Any:
+        """A producer's serializer, for a schema that it meets the first time."""
+        try:
+            number = self.registry.register(subject, **_schema_in(body))
+        except Incompatible as error:
+            text = f"Schema being registered is incompatible: {error}"
+            raise Refused(409, 409, text) from None
+        return {"id": number}
+
+    def look_up(self, subject: str, body: Any) -> Any:
+        """A serializer that may not register, for the id of its schema."""
+        self._ids(subject)
+        version = self.registry.version(subject, **_schema_in(body))
+        if version is None:
+            raise Refused(404, 40403, "Schema not found")
+        return self.version(subject, str(version))
+
+    def by_id(self, number: str) -> Any:
+        """A deserializer, for the id in front of a record."""
+        known = self.registry.schemas
+        if not number.isdigit() or int(number) not in known:
+            raise Refused(404, 40403, f"Schema {number} not found")
+        return _described(known[int(number)])
+
+    def subjects(self) -> Any:
+        """Their names."""
+        return list(self.registry.subjects)
+
+    def versions(self, subject: str) -> Any:
+        """Their numbers, from 1."""
+        count = len(self._ids(subject))
+        return list(range(1, count + 1))
+
+    def version(self, subject: str, version: str) -> Any:
+        """One of a subject's versions; `latest` is the last one."""
+        ids = self._ids(subject)
+        if version in ("latest", "-1"):
+            version = str(len(ids))
+        if not version.isdigit() or not 0 < int(version) <= len(ids):
+            raise Refused(404, 40402, f"Version {version} not found.")
+        number = ids[int(version) - 1]
+        described = _described(self.registry.schemas[number])
+        return {
+            "subject": subject,
+            "version": int(version),
+            "id": number,
+            **described,
+        }
+
+    def compatible(self, subject: str, body: Any) -> Any:
+        """Whether a schema may be the next version; nothing is registered."""
+        refusal = self.registry.refuses(subject, **_schema_in(body))
+        return {
+            "is_compatible": refusal is None,
+            "messages": [] if refusal is None else [refusal],
+        }
+
+    def level(self, subject: str) -> Any:
+        """What the next version is held to."""
+        levels = self.registry.levels
+        return {"compatibilityLevel": levels.get(subject, levels[""])}
+
+    def set_level(self, subject: str, body: Any) -> Any:
+        """The same from now on."""
+        level = body.get("compatibility") if isinstance(body, dict) else None
+        if level not in KNOWN_LEVELS:
+            raise Refused(422, 42203, "Invalid compatibility level")
+        self.registry.set_level(subject, level)
+        return {"compatibility": level}
+
+    def _ids(self, subject: str) -> list[int]:
+        found = self.registry.subjects.get(subject)
+        if found is None:
+            raise Refused(404, 40401, f"Subject '{subject}' not found.")
+        return found
+
+
+def _schema_in(body: Any) -> Schema:
+    """What a request says of a schema."""
+    given = body if isinstance(body, dict) else {}
+    if not given.get("schema"):
+        raise Refused(422, 42201, "Empty schema")
+    return {name: given[name] for name in OF_A_SCHEMA if given.get(name)}
+
+
+def _described(schema: Schema) -> Schema:
+    """What an answer says of one."""
+    return {name: schema[name] for name in OF_A_SCHEMA if name in schema}
 
 
 def answer(registry: Registry, method: str, path: str, body: Any) -> Any:
     """What a call is answered. Raises Refused."""
     registry.catch_up()
+    calls = Calls(registry)
     match [method, *map(unquote, path.strip("/").split("/"))]:
         case ["POST", "subjects", subject, "versions"]:
-            return _register(registry, subject, _schema_in(body))
+            return calls.register(subject, body)
         case ["POST", "subjects", subject]:
-            return _looked_up(registry, subject, _schema_in(body))
-        case ["GET", "subjects"]:
-            return list(registry.subjects)
-        case ["GET", "subjects", subject, "versions"]:
-            return list(range(1, len(_ids(registry, subject)) + 1))
-        case ["GET", "subjects", subject, "versions", version]:
-            return _version(registry, subject, version)
+            return calls.look_up(subject, body)
         case ["GET", "schemas", "ids", number]:
-            return _by_id(registry, number)
-        case ["GET", "schemas", "types"]:
-            return ["AVRO", "JSON", "PROTOBUF"]
+            return calls.by_id(number)
+        case ["GET", "subjects"]:
+            return calls.subjects()
+        case ["GET", "subjects", subject, "versions"]:
+            return calls.versions(subject)
+        case ["GET", "subjects", subject, "versions", version]:
+            return calls.version(subject, version)
         case ["POST", "compatibility", "subjects", subject, "versions", *_]:
-            refusal = registry.refuses(subject, **_schema_in(body))
-            return {"is_compatible": refusal is None, "messages": [refusal or ""]}
-        case ["GET" | "PUT", "config", *subject]:
-            return _level(registry, "".join(subject), method, body)
+            return calls.compatible(subject, body)
+        case ["GET", "config", *subject]:
+            return calls.level("".join(subject))
+        case ["PUT", "config", *subject]:
+            return calls.set_level("".join(subject), body)
     raise Refused(404, 404, f"HTTP 404 Not Found: {method} {path}")
 
 
-def _schema_in(body: Any) -> dict[str, Any]:
-    found = {name: body[name] for name in OF_A_SCHEMA if body and body.get(name)}
-    if "schema" not in found:
-        raise Refused(422, 42201, "Empty schema")
-    return found
-
-
-def _register(registry: Registry, subject: str, schema: Any) -> Any:
+def replied(registry: Registry, method: str, path: str, body: bytes) -> tuple[int, Any]:
+    """The HTTP status of a call, and what it is answered."""
     try:
-        return {"id": registry.register(subject, **schema)}
-    except Incompatible as error:
-        text = f"Schema being registered is incompatible with an earlier one: {error}"
-        raise Refused(409, 409, text) from None
-
-
-def _looked_up(registry: Registry, subject: str, schema: Any) -> Any:
-    _ids(registry, subject)
-    version = registry.version(subject, **schema)
-    if version is None:
-        raise Refused(404, 40403, "Schema not found")
-    return _version(registry, subject, str(version))
-
-
-def _ids(registry: Registry, subject: str) -> list[int]:
-    if subject not in registry.subjects:
-        raise _no_subject(subject)
-    return registry.subjects[subject]
-
-
-def _version(registry: Registry, subject: str, version: str) -> Any:
-    ids = _ids(registry, subject)
-    wanted = len(ids) if version in ("latest", "-1") else version
-    if not str(wanted).isdigit() or not 0 < int(wanted) <= len(ids):
-        raise Refused(404, 40402, f"Version {version} not found.")
-    number = ids[int(wanted) - 1]
-    about = {"subject": subject, "version": int(wanted), "id": number}
-    return {**about, **_of(registry.schemas[number])}
-
-
-def _by_id(registry: Registry, number: str) -> Any:
-    schema = registry.schemas.get(int(number) if number.isdigit() else 0)
-    if schema is None:
-        raise Refused(404, 40403, f"Schema {number} not found")
-    return _of(schema)
-
-
-def _of(schema: dict[str, Any]) -> dict[str, Any]:
-    return {name: schema[name] for name in OF_A_SCHEMA if name in schema}
-
-
-def _level(registry: Registry, subject: str, method: str, body: Any) -> Any:
-    if method == "GET":
-        level = registry.levels.get(subject, registry.levels[""])
-        return {"compatibilityLevel": level}
-    level = str((body or {}).get("compatibility")).upper()
-    if level not in KNOWN_LEVELS:
-        raise Refused(422, 42203, "Invalid compatibility level")
-    registry.set_level(subject, level)
-    return {"compatibility": level}
+        given = json.loads(body) if body else None
+        return 200, answer(registry, method, path, given)
+    except Refused as error:
+        return error.status, {"error_code": error.code, "message": error.text}
+    except ValueError as error:
+        return 400, {"error_code": 400, "message": f"no JSON: {error}"}
 
 
 class Served:
@@ -134,13 +178,7 @@ class Served:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 with one_at_a_time:  # the registry's clients are for one thread
                     calls.append(f"{self.command} {path}")
-                    try:
-                        given = json.loads(body) if body else None
-                        status = 200
-                        found = answer(registry, self.command, path, given)
-                    except Refused as error:
-                        status = error.status
-                        found = {"error_code": error.code, "message": error.text}
+                    status, found = replied(registry, self.command, path, body)
                 data = json.dumps(found).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", CONTENT_TYPE)

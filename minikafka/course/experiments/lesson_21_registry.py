@@ -10,10 +10,16 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from minikafka.course.experiments.lesson_21_compatibility import must_read, trouble
+from minikafka.course.experiments.lesson_21_compatibility import (
+    Schema,
+    must_read,
+    trouble,
+)
 
 TOPIC = "_schemas"
-MAGIC, HEADER = 0, struct.Struct(">bI")  # a zero byte, and the id: four bytes
+MAGIC = 0
+HEADER = struct.Struct(">bI")  # the magic byte, and the id: four bytes
+PLAIN = {"schemaType": "AVRO", "references": []}  # unless a schema says otherwise
 
 
 class Log:
@@ -22,21 +28,27 @@ class Log:
     """
 
     def __init__(self, topic: str, producer: Any, consumer: Any) -> None:
-        self.topic, self.producer, self.consumer = topic, producer, consumer
+        self.topic = topic
+        self.producer = producer
+        self.consumer = consumer
 
     def append(self, key: Any, value: Any) -> None:
         """Writes a record, and waits until the broker has it."""
-        key, value = json.dumps(key).encode(), json.dumps(value).encode()
-        self.producer.send(self.topic, key=key, value=value).get()
+        sent = self.producer.send(
+            self.topic,
+            key=json.dumps(key).encode(),
+            value=json.dumps(value).encode(),
+        )
+        sent.get()
 
     def rest(self) -> Iterator[tuple[Any, Any]]:
         """Key and value of each record from where it stands to the end."""
         [partition] = self.consumer.assignment()
         end = self.consumer.end_offsets([partition])[partition]
         while self.consumer.position(partition) < end:
-            for records in self.consumer.poll(timeout_ms=100).values():
-                for record in records:
-                    yield json.loads(record.key), json.loads(record.value)
+            polled = self.consumer.poll(timeout_ms=100)
+            for record in polled.get(partition, ()):
+                yield json.loads(record.key), json.loads(record.value)
 
 
 class Incompatible(Exception):
@@ -44,15 +56,17 @@ class Incompatible(Exception):
 
 
 class Registry:
-    """subjects: a name, such as orders-value, and the ids of its versions, oldest
-    first. schemas: id -> what was registered. levels: a subject's own, or all others'
-    by "".
+    """What a registry knows.
+
+    subjects: a name, such as orders-value, and the ids of its versions, oldest first.
+    schemas: id -> what was registered. levels: what a subject's next version is held
+    to; "" is every other subject.
     """
 
     def __init__(self, log: Log, level: str = "BACKWARD") -> None:
         self.log = log
         self.subjects: dict[str, list[int]] = {}
-        self.schemas: dict[int, dict[str, Any]] = {}
+        self.schemas: dict[int, Schema] = {}
         self.levels = {"": level}
         self.catch_up()
 
@@ -63,9 +77,9 @@ class Registry:
             if key["keytype"] == "CONFIG":
                 self.levels[subject or ""] = value["compatibilityLevel"]
             else:
-                schema = {"schemaType": "AVRO", **value}
-                self.schemas[value["id"]] = schema
-                self.subjects.setdefault(subject, []).append(value["id"])
+                number = value["id"]
+                self.schemas[number] = {**PLAIN, **value}
+                self.subjects.setdefault(subject, []).append(number)
 
     def register(self, subject: str, **schema: Any) -> int:
         """The id of this schema: the one that it has, or the next one. Raises
@@ -75,20 +89,22 @@ class Registry:
         known = self.version(subject, **schema)
         if known is not None:
             return self.subjects[subject][known - 1]
-        if refusal := self.refuses(subject, **schema):
+        refusal = self.refuses(subject, **schema)
+        if refusal is not None:
             raise Incompatible(refusal)
-        same = [number for number in self.schemas if self._is(number, schema)]
-        number = same[0] if same else max(self.schemas, default=0) + 1
-        version = len(self.subjects.get(subject, [])) + 1
-        named = {"subject": subject, "version": version}
+        number = self._id_for(schema)
+        versions = self.subjects.get(subject, [])
+        named = {"subject": subject, "version": len(versions) + 1}
         key = {"keytype": "SCHEMA", **named, "magic": 1}
-        self.log.append(key, {**named, "id": number, **schema, "deleted": False})
+        value = {**named, "id": number, **schema, "deleted": False}
+        self.log.append(key, value)
         self.catch_up()
         return number
 
     def version(self, subject: str, **schema: Any) -> int | None:
         """The version that this schema is of a subject, from 1; None if it is none."""
-        for place, number in enumerate(self.subjects.get(subject, []), 1):
+        versions = self.subjects.get(subject, [])
+        for place, number in enumerate(versions, 1):
             if self._is(number, schema):
                 return place
         return None
@@ -96,9 +112,11 @@ class Registry:
     def refuses(self, subject: str, **schema: Any) -> str | None:
         """Why this schema can't be the subject's next version, or None."""
         level = self.levels.get(subject, self.levels[""])
-        versions = [self.schemas[each] for each in self.subjects.get(subject, [])]
+        numbers = self.subjects.get(subject, [])
+        versions = [self.schemas[number] for number in numbers]
         for reader, writer in must_read(schema, versions, level):
-            if reason := trouble(reader, writer):
+            reason = trouble(reader, writer)
+            if reason is not None:
                 return f"{level}: {reason}"
         return None
 
@@ -108,11 +126,18 @@ class Registry:
         self.log.append(key, {"compatibilityLevel": level})
         self.catch_up()
 
-    def _is(self, number: int, schema: dict[str, Any]) -> bool:
+    def _id_for(self, schema: Schema) -> int:
+        """A schema has one id, in however many subjects it is."""
+        for number in self.schemas:
+            if self._is(number, schema):
+                return number
+        return max(self.schemas, default=0) + 1
+
+    def _is(self, number: int, schema: Schema) -> bool:
         """Whether the schema of this id is this one."""
-        known = {"references": [], **self.schemas[number]}
-        given = {"references": [], "schemaType": "AVRO", **schema}
-        return all(known[name] == given[name] for name in given)
+        known = self.schemas[number]
+        wanted = {**PLAIN, **schema}
+        return all(known[name] == wanted[name] for name in wanted)
 
 
 def framed(number: int, data: bytes) -> bytes:

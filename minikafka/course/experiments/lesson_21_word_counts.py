@@ -3,7 +3,8 @@ simulated cluster, killed and started again; events that are replayed; logs from
 machines.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable
 from typing import Any
 
 from minikafka import Cluster
@@ -54,15 +55,14 @@ class Clients:
 
     def all_records(self, topic: str, partition: int) -> list[Any]:
         """A partition, read to its end."""
-        reader, place = (
-            self._cluster.consumer(**COMMITTED),
-            TopicPartition(topic, partition),
-        )
+        place = TopicPartition(topic, partition)
+        reader = self._cluster.consumer(**COMMITTED)
         reader.assign([place])
-        end, found = reader.end_offsets([place])[place], []
+        end = reader.end_offsets([place])[place]
+        found: list[Any] = []
         while reader.position(place) < end:
-            for records in reader.poll(timeout_ms=100).values():
-                found += records
+            polled = reader.poll(timeout_ms=100)
+            found += polled.get(place, [])
         reader.close()
         return found
 
@@ -122,13 +122,10 @@ class Counting:
                 raise Killed
 
         try:
-            self.works_with(instance, between)
+            while True:
+                instance.turn(between)
         except Killed:
             self.kill(instance)
-
-    def works_with(self, instance: WordCount, between: Any) -> None:
-        while True:
-            instance.turn(between)
 
     def kill(self, instance: WordCount) -> None:
         """As by kill -9: its clients are gone, and its memory with it."""
@@ -145,12 +142,32 @@ class Counting:
         return dict(sorted(found.items()))
 
 
-def replay(events: Sequence[Any], step: Any, start: Any) -> Any:
-    """The state that these events lead to."""
-    state = start
-    for event in events:
-        state = step(state, event)
-    return state
+class Account:
+    """The events of one account, in a topic of one partition; its balance stands
+    nowhere.
+    """
+
+    def __init__(self, *events: tuple[str, int]) -> None:
+        self.cluster = Cluster(seed=21, configs=SMALL)
+        self.cluster.create_topic("account", partitions=1)
+        bank = self.cluster.producer(client_id="bank")
+        for what, cents in events:
+            bank.send("account", value=[what, cents])
+        bank.flush()
+
+    def balance(self, step: Callable[[int, str, int], int]) -> int:
+        """What the events add up to, from the oldest that there is: step(balance, what,
+        cents) is the balance after one more.
+        """
+        balance = 0
+        for record in self.cluster.records("account", 0):
+            what, cents = json.loads(record.value)
+            balance = step(balance, what, cents)
+        return balance
+
+    def forget(self, before: int) -> None:
+        """What retention does in the end: the events before this offset are gone."""
+        self.cluster.delete_records("account", 0, before)
 
 
 def logs() -> list[str]:

@@ -146,6 +146,28 @@ def a_global_table_that_is_restored_once(task):
         task.commit()
 
 
+@wrong(1, "has no city", "something else")
+def a_global_table_to_which_the_changelog_is_added(task):
+    CITIES.update(restored(task))
+    for record in task:
+        step(task, record, CITIES)
+        task.commit()
+
+
+@wrong(1, "lost", "something else")
+def writes_the_changelog_behind_the_commit(task):
+    cities = restored(task)
+    for record in task:
+        if record.topic == "customers":
+            cities[record.key] = record.value
+            task.commit()
+            task.send("changelog", record.key, record.value)
+        else:
+            step(task, record, cities)
+            task.commit()
+    task.commit()
+
+
 @wrong(1, "lost")
 def commits_before_the_work(task):
     cities = restored(task)
