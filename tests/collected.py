@@ -5,6 +5,7 @@ As a plugin (`-p tests.collected --collected FILE`) it writes the list; `collect
 asks a pytest of its own for it, which runs nothing.
 """
 
+import inspect
 import json
 import subprocess
 import sys
@@ -24,13 +25,15 @@ PATIENCE_S = 300
 @dataclass(frozen=True)
 class Collected:
     """One case. where: `file::name`. case: what stands in brackets behind it. says: its
-    docstring. about: the docstring of the function that it is parametrized by.
+    docstring. about: the docstring of the function that it is parametrized by. of_module:
+    that of the module of this function, else of the test's own.
     """
 
     where: str
     case: str
     says: str
     about: str
+    of_module: str
     marks: tuple[str, ...]
 
 
@@ -47,14 +50,20 @@ def case_of(item: Any) -> Collected:
     """What an item of pytest says of itself."""
     where, _, case = item.nodeid.partition("[")
     params = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    told = [each.__doc__ or "" for each in params if callable(each)]
+    given = [each for each in params if inspect.isfunction(each)]
+    modules = [inspect.getmodule(each) for each in given] or [item.module]
     return Collected(
         where=where,
         case=case.removesuffix("]"),
         says=item.obj.__doc__ or "",
-        about=" ".join(told),
+        about=docstrings(given),
+        of_module=docstrings(modules),
         marks=tuple(sorted({mark.name for mark in item.iter_markers()})),
     )
+
+
+def docstrings(things: Iterable[object]) -> str:
+    return " ".join(each.__doc__ or "" for each in things)
 
 
 def collected(paths: Iterable[str]) -> list[Collected]:

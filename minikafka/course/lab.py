@@ -29,6 +29,9 @@ LINKED = (  # by lessons, as ../notebooks
     "glossary.md",
     "cheat_sheet.html",
     "from_notebook_to_spark_submit.md",
+    "the_larger_number.md",
+    "what_is_promised.md",
+    "settings_on_monday.md",
 )
 FIRST_PORT, LAST_PORT = 8888, 8987
 _LOOK_SECONDS = 0.2

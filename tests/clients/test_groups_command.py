@@ -112,6 +112,7 @@ LOOKING = """
 """
 
 
+@pytest.mark.compares
 @pytest.mark.parametrize("line", LOOKING.strip().splitlines())
 def test_the_group_tool_says_the_same(sides, line):
     ours, theirs = (side.says(*line.split()) for side in sides)
@@ -142,6 +143,7 @@ CHANGING = """
 """
 
 
+@pytest.mark.compares
 def test_the_group_tool_changes_the_same(sides, tmp_path):
     plan = tmp_path / "plan.csv"
     plan.write_text('"orders",0,7\n"orders",2,0\n')

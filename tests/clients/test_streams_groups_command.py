@@ -60,6 +60,7 @@ LOOKING = """
 """
 
 
+@pytest.mark.compares
 @pytest.mark.parametrize("line", LOOKING.strip().splitlines())
 def test_the_streams_group_tool_says_the_same(sides, line):
     ours, theirs = (side.says(*line.split()) for side in sides)
@@ -81,6 +82,7 @@ CHANGING = """
 """
 
 
+@pytest.mark.compares
 def test_the_streams_group_tool_changes_the_same(sides):
     for line in CHANGING.strip().splitlines():
         ours, theirs = (side.says(*line.split()) for side in sides)

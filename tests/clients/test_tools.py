@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, node, without_java
+from tests.conformance.matrix import ON_PURPOSE
 from tests.kafka import java_command
 
 pytestmark = [pytest.mark.java, without_java, pytest.mark.timeout(1200)]
@@ -391,11 +392,15 @@ def sides(tmp_path_factory):
     return found
 
 
+@pytest.mark.compares
 @pytest.mark.parametrize("line", TOOLS)
-def test_a_tool_of_apache_kafka_ends_on_minikafka_as_on_apache_kafka(sides, line):
+def test_a_tool_of_apache_kafka_ends_on_minikafka_as_on_apache_kafka(
+    sides, line, record_property
+):
     ours, theirs = (side[line] for side in sides)
     if line in DIFFERENT:
         assert ours != theirs, "they no longer differ: take it out of DIFFERENT"
+        record_property(ON_PURPOSE, DIFFERENT[line])
     else:
         assert ours == theirs
 

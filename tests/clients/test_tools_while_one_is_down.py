@@ -132,6 +132,7 @@ def sides(tmp_path_factory):
     return found
 
 
+@pytest.mark.compares
 @pytest.mark.parametrize("line", LINES)
 def test_a_tool_says_the_same_while_a_broker_is_down(sides, line):
     ours, theirs = sides

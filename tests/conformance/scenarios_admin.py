@@ -147,6 +147,7 @@ def describe_quorum(side):
 
 
 def brokers_that_are_forgotten(side):
+    """KIP-631: UnregisterBroker."""
     side.ask("one that never was", "UnregisterBroker", broker_id=77)
 
 

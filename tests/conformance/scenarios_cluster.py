@@ -31,6 +31,7 @@ def create(side, what, *versions, name=None, validate_only=False, **topic):
 
 
 def create_topics(side):
+    """KIP-4; KIP-525: the answer has the configs."""
     create(side, "plain")
     defaults = {"num_partitions": -1, "replication_factor": -1}
     create(side, "defaults", 4, name=side.name + ".4", **defaults)
@@ -84,6 +85,7 @@ def create_topics(side):
 
 
 def create_topics_with_bad_numbers(side):
+    """KIP-4; KIP-464: -1 asks for the broker's default."""
     for number in (0, -1, -2, 10_001, 2**31 - 1):
         create(
             side,
@@ -159,6 +161,7 @@ def create_topics_with_placements(side):
 
 
 def delete_topics(side):
+    """KIP-4; KIP-516: by id."""
     for suffix in "abcd":
         side.create_topic("." + suffix)
     asked = {"timeout_ms": 5000}
@@ -197,6 +200,7 @@ def delete_topics(side):
 
 
 def create_partitions(side):
+    """KIP-195."""
     topic = side.create_topic(partitions=2)
 
     def grow(what, count, *versions, name=topic, placed=None, validate_only=False):
@@ -250,6 +254,7 @@ def create_partitions(side):
 
 
 def metadata(side):
+    """KIP-4; KIP-516: by id; KIP-430: what one may do."""
     topic = side.create_topic(partitions=2)
     topic_id = side.topic_id(topic)
     side.create_topic(".other")
@@ -324,6 +329,7 @@ def metadata_creates_topics(side):
 
 
 def describe_topic_partitions(side):
+    """KIP-966."""
     for suffix in "abc":
         side.create_topic("." + suffix, partitions=3)
     a, b, c = (f"{side.name}.{suffix}" for suffix in "abc")
@@ -381,6 +387,7 @@ def describe_topic_partitions(side):
 
 
 def the_cluster(side):
+    """KIP-700."""
     side.ask("cluster", "DescribeCluster")
     side.ask(
         "operations", "DescribeCluster", include_cluster_authorized_operations=True
@@ -391,6 +398,7 @@ def the_cluster(side):
 
 
 def api_versions(side):
+    """KIP-35; KIP-511: who asks says what it is."""
     for version in range(5):
         software = (
             {"client_software_name": "raw", "client_software_version": "1.0"}
@@ -412,6 +420,7 @@ def api_versions(side):
 
 
 def find_coordinator(side):
+    """KIP-699: several at once."""
     for kind in (0, 1):
         while True:
             found = side.client.ask("FindCoordinator", 2, key="some", key_type=kind)

@@ -39,6 +39,7 @@ BAD_CONFIGS = {
 
 
 def topic_configs_are_checked(side):
+    """KIP-133."""
     topic = side.create_topic()
     for name, values in BAD_CONFIGS.items():
         for value in values:
@@ -103,6 +104,7 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 def incremental_alter_configs(side):
+    """KIP-339."""
     topic = side.create_topic(retention_ms=1000)
     keys = ("retention.ms", "retention.bytes", "cleanup.policy", "segment.ms")
     for what, *changes in (
@@ -229,6 +231,7 @@ def throttles(side):
 
 
 def configs_take_effect_at_once(side):
+    """KIP-339: what is set counts for the next request."""
     topic = side.create_topic()
     large, small = batch(bytes(2000)), batch(b"a", timestamp=IN_HALF_AN_HOUR)
     for name, value in {
@@ -257,6 +260,7 @@ def configs_take_effect_at_once(side):
 
 
 def describe_configs(side):
+    """KIP-133; KIP-569: their types and documentation."""
     topic = side.create_topic(retention_ms=1000, cleanup_policy="delete")
     describe(side, "a topic", topic)
     describe(side, "without synonyms", topic, include_synonyms=False)

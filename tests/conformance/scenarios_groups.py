@@ -113,6 +113,7 @@ def until_known(side, group):
 
 
 def join_group_is_checked(side):
+    """KIP-62: how long a rebalance may take; KIP-345: static members."""
     find(side)
     for what, wrong in {
         "no group": {"group_id": ""},
@@ -149,6 +150,7 @@ def join_group_is_checked(side):
 
 
 def join_group_hands_out_ids(side):
+    """KIP-394."""
     find(side)
     for version in (4, 5, 9):
         group = f"-{version}"
@@ -283,6 +285,7 @@ def an_assignment_that_is_too_large(side):
 
 
 def leaving_is_checked(side):
+    """KIP-345: several at once, static ones by name."""
     find(side)
     for version in (0, 2):
         side.ask(
@@ -442,6 +445,7 @@ def of_commit_of(side, member, **more):
 
 
 def groups_are_listed(side):
+    """KIP-518: by state; KIP-848: by type."""
     find(side)
     for suffix in ("-stable", "-empty", "-offsets"):
         side.until(Error.NONE, "OffsetFetch", 7, group_id=side.name + suffix, topics=[])

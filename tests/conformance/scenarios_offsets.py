@@ -112,6 +112,7 @@ def commit_what_may_not_be(side):
 
 
 def offset_fetch(side):
+    """KIP-709: of several groups at once; KIP-447: stable ones."""
     side.create_topic(partitions=2)
     find(side)
     side.ask("commit", "OffsetCommit", 6, **committing(side, (0, 5, "note")))
@@ -171,6 +172,7 @@ def offset_fetch(side):
 
 
 def offsets_of_members(side):
+    """KIP-447: who commits says its generation."""
     side.create_topic(partitions=2)
     find(side)
     member_id, generation = alone(side)
@@ -225,6 +227,7 @@ def offsets_of_members(side):
 
 
 def offset_delete(side):
+    """KIP-496."""
     side.create_topic(partitions=2)
     find(side)
 
@@ -264,6 +267,7 @@ def offset_delete(side):
 
 
 def offset_for_leader_epoch(side):
+    """KIP-101; KIP-320."""
     side.create_topic(partitions=2)
 
     def ask(what, epoch, current=-1, partition=0, topic=None):

@@ -10,6 +10,7 @@ MINUTE_MS = 60_000
 
 
 def produce_checks_the_shape_of_a_batch(side):
+    """Batches of the format of KIP-98, whole and broken."""
     good = batch(b"a", b"b")
     bad = {
         "no bytes": b"",
@@ -76,6 +77,7 @@ def produce_takes_what_it_may_take(side):
 
 
 def produce_checks_sizes_and_times(side):
+    """Sizes; times of KIP-32, and how far they may be off (KIP-937)."""
     side.create_topic(max_message_bytes=1000)
     side.produce("too large", batch(bytes(2000)))
     side.produce("just right", batch(bytes(1000 - 61 - 9)))
@@ -141,6 +143,7 @@ def produce_checks_the_request(side):
 
 
 def produce_is_idempotent(side):
+    """KIP-98: sequence numbers, duplicates, and epochs."""
     side.create_topic()
     mine = side.producer_id()
     for sequence in range(7):
@@ -185,6 +188,7 @@ def acks_0_is_not_answered(side):
 
 
 def init_producer_id(side):
+    """KIP-98; KIP-360: who has an id already may ask for the next epoch."""
     side.producer_id()
     side.ask(
         "without a transactional id",

@@ -47,6 +47,7 @@ def fetch_reads_whole_batches(side):
 
 
 def fetch_shares_the_bytes_between_partitions(side):
+    """KIP-74: the request has a limit, too, and partitions are in order."""
     topic = filled(side)
 
     def ask(what, first, second, versions=(4, 11), order=(0, 1), **limits):
@@ -71,6 +72,7 @@ def fetch_shares_the_bytes_between_partitions(side):
 
 
 def fetch_knows_topics_partitions_and_epochs(side):
+    """KIP-320: leader epochs; KIP-516: topic ids."""
     filled(side)
     for partition in (2, -1):
         side.fetch(f"partition {partition}", partition=partition)
@@ -129,6 +131,7 @@ def fetch_of_nothing(side):
 
 
 def fetch_keeps_sessions(side):
+    """KIP-227."""
     for version in (7, 11, 13):
         a_fetch_session(side, version)
 
@@ -192,6 +195,7 @@ def a_fetch_session(side, version):
 
 
 def list_offsets(side):
+    """KIP-79: by time; KIP-734: the largest one; KIP-320: the leader epoch."""
     side.create_topic(partitions=3)
     produce = side.client.produce
     for stamp in (1000, 3000, 2000):
@@ -282,6 +286,7 @@ def compression_of_the_topic(side):
 
 
 def delete_records(side):
+    """KIP-107."""
     side.create_topic(partitions=2)
     for stamp in (1000, 2000, 3000):
         side.client.produce(side.name, batch(b"a", b"b", timestamp=stamp))
@@ -336,6 +341,7 @@ def a_log_of_many_segments(side):
 
 
 def a_topic_made_again(side):
+    """KIP-516: it has its name and another id."""
     topic = side.create_topic()
     old_id, mine = side.topic_id(topic), side.producer_id()
     for sequence in range(3):

@@ -90,6 +90,7 @@ def look(side, what, *offsets):
 
 
 def a_transaction_in_a_partition(side):
+    """KIP-98."""
     side.create_topic()
     send(side, "plain", -1, -1, transactional=False, transactional_id=None)
     send(side, "one", ONE, 0)
@@ -143,6 +144,7 @@ def the_largest_timestamp_is_not_committed(side):
 
 
 def who_may_end_a_transaction(side):
+    """KIP-98."""
     side.create_topic(partitions=2)
     end(side, "of nobody", ONE, True, 1, 2)
     send(side, "epoch 3", ONE, 0, epoch=3)
@@ -202,6 +204,7 @@ def see_offsets(side, what):
 
 
 def offsets_in_a_transaction(side):
+    """KIP-98; KIP-447."""
     side.create_topic(partitions=3)
     find(side)
     see = partial(see_offsets, side)

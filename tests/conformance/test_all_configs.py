@@ -12,6 +12,7 @@ import pytest
 
 from tests.clients.brokers import KEPT, fresh_name, minikafka
 from tests.conformance.conftest import AT_ONCE, without_java
+from tests.conformance.matrix import ON_PURPOSE
 from tests.conformance.raw import Connection
 from tests.conformance.same_answers import Side, differences, unexpected
 from tests.conformance.scenarios_all_configs import SCENARIOS
@@ -55,8 +56,11 @@ def test_each_config_is_documented_in_words_of_our_own(both):
         assert words not in theirs[which].lower(), which
 
 
+@pytest.mark.compares
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.__name__)
-def test_each_config_is_described_and_changed_as_in_apache_kafka(both, scenario):
+def test_each_config_is_described_and_changed_as_in_apache_kafka(
+    both, scenario, record_property
+):
     name = fresh_name(scenario.__name__)
     with Side(both[0], name) as ours, Side(both[1], name) as theirs:
         for side in (ours, theirs):
@@ -66,3 +70,5 @@ def test_each_config_is_described_and_changed_as_in_apache_kafka(both, scenario)
     left, stale = unexpected(found, listed, {})
     assert not left
     assert not stale, "these no longer differ: take them out of the file"
+    for why in dict.fromkeys(listed.values()):
+        record_property(ON_PURPOSE, why)

@@ -125,6 +125,7 @@ def story(admin, topic, brokers):
     return told
 
 
+@pytest.mark.compares
 @pytest.mark.parametrize("brokers", [["1"], ["1", "2", "3"]], ids=["one", "three"])
 def test_javas_admin_client_is_told_the_same_of_configs(java, brokers, request):
     cluster = "one" if len(brokers) == 1 else "three"
@@ -148,6 +149,7 @@ def described(java, bootstrap, kind, name):
     return found
 
 
+@pytest.mark.compares
 def test_kafka_configs_describes_all_as_of_apache_kafka(java, one):
     topic = fresh_name("described")
     told = []
@@ -169,6 +171,7 @@ def test_kafka_configs_describes_all_as_of_apache_kafka(java, one):
     check(*told, "kafka_configs")
 
 
+@pytest.mark.compares
 def test_kip_1022_a_release_brings_all_features_and_kraft_version_stays(java, one):
     told = []
     for bootstrap in one:

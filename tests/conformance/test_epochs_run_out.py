@@ -245,6 +245,7 @@ def told(tmp_path_factory):
     return found
 
 
+@pytest.mark.compares
 @pytest.mark.parametrize(("story", "epoch"), CASES)
 def test_kip_890_the_end_of_the_epochs_is_apache_kafkas(told, story, epoch):
     ours, theirs = told[MINIKAFKA, story, epoch], told[APACHE_KAFKA, story, epoch]

@@ -87,6 +87,7 @@ def test_a_topic_that_exists_or_is_named_twice_is_refused(broker, topic, name):
 
 
 def test_validate_only_checks_and_creates_nothing(broker, name):
+    """KIP-4."""
     asked = {"name": name, "num_partitions": 3, "replication_factor": 1}
     [answer] = broker.ask("CreateTopics", 5, topics=[asked], validate_only=True).topics
     assert (answer.error_code, answer.num_partitions) == (0, 3)
@@ -125,6 +126,7 @@ def test_what_names_an_unknown_topic_says_so(broker, name):
 
 
 def test_what_names_an_unknown_topic_id_says_so(broker):
+    """KIP-516."""
     unknown = bytes(range(16))
     answer = broker.ask("Metadata", 12, topics=[{"topic_id": unknown, "name": None}])
     assert answer.topics[0].error_code == Error.UNKNOWN_TOPIC_ID
@@ -147,6 +149,7 @@ def test_what_names_an_unknown_partition_says_so(broker, topic):
 
 @pytest.mark.parametrize("count", [-1, 0, 1, 2])
 def test_partitions_only_grow(broker, name, count):
+    """KIP-195."""
     broker.create_topic(name, partitions=2)
     asked = {"name": name, "count": count, "assignments": None}
     answer = broker.ask("CreatePartitions", 1, topics=[asked], timeout_ms=60_000)
@@ -241,6 +244,7 @@ def test_a_batch_that_is_cut_off_is_refused(broker, topic):
 
 
 def test_a_timestamp_far_in_the_future_is_refused(broker, topic):
+    """KIP-937."""
     tomorrow = int(time.time() * 1000) + 24 * 3_600_000
     assert (
         broker.produce(topic, batch(b"a", timestamp=tomorrow)).error_code
@@ -290,6 +294,7 @@ def numbered(value, producer_id, sequence, epoch=0):
 def test_a_batch_sent_again_gets_its_old_offset_and_is_not_stored_twice(
     broker, topic, producer_id
 ):
+    """KIP-98."""
     for sequence in range(5):
         assert (
             broker.produce(
@@ -304,12 +309,14 @@ def test_a_batch_sent_again_gets_its_old_offset_and_is_not_stored_twice(
 
 
 def test_a_gap_in_the_sequence_is_refused(broker, topic, producer_id):
+    """KIP-98."""
     assert broker.produce(topic, numbered(b"0", producer_id, 0)).error_code == 0
     refused = broker.produce(topic, numbered(b"2", producer_id, 2))
     assert refused.error_code == Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_duplicate_older_than_five_batches_is_refused(broker, topic, producer_id):
+    """KIP-98; KAFKA-5494: the last five are known."""
     for sequence in range(7):
         assert (
             broker.produce(topic, numbered(b"x", producer_id, sequence)).error_code == 0
@@ -323,6 +330,7 @@ def test_a_duplicate_older_than_five_batches_is_refused(broker, topic, producer_
 def test_an_older_epoch_is_fenced_and_a_new_one_begins_at_zero(
     broker, topic, producer_id
 ):
+    """KIP-98."""
     assert (
         broker.produce(topic, numbered(b"x", producer_id, 0, epoch=1)).error_code == 0
     )
@@ -338,6 +346,7 @@ def test_an_older_epoch_is_fenced_and_a_new_one_begins_at_zero(
 
 
 def test_the_sequence_wraps_from_its_largest_value_to_zero(broker, topic, producer_id):
+    """KIP-98."""
     last = 2**31 - 1
     first = broker.produce(topic, numbered(b"x", producer_id, last))
     assert first.error_code == 0, "an unknown producer may begin anywhere"
@@ -361,6 +370,7 @@ def test_an_offset_that_is_not_there_is_out_of_range(broker, topic, offset):
 
 
 def test_a_leader_epoch_that_is_not_the_leaders_is_refused(broker, topic):
+    """KIP-320."""
     assert broker.fetch(topic, current_leader_epoch=0).error_code == 0
     assert (
         broker.fetch(topic, current_leader_epoch=99).error_code
@@ -369,6 +379,7 @@ def test_a_leader_epoch_that_is_not_the_leaders_is_refused(broker, topic):
 
 
 def test_the_first_batch_comes_whole_even_when_it_is_larger_than_asked(broker, topic):
+    """KIP-74."""
     broker.produce(topic, batch(bytes(5000)))
     broker.produce(topic, batch(bytes(5000)))
     answer = broker.fetch(topic, partition_max_bytes=100, max_bytes=100)
@@ -376,6 +387,8 @@ def test_the_first_batch_comes_whole_even_when_it_is_larger_than_asked(broker, t
 
 
 def test_fetch_sessions_know_their_id_and_epoch(broker, topic):
+    """KIP-227."""
+
     def fetch(session_id, session_epoch):
         broker.send_fetch(topic, session_id=session_id, session_epoch=session_epoch)
         return broker.read("Fetch", 11)
@@ -389,6 +402,7 @@ def test_fetch_sessions_know_their_id_and_epoch(broker, topic):
 
 
 def test_list_offsets_answers_both_ends_a_timestamp_and_the_largest_one(broker, topic):
+    """KIP-79; KIP-734."""
     broker.produce(topic, batch(b"a", b"b", timestamp=1000))
     broker.produce(topic, batch(b"c", timestamp=500))
     found = {
@@ -427,6 +441,7 @@ def delete_records(broker, topic, offset, partition=0):
 def test_records_are_deleted_up_to_an_offset_or_the_high_watermark_and_never_beyond(
     broker, topic
 ):
+    """KIP-107."""
     for _ in range(3):
         broker.produce(topic, batch(b"a"))
     assert delete_records(broker, topic, 4).error_code == Error.OFFSET_OUT_OF_RANGE

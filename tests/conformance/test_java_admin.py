@@ -63,12 +63,14 @@ def check(java, ours, theirs, different=()):
     return here.called
 
 
+@pytest.mark.compares
 def test_of_one_broker(java):
     with minikafka(AT_ONCE) as ours, ApacheKafka(KEPT) as theirs:
         called = check(java, ours, theirs.bootstrap, DIFFERENT)
     assert methods(java) == called
 
 
+@pytest.mark.compares
 def test_of_three_brokers(java):
     options = ("--brokers", "3", *overrides(LIKE_THEIRS))
     with (

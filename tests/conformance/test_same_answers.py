@@ -27,6 +27,7 @@ from tests.conformance import (
     scenarios_users,
 )
 from tests.conformance.conftest import AT_ONCE, without_java
+from tests.conformance.matrix import ON_PURPOSE
 from tests.conformance.same_answers import Side, differences, unexpected
 from tests.kafka import ApacheKafka
 
@@ -200,16 +201,20 @@ def both():
         yield ours, apache.bootstrap
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_minikafka_answers_as_apache_kafka_does(both, scenario):
-    name = fresh_name(scenario)
+@pytest.mark.compares
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda each: each.__name__)
+def test_minikafka_answers_as_apache_kafka_does(both, scenario, record_property):
+    name = fresh_name(scenario.__name__)
     with Side(both[0], name) as ours, Side(both[1], name) as theirs:
         for side in (ours, theirs):
-            SCENARIOS[scenario](side)
+            scenario(side)
     found = differences(ours.answers, theirs.answers)
-    left, stale = unexpected(found, DELIBERATE.get(scenario, {}), CONFIGS)
+    deliberate = DELIBERATE.get(scenario.__name__, {})
+    left, stale = unexpected(found, deliberate, CONFIGS)
     assert not left
     assert not stale, "these no longer differ: take them out of DELIBERATE"
+    for why in dict.fromkeys(deliberate.values()):
+        record_property(ON_PURPOSE, why)
 
 
 def test_every_served_api_is_compared_in_its_lowest_and_its_highest_version(both):

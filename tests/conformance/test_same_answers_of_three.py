@@ -33,6 +33,7 @@ def both():
         yield ours.bootstrap, theirs.bootstrap
 
 
+@pytest.mark.compares
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.__name__)
 def test_each_of_three_brokers_answers_as_apache_kafka_does(both, scenario):
     found = {}

@@ -79,6 +79,7 @@ def sides(tmp_path_factory):
     return found
 
 
+@pytest.mark.compares
 def test_kip_664_the_last_stable_offset_and_the_producers_are_apache_kafkas_after_every_step(
     sides,
 ):
@@ -86,6 +87,7 @@ def test_kip_664_the_last_stable_offset_and_the_producers_are_apache_kafkas_afte
     assert ours.states == theirs.states
 
 
+@pytest.mark.compares
 def test_kip_98_from_every_offset_on_a_reader_is_told_of_the_aborted_transactions_of_apache_kafka(
     sides,
 ):

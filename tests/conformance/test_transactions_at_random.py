@@ -209,6 +209,7 @@ class Story:
         )
 
 
+@pytest.mark.compares
 def test_kip_98_and_447_right_and_wrong_requests_are_answered_as_by_apache_kafka(
     tmp_path,
 ):

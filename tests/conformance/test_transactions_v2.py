@@ -314,6 +314,7 @@ def told(tmp_path_factory):
     return found
 
 
+@pytest.mark.compares
 @pytest.mark.parametrize("story", [story.__name__ for story in STORIES])
 def test_kip_890_each_step_is_answered_as_by_apache_kafka(told, story):
     assert told[MINIKAFKA, story] == told[APACHE_KAFKA, story]
@@ -334,6 +335,7 @@ def decoded(data):
     return found
 
 
+@pytest.mark.compares
 def test_apache_kafkas_tool_decodes_the_same_records_of_both(told):
     ours, theirs = decoded(told[MINIKAFKA]), decoded(told[APACHE_KAFKA])
     assert len(theirs) >= len(STORIES)

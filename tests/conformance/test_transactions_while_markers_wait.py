@@ -256,6 +256,7 @@ def table(kind, folder):
     return found
 
 
+@pytest.mark.compares
 def test_kip_890_each_request_in_each_state_is_answered_as_by_apache_kafka(tmp_path):
     ours, theirs = (table(kind, tmp_path / kind) for kind in (MINIKAFKA, APACHE_KAFKA))
     assert len({answer for answer, _ in theirs.values()}) > 10

@@ -125,6 +125,7 @@ def test_5_an_id_that_was_handed_out_counts_until_the_session_ends(broker, name)
 def test_4_an_unknown_version_of_api_versions_is_answered_in_version_0_with_error_35_and_its_own_range(
     broker,
 ):
+    """KIP-511."""
     frame = bytearray(b"".join(encode_request("ApiVersions", 4, 77, "raw", {})))
     frame[2:4] = (99).to_bytes(2, "big")
     broker.send_frame(bytes(frame))
@@ -161,6 +162,7 @@ def test_7_offset_and_leader_epoch_are_stamped_without_touching_the_crc(broker, 
 
 
 def test_7_only_log_append_time_forces_a_new_crc(broker, name):
+    """KIP-32; KIP-98: the checksum leaves out what a broker stamps."""
     broker.create_topic(name, message_timestamp_type="LogAppendTime")
     sent = batch(b"a", timestamp=int(time.time() * 1000) - 60_000)
     answer = broker.produce(name, sent)
@@ -178,6 +180,7 @@ def test_7_only_log_append_time_forces_a_new_crc(broker, name):
 
 @pytest.mark.parametrize("software", ["", "no spaces", "-dash-first", "ümlaut"])
 def test_8_client_software_must_match_kafkas_pattern(broker, software):
+    """KIP-511."""
     answer = broker.ask(
         "ApiVersions", 3, client_software_name=software, client_software_version="1.0"
     )
@@ -193,6 +196,7 @@ def test_9_nothing_is_advertised_before_it_works(request, broker):
 
 
 def test_9_transactions_v2_is_a_feature_and_a_version_of_end_txn_together(broker):
+    """KIP-890."""
     end_transaction, each_has_an_epoch = 26, 5  # KIP-890
     answer = broker.ask(
         "ApiVersions", 3, client_software_name="raw", client_software_version="1"

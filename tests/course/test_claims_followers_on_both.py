@@ -19,6 +19,7 @@ from tests.course.processes import (
     PATIENCE_SECONDS,
     PREFERRED,
     Minikafka,
+    port_of,
     running,
     sent,
 )
@@ -149,3 +150,43 @@ def test_each_of_three_brokers_leads_one_of_three_partitions_until_one_of_them_d
         timeout_ms=PATIENCE_SECONDS * 1000,
     )
     until(lambda: leaders(brokers, name) == [1, 2, 3])
+
+
+def test_kip_320_a_larger_leader_epoch_fences_who_knows_an_older_one(brokers, topic):
+    first = brokers.partition(topic).leader_epoch
+    brokers.kill(2)
+    until(lambda: brokers.described(topic)[0] == 3)
+    now = brokers.partition(topic).leader_epoch
+    assert now > first
+    with Connection(brokers[3].bootstrap) as leader:
+
+        def told(epoch):
+            return leader.fetch(topic, current_leader_epoch=epoch).error_code
+
+        assert told(first) == Error.FENCED_LEADER_EPOCH
+        assert told(now + 1) == Error.UNKNOWN_LEADER_EPOCH
+        assert told(now) == Error.NONE
+    brokers.start(2)
+    until(lambda: brokers.described(topic)[1] == [2, 3])
+
+
+def test_kip_595_a_larger_controller_epoch_fences_who_asks_for_votes_in_an_older_one(
+    brokers,
+):
+    node = brokers[1]
+    port = (
+        port_of(node.kept[1]) if isinstance(node, Minikafka) else node.controller_port
+    )
+    asked = {
+        "partition_index": 0,
+        "replica_epoch": 0,
+        "replica_id": 2,
+        "last_offset_epoch": 0,
+        "last_offset": 0,
+    }
+    topics = [{"topic_name": "__cluster_metadata", "partitions": [asked]}]
+    with Connection(f"127.0.0.1:{port}") as controller:
+        [found] = controller.ask("Vote", 0, topics=topics).topics
+    [told] = found.partitions
+    assert (told.error_code, told.vote_granted) == (Error.FENCED_LEADER_EPOCH, False)
+    assert told.leader_epoch > 0

@@ -14,6 +14,7 @@ import hashlib
 import re
 import shutil
 import sys
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from minikafka.course.publishing import (
     site_errors,
     site_lab,
     site_python,
+    site_tables,
+    syntheses,
 )
 from minikafka.theatre.page import colours, script_hash
 from minikafka.theatre.palette import ICON
@@ -41,7 +44,9 @@ GALLERY, LESSONS, PICTURES, PYTHON = "gallery", "lessons", "pictures", "python"
 READINGS = {
     "glossary": "Glossary",
     "from_notebook_to_spark_submit": "From a notebook to spark-submit",
+    **syntheses.PAGES,
 }
+MATRIX = "tests/conformance/MATRIX.md"
 SCRIPTS = ("playground.js", "worker.js")
 LABELS = {
     "per_second": "orders a second",
@@ -57,6 +62,7 @@ NAV = {
     "cheat_sheet.html": "on one page",
     site_errors.PATH: "errors",
     site_claims.PATH: "claims",
+    "matrix.html": "beside Apache Kafka",
 }
 
 
@@ -82,12 +88,12 @@ def write(folder: Path) -> None:
             folder / LESSONS / f"{lesson.path.stem}.html",
             lesson_page(lesson, folder, lesson.path.name in live),
         )
-    for name, title in READINGS.items():
-        text = (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8")
-        save(folder / f"{name}.html", page(title, from_markdown(text)))
+    for name in READINGS:
+        save(folder / f"{name}.html", reading(name))
     save(folder / "cheat_sheet.html", cheat_sheet())
     save(folder / site_errors.PATH, errors_page())
     write_claims(folder)
+    save(folder / "matrix.html", matrix_page())
     save(
         folder / "index.html",
         page("minikafka: learn Kafka by watching one work", front()),
@@ -189,13 +195,30 @@ def errors_page() -> str:
 
 def write_claims(folder: Path) -> None:
     """The ledger, and the source of each test that is evidence."""
-    body = filled(site_claims.TEMPLATE, **site_claims.parts())
-    policy = may_run(site_claims.script())
-    save(folder / site_claims.PATH, page(site_claims.TITLE, body, policy=policy))
+    html = filtered(site_claims.TITLE, site_claims.TEMPLATE, site_claims.parts())
+    save(folder / site_claims.PATH, html)
     (folder / site_claims.TESTS).mkdir(exist_ok=True)
     for path, its_page in site_claims.tested().items():
         source = site_claims.source(path)
         save(folder / its_page, page(Path(path).name, source, up="../"))
+
+
+def matrix_page() -> str:
+    """What minikafka and Apache Kafka do alike: tests/conformance/MATRIX.md."""
+    text = (NOTEBOOKS.parent / MATRIX).read_text(encoding="utf-8")
+    begins, *sections = re.split("(?=<h2)", from_markdown(text))
+    listed = "\n".join(f"<section>\n{each}</section>" for each in sections)
+    title = "What minikafka and Apache Kafka do alike"
+    return filtered(title, "site_matrix.html", {"begins": begins, "sections": listed})
+
+
+def filtered(title: str, template: str, parts: Mapping[str, str]) -> str:
+    """A page with boxes that leave what is asked for; it is complete without them."""
+    room = files(__package__)
+    script = "\n" + room.joinpath("filters.js").read_text(encoding="utf-8")
+    style = room.joinpath("filters.css").read_text(encoding="utf-8")
+    body = filled(template, **parts, script=script, filters=style)
+    return page(title, body, policy=may_run(script))
 
 
 def may_run(script: str) -> str:
@@ -282,6 +305,16 @@ def linked(markdown: str) -> str:
     markdown = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.html)", markdown)
     markdown = re.sub(r"\]\(\.\./notebooks/(\w+)\.md", r"](../\1.html", markdown)
     return markdown.replace("](../notebooks/", "](../")
+
+
+def reading(name: str) -> str:
+    """A page of Markdown that stands beside the notebooks."""
+    text = (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8")
+    text = re.sub(r"\]\((\d\w+)\.ipynb\)", rf"]({LESSONS}/\1.html)", text)
+    html = from_markdown(text.replace("](../notebooks/", "]("))
+    if name in syntheses.PAGES:
+        html = site_tables.fitted(html)
+    return page(READINGS[name], html)
 
 
 def from_markdown(text: str) -> str:

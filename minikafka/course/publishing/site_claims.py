@@ -7,7 +7,6 @@ It is complete without a script; the script brings the filters.
 
 import ast
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
 from minikafka.course import claims
@@ -20,7 +19,6 @@ PATH, TEMPLATE = "claims.html", "site_claims.html"
 TITLE = "What is said of Kafka, and what is true of it"
 TESTS = "evidence"
 _ROOT = NOTEBOOKS.parent
-_SCRIPT = "claims.js"
 
 
 def parts() -> dict[str, str]:
@@ -33,14 +31,7 @@ def parts() -> dict[str, str]:
         "lessons": "".join(map(_option, lessons)),
         "topics": "".join(map(_option, topics())),
         "sections": "\n".join(map(_section, topics())),
-        "script": script(),
     }
-
-
-def script() -> str:
-    """The filters, as they stand in the page."""
-    text = files(__package__).joinpath(_SCRIPT).read_text(encoding="utf-8")
-    return f"\n{text}"
 
 
 def topics() -> list[str]:

@@ -51,7 +51,8 @@ def build(site: Path, lessons: Iterable[Contents]) -> list[str]:
     shutil.rmtree(source, ignore_errors=True)
     chosen = [lesson for lesson in lessons if lesson.number in NEITHER_TCP_NOR_JAVA]
     place_pictures(source / "files" / "notebooks" / "pictures")
-    shutil.copy(NOTEBOOKS / "glossary.md", source / "files" / "notebooks")
+    for reading in NOTEBOOKS.glob("*.md"):
+        shutil.copy(reading, source / "files" / "notebooks")
     for lesson in chosen:
         (source / "files" / lesson.path.name).write_text(
             without_tcp(lesson), encoding="utf-8"

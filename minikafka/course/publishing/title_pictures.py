@@ -1,5 +1,5 @@
-"""The picture at the top of a lesson, and of the README: SVG files in
-notebooks/pictures, made here and tested to be current.
+"""The picture at the top of a lesson, of the README, and of a page beside them: SVG
+files in notebooks/pictures, made here and tested to be current.
 
 A lesson's says what the lesson is about to someone who only reads, and gives none of
 its predictions away. `python -m minikafka.course.publishing.title_pictures` writes them
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from minikafka import Cluster
 from minikafka.course import demo
 from minikafka.course.experiments import lesson_18_event_time, lesson_19_checkpoints
+from minikafka.course.experiments.fences_picture import the_larger_number
 from minikafka.course.experiments.lesson_07_runs import start
 from minikafka.course.experiments.lesson_08_picture import who_moves
 from minikafka.course.experiments.lesson_09_picture import three_copies
@@ -324,7 +325,7 @@ HOOKS = {
     "22": a_night,
     "23": who_wants_to_come_in,
 }
-ALL = HOOKS | {"hero": hero}
+ALL = HOOKS | {"hero": hero, "the_larger_number": the_larger_number}
 
 
 def path(name: str) -> Path:

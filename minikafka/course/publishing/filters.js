@@ -1,0 +1,39 @@
+// Hides what is not asked for: of all items those whose data the lists ask for, and that hold all the words typed.
+'use strict';
+(() => {
+const items = [...document.querySelectorAll('article, tbody tr')];
+const sections = [...document.querySelectorAll('main section')];
+const texts = new Map(items.map(item => [item, item.textContent.toLowerCase()]));
+const chosen = [...document.querySelectorAll('#filters select')];
+const words = document.getElementById('words'), told = document.getElementById('told');
+
+function fits(item, typed) {
+  const text = texts.get(item);
+  return chosen.every(list => !list.value || item.dataset[list.id] === list.value)
+    && typed.every(word => text.includes(word));
+}
+
+function look() {
+  const typed = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const item of items) item.hidden = !fits(item, typed);
+  for (const section of sections) section.hidden = !items.some(item => !item.hidden && section.contains(item));
+  const shown = items.filter(item => !item.hidden).length, what = told.dataset.what;
+  told.textContent = shown === items.length ? `all ${shown} ${what}` : `${shown} of ${items.length} ${what}`;
+}
+
+function showAll() {
+  for (const field of [...chosen, words]) field.value = '';
+  look();
+}
+
+document.getElementById('filters').hidden = false;
+for (const field of [...chosen, words]) field.addEventListener('input', look);
+document.getElementById('all').addEventListener('click', showAll);
+addEventListener('hashchange', () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target?.hidden) return;
+  showAll();
+  target.scrollIntoView();
+});
+look();
+})();

@@ -1,0 +1,54 @@
+"""The pages that bring lessons together: Markdown beside the notebooks, in which the
+tables are computed.
+
+`python -m minikafka.course.publishing.syntheses` writes the tables anew; a test
+compares them. What stands around them is written by hand.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from minikafka.course import settings_by_role
+from minikafka.course.experiments import fences, promises
+from minikafka.course.places import NOTEBOOKS
+
+# the name of a page -> its title, as the site has it
+PAGES = {
+    "the_larger_number": "The larger number fences the old boss",
+    "what_is_promised": "What is promised when",
+    "settings_on_monday": "Which settings on Monday",
+}
+# what stands in `<!-- NAME -->` -> what computes it
+TABLES: dict[str, Callable[[], str]] = {
+    "fences": fences.in_words,
+    "writing": promises.writing,
+    "reading": promises.reading,
+    "settings": settings_by_role.in_words,
+}
+_TABLE = re.compile(r"<!-- (\w+) -->\n(.*?)\n?<!-- end -->", re.DOTALL)
+
+
+def path(name: str) -> Path:
+    """Where a page is."""
+    return NOTEBOOKS / f"{name}.md"
+
+
+def tables(text: str) -> dict[str, str]:
+    """Name -> table, as a page has them."""
+    return {name: table for name, table in _TABLE.findall(text)}
+
+
+def computed(text: str) -> str:
+    """The same page with its tables as they are computed now."""
+    return _TABLE.sub(lambda found: _block(found[1]), text)
+
+
+def _block(name: str) -> str:
+    return f"<!-- {name} -->\n{TABLES[name]()}\n<!-- end -->"
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        text = path(page).read_text(encoding="utf-8")
+        path(page).write_text(computed(text), encoding="utf-8")

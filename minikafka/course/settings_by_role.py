@@ -1,0 +1,106 @@
+"""Which settings on Monday, from `notebooks/settings.toml`: one table a role, each
+setting with the defaults of those whose setting it is.
+
+Defaults are looked up where a test compares them: of clients in
+`notebooks/client_defaults.toml`, of brokers and topics in the broker's own table.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+
+from minikafka.broker.config_table import BROKER_CONFIGS, TOPIC_CONFIGS, show
+from minikafka.course import client_defaults
+from minikafka.course.contents import contents
+from minikafka.course.places import NOTEBOOKS
+
+FILE = NOTEBOOKS / "settings.toml"
+SECOND_MS, MINUTE_MS, DAY_MS = 1000, 60_000, 86_400_000
+UNITS_MS = {"ms": 1, "minutes": MINUTE_MS}
+HEAD = ("setting", "set it to", "because", "without you it is", "lesson")
+OF_BROKERS = {"broker": BROKER_CONFIGS, "topic": TOPIC_CONFIGS}
+CLIENTS = ("Java", "librdkafka", "kafka-python")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """of: producer, consumer, broker, topic or spark. set: what to set it to."""
+
+    role: str
+    of: str
+    name: str
+    set: str
+    why: str
+    lesson: str
+
+    @property
+    def default(self) -> str:
+        """What it is unless told otherwise, and by whom; nothing for Spark's."""
+        if self.of in OF_BROKERS:
+            default = show(OF_BROKERS[self.of][self.name].default) or "none"
+            return f"Apache Kafka: {default}{_duration(self.name, default)}"
+        for setting in client_defaults.settings():
+            if (setting.of, setting.name) == (self.of, self.name):
+                return _of_clients(setting)
+        return ""
+
+    @property
+    def cells(self) -> list[str]:
+        stem = contents()[self.lesson].path.name
+        link = f"[{self.lesson}]({stem})"
+        return [f"`{self.name}`", self.set, self.why, self.default, link]
+
+
+def _duration(name: str, value: str) -> str:
+    """604800000 ms: 7 days."""
+    unit = name.rpartition(".")[2]
+    if unit not in UNITS_MS:
+        return ""
+    ms = int(value) * UNITS_MS[unit]
+    for words, length_ms in {"days": DAY_MS, "min": MINUTE_MS}.items():
+        if ms >= length_ms:
+            return f" ({ms // length_ms} {words})"
+    return f" ({ms // SECOND_MS} s)"
+
+
+def _of_clients(setting: client_defaults.Setting) -> str:
+    """One value where all clients have it, else each client's own."""
+    values = [_in_plain(value) for value in setting.defaults]
+    named = dict(zip(CLIENTS, values, strict=False))
+    if len(set(named.values())) == 1:
+        return f"{', '.join(CLIENTS)}: {values[0]}"
+    return "; ".join(f"{client}: {value}" for client, value in named.items())
+
+
+def _in_plain(value: str) -> str:
+    """-1 (all) -> all, null (none) -> none: the word for the reader."""
+    return re.sub(r"^(?:-1?|null|largest) \((.*)\)$", r"\1", value)
+
+
+@cache
+def advice() -> tuple[Advice, ...]:
+    """All of it, in the file's order."""
+    found = tomllib.loads(FILE.read_text(encoding="utf-8"))["setting"]
+    return tuple(Advice(**each) for each in found)
+
+
+def roles() -> list[str]:
+    """Who needs it, in the file's order."""
+    return list(dict.fromkeys(each.role for each in advice()))
+
+
+def in_words() -> str:
+    """In Markdown: a heading and a table for each role."""
+    parts = []
+    for role in roles():
+        mine = [each.cells for each in advice() if each.role == role]
+        parts.append(f"## {role}\n\n{_table(mine)}")
+    return "\n\n".join(parts)
+
+
+def _table(rows: list[list[str]]) -> str:
+    """In Markdown, without the columns in which nothing stands."""
+    lines = [list(HEAD), ["--"] * len(HEAD), *rows]
+    full = [at for at in range(len(HEAD)) if any(row[at] for row in rows)]
+    return "\n".join(f"| {' | '.join(line[at] for at in full)} |" for line in lines)
