@@ -6,6 +6,8 @@ from pathlib import Path
 
 from minikafka.course.experiments.lesson_23_kafka import START, found
 from minikafka.course.judging import kafka_clients as clients
+from minikafka.course.judging import kafka_group_scripts as groups
+from minikafka.course.judging import kafka_restarts as restarts
 from minikafka.course.judging import kafka_scripts as scripts
 from minikafka.course.judging.checks import (
     Exercise,
@@ -92,7 +94,13 @@ def stage(right, hints, *rungs, java=None):
 
 def _rung(holds, script):
     def judged(path, case):
-        return None if script is None else broken(path, script)
+        if script is None:
+            return None
+        wrong = broken(path, script)
+        if wrong is None:
+            return None
+        headline, *details = wrong.splitlines()
+        return "\n".join([headline, f"does not hold yet: {holds}", *details])
 
     return Rung(holds=holds, broken=judged, cases={"": None})
 
@@ -180,13 +188,16 @@ def exercise_4():
         "consumers read.",
         (
             "Look for the batch that holds the offset: the first one whose last offset"
-            " isn't smaller. It comes back whole, as it lies in the file, and so do"
-            " those after it. At the end of the log records is b'', not None.",
+            " isn't smaller. It comes back whole, as it lies in the file, however long"
+            " it is, and those after it until the next one would make it more than"
+            " partition_max_bytes. At the end of the log records is b'', not None.",
             "high_watermark and last_stable_offset are the end offset. An offset below"
             " 0 or above the end is error 1; the end itself is none.",
-            "To wait: an asyncio.Event that produce sets, and then replaces by a new"
-            " one. asyncio.wait_for(event.wait(), seconds) raises TimeoutError when"
-            " max_wait_ms is over. Take the event before you look into the log.",
+            "A loop: take the event, read all partitions, answer if one has an error or"
+            " they have min_bytes together; else wait. The event is an asyncio.Event"
+            " that produce sets, and then replaces by a new one;"
+            " asyncio.wait_for(event.wait(), seconds) raises TimeoutError when"
+            " max_wait_ms is over, and then what there is is the answer.",
         ),
         ("Fetch gives whole batches from the offset on", scripts.asks_fetch),
         ("ListOffsets knows where a log begins and ends", scripts.asks_list_offsets),
@@ -194,6 +205,11 @@ def exercise_4():
             "Fetch at the end waits, and answers when a record comes",
             scripts.asks_long_poll,
         ),
+        (
+            "Fetch waits for min_bytes of all its partitions together",
+            scripts.asks_for_min_bytes,
+        ),
+        ("Fetch does not wait where there is an error", scripts.asks_in_vain),
         ("kafka-python and confluent-kafka read what they wrote", scripts.clients_read),
         java=(
             "Java's console consumer reads what the console producer wrote",
@@ -218,17 +234,18 @@ def exercise_5():
             "A file that is opened with 'a+b' writes at the end, wherever you have read."
             " flush() after each batch: what is in Python's own buffer dies with it.",
         ),
-        ("topics, records and offsets are there again", scripts.survives_a_kill),
-        ("half a batch at the end is cut off", scripts.survives_a_torn_tail),
-        ("bytes that are no batch are cut off", scripts.survives_nonsense),
-        ("zeros at the end are cut off", scripts.survives_zeros),
+        ("topics, records and offsets are there again", restarts.survives_a_kill),
+        ("half a batch at the end is cut off", restarts.survives_a_torn_tail),
+        ("bytes that are no batch are cut off", restarts.survives_nonsense),
+        ("zeros at the end are cut off", restarts.survives_zeros),
+        ("a compacted log has its end where it was", restarts.survives_compaction),
         (
             "kafka-python reads on, before the kill and after it",
-            scripts.python_goes_on,
+            restarts.python_goes_on,
         ),
         java=(
             "Kafka's own dump tool reads the file to its end",
-            scripts.dump_tool_reads,
+            restarts.dump_tool_reads,
         ),
     )
 
@@ -267,11 +284,17 @@ def exercise_7():
             " JoinGroup, too. Then both are answered, with generation + 1.",
             "SyncGroup waits for the leader's, which has all assignments by member id."
             " Each member gets its own. A member that leaves, or is silent for"
-            " session_timeout_ms, is like one that comes: everyone joins again.",
+            " session_timeout_ms (loop.call_later; cancel it while the member waits for"
+            " your answer), is like one that comes: everyone joins again, and who waits"
+            " in SyncGroup is answered 27 at once.",
         ),
-        ("one member joins, is assigned and stays", scripts.one_member),
-        ("two members are in one generation", scripts.two_members),
-        ("a member that falls silent is put out", scripts.silent_member),
-        ("confluent-kafka reads and commits as a member", scripts.confluent_member),
-        ("two kafka-python members have one partition each", scripts.python_members),
+        ("one member joins, is assigned and stays", groups.one_member),
+        ("two members are in one generation", groups.two_members),
+        ("the protocol is one that all members have", groups.common_protocol),
+        ("who waits in SyncGroup hears of a newcomer", groups.third_member),
+        ("a member that sends heartbeats stays", groups.beating_member),
+        ("a member that waits for its answer stays", groups.patient_member),
+        ("a member that falls silent is put out", groups.silent_member),
+        ("confluent-kafka reads and commits as a member", groups.confluent_member),
+        ("two kafka-python members have one partition each", groups.python_members),
     )

@@ -28,7 +28,8 @@ from minikafka.wire.records import batches, crc_matches, read_header
 HOST, NODE_ID = "127.0.0.1", 1
 PARTITIONS = 2  # of each topic
 OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE, UNKNOWN_TOPIC = 1, 2, 3
-ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, UNSUPPORTED_VERSION = 22, 25, 27, 35
+ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL, UNKNOWN_MEMBER = 22, 23, 25
+REBALANCING, UNSUPPORTED_VERSION = 27, 35
 
 
 # --- the log (minikafka has it in storage/log.py)
@@ -121,14 +122,13 @@ class Group:
 
     def join(self, member_id, request):
         self.members[member_id] = request
-        self.waiting[member_id] = asyncio.Future()
-        self.alive(member_id)
-        joined = self.waiting[member_id]
+        self.waiting[member_id] = joined = asyncio.Future()
+        self.stop_timer(member_id)  # who waits for our answer isn't silent
         self.change()  # it empties self.waiting if this was the last one
         return joined
 
     def remove(self, member_id):
-        self.timers.pop(member_id).cancel()
+        self.stop_timer(member_id)
         del self.members[member_id]
         self.change()
 
@@ -143,24 +143,22 @@ class Group:
             self.is_joining = False
             self.generation += 1
             self.assignments = asyncio.Future()
-            for joined in self.waiting.values():
+            for member_id, joined in self.waiting.items():
                 joined.set_result(None)
+                self.alive(member_id)
             self.waiting = {}
 
     def alive(self, member_id):
         """A member was heard. Its session timeout begins anew."""
-        if member_id in self.timers:
-            self.timers[member_id].cancel()
-        seconds = self.members[member_id].session_timeout_ms / 1000
-        later = asyncio.get_running_loop().call_later
-        self.timers[member_id] = later(seconds, self.silent, member_id)
+        self.stop_timer(member_id)
+        if member_id in self.members:
+            seconds = self.members[member_id].session_timeout_ms / 1000
+            later = asyncio.get_running_loop().call_later
+            self.timers[member_id] = later(seconds, self.remove, member_id)
 
-    def silent(self, member_id):
-        """Put a member out; not one that waits for us to answer its JoinGroup."""
-        if member_id in self.waiting:
-            self.alive(member_id)
-        else:
-            self.remove(member_id)
+    def stop_timer(self, member_id):
+        if member_id in self.timers:
+            self.timers.pop(member_id).cancel()
 
     def error(self, member_id, generation):
         """Why this member of this generation is refused, or 0. While everyone joins
@@ -177,9 +175,14 @@ class Group:
 
     @property
     def protocol(self):
-        """The first assignor that every member has."""
-        offered = [[each.name for each in m.protocols] for m in self.members.values()]
-        return next(name for name in offered[0] if all(name in o for o in offered))
+        """The assignor of this generation."""
+        return shared(self.members)[0]
+
+
+def shared(members):
+    """The assignors that all of these members have."""
+    offered = [[each.name for each in m.protocols] for m in members.values()]
+    return [name for name in offered[0] if all(name in names for names in offered)]
 
 
 # --- an answer for each API (broker/handlers, a file for each)
@@ -352,6 +355,8 @@ class Broker:
         answer = {"member_id": member_id, "leader": "", "protocol_name": ""}
         if request.member_id and request.member_id not in group.members:
             return answer | {"error_code": UNKNOWN_MEMBER}
+        if not shared(group.members | {member_id: request}):
+            return answer | {"error_code": INCONSISTENT_PROTOCOL}
         await group.join(member_id, request)
         answer |= {"generation_id": group.generation, "protocol_name": group.protocol}
         answer["leader"] = next(iter(group.members))
@@ -373,7 +378,9 @@ class Broker:
         if is_leader and not group.assignments.done():
             said = {each.member_id: each.assignment for each in request.assignments}
             group.assignments.set_result(said)
+        group.stop_timer(request.member_id)  # it waits for us
         assignments = await group.assignments
+        group.alive(request.member_id)
         if assignments is None:
             return {"error_code": REBALANCING, "assignment": b""}
         return {"assignment": assignments.get(request.member_id, b"")}

@@ -107,7 +107,7 @@ BROKEN = {
     "an unknown version is hung up on": (
         1,
         [('elif name == "ApiVersions":', 'elif name == "Nothing":')],
-        ["ApiVersions 0 was not answered: your Kafka hung up"],
+        ["ApiVersions 99 was not answered: your Kafka hung up"],
     ),
     "an answer in another version": (
         2,
@@ -123,6 +123,11 @@ BROKEN = {
         2,
         [('"host": HOST, "port": self.port}', '"host": HOST, "port": 9092}')],
         ["Metadata, answer: port of broker 1 is 9092, and should be"],
+    ),
+    "another Kafka's id": (
+        2,
+        [('"node_id": NODE_ID, "host": HOST, "port": self.port}]', '"node_id": 7}]')],
+        ["Metadata, answer: leader_id of orders-0 is 1, and should be 7"],
     ),
     "the base offset is always 0": (
         3,
@@ -154,6 +159,18 @@ BROKEN = {
         [("elif not crc_matches(batch, read_header(batch)):", "elif False:")],
         ["error_code of orders-0 is 0 (NONE), and should be 2 (CORRUPT_MESSAGE)"],
     ),
+    "a damaged batch is refused, and stored": (
+        3,
+        [
+            (
+                'answer["error_code"] = CORRUPT_MESSAGE',
+                'answer["error_code"] = CORRUPT_MESSAGE\n'
+                "                    log.file.write(batch)\n"
+                "                    log.file.flush()",
+            )
+        ],
+        ["has the damaged batch that was answered with error 2"],
+    ),
     "acks=0 is answered": (
         3,
         [("if request.acks == 0:", "if False:")],
@@ -182,7 +199,7 @@ BROKEN = {
     "the high watermark is one short": (
         4,
         [('{"high_watermark": log.end,', '{"high_watermark": max(log.end - 1, 0),')],
-        ["high_watermark of orders-0 from offset 0 is 3, and should be 4"],
+        ["high_watermark of orders-0 from offset 0 is 9, and should be 10"],
     ),
     "Fetch does not wait": (
         4,
@@ -197,7 +214,33 @@ BROKEN = {
                 "bisect(self.next_offsets, offset) + (offset % 3 > 0)",
             )
         ],
-        ["records is empty, and there are some to read", "should go on with offset 1"],
+        ["is empty, and there are some to read", "should go on with offset 1"],
+    ),
+    "Fetch begins with the batch after, where it is not the first": (
+        4,
+        [
+            (
+                "bisect(self.next_offsets, offset) :",
+                "bisect(self.next_offsets, offset)"
+                " + any(offset - end in (1, 2, 3, 4) for end in self.next_offsets) :",
+            )
+        ],
+        ["should go on with offset 4, and there is a batch with 8 to 9"],
+    ),
+    "min_bytes is taken for 1": (
+        4,
+        [("enough >= request.min_bytes", "enough >= 1")],
+        ["Fetch, answer: it came with 75 bytes, min_bytes was 76, and max_wait_ms"],
+    ),
+    "min_bytes is asked of one partition": (
+        4,
+        [("sum(len(answer", "max(len(answer")],
+        ["one is due: the partitions have more than min_bytes together"],
+    ),
+    "Fetch waits, whatever the error": (
+        4,
+        [("if failed or enough", "if enough")],
+        ["one is due: its partition doesn't exist, and an error ends the wait"],
     ),
     "partition_max_bytes is not looked at": (
         4,
@@ -218,6 +261,37 @@ BROKEN = {
             ),
         ],
         ["it ended before it printed ready"],
+    ),
+    "what is no batch stops the broker": (
+        5,
+        [
+            (
+                "for header, batch in batches(self.file.read()):",
+                "for header, batch in batches(self.file.read().rstrip(bytes(1))):",
+            ),
+            ("with suppress(KafkaError):  # these bytes are no batch", "if True:"),
+        ],
+        ["after kill -9, 200 random bytes at the end of the log: it ended before it"],
+    ),
+    "less than a header is kept": (
+        5,
+        [
+            (
+                "self.file.truncate(at)",
+                "if self.file.seek(0, 2) - at > 61:\n            self.file.truncate(at)",
+            )
+        ],
+        [f"the size of orders-0/{0:020}.log is 235, and should be 230"],
+    ),
+    "a batch takes as many offsets as it has records": (
+        5,
+        [
+            (
+                "self.next_offsets.append(header.next_offset)",
+                "self.next_offsets.append(header.base_offset + header.records_count)",
+            )
+        ],
+        ["ListOffsets, answer: offset of orders-0 is 2, and should be 3"],
     ),
     "the end is out of range": (
         4,
@@ -242,7 +316,7 @@ BROKEN = {
     "the checksum is not looked at after a restart": (
         5,
         [("if not crc_matches(batch, header):\n                    break", "pass")],
-        ["ListOffsets, answer: offset of orders-0 is 4, and should be 3"],
+        ["ListOffsets, answer: offset of orders-0 is 5, and should be 3"],
     ),
     "offsets are forgotten": (
         6,
@@ -288,27 +362,127 @@ BROKEN = {
     "members never hear of a newcomer": (
         7,
         [("if self.is_joining:\n            return REBALANCING", "pass")],
-        ["the error code of a Heartbeat is 0, and should be 27"],
+        ["Heartbeat (a second member has sent JoinGroup) is 0, and should be 27"],
+    ),
+    "heartbeats are no sign of life": (
+        7,
+        [("self.alive(member_id)\n        return 0", "return 0")],
+        ["the error code of a Heartbeat is 25, and should be 0: it is at most"],
+    ),
+    "commits of an old generation count": (
+        7,
+        [
+            (
+                "if error == REBALANCING:\n                error = 0",
+                "if error in (REBALANCING, ILLEGAL_GENERATION):\n                error = 0",
+            )
+        ],
+        ["OffsetCommit, answer: error_code of orders-0 is 0 (NONE), and should be 22"],
+    ),
+    "commits of a stranger count": (
+        7,
+        [
+            (
+                "if error == REBALANCING:\n                error = 0",
+                "if error in (REBALANCING, UNKNOWN_MEMBER):\n                error = 0",
+            )
+        ],
+        ["OffsetCommit, answer: error_code of orders-0 is 0 (NONE), and should be 25"],
+    ),
+    "a stranger may join by its own id": (
+        7,
+        [("if request.member_id and request.member_id not in group.members:", "if 0:")],
+        ["one is due: a member id that nobody was ever given is refused: error 25"],
+    ),
+    "who waits in SyncGroup hears of no newcomer": (
+        7,
+        [("self.assignments.set_result(None)", "pass")],
+        ["one is due: a third member came before the leader's SyncGroup"],
+    ),
+    "who waits in JoinGroup is silent": (
+        7,
+        [
+            (
+                "self.stop_timer(member_id)  # who waits for our answer isn't silent",
+                "self.alive(member_id)",
+            )
+        ],
+        ["has sent JoinGroup; one that waits", "one waited for its JoinGroup's answer"],
+    ),
+    "who waits in SyncGroup is silent": (
+        7,
+        [("group.stop_timer(request.member_id)  # it waits for us", "pass")],
+        ["a member that waits for it isn't silent) is 27, and should be 0"],
+    ),
+    "the leader's first protocol, whatever the others have": (
+        7,
+        [
+            (
+                "return shared(self.members)[0]",
+                "return next(iter(self.members.values())).protocols[0].name",
+            )
+        ],
+        ["protocol_name is 'sticky', and this member has no other than range"],
+    ),
+    "a member with other protocols is let in": (
+        7,
+        [("if not shared(group.members | {member_id: request}):", "if False:")],
+        ["one is due: no protocol is common, and it is refused: error 23"],
     ),
 }
 
 
-NEVER_READY = "Not yet: it ended before it printed ready HOST:PORT"
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_broker_hears_what_is_wrong(name, tmp_path, without_java):
-    stage, changes, words = BROKEN[name]
+def verdict_on(name, tmp_path):
+    """One of the above."""
+    stage, changes, _ = BROKEN[name]
     source = SOURCE
     for before, after in changes:
         assert before in source
         source = source.replace(before, after)
     path = tmp_path / "my_kafka.py"
     path.write_text(source)
-    found = verdict("23", stage, path)
+    return verdict("23", stage, path)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_broker_hears_what_is_wrong(name, tmp_path, without_java):
+    words = BROKEN[name][2]
+    found = verdict_on(name, tmp_path)
     assert not found.right and any(each in found.headline for each in words), found
-    if found.headline != NEVER_READY:  # who never listened has no conversation
-        assert "the conversation (> asks, < answers):" in str(found)
+    assert "does not hold yet: " in str(found)
+    assert "the conversation (> asks, < answers):" in str(found)
+
+
+def test_kills_stand_in_the_conversation(tmp_path, without_java):
+    said = str(verdict_on("less than a header is kept", tmp_path))
+    assert "does not hold yet: half a batch at the end is cut off" in said
+    mark = "--- kill -9, 5 bytes of a batch at the end of the log, started again ---"
+    assert mark in said
+    assert "what is wrong stands in no single frame of these" in said
+
+
+def test_heartbeats_that_repeat_stand_there_once(tmp_path, without_java):
+    said = str(verdict_on("members never hear of a newcomer", tmp_path))
+    beats = [line for line in said.splitlines() if "< Heartbeat" in line]
+    assert len(beats) == 1 and "error_code=0   (61 times)   <- here" in beats[0]
+    assert said.count("> JoinGroup") == 2
+
+
+def test_the_bytes_of_a_number_are_all_of_them(tmp_path, without_java):
+    said = str(verdict_on("a damaged batch is stored", tmp_path))
+    assert "(CORRUPT_MESSAGE) (from byte 27: 00 00, should be 00 02)" in said
+    said = str(verdict_on("everybody gets what the leader gets", tmp_path))
+    assert "is another member's: 11 bytes, and should be 11 bytes" in said
+    assert "(from byte 10 of it: 30, should be 31)" in said
+
+
+def test_a_file_that_does_not_run_main_is_told_so(tmp_path):
+    path = tmp_path / "my_kafka.py"
+    path.write_text(SOURCE.replace("asyncio.run(main())", "main()"))
+    said = str(verdict("23", 1, path))
+    assert "it ended before it printed ready HOST:PORT" in said
+    assert "the file came to its end, and nothing listens: does it run main()?" in said
+    assert "Fatal" not in said
 
 
 def test_a_process_does_not_outlive_its_trial():

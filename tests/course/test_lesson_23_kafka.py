@@ -25,9 +25,11 @@ def test_start_writes_the_file_beside_the_notebook_and_never_over_another(
     assert "beside this notebook" in capsys.readouterr().out
 
 
-def test_in_the_courses_own_folder_nothing_is_written(tmp_path, monkeypatch):
+def test_in_the_courses_own_folder_nothing_is_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert lesson_23.start() == str(lesson_23.START)
+    said = capsys.readouterr().out
+    assert "is the file as it is given" in said and "isn't to be edited" in said
     assert list(tmp_path.iterdir()) == []
 
 

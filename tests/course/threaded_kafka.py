@@ -102,7 +102,7 @@ def produce(asked, port):
 
 
 def look(asked):
-    answers, some = [], False
+    answers, size, failed = [], 0, False
     for topic in asked.topics:
         partitions = []
         for each in topic.partitions:
@@ -111,9 +111,9 @@ def look(asked):
             end = end_of(path) if path.exists() else -1
             answer |= {"high_watermark": end, "last_stable_offset": end}
             if end < 0:
-                answer["error_code"], some = 3, True
+                answer["error_code"], failed = 3, True
             elif not 0 <= each.fetch_offset <= end:
-                answer["error_code"], some = 1, True
+                answer["error_code"], failed = 1, True
             else:
                 records = bytearray()
                 for header, batch in whole(path):
@@ -123,10 +123,10 @@ def look(asked):
                     if header.last_offset >= each.fetch_offset:
                         records += batch
                 answer["records"] = bytes(records)
-                some = some or bool(records)
+                size += len(records)
             partitions.append(answer)
         answers.append({"topic": topic.topic, "partitions": partitions})
-    return some, {"responses": answers}
+    return failed or size >= asked.min_bytes, {"responses": answers}
 
 
 def fetch(asked, port):

@@ -36,6 +36,8 @@ def start(name: str = "my_kafka.py") -> str:
     course's own folder nothing is written: there the file is as it was given.
     """
     if Path.cwd() != my():
+        print(f"This notebook isn't in my/: {START.name} is the file as it is given.")
+        print("It isn't to be edited: `minikafka lesson 23` makes a copy that is.")
         return str(START)
     path = my() / name
     if not path.exists():

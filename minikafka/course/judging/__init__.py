@@ -17,7 +17,8 @@ Spark's micro-batches without Spark (micro_batches.py), the same work on three t
 
 A Kafka that somebody has written (lesson 23) is a process of its own
 (somebodys_kafka.py): a trial of it (kafka_trial.py) follows scripts
-(kafka_scripts.py), made of requests (kafka_requests.py) and real clients
-(kafka_clients.py), and what is said (conversation.py) is held against rules
-(kafka_rules.py, kafka_group_rules.py, kafka_answers.py).
+(kafka_scripts.py, kafka_restarts.py, kafka_group_scripts.py), made of requests
+(kafka_requests.py) and real clients (kafka_clients.py), and what is said
+(conversation.py) is held against rules (kafka_rules.py, kafka_group_rules.py,
+kafka_answers.py).
 """

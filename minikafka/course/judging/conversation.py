@@ -2,7 +2,7 @@
 proxy, beside the request that it is or answers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from minikafka.server.proxy import Frame
@@ -119,6 +119,42 @@ def exchanges(frames: Iterable[Frame]) -> Iterator[Exchange]:
 
 
 # -- as lines to read
+
+
+class Mark(NamedTuple):
+    """What was done to the process. connection: the first one that came after it."""
+
+    connection: int
+    what: str
+
+
+def as_lines(conversation: Sequence[Exchange], marks: Iterable[Mark]) -> list[str]:
+    """A line for each frame and each mark, in order, repeats folded."""
+    lines, coming = [], list(marks)
+    for exchange in conversation:
+        while coming and coming[0].connection <= exchange.connection:
+            lines.append(f"--- {coming.pop(0).what} ---")
+        lines.append(told(exchange))
+    return folded([*lines, *(f"--- {each.what} ---" for each in coming)])
+
+
+def folded(lines: Sequence[str]) -> list[str]:
+    """A question that comes again and again, and has the same answer each time, stands
+    there once, with the count.
+    """
+    shown: list[str] = []
+    at = 0
+    while at < len(lines):
+        pair, times = lines[at : at + 2], 1
+        while lines[at + 2 * times : at + 2 * times + 2] == pair:
+            times += 1
+        if times == 1:
+            shown.append(lines[at])
+            at += 1
+        else:
+            shown += [pair[0], f"{pair[1]}   ({times} times)"]
+            at += 2 * times
+    return shown
 
 
 def told(exchange: Exchange) -> str:

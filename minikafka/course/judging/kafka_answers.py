@@ -12,10 +12,28 @@ from minikafka.wire.schema import Message
 
 Place = tuple[str, int]  # topic and partition
 _SHOWN = 4  # bytes
+LAST = -1
 
 
 class Wrong(Exception):
-    """What is wrong with an answer, in a line."""
+    """What is wrong with somebody's Kafka, in a line.
+
+    frame: the number of the frame that shows it; LAST is the last one so far.
+    """
+
+    def __init__(self, line: str, frame: int | None = None) -> None:
+        super().__init__(line)
+        self.frame = frame
+
+
+class NoAnswer(Wrong):
+    """A question that has none."""
+
+
+def same(what: str, given: Any, expected: Any, frame: int | None = None) -> None:
+    """Errors: Wrong."""
+    if given != expected:
+        raise Wrong(f"{what} is {given}, and should be {expected}", frame)
 
 
 class Answer:
@@ -33,7 +51,7 @@ class Answer:
         if given != asked:
             raise Wrong(
                 f"{self.api}, answer: correlation_id is {given}, and the request's was"
-                f" {asked} (from byte 0)"
+                f" {asked}{_bytes_at(0, exchange.data[:4], _as_int32(asked))}"
             )
         try:
             self.body: Any = exchange.answer
@@ -57,24 +75,50 @@ class Answer:
         return b"".join(parts)
 
     def expect(
-        self, owner: Message, name: str, value: Any, where: str = "", why: str = ""
+        self,
+        owner: Message,
+        name: str,
+        value: Any,
+        where: str = "",
+        why: str = "",
+        because: str = "",
     ) -> None:
-        """This field of the answer, or of something in it, should have this value."""
+        """This field of the answer, or of something in it, should have this value. why:
+        what it has instead; because: the reason for the right one.
+        """
         found = getattr(owner, name)
         if isinstance(value, bytes):
             found = bytes(found)
         if found == value:
             return
-        before = self._encoded()
-        setattr(owner, name, value)
         should_be = f"{_value(name, found)}, and should be {_value(name, value)}"
         if why:
             should_be = f"{why}: {should_be}"
         of = f" of {where}" if where else ""
         raise Wrong(
             f"{self.api}, answer: {name}{of} is {should_be}"
-            f"{_first_other_byte(before, self._encoded())}"
+            f"{self._in_bytes(owner, name, found, value)}"
+            f"{because and f'; {because}'}"
         )
+
+    def _in_bytes(self, owner: Message, name: str, found: Any, value: Any) -> str:
+        """The field's own bytes: of a number all of them, of bytes from the first other
+        one on. A text can be read as it is.
+        """
+        if isinstance(value, bytes):
+            at = _first_other(found, value)
+            mine, right = found[at : at + _SHOWN], value[at : at + _SHOWN]
+            return _bytes_at(at, mine, right, of=" of it")
+        if not isinstance(found, int):
+            return ""
+        before = self._encoded()
+        setattr(owner, name, not found if isinstance(found, bool) else ~found)
+        turned = self._encoded()  # each bit of the field is another one now
+        setattr(owner, name, value)
+        after = self._encoded()
+        field = [at for at, byte in enumerate(before) if turned[at] != byte]
+        first, end = field[0], field[-1] + 1
+        return _bytes_at(first, before[first:end], after[first:end])
 
     def expect_between(
         self, owner: Message, name: str, between: tuple[int, int], where: str
@@ -112,10 +156,24 @@ def found_of(
 
 def _first_other_byte(found: bytes, expected: bytes) -> str:
     """(from byte 12: 00 01, should be 00 02)"""
+    at = _first_other(found, expected)
+    return _bytes_at(at, found[at : at + _SHOWN], expected[at : at + _SHOWN])
+
+
+def _first_other(found: bytes, expected: bytes) -> int:
+    """Where they begin to differ."""
     shared = min(len(found), len(expected))
-    at = next((n for n in range(shared) if found[n] != expected[n]), shared)
-    mine, right = found[at : at + _SHOWN].hex(" "), expected[at : at + _SHOWN].hex(" ")
-    return f" (from byte {at}: {mine or 'nothing'}, should be {right or 'nothing'})"
+    return next((n for n in range(shared) if found[n] != expected[n]), shared)
+
+
+def _bytes_at(at: int, found: bytes, expected: bytes, of: str = "") -> str:
+    """In brackets, below what was said of a field."""
+    mine, right = found.hex(" ") or "nothing", expected.hex(" ") or "nothing"
+    return f" (from byte {at}{of}: {mine}, should be {right})"
+
+
+def _as_int32(number: int) -> bytes:
+    return number.to_bytes(4, "big", signed=True)
 
 
 def _value(name: str, value: Any) -> str:

@@ -18,7 +18,9 @@ class GroupSeen:
     def __init__(self) -> None:
         self.generation = 0
         self.leaders: dict[int, str] = {}  # generation -> member id
+        self.protocols: dict[int, str] = {}  # generation -> the one that all have
         self.joined: dict[str, int] = {}  # member id -> its generation
+        self.offers: dict[str, set[str]] = {}  # member id -> its protocols
         self.assigned: dict[int, dict[str, bytes]] = {}  # what the leader has sent
         self.committed: dict[Place, int] = {}
 
@@ -43,16 +45,19 @@ class GroupRules:
 
     def _answered_offset_commit(self, answer: Answer, request: Message) -> None:
         """What was committed without an error counts from now on. A commit that comes
-        from no member always does.
+        from no member always does, one of an old generation never.
         """
         group = self._group(request.group_id)
+        generation = request.generation_id_or_member_epoch
         found = found_of(answer, "topics", "partitions", "partition_index")
         for place, asked in partitions_in(
             request.topics, "partitions", "partition_index"
         ):
             partition, where = answer.at(found, place)
-            if request.generation_id_or_member_epoch < 0:  # no member
+            if generation < 0:  # no member
                 answer.expect(partition, "error_code", Error.NONE, where)
+            else:
+                self._fence(answer, partition, request, generation)
             if not partition.error_code:
                 group.committed[place] = asked.committed_offset
 
@@ -78,10 +83,16 @@ class GroupRules:
         the same leader, and nobody is sent back to an older one.
         """
         group, body = self._group(request.group_id), answer.body
+        offered = {each.name for each in request.protocols}
         if not request.member_id:
-            answer.expect(body, "error_code", Error.NONE)
+            if not self._may_refuse(group, offered, body.error_code):
+                answer.expect(body, "error_code", Error.NONE)
+        elif request.member_id not in group.offers:
+            because = f"nobody has ever been given the member id {request.member_id}"
+            answer.expect(body, "error_code", Error.UNKNOWN_MEMBER_ID, because=because)
         if body.error_code:
             return
+        group.offers[body.member_id] = offered
         before = group.joined.get(body.member_id)
         if before is not None and body.generation_id <= before:
             answer.expect(body, "generation_id", before + 1)
@@ -91,13 +102,27 @@ class GroupRules:
         group.joined[body.member_id] = body.generation_id
         leader = group.leaders.setdefault(body.generation_id, body.leader)
         answer.expect(body, "leader", leader)
+        if body.protocol_name not in offered:
+            raise Wrong(
+                f"JoinGroup, answer: protocol_name is {body.protocol_name!r}, and this"
+                f" member has no other than {', '.join(sorted(offered))}"
+            )
+        protocol = group.protocols.setdefault(body.generation_id, body.protocol_name)
+        answer.expect(body, "protocol_name", protocol)
         if body.member_id == leader:
             listed = [each.member_id for each in body.members]
             if leader not in listed:
                 raise Wrong("JoinGroup, answer: the leader is not among the members")
 
+    def _may_refuse(self, group: GroupSeen, offered: set[str], code: int) -> bool:
+        """A newcomer whose protocols are not those of all who are there."""
+        others = [group.offers[name] for name in group.joined]
+        is_common = bool(offered.intersection(*others))
+        return code == Error.INCONSISTENT_GROUP_PROTOCOL and not is_common
+
     def _asked_sync_group(self, exchange: Exchange, request: Message) -> None:
         """The leader's has all assignments."""
+        self._note_generation(exchange, request)
         group = self._group(request.group_id)
         if group.leaders.get(request.generation_id) == request.member_id:
             group.assigned[request.generation_id] = {
@@ -109,6 +134,7 @@ class GroupRules:
         the leader has.
         """
         group, body = self._group(request.group_id), answer.body
+        self._fence(answer, body, request, request.generation_id)
         if body.error_code:
             return
         assigned = group.assigned.get(request.generation_id)
@@ -124,19 +150,29 @@ class GroupRules:
                 body, "assignment", assigned.get(request.member_id, b""), why=of
             )
 
-    def _asked_heartbeat(self, exchange: Exchange, request: Message) -> None:
+    def _note_generation(self, exchange: Exchange, request: Message) -> None:
         """What the broker could know when the request came."""
         self._generation_at[exchange.of] = self._group(request.group_id).generation
 
+    _asked_heartbeat = _asked_offset_commit = _note_generation
+
     def _answered_heartbeat(self, answer: Answer, request: Message) -> None:
-        """The larger number fences who is of an older generation."""
-        group, code = self._group(request.group_id), answer.body.error_code
-        if request.member_id not in group.joined:
-            answer.expect(answer.body, "error_code", Error.UNKNOWN_MEMBER_ID)
-        elif (
-            not code and request.generation_id < self._generation_at[answer.exchange.of]
-        ):
-            answer.expect(answer.body, "error_code", Error.ILLEGAL_GENERATION)
+        """It has no fields but the error."""
+        self._fence(answer, answer.body, request, request.generation_id)
+
+    def _fence(
+        self, answer: Answer, said: Message, request: Message, generation: int
+    ) -> None:
+        """Who is no member is told so, and the larger number fences who is of an older
+        generation. said: where the error stands.
+        """
+        newest = self._generation_at[answer.exchange.of]
+        if request.member_id not in self._group(request.group_id).joined:
+            because = f"{request.member_id} is no member"
+            answer.expect(said, "error_code", Error.UNKNOWN_MEMBER_ID, because=because)
+        elif not said.error_code and generation < newest:
+            because = f"generation {generation} is over: it is {newest}"
+            answer.expect(said, "error_code", Error.ILLEGAL_GENERATION, because=because)
 
     def _answered_leave_group(self, answer: Answer, request: Message) -> None:
         """Who has left is no member any more."""

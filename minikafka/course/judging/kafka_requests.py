@@ -2,11 +2,17 @@
 in all of them. All are about one topic, and one group.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from minikafka.course.judging.kafka_trial import Connection, Trial
-from minikafka.wire.records import encode_batch
+from minikafka.wire.records import (
+    NewRecord,
+    assemble,
+    encode_batch,
+    encode_records,
+    read_header,
+)
 
 TOPIC, GROUP = "orders", "billing"
 LONG_MS = 60_000  # longer than a trial waits for an answer
@@ -34,6 +40,20 @@ def batch(*values: str, corrupt: bool = False) -> bytes:
     return made
 
 
+def compacted(*values: str | None) -> bytes:
+    """The same after compaction has taken those away that are None. Those that are left
+    keep their offsets, and the batch its first and last one.
+    """
+    whole = read_header(batch(*(value or "" for value in values)))
+    kept: dict[int, NewRecord] = {
+        delta: (_AT_MS, None, value.encode(), [])
+        for delta, value in enumerate(values)
+        if value is not None
+    }
+    header = whole._replace(records_count=len(kept))
+    return assemble(header, encode_records(header, kept.items()))
+
+
 def produce(
     us: Connection,
     *values: str,
@@ -56,20 +76,47 @@ def fetch(
     partition_max_bytes: int = _MOST_BYTES,
     receive: bool = True,
 ) -> Any:
-    """receive: wait for the answer."""
-    asked = {
-        "partition": partition,
-        "fetch_offset": offset,
-        "partition_max_bytes": partition_max_bytes,
-    }
-    topic = {"topic": TOPIC, "partitions": [asked]}
-    us.send("Fetch", max_wait_ms=max_wait_ms, min_bytes=1, topics=[topic])
+    """Of one partition. receive: wait for the answer."""
+    ask_fetch(
+        us,
+        {partition: offset},
+        max_wait_ms=max_wait_ms,
+        partition_max_bytes=partition_max_bytes,
+    )
     return us.receive() if receive else None
 
 
+def ask_fetch(
+    us: Connection,
+    offsets: Mapping[int, int],
+    max_wait_ms: int = 0,
+    min_bytes: int = 1,
+    partition_max_bytes: int = _MOST_BYTES,
+) -> None:
+    """offsets: partition -> from where. The answer is still to be received."""
+    partitions = [
+        {
+            "partition": partition,
+            "fetch_offset": offset,
+            "partition_max_bytes": partition_max_bytes,
+        }
+        for partition, offset in offsets.items()
+    ]
+    us.send(
+        "Fetch",
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        topics=[{"topic": TOPIC, "partitions": partitions}],
+    )
+
+
 def records_in(answer: Any) -> bytes:
-    """The batches in an answer to Fetch."""
-    return bytes(answer.responses[0].partitions[0].records or b"")
+    """The batches in an answer to Fetch, of all its partitions."""
+    return b"".join(
+        bytes(partition.records or b"")
+        for topic in answer.responses
+        for partition in topic.partitions
+    )
 
 
 def offset_for(us: Connection, timestamp: int, partition: int = 0) -> Any:
@@ -106,9 +153,10 @@ def join(
     member_id: str = "",
     session_timeout_ms: int = 30_000,
     receive: bool = True,
+    protocols: Iterable[str] = ("range",),
 ) -> Any:
     """An empty id is a newcomer's."""
-    offered = [{"name": "range", "metadata": b"what I read"}]
+    offered = [{"name": name, "metadata": metadata(name)} for name in protocols]
     us.send(
         "JoinGroup",
         group_id=GROUP,
@@ -119,6 +167,11 @@ def join(
         protocols=offered,
     )
     return us.receive() if receive else None
+
+
+def metadata(protocol: str) -> bytes:
+    """What a member sends with it: of each protocol something else."""
+    return f"what I read with {protocol}".encode()
 
 
 def sync(

@@ -9,10 +9,10 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from minikafka.course.judging.conversation import told
-from minikafka.course.judging.kafka_answers import Wrong
+from minikafka.course.judging.conversation import Mark, as_lines
+from minikafka.course.judging.kafka_answers import LAST, NoAnswer, Wrong
 from minikafka.course.judging.kafka_rules import Rules
 from minikafka.course.judging.somebodys_kafka import NotStarted, SomebodysKafka
 from minikafka.server.proxy import read_frame, send_frame
@@ -38,6 +38,20 @@ VERSION = {
 }
 
 
+class Question(NamedTuple):
+    """One that waits for its answer, which is in answer_version. due: why the answer
+    must come at once.
+    """
+
+    api: str
+    version: int
+    answer_version: int
+    due: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.api} {self.version}"
+
+
 class Connection:
     """Our own client, for questions that a real one asks only when it pleases."""
 
@@ -46,7 +60,7 @@ class Connection:
         self._trial = trial
         self._socket = socket.create_connection((host, int(port)), PATIENCE_S)
         self._correlation_id = 0
-        self._waiting: list[tuple[str, int]] = []
+        self._waiting: list[Question] = []
 
     def send(self, api: str, version: int | None = None, **body: Any) -> None:
         """Ask, and don't wait for the answer."""
@@ -54,35 +68,44 @@ class Connection:
         self._correlation_id += 1
         parts = encode_request(api, version, self._correlation_id, "judge", body)
         self._send(b"".join(parts))
+        due = "max_wait_ms is 0" if body.get("max_wait_ms") == 0 else ""
         if body.get("acks") != 0:
-            self._waiting.append((api, version))
+            self._waiting.append(Question(api, version, version, due))
 
-    def send_frame(self, api: str, version: int, frame: bytes) -> None:
+    def send_frame(self, question: Question, frame: bytes) -> None:
         """The same with a request that the schema doesn't have."""
         self._send(frame)
-        self._waiting.append((api, version))
+        self._waiting.append(question)
 
     def _send(self, frame: bytes) -> None:
         """Where the other side has hung up, `receive` tells."""
         with suppress(OSError):
             send_frame(self._socket, frame)
 
-    def receive(self) -> Any:
-        """The next answer, in order; it has been judged. Errors: Wrong."""
-        api, version = self._waiting.pop(0)
+    def receive(self, due: str = "") -> Any:
+        """The next answer, in order; it has been judged. due: why it must come now,
+        where the question doesn't say so. Errors: Wrong.
+        """
+        question = self._waiting.pop(0)
         try:
             frame = read_frame(self._socket)
         except TimeoutError:
             self._trial.judge()
-            raise Wrong(
-                f"{api} {version} has no answer after {PATIENCE_S:.0f} s"
-            ) from None
+            why = due or question.due or self._trial.nobody_holds_up(self)
+            said = f"{question} has no answer after {PATIENCE_S:.0f} s"
+            line = f"{said}, and one is due: {why}" if why else said
+            raise NoAnswer(line) from None
         except OSError:
             frame = None
         self._trial.judge()
         if frame is None:
-            raise Wrong(f"{api} {version} was not answered: your Kafka hung up")
-        return decode_response(api, version, frame)[1]
+            raise NoAnswer(f"{question} was not answered: your Kafka hung up")
+        return decode_response(question.api, question.answer_version, frame)[1]
+
+    @property
+    def waits_for(self) -> list[str]:
+        """Its questions without an answer."""
+        return [str(each) for each in self._waiting]
 
     def ask(self, api: str, version: int | None = None, **body: Any) -> Any:
         """A question and its answer."""
@@ -99,6 +122,7 @@ class Trial:
     def __init__(self, kafka: SomebodysKafka) -> None:
         self.kafka = kafka
         self.connections: list[Connection] = []
+        self._marks: list[Mark] = []
 
     @property
     def bootstrap(self) -> str:
@@ -111,13 +135,37 @@ class Trial:
         self.connections.append(made)
         return made
 
-    def restart(self, meanwhile: Callable[[Path], None] = lambda data: None) -> None:
+    def restart(
+        self,
+        meanwhile: Callable[[Path], None] = lambda data: None,
+        what: str = "",
+    ) -> None:
         """kill -9, and the next life on the same files. meanwhile: what happens to
-        these.
+        these; what: the same in words.
         """
         self.kafka.kill()
         meanwhile(self.kafka.data)
-        self.kafka.start()
+        happened = f"kill -9, {what}" if what else "kill -9"
+        mark = Mark(self.kafka.first_connection, f"{happened}, started again")
+        self._marks.append(mark)
+        try:
+            self.kafka.start()
+        except NotStarted as error:
+            raise NotStarted(f"after {happened}: {error}") from None
+
+    def nobody_holds_up(self, one: Connection) -> str:
+        """Why its question has an answer, whatever others wait for; empty where nobody
+        waits.
+        """
+        waits = [
+            what
+            for each in self.connections
+            if each is not one
+            for what in each.waits_for
+        ]
+        if not waits:
+            return ""
+        return f"{waits[0]} of another connection waits, and holds up nobody else"
 
     def judge(self) -> None:
         """Compare all that was said so far. Errors: Wrong."""
@@ -129,7 +177,7 @@ class Trial:
             try:
                 rules.hear(exchange, self.kafka.port_of(exchange.connection))
             except Wrong as error:
-                error.add_note(str(number))
+                error.frame = number
                 raise
 
     def unanswered(self) -> list[str]:
@@ -150,11 +198,15 @@ class Trial:
     def lines(self, last: int | None = None) -> list[str]:
         """The conversation up to a frame, its last lines."""
         conversation = self.kafka.conversation()
-        if last is not None:
+        marks = self._marks
+        if last is not None and last != LAST:
             conversation = conversation[: last + 1]
-        shown = [f"  {told(each)}" for each in conversation[-_LINES:]]
-        if len(conversation) > _LINES:
-            shown.insert(0, f"  ... {len(conversation) - _LINES} frames before these")
+            newest = conversation[-1].connection
+            marks = [each for each in marks if each.connection <= newest]
+        lines = as_lines(conversation, marks)
+        shown = [f"  {line}" for line in lines[-_LINES:]]
+        if len(lines) > _LINES:
+            shown.insert(0, f"  ... {len(lines) - _LINES} lines before these")
         if last is not None and shown:
             shown[-1] += "   <- here"
         return shown
@@ -187,16 +239,21 @@ def broken(path: Path, script: Callable[[Trial], None]) -> str | None:
             script(running)
             running.judge()
         except NotStarted as error:
-            return "\n".join([str(error), *_said(kafka)])
+            return "\n".join([str(error), *_conversation(running), *_said(kafka)])
         except Wrong as error:
-            notes = getattr(error, "__notes__", [])
-            last = int(notes[0]) if notes else None
-            lines = running.lines(last)
-            conversation = ["the conversation (> asks, < answers):", *lines]
-            return "\n".join([str(error), *conversation, *_said(kafka)])
+            lines = _conversation(running, error.frame)
+            if lines and error.frame is None and not isinstance(error, NoAnswer):
+                lines.append("  (what is wrong stands in no single frame of these)")
+            return "\n".join([str(error), *lines, *_said(kafka)])
         finally:
             running.close()
     return None
+
+
+def _conversation(running: Trial, last: int | None = None) -> list[str]:
+    """What was said until then."""
+    lines = running.lines(last)
+    return ["the conversation (> asks, < answers):", *lines] if lines else []
 
 
 def _said(kafka: SomebodysKafka) -> list[str]:

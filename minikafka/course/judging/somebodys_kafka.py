@@ -24,13 +24,15 @@ _THERE = """
 import os, runpy, sys, threading
 
 def end_with_the_parent():
-    sys.stdin.buffer.read()
+    while os.read(0, 4096):
+        pass
     os._exit(1)
 
 threading.Thread(target=end_with_the_parent, daemon=True).start()
 sys.argv = sys.argv[1:]
 try:
     runpy.run_path(sys.argv[0], run_name="__main__")
+    print("the file came to its end, and nothing listens: does it run main()?")
 except Exception as error:
     import traceback
     for frame in traceback.extract_tb(error.__traceback__):
@@ -60,7 +62,7 @@ class SomebodysKafka:
         self.ports: dict[int, int] = {}  # first connection of a life -> its own port
         self._frames: list[Frame] = []
         self._raw: dict[tuple[bytes, bytes], bytes] = {}
-        self._connections = 0  # of earlier lives
+        self.first_connection = 0  # of this life: earlier ones had those before
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
         self._proxy: Proxy | None = None
@@ -100,7 +102,7 @@ class SomebodysKafka:
             start_new_session=True,  # a kernel's interrupt is not meant for it
         )
         port = self._wait_until_ready(self._process)
-        self.ports[self._connections] = port
+        self.ports[self.first_connection] = port
         proxies: list[Proxy] = []
         stay = stay_behind(lambda: proxies[0].port)
 
@@ -153,15 +155,15 @@ class SomebodysKafka:
         if self._proxy is not None:
             self._proxy.close()
             self._frames += self._noted(self._proxy)
-            self._connections = 1 + max(
-                (f.connection for f in self._frames), default=-1
+            self.first_connection = 1 + max(
+                (frame.connection for frame in self._frames), default=-1
             )
             self._proxy = None
 
     def _noted(self, proxy: Proxy) -> list[Frame]:
         """Connections of a later life have higher numbers."""
         return [
-            frame._replace(connection=frame.connection + self._connections)
+            frame._replace(connection=frame.connection + self.first_connection)
             for frame in list(proxy.frames)
         ]
 
