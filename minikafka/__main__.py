@@ -292,11 +292,29 @@ def add_demo_options(demo: argparse.ArgumentParser) -> None:
 def add_pipeline_options(pipeline: argparse.ArgumentParser) -> None:
     add = pipeline.add_argument
     add(
+        "--follow",
+        action="store_true",
+        help=(
+            "go on until Ctrl-C, without a crash, and show lag, rate and state; Ctrl-C"
+            " ends it after its micro-batch, once more Ctrl-C at once"
+        ),
+    )
+    add(
+        "--from-topic",
+        metavar="NAME",
+        help=(
+            "read orders of your own: a topic of the Kafka that --bootstrap or"
+            " MINIKAFKA_BOOTSTRAP names, from its beginning. JSON with event_id,"
+            " customer_id, amount_cents and event_time_ms is an order; what is none"
+            " goes to the table unreadable. The topic stays as it is"
+        ),
+    )
+    add(
         "--count",
         type=orders,
         default=1000,
         metavar="N",
-        help="how many orders; half as many changes (default 1000)",
+        help="how many orders of the shop; half as many changes (default 1000)",
     )
     add("--seed", type=int, default=7, help="another seed, other data (default 7)")
     add(
@@ -308,7 +326,10 @@ def add_pipeline_options(pipeline: argparse.ArgumentParser) -> None:
     add(
         "--out",
         metavar="DIR",
-        help="a new folder, or an empty one, that keeps the Parquet files",
+        help=(
+            "a new folder, or an empty one, that keeps the Parquet files; who reads it"
+            " meanwhile sees each micro-batch whole or not at all"
+        ),
     )
 
 

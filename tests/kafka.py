@@ -6,6 +6,7 @@ MINIKAFKA_KAFKA_JARS names another folder.
 """
 
 import atexit
+import hashlib
 import itertools
 import os
 import shutil
@@ -24,7 +25,6 @@ VERSION = "4.3.1"
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_PORT, PORTS, PORTS_EACH = 10_000, 22_000, 100
 _ports = itertools.count()
-SMALL_JVM = ("-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def kafka_jars() -> Path:
@@ -32,7 +32,7 @@ def kafka_jars() -> Path:
     folder = Path(
         os.environ.get("MINIKAFKA_KAFKA_JARS") or ROOT / ".cache" / f"kafka-{VERSION}"
     )
-    if not (folder / f"kafka-streams-{VERSION}.jar").exists():
+    if not (folder / f"connect-file-{VERSION}.jar").exists():
         raise FileNotFoundError(
             f"no jars of Apache Kafka {VERSION} in {folder}: `make test` fetches them,"
             " by Maven"
@@ -51,14 +51,71 @@ def java_missing() -> str | None:
     return None
 
 
-def java_command(
-    main_class: str, *args: str, jvm: Sequence[str] = SMALL_JVM
-) -> list[str]:
-    """The command line of one of Kafka's classes. Log lines go to standard error,
-    warnings and worse only.
+def class_archive() -> Path | None:
+    """Where the classes of these jars are, or will be, as this Java reads them fastest
+    (tests/class_archive.py makes it); None without Java or the jars. A JVM refuses what
+    another Java made or other jars went into, so both are in the name.
+    """
+    java = shutil.which("java")
+    if java is None or java_missing():
+        return None
+    jars = sorted(kafka_jars().glob("*.jar"))
+    parts = [Path(java).resolve().parent.parent / "lib" / "modules", *jars]
+    seen = [(str(part), *_age_and_size(part)) for part in parts]
+    name = hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
+    return ROOT / ".cache" / f"kafka-{VERSION}-{name}.jsa"
+
+
+def _age_and_size(file: Path) -> tuple[int, int]:
+    found = file.stat() if file.exists() else None
+    return (found.st_mtime_ns, found.st_size) if found else (0, 0)
+
+
+def _small_jvm() -> tuple[str, ...]:
+    options = ("-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    archive = class_archive()
+    if archive is None or not archive.exists():
+        return options
+    # where the archive doesn't fit after all, the JVM reads the jars and says nothing
+    return (*options, f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off")
+
+
+# Most JVMs of the tests live for seconds: their start is what they cost.
+SMALL_JVM = _small_jvm()
+
+
+def java_command(program: str, *args: str, jvm: Sequence[str] = SMALL_JVM) -> list[str]:
+    """The command line of one of Kafka's classes, or of a Java program of the tests, by
+    the path of its source. Log lines go to standard error, warnings and worse only.
     """
     level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-    return ["java", *jvm, level, "-cp", str(kafka_jars() / "*"), main_class, *args]
+    where = str(kafka_jars() / "*")
+    if program.endswith(".java"):
+        # after Kafka's jars: those of the archive come first
+        where += os.pathsep + str(compiled(Path(program)))
+        program = Path(program).stem
+    return ["java", *jvm, level, "-cp", where, program, *args]
+
+
+@cache
+def compiled(source: Path) -> Path:
+    """The folder with its classes, in a process of the tests for all starts of it:
+    a JVM that gets the source compiles it anew, which takes longer than most programs.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="compiled-java-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    compiler = ("-m", "jdk.compiler/com.sun.tools.javac.Main")
+    jars = os.pathsep.join(map(str, sorted(kafka_jars().glob("*.jar"))))
+    where = ("-cp", jars, "-d", str(folder))
+    done = subprocess.run(
+        ["java", *SMALL_JVM, *compiler, *where, str(source)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{source.name} is no Java: {done.stdout}{done.stderr}")
+    return folder
 
 
 def java_tool(

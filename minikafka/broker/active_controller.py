@@ -5,7 +5,8 @@ A decision is data: metadata records, made by the functions of cluster/controlle
 cluster/registration.py, which change nothing. Here is when one is made, and what it
 waits for: `decide` appends the records, and gives the answer when they have come back,
 committed, from the metadata log. Only then are they in the image (news.py tells this
-part of it, too), and nothing here reads the image right after an append.
+part of it, too), and nothing here reads the image right after an append. What time
+decides (who is silent, who should lead again) is appended without an answer.
 
 The next decision is made on committed state only. A controller that is replaced doesn't
 know what became of its last one: NOT_CONTROLLER.

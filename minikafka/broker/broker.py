@@ -157,7 +157,7 @@ class Broker:
                 self.quorum.replica.log.close()
         except KafkaError as error:
             self.storage_failed(error)
-        if not self.stopped:
+        if not self.why_failed:
             self.life.take(STOPS, now)
 
     def storage_failed(self, error: KafkaError) -> None:
@@ -180,8 +180,8 @@ class Broker:
         return self.life.allowed.may_stop
 
     @property
-    def stopped(self) -> str | None:
-        """None, or why the node stopped by itself, in one plain sentence."""
+    def why_failed(self) -> str | None:
+        """Why the node stopped by itself, in one plain sentence; None, if it didn't."""
         return self.life.why_failed
 
     # -- what shells call

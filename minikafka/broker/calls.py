@@ -147,7 +147,7 @@ class Call:
     (coordinators/transaction_requests.py); unknown has the results of partitions that
     don't exist (handlers/group_offsets.py); passed_on is what the active controller is
     asked (forwarding.py); share_fetch is a ShareFetch whose acknowledgements are being
-    written (handlers/share.py).
+    written (handlers/share_fetch.py).
     """
 
     connection: Connection

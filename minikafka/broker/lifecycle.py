@@ -53,6 +53,7 @@ STOPS = "stopped"
 STORAGE_FAILED = "storage_failed"
 
 # state, event, next state, what it means; "any": each state that has a row of its own
+# (so "left" has one, with what "any" says)
 TRANSITIONS = table("""
     starting    registered      recovering  the controller knows this run: open the logs
     recovering  logs_opened     fenced      ask to be let in

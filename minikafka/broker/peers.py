@@ -2,8 +2,9 @@
 
 A shell keeps one connection for each (node, lane), so that nothing waits behind a
 request that the other side has parked: votes on the lane `quorum`, fetches of followers
-on `replica_fetch`, everything that is answered at once on `control`, markers of
-transactions on `markers`, who joins one on `joins`. The correlation ids are ours; on a
+on `replica_fetch` and, of the metadata log, on `metadata`; everything that is answered
+at once on `control`, markers of transactions on `markers`, who joins one on `joins`,
+the state of share partitions on `share_state`. The correlation ids are ours; on a
 lane replies come in the order of the requests. A node asked for the first time says
 what it speaks (ApiVersions, KIP-35).
 
@@ -20,7 +21,7 @@ from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import HangUp, Request
 from minikafka.broker.ports import CONTROL, CONTROLLER_LISTENER
 from minikafka.broker.replies import check_reply
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
 from minikafka.cluster import election, quorum
 from minikafka.cluster.election import Then
 from minikafka.cluster.metadata import BrokerChange, Endpoint
@@ -175,12 +176,13 @@ class Peers:
         """Monotonic ms at which somebody has been silent too long, or is greeted
         again.
         """
-        oldest_ms = []
+        soonest_ms = min(self._greet_at_ms.values(), default=None)
         for asked in self._asked.values():
             if asked:
                 oldest = next(iter(asked.values()))
-                oldest_ms.append(oldest.deadline_ms)
-        return soonest(*self._greet_at_ms.values(), *oldest_ms)
+                if soonest_ms is None or oldest.deadline_ms < soonest_ms:
+                    soonest_ms = oldest.deadline_ms
+        return soonest_ms
 
     def _greet(self, node: int, now: Now) -> None:
         """Ask a node what it speaks."""

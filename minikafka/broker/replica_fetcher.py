@@ -178,9 +178,11 @@ class ReplicaFetcher:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return soonest(
-            *(leader.ask_at for leader in self._leaders.values() if not leader.is_asked)
-        )
+        soonest_ms = None
+        for leader in self._leaders.values():
+            if not leader.is_asked:
+                soonest_ms = soonest(soonest_ms, leader.ask_at)
+        return soonest_ms
 
     # -- asking
 

@@ -145,11 +145,12 @@ class Requests:
     # -- serving
 
     def _serve(self, call: Call, now: Now) -> None:
-        answer = self._unmuted(call, now) or self._handle(call, now)
+        answer = self._wait_while_muted(call, now) or self._handle(call, now)
         if not isinstance(answer, Wait):
             self._answer(call, answer)
             return
         is_full = not self.waiting.has_room(answer)
+        # without room to wait it is answered now, as if its time were over
         if is_full or not answer.missing_bytes:
             answer.attempt(now, expired=is_full)
         if answer.is_done:
@@ -159,7 +160,7 @@ class Requests:
             call.client.lets_in = answer.lets_in
 
     @staticmethod
-    def _unmuted(call: Call, now: Now) -> Wait | None:
+    def _wait_while_muted(call: Call, now: Now) -> Wait | None:
         """A throttled client is not heard for a while (KIP-219): its request begins
         then.
         """

@@ -118,7 +118,7 @@ class SharePartitions:
     def __init__(self, node: SharingNode, persister: SharePersister) -> None:
         self._node = node
         self._persister = persister
-        self._held: dict[ShareKey, Held] = {}
+        self.held: dict[ShareKey, Held] = {}
         # writes that are not answered, of those that were dropped too
         self._writing: Counter[Led] = Counter()
         self._locks: Deadlines[ShareKey] = Deadlines()
@@ -126,23 +126,23 @@ class SharePartitions:
     # -- coming and going
 
     def get(self, key: ShareKey) -> Held | None:
-        return self._held.get(key)
+        return self.held.get(key)
 
     def of(self, key: ShareKey, topic: str) -> Held:
         """The share partition; its state may still have to be read, and who waits for
         it is woken. Errors: NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION, why its
         state could not be read.
         """
-        held = self._held.get(key)
+        held = self.held.get(key)
         if held is None:
             replica = self._node.replicas.leader(topic, key.partition)
             epoch = replica.leader_epoch
             node = self._node
             held = Held(key, topic, replica, epoch, node.config, node.image)
-            self._held[key] = held
+            self.held[key] = held
             self._read(held)
         if held.error is not None:
-            del self._held[key]
+            del self.held[key]
             raise held.error
         return held
 
@@ -179,7 +179,7 @@ class SharePartitions:
             if self._writing[held.led]:
                 return
             del self._writing[held.led]
-            next_one = self._held.get(held.key)
+            next_one = self.held.get(held.key)
             if next_one is None or next_one is held:
                 return
             if next_one.led == held.led:
@@ -224,13 +224,16 @@ class SharePartitions:
         _, offset, _ = found
         return min(offset, held.replica.high_watermark)
 
-    def drop(self, key: ShareKey) -> None:
-        """It is not this node's any more; who waits for it looks again."""
-        held = self._held.pop(key, None)
-        if held is not None:
-            held.is_over = True
-            self._locks.set(key, None)
-            self._moved(key)
+    def _drop(self, held: Held) -> None:
+        """It is not this node's any more; who waits for it looks again. One that is
+        over may hear so late: another one may have its key by then.
+        """
+        if held.is_over:
+            return
+        held.is_over = True
+        del self.held[held.key]
+        self._locks.set(held.key, None)
+        self._moved(held.key)
 
     def partition_changed(self, change: PartitionChange) -> None:
         """Another node may lead."""
@@ -243,14 +246,15 @@ class SharePartitions:
             self._drop_of(change.topic_id, None)
 
     def _drop_of(self, topic_id: bytes, number: int | None) -> None:
-        for key in list(self._held):
+        for key, held in list(self.held.items()):
             if key.topic_id == topic_id and number in (None, key.partition):
-                self.drop(key)
+                self._drop(held)
 
     def group_has_gone(self, group_id: str) -> None:
         """Nobody of it is connected here."""
-        for key in [key for key in self._held if key.group_id == group_id]:
-            self.drop(key)
+        for held in list(self.held.values()):
+            if held.group_id == group_id:
+                self._drop(held)
 
     # -- records
 
@@ -298,7 +302,7 @@ class SharePartitions:
         """What its member has comes back."""
         group_id, member_id = session.key
         for topic_id, number in session.partitions:
-            held = self._held.get(ShareKey(group_id, topic_id, number))
+            held = self.held.get(ShareKey(group_id, topic_id, number))
             if held is not None and held.partition is not None:
                 change = held.partition.release(member_id)
                 self._write(held, member_id, change, Wait())
@@ -322,7 +326,7 @@ class SharePartitions:
                 partition.rolled_back(change, now.monotonic_ms)
                 error = _as_a_fetch_says(result)
                 if error.error in OVER:
-                    self.drop(held.key)
+                    self._drop(held)
                 wait.fail(error)
             else:
                 before = partition.window.start_offset
@@ -345,7 +349,7 @@ class SharePartitions:
     def tick(self, now: Now) -> None:
         """Locks that have ended."""
         for key in self._locks.overdue(now.monotonic_ms):
-            held = self._held[key]
+            held = self.held[key]
             assert held.partition is not None, "who has locks has a state"
             batches = held.partition.locks_end(now.monotonic_ms)
             self._locks.set(key, held.partition.next_lock_end())
@@ -370,7 +374,7 @@ class SharePartitions:
             self._tell_start(held, before)
             lost = result if isinstance(result, KafkaError) else None
             if lost is not None and _as_a_fetch_says(lost).error in OVER:
-                self.drop(held.key)
+                self._drop(held)
             self._moved(held.key)
 
         self._persist(held, batches, written)

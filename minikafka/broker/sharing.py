@@ -50,7 +50,12 @@ class Sharing:
         self.partitions.tick(now)
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
+        """Monotonic ms. Where nobody shares, which is asked in every turn, there is
+        none.
+        """
+        parts = self.coordinator.shards, self.persister.asks_again, self.partitions.held
+        if not any(parts):
+            return None
         return soonest(
             self.coordinator.next_deadline(),
             self.persister.next_deadline(),

@@ -93,7 +93,7 @@ class Turn:
             lets_in = self._broker.requests.clients[connection].lets_in
             if not lets_in or inside >= MOST_INSIDE:
                 return False
-        return not self._broker.stopped
+        return not self._broker.why_failed
 
     def _met_a_bug(self, connection: Connection, error: Exception) -> None:
         """An error that the broker itself did not catch ends the connection."""

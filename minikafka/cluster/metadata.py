@@ -336,6 +336,12 @@ class Image:
             for number, partition in topic.partitions.items():
                 yield topic.name, number, partition
 
+    def partition(self, key: tuple[str, int]) -> Partition | None:
+        """key: the topic's name and the partition's number."""
+        name, number = key
+        topic = self.topics.get(name)
+        return None if topic is None else topic.partitions.get(number)
+
     def config(self, resource_type: int, name: str) -> dict[str, str]:
         """The configs set on this very resource, without any default."""
         return self.configs.get((resource_type, name), {})

@@ -149,7 +149,7 @@ class Quorum:
         self._fetch_at: int | None = None  # monotonic ms: the next fetch
         self._next_voter = 0  # that a node without a leader asks
         # hands on what is committed and was not handed on yet, a piece at a time
-        self._reading: Iterator[None] | None = None
+        self._reading: Iterator[bool] | None = None
 
     @property
     def leader_id(self) -> int:
@@ -291,15 +291,16 @@ class Quorum:
         """
         if self._reading is None:
             self._reading = self._read_on()
-        if next(self._reading, True) is None:
+        is_all = next(self._reading, True)
+        if not is_all:
             return False
         self._reading = None
         self._state.keep_high_watermark(self.high_watermark)
         return True
 
-    def _read_on(self) -> Iterator[None]:
-        """Yields after RECORDS_AT_ONCE records, and where they fill no batch hands
-        nothing on yet.
+    def _read_on(self) -> Iterator[bool]:
+        """Yields False, for "not all yet", after RECORDS_AT_ONCE records, and where
+        they fill no batch hands nothing on yet.
         """
         decoded = 0
         while self.applied_offset < self.high_watermark:
@@ -309,7 +310,7 @@ class Quorum:
                     records.append(MetadataRecord.decoded(each))
                     decoded += 1
                     if decoded % RECORDS_AT_ONCE == 0:
-                        yield
+                        yield False
                 if records:
                     self._listener.committed(records)
                 self.applied_offset = header.next_offset

@@ -7,8 +7,9 @@ counts when it has passed. The log start offset is the oldest record that still 
 All appends go through here, whoever makes them: producers, coordinators, the metadata
 quorum. So there is one place that says what was appended and one that moves the high
 watermark: to the smallest log end offset of the in-sync replicas (KIP-101 adds the
-leader epochs that make truncation exact). Who must hear of it is told by `hears`:
-checkpoints, the cleaner, and requests that wait.
+leader epochs that make truncation exact). Who must hear of it is told by `hears`
+(broker/news.py): requests that wait, followers' fetches among them, the metadata image,
+coordinators, checkpoints and the cleaner.
 """
 
 from collections.abc import Container, Sequence

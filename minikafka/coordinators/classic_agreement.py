@@ -3,7 +3,7 @@
 An agreement that all of them have come to is one record, GroupMetadata: generation,
 leader, protocol, members with their assignments. That is the hard state of a group.
 What it answers by an agreement stands here, too; how the members come to one, in
-classic_group.py.
+classic_rebalance.py.
 """
 
 from collections.abc import Mapping

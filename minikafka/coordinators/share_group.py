@@ -25,7 +25,7 @@ Soft state: when sessions end, and when a state was asked for.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
@@ -52,11 +52,18 @@ from minikafka.wire.schema import Message
 LEFT = Reason("goodbye", "it said goodbye")
 
 
+class Leaver(NamedTuple):
+    """Who is out, and why."""
+
+    member: ShareMember
+    why: Reason
+
+
 @dataclass(slots=True)
 class ShareDraft:
     """What a heartbeat decided, or time. seen: the subscribed topics, if they were
-    looked at. heard: the member that is alive. joined: it is new. left: who is out, and
-    why. initialize: whose state is to be made, at group epoch `epoch`.
+    looked at. heard: the member that is alive. joined: it is new. initialize: whose
+    state is to be made, at group epoch `epoch`.
     """
 
     records: list[CoordinatorRecord] = field(default_factory=list)
@@ -64,15 +71,13 @@ class ShareDraft:
     seen: SeenTopics | None = None
     heard: str = ""
     joined: str = ""
-    left: dict[str, Reason] = field(default_factory=dict)
+    left: list[Leaver] = field(default_factory=list)
     epoch: int = 0
     initialize: dict[bytes, TopicState] = field(default_factory=dict)
 
 
 class ShareGroup:
-    """One group. image: the cluster's topics, as this node knows them. live: it is not
-    made by a replay.
-    """
+    """One group. image: the cluster's topics, as this node knows them."""
 
     type = "share"
     protocol_type = "share"
@@ -132,7 +137,9 @@ class ShareGroup:
         return draft
 
     def tick(self, now: Now) -> ShareDraft:
-        """Members whose session is over are out, the longest silent first."""
+        """A member whose session is over is out, the longest silent first; one a tick,
+        the next tick is due at once.
+        """
         session_ms = configured(self, "share.session.timeout.ms")
         for member_id, why in self._timers.silent(session_ms, now).items():
             return self._without(self.state.members[member_id], why)
@@ -180,12 +187,12 @@ class ShareGroup:
                 instance=None,
                 why=Reason("new", "it joins"),
             )
-        for member_id, why in draft.left.items():
+        for member, why in draft.left:
             self._trace.emit(
                 "MemberLeft",
                 group=self.group_id,
-                member=member_id,
-                client=member_id,
+                member=member.member_id,
+                client=member.client_id,
                 why=why,
             )
 
@@ -464,7 +471,7 @@ class ShareGroup:
     def _without(self, member: ShareMember, why: Reason) -> ShareDraft:
         """Remove a member."""
         seen = look_at(self._topics(member, None), self._image)
-        draft = ShareDraft(seen=seen, left={member.member_id: why})
+        draft = ShareDraft(seen=seen, left=[Leaver(member, why)])
         draft.records += member.tombstones(self.group_id)
         draft.records.append(self._epoch_record(self.state.group_epoch + 1, seen))
         return draft

@@ -1,5 +1,6 @@
-"""What the records of a share group say (KIP-932): members, epochs, the target, and of
-which partitions the state is kept.
+"""What the records of a share group in `__consumer_offsets` say (KIP-932): members,
+epochs, the target, and of which partitions the state is kept. What became of the
+group's messages is in another topic, `__share_group_state` (share_states.py).
 
 Nothing here decides. A member of a share group has an epoch as one of a consumer group
 does (consumer_group_state.py), and nothing to give up: several members may read a

@@ -85,7 +85,8 @@ class SharePersister:
     ) -> None:
         self._node = node
         self._creation = creation
-        self._later: list[tuple[int, Question]] = []  # monotonic ms
+        # what is asked again, and when (monotonic ms)
+        self.asks_again: list[tuple[int, Question]] = []
         self._is_creating = False
 
     def initialize(
@@ -115,14 +116,18 @@ class SharePersister:
 
     def tick(self, now: Now) -> None:
         """What was to be asked again by now."""
-        due = [question for at_ms, question in self._later if at_ms <= now.monotonic_ms]
-        self._later = [each for each in self._later if each[0] > now.monotonic_ms]
+        due = [
+            question for at_ms, question in self.asks_again if at_ms <= now.monotonic_ms
+        ]
+        self.asks_again = [
+            each for each in self.asks_again if each[0] > now.monotonic_ms
+        ]
         for question in due:
             self._ask(question)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return min((at_ms for at_ms, _ in self._later), default=None)
+        return min((at_ms for at_ms, _ in self.asks_again), default=None)
 
     # -- inside
 
@@ -169,7 +174,7 @@ class SharePersister:
             return
         backoff_ms = FIRST_BACKOFF_MS << (question.attempt - 1)
         later = question._replace(attempt=question.attempt + 1)
-        self._later.append((now.monotonic_ms + backoff_ms, later))
+        self.asks_again.append((now.monotonic_ms + backoff_ms, later))
 
 
 def _result(key: ShareKey, reply: Message | None) -> Message | KafkaError:

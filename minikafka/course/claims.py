@@ -18,7 +18,7 @@ from minikafka.course.places import NOTEBOOKS
 LEDGER = NOTEBOOKS / "claims.toml"
 MARK_OF = {"true": "right", "true with a condition": "half", "false": "wrong"}
 VERDICTS = tuple(MARK_OF)
-RUN_ON = ("minikafka", "Apache Kafka", "cited")
+RUN_ON = ("minikafka", "Apache Kafka", "RabbitMQ", "cited")
 
 _WIDTH = 100
 

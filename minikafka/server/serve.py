@@ -170,7 +170,7 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
     await run(servers, listeners, places.of_nodes, shared.host, parent.say_ready)
     stopping.cancel()
-    stopped_itself = [each for each in servers.values() if each.broker.stopped]
+    stopped_itself = [each for each in servers.values() if each.broker.why_failed]
     return 1 if stopped_itself else 0
 
 
@@ -303,9 +303,9 @@ async def run(
 
     async def run_one(node: int, server: Server) -> None:
         await server.run(listeners[node], partial(ready, node), of_nodes.get(node))
-        if not server.broker.stopped:
+        if not server.broker.why_failed:
             return
-        log(server.broker.stopped)
+        log(server.broker.why_failed)
         if waiting:
             for other in servers.values():
                 other.stop()

@@ -116,12 +116,12 @@ class Server:
         of_nodes: "socket.socket | None" = None,
     ) -> None:
         """Start the broker, accept clients, return when it has stopped: cleanly, or
-        broker.stopped says why. of_nodes: where it listens to the other nodes of its
+        broker.why_failed says why. of_nodes: where it listens to the other nodes of its
         cluster.
         """
         self.broker.start(now())
         self._drain()
-        if self.broker.stopped:
+        if self.broker.why_failed:
             return
         accepting = []
         for name, each in {LISTENER: listener, CONTROLLER_LISTENER: of_nodes}.items():
@@ -133,11 +133,11 @@ class Server:
         if self._idle_seconds >= 0:
             self._close_idle()
         try:
-            while not (self.broker.ready or self.broker.stopped or self._stopping):
+            while not (self.broker.ready or self.broker.why_failed or self._stopping):
                 await self._next_change()
             if self.broker.ready and not self._stopping:
                 say_ready()
-            while not (self._stopping or self.broker.stopped):
+            while not (self._stopping or self.broker.why_failed):
                 await self._next_change()
         finally:
             for task in accepting:
@@ -147,7 +147,7 @@ class Server:
             listener.close()
             if of_nodes is not None:
                 of_nodes.close()
-        if not self.broker.stopped:
+        if not self.broker.why_failed:
             # answers what is parked, writes the clean shutdown marker
             self.broker.stop(now())
             self._drain()
@@ -157,10 +157,10 @@ class Server:
         """Before a clean stop: others take over what this broker leads (controlled
         shutdown).
         """
-        if self.broker.ready and not self.broker.stopped:
+        if self.broker.ready and not self.broker.why_failed:
             self.broker.leave(now())
             self._drain()
-            while not (self.broker.may_stop or self.broker.stopped):
+            while not (self.broker.may_stop or self.broker.why_failed):
                 await asyncio.sleep(HAND_OVER_LOOK_SECONDS)
 
     def stop(self) -> None:
@@ -352,10 +352,10 @@ class Server:
         """
         self._is_settling = False
         broker = self.broker
-        if broker.stopped or broker.ready != self._ready:
+        if broker.why_failed or broker.ready != self._ready:
             self._ready = broker.ready
             self._changed.set()
-        if broker.stopped or self._stopping:
+        if broker.why_failed or self._stopping:
             return
         at = broker.next_deadline() / 1000
         if self._timer and self._timer.when() <= at:

@@ -228,7 +228,7 @@ class BrokerProcess(Process):
         its next deadline.
         """
         self._turn.drain()
-        if self.broker.stopped is not None:
+        if self.broker.why_failed is not None:
             self.crash()
             return
         self.deadline = self.broker.next_deadline()

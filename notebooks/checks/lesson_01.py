@@ -166,6 +166,10 @@ READ_CASES = {
     ),
     "the example": (2, [*APPENDED, ("read", 1)]),
     "the same record again": (2, [("append", 0, "a"), ("append", 0, "a"), ("read", 0)]),
+    "an empty value, and none": (
+        2,
+        [("append", 0, ""), ("append", 5, None), ("read", 0)],
+    ),
 }
 END_CASES = {
     "an empty log": (2, [("read", 0)]),

@@ -84,6 +84,9 @@ TIGHT = {
     "four are no better than three": (24, 0, 60, 100, 6),
     "one is enough": (1, 0, 60, 100, 6),
     "a member each": (38, 0, 60, 100, 4),
+    # in numbers that no way to compute it rounds
+    "done exactly then": (8, 0, 60, 250, 4),
+    "caught up exactly then": (4, 240, 60, 125, 2),
 }
 
 

@@ -442,6 +442,8 @@ def exercise_2():
                     "a length of -1": struct.pack(">qi", 0, -1) + bytes(60),
                     "a length that goes beyond the end": beyond_the_end(),
                     "a length of 2 GB": struct.pack(">qi", 0, 2**31 - 1) + bytes(60),
+                    # the checksum of nothing is 0
+                    "a length of 8, and zeros": struct.pack(">qi", 0, 8) + bytes(60),
                 },
                 scenario=damaged,
                 **common,

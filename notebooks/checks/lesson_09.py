@@ -451,7 +451,7 @@ def nothing_lost(faults, seed):
     if not acknowledged:
         return "no order was acknowledged, so none could be lost."
     return (
-        "no acknowledged order is gone.\nacknowledged, and in the log:"
+        "no acknowledged order is gone.\nacknowledged, and in the leader's log:"
         f" {', '.join(acknowledged)}"
     )
 

@@ -221,6 +221,7 @@ def exercise_5():
         ("topics, records and offsets are there again", scripts.survives_a_kill),
         ("half a batch at the end is cut off", scripts.survives_a_torn_tail),
         ("bytes that are no batch are cut off", scripts.survives_nonsense),
+        ("zeros at the end are cut off", scripts.survives_zeros),
         (
             "kafka-python reads on, before the kill and after it",
             scripts.python_goes_on,

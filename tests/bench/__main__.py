@@ -30,6 +30,7 @@ from tests.bench import (
     pictures,
     pipeline,
     rebalance,
+    share,
     site,
     transactions,
 )
@@ -220,6 +221,7 @@ def arguments():
         "nodes",
         "transactions",
         "partitions",
+        "share",
         "rebalance",
         "pictures",
         "pipeline",
@@ -258,6 +260,8 @@ def main():
         compare_transactions(args)
     if args.only == "partitions":
         compare_partitions()
+    if args.only == "share":
+        compare_shares(args)
     if args.only == "pipeline":
         compare_pipelines(args)
     if args.only in (None, "rebalance"):
@@ -272,10 +276,28 @@ def main():
 
 
 def compare_brokers(args):
+    rounds, scale = (2, 0.25) if args.quick else (args.rounds, 1.0)
+    with one_each(args) as (results, brokers, started):
+        measure_starts(results, brokers, rounds)
+        for name, broker in brokers.items():
+            started[name] = broker().start()
+        measure_work(results, started, rounds, scale)
+
+
+def compare_shares(args):
+    rounds, scale = (2, 0.25) if args.quick else (args.rounds, 1.0)
+    with one_each(args) as (results, brokers, started):
+        for name, broker in brokers.items():
+            started[name] = broker().start()
+        share.measure(results, started, rounds, scale, turns)
+
+
+@contextmanager
+def one_each(args):
+    """As three_each, one broker each."""
     missing = java_missing()
     if missing:
         sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
-    rounds, scale = (2, 0.25) if args.quick else (args.rounds, 1.0)
     with tempfile.TemporaryDirectory(prefix="apache-bench-") as data:
         if args.against:
             brokers = {MINIKAFKA: MiniKafka, OTHER: lambda: MiniKafka(args.against)}
@@ -286,13 +308,9 @@ def compare_brokers(args):
             }
             with ApacheKafka(data=Path(data)):
                 pass  # formats the folder: that is not counted as a start
-        results = Results(list(brokers))
-        measure_starts(results, brokers, rounds)
-        started = {}
+        results, started = Results(list(brokers)), {}
         try:
-            for name, broker in brokers.items():
-                started[name] = broker().start()
-            measure_work(results, started, rounds, scale)
+            yield results, brokers, started
         finally:
             for broker in started.values():
                 broker.stop()

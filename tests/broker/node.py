@@ -42,7 +42,7 @@ class Node:
     def start(self):
         self.broker = self.new_broker()
         self.broker.start(self.now)
-        while not self.broker.ready and not self.broker.stopped:
+        while not self.broker.ready and not self.broker.why_failed:
             self.broker.tick(self.now)
         self.connect("client")
 

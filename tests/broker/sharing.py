@@ -133,6 +133,12 @@ class Member:
         [topic] = answer.responses
         return Error(topic.partitions[0].error_code).name
 
+    def begins_to_say(self, *said):
+        """Without waiting for the answer."""
+        body = self._body(said, None)
+        self.node.send("ShareAcknowledge", 2, self.name, **body)
+        self._goes_on(None)
+
     def _body(self, said, epoch):
         batches = [
             {"first_offset": first, "last_offset": last, "acknowledge_types": types}

@@ -244,8 +244,8 @@ def test_kip_595_a_stored_epoch_that_no_election_leads_to_is_named_and_the_node_
     disk.write_atomic(path, str(state).replace("'", '"').encode())
     stranger.cluster.restart(node)
     assert (
-        path in stranger.broker(node).stopped
-        and "remove it" in stranger.broker(node).stopped
+        path in stranger.broker(node).why_failed
+        and "remove it" in stranger.broker(node).why_failed
     )
     disk.remove(path)
     stranger.cluster.restart(node)
@@ -286,7 +286,7 @@ def test_kip_595_no_record_of_the_metadata_is_of_an_epoch_that_the_node_has_not_
     flipped[AT_LEADER_EPOCH] ^= 1 << 4
     disk.write_atomic(log, bytes(flipped))
     stranger.cluster.restart(node)
-    told = stranger.broker(node).stopped
+    told = stranger.broker(node).why_failed
     assert METADATA_LOG in told and "Put a good copy back" in told
     disk.write_atomic(log, written)
     stranger.cluster.restart(node)

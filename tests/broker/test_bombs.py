@@ -77,7 +77,7 @@ def lives(node):
     """Another client's request is answered."""
     node.connect("another")
     node.send("ApiVersions", 0, connection="another")
-    return node.answer().error_code == 0 and node.broker.stopped is None
+    return node.answer().error_code == 0 and node.broker.why_failed is None
 
 
 def topic(node, **configs):
@@ -145,12 +145,12 @@ def test_a_topic_that_is_compacted_later_is_compacted_in_slices_or_set_aside(
     notices, most = [], 0
     for _ in range(3000):
         work.reset()
-        node.pass_time(1 if node.broker.replicas._cleaner.busy else 5_000)
+        node.pass_time(1 if node.broker.replicas.upkeep.cleaner.busy else 5_000)
         notices += [effect for effect in node.out() if isinstance(effect, Notice)]
         most = max(most, work.records)
         if (
             len(notices) + (log.first_dirty_offset > 0)
-            and not node.broker.replicas._cleaner.busy
+            and not node.broker.replicas.upkeep.cleaner.busy
         ):
             break
     assert len(notices) + (log.first_dirty_offset > 0) == 1

@@ -212,7 +212,7 @@ def test_a_batch_that_cannot_be_read_is_left_alone_and_said_once():
     node.disk.open("prices-0/00000000000000000000.log").data[-1] ^= 1
     before = node.disk.read("prices-0/00000000000000000000.log")
     node.pass_time(60_000)
-    assert node.broker.stopped is None
+    assert node.broker.why_failed is None
     assert [str(event)[9:] for event in events if event.kind == "CompactionFailed"] == [
         " broker 1: prices-0 is not compacted any more: the batch at offset 3 does not"
         " match its checksum"

@@ -45,7 +45,7 @@ def test_a_folder_that_holds_something_else_is_refused_and_left_as_it_is(
     (tmp_path / name / "content").write_text("mine")
     node = Node(disk=FolderDisk(tmp_path))
     assert (
-        node.broker.stopped
+        node.broker.why_failed
         == f"node 1 stops: {tmp_path} holds {name}, and no meta.properties: it is no"
         " data folder, or a damaged one. Name a new or empty folder with --data, or"
         " put that file back"
@@ -67,7 +67,7 @@ def test_data_without_meta_properties_is_refused_as_by_kafka():
     node.restart(clean=False)
     assert (
         "holds __cluster_metadata-0, orders-0, and no meta.properties"
-        in node.broker.stopped
+        in node.broker.why_failed
     )
     assert node.disk.exists("orders-0/00000000000000000000.log")
 
@@ -92,16 +92,16 @@ def test_a_damaged_meta_properties_is_named_in_one_line(content, words):
     node.disk.write_atomic("meta.properties", content)
     node.restart(clean=False)
     assert (
-        node.broker.stopped.startswith(f"node 1 stops: {words}")
-        and "\n" not in node.broker.stopped
+        node.broker.why_failed.startswith(f"node 1 stops: {words}")
+        and "\n" not in node.broker.why_failed
     )
 
 
 def test_a_full_disk_at_the_first_start_is_one_line():
     node = Node(disk=MemoryDisk(capacity_bytes=20))
     assert (
-        node.broker.stopped.endswith("No space left on device")
-        and "\n" not in node.broker.stopped
+        node.broker.why_failed.endswith("No space left on device")
+        and "\n" not in node.broker.why_failed
     )
 
 
@@ -118,7 +118,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(FolderDisk, "read", refuse)
     node.start()
     where = f"{tmp_path}/recovery-point-offset-checkpoint"
-    assert node.broker.stopped == f"node 1 stops: {where}: Permission denied"
+    assert node.broker.why_failed == f"node 1 stops: {where}: Permission denied"
 
 
 # -- what is in it
@@ -242,7 +242,7 @@ def test_a_damaged_partition_metadata_costs_no_record():
         "orders-0/partition.metadata", b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw\n"
     )
     node.restart(clean=False)
-    assert node.broker.stopped.startswith(
+    assert node.broker.why_failed.startswith(
         "node 1 stops: orders-0/partition.metadata holds an id that no topic had"
     )
     assert node.disk.exists("orders-0")
@@ -272,7 +272,7 @@ def test_a_flipped_bit_anywhere_in_the_metadata_log_refuses_the_folder_and_chang
         node.disk.write_atomic(METADATA, bytes(damaged))
         node.start()
         assert (
-            f"node 1 stops: {METADATA} is damaged at offset" in node.broker.stopped
+            f"node 1 stops: {METADATA} is damaged at offset" in node.broker.why_failed
         ), at
         assert node.disk.read(METADATA) == damaged and node.disk.exists("orders-0")
     node.disk.write_atomic(METADATA, whole)
@@ -290,7 +290,7 @@ def test_a_metadata_log_that_is_shorter_than_what_was_committed_is_refused(kept)
         ends.append(ends[-1] + header.size_bytes)
     node.disk.write_atomic(METADATA, whole[: ends[kept]])
     node.start()
-    assert node.broker.stopped.startswith("node 1 stops: __cluster_metadata-0")
+    assert node.broker.why_failed.startswith("node 1 stops: __cluster_metadata-0")
     assert node.disk.exists("orders-0")
 
 
@@ -301,7 +301,7 @@ def test_a_missing_metadata_log_beside_data_is_refused(path):
     node.disk.remove(path) if path == METADATA else node.disk.rmtree(path)
     node.start()
     assert (
-        node.broker.stopped
+        node.broker.why_failed
         == "node 1 stops: __cluster_metadata-0 holds no metadata, and beside it is"
         " orders-0. Put a good copy back"
     )
@@ -331,7 +331,7 @@ def test_without_a_known_high_watermark_a_whole_batch_behind_a_bad_one_tells_dam
     file = node.disk.open(METADATA)
     file.data[80] ^= 1
     node.start()
-    assert "is damaged at offset" in node.broker.stopped
+    assert "is damaged at offset" in node.broker.why_failed
 
 
 def test_a_snapshot_that_is_not_whole_is_refused():
@@ -342,7 +342,7 @@ def test_a_snapshot_that_is_not_whole_is_refused():
     node.restart()
     name = "__cluster_metadata-0/00000000000000000100-0000000001.checkpoint"
     assert (
-        node.broker.stopped
+        node.broker.why_failed
         == f"node 1 stops: {name} is no whole snapshot (its end is missing). Put a good"
         " copy back"
     )
@@ -361,7 +361,7 @@ def test_the_epoch_of_the_quorum_never_falls_back():
     )
     node.disk.write_atomic("__cluster_metadata-0/quorum-state", b"{")
     node.restart()
-    assert node.broker.stopped.startswith(
+    assert node.broker.why_failed.startswith(
         "node 1 stops: __cluster_metadata-0/quorum-state is not what was written"
     )
 
@@ -401,7 +401,7 @@ def test_a_stop_while_logs_are_recovered_leaves_what_the_next_start_needs():
     broker.start(node.now)
     assert not broker.replicas.recover(budget_bytes=1)
     broker.stop(node.now)
-    assert not broker.ready and broker.stopped is None
+    assert not broker.ready and broker.why_failed is None
     assert not node.disk.exists(".kafka_cleanshutdown")
     assert {name: node.disk.read(name) for name in checkpoints} == checkpoints
 

@@ -156,7 +156,7 @@ def test_a_member_id_too_long_for_a_string_is_never_made(node, version, instance
     node.broker.receive("client", bytearray(frame), node.now)
     assert node.answer().error_code == Error.UNKNOWN_SERVER_ERROR
     node.pass_time(60_000)
-    assert node.broker.stopped is None
+    assert node.broker.why_failed is None
     assert not node.out()
 
 

@@ -127,7 +127,7 @@ def test_a_node_lives_by_the_table():
         ("leaving", HANDED_OVER),
         ("left", STOPS),
     ]
-    assert node.broker.stopped is None, "nothing made it stop"
+    assert node.broker.why_failed is None, "nothing made it stop"
 
 
 def test_a_node_that_fails_says_why_and_allows_nothing():

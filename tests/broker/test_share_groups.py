@@ -2,8 +2,12 @@
 acknowledged, locks, sessions, and what survives.
 """
 
+from dataclasses import replace
+
 import pytest
 
+from minikafka.cluster.metadata import PartitionChange
+from minikafka.wire.errors import Error, KafkaError
 from tests.broker.sharing import GROUP, SharingNode
 
 ACCEPT, RELEASE, REJECT, RENEW = [1], [2], [3], [4]
@@ -229,6 +233,36 @@ def test_kip_932_another_leader_epoch_fences_the_one_before(node):
     assert a.says((0, 4, ACCEPT)) == "NOT_LEADER_OR_FOLLOWER"
 
 
+def test_kip_932_a_leader_that_is_back_is_not_ended_by_the_fence_of_its_old_epoch(
+    node, monkeypatch
+):
+    """What it wrote as the leader before is refused when it leads again already."""
+    a = node.member("a").join()
+    a.fetch(most=5)
+    sharing = node.broker.sharing
+    answers = []
+    monkeypatch.setattr(
+        sharing.persister, "write", lambda key, fields, then: answers.append(then)
+    )
+    a.begins_to_say((0, 4, ACCEPT))
+    [old] = sharing.partitions.held.values()
+    before = node.broker.image.partition(("orders", 0))
+    elsewhere = replace(before, leader=2, leader_epoch=before.leader_epoch + 1)
+    back = replace(before, leader_epoch=before.leader_epoch + 2)
+    for was, now in ((before, elsewhere), (elsewhere, back)):
+        change = PartitionChange("orders", node.topic_id, 0, was, now)
+        sharing.partition_changed(change)
+    old.replica.follow_image(back)
+
+    b = node.member("b").join()
+    assert b.fetch(most=5) == [(0, 4, 1)]
+    [new] = sharing.partitions.held.values()
+    [fenced] = answers
+    fenced(KafkaError(Error.FENCED_LEADER_EPOCH), node.broker.now)
+    assert new is not old and sharing.partitions.get(new.key) is new
+    assert not new.is_over
+
+
 @pytest.mark.parametrize(
     "batch",
     [
@@ -250,7 +284,7 @@ def test_a_state_that_nobody_in_his_right_mind_wrote_ends_its_fetch_only(node, b
     [result] = node.patiently("WriteShareGroupState", 1, **asked).results
     assert result.partitions[0].error_code == 0
     assert a.fetch() in ("UNKNOWN_SERVER_ERROR", [(0, 19, 1)])
-    assert node.broker.stopped is None
+    assert node.broker.why_failed is None
 
 
 def test_a_fetch_that_asks_for_batches_of_nothing_gets_whole_ones(node):

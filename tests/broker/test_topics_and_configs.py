@@ -261,7 +261,7 @@ def test_everything_survives_a_restart_and_a_kill(node):
 
 
 def test_a_data_directory_belongs_to_one_node(node):
-    assert "belongs to node 1" in Node(disk=node.disk, node_id=2).broker.stopped
+    assert "belongs to node 1" in Node(disk=node.disk, node_id=2).broker.why_failed
 
 
 # -- configs
@@ -440,7 +440,7 @@ def test_a_full_disk_refuses_the_batch_then_stops_the_node(node):
     node.produce("orders", "a")
     node.disk.capacity_bytes = node.disk.used_bytes + 10
     assert node.produce("orders", "b").error_code == Error.KAFKA_STORAGE_ERROR
-    assert node.broker.stopped.startswith("node 1 stops")
+    assert node.broker.why_failed.startswith("node 1 stops")
     node.disk.capacity_bytes = None
     node.restart(clean=False)
     assert node.values("orders") == ["a"]
@@ -457,7 +457,7 @@ def test_a_full_disk_stops_the_node_also_when_the_metadata_log_meets_it(node):
     )
     [answer] = node.answer().topics
     assert answer.error_code == Error.KAFKA_STORAGE_ERROR
-    assert "disk" in node.broker.stopped or "space" in node.broker.stopped
+    assert "disk" in node.broker.why_failed or "space" in node.broker.why_failed
 
 
 def test_a_topic_that_is_created_because_somebody_asked_is_told():

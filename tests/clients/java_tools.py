@@ -18,7 +18,7 @@ class JavaTools:
         from py4j import java_gateway, protocol
         from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
 
-        classpath = f"{find_jar_path()}:{kafka_jars() / '*'}"
+        classpath = f"{kafka_jars() / '*'}:{find_jar_path()}"
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
         self.process = subprocess.Popen(
             [

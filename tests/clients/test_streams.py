@@ -16,8 +16,10 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
+from minikafka.course.experiments import lesson_21_streams
+from tests.clients.brokers import until
 from tests.clients.nodes import (
     APACHE_KAFKA,
     BOTH,
@@ -183,3 +185,38 @@ def counts_every_word(bootstrap, counting, kills, meanwhile=lambda number: None)
         finally:
             counting.kill()
         assert counts.latest == lines.words
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", BOTH)
+def test_its_topics_are_named_after_the_program_and_the_store_as_lesson_21_says(
+    kind, tmp_path
+):
+    with node(kind, tmp_path / "data", QUICK | SHORT_SESSIONS) as broker:
+        create_topics(broker.bootstrap, replicas=1, config={})
+        (tmp_path / "state").mkdir()
+        counting = Counting(
+            broker.bootstrap, str(tmp_path / "state"), "classic", replicas=1
+        )
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        words, changelog = lesson_21_streams.WORDS, lesson_21_streams.CHANGELOG
+        try:
+            until(lambda: {words, changelog} <= names(admin))
+        finally:
+            counting.kill()
+        its_own = {name for name in names(admin) if name.startswith("word-count")}
+        assert its_own == {words, changelog}
+        assert (
+            policy(admin, words) == "delete" and policy(admin, changelog) == "compact"
+        )
+
+
+def names(admin):
+    return set(admin.list_topics(timeout=60).topics)
+
+
+def policy(admin, topic):
+    """The topic's cleanup.policy."""
+    asked = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    [described] = finish(admin.describe_configs([asked])).values()
+    return described["cleanup.policy"].value

@@ -14,7 +14,7 @@ from tests.clients.brokers import STEADY, overrides
 from tests.clients.nodes import without_java
 from tests.clients.test_tools import Tools
 from tests.conformance.raw import Connection, batch
-from tests.kafka import an_address
+from tests.kafka import SMALL_JVM, an_address
 from tests.server.test_processes import process_of
 
 pytestmark = [pytest.mark.java, without_java, pytest.mark.timeout(1200)]
@@ -122,7 +122,7 @@ def sides(tmp_path_factory):
                 os.kill(process_of(data, DOWN), signal.SIGKILL)
                 wait_until_it_is_missed(broker)
             found.append(told(java, first))
-        with JvmCluster(an_address()) as kafka:
+        with JvmCluster(an_address(), jvm=SMALL_JVM) as kafka:
             first = kafka.bootstrap.split(",")[0]
             with Connection(first) as broker:
                 make_topics(broker)

@@ -108,7 +108,9 @@ def test_a_torn_snapshot_is_refused_by_name():
     file = node.disk.open(path)
     file.truncate(file.size - 1)
     node.start()
-    assert path in node.broker.stopped and "no whole snapshot" in node.broker.stopped
+    assert (
+        path in node.broker.why_failed and "no whole snapshot" in node.broker.why_failed
+    )
 
 
 def test_who_was_away_for_long_fetches_a_snapshot():

@@ -15,7 +15,7 @@ from tests.conformance.java_admin import JavaAdmin
 from tests.conformance.same_answers import differences, unexpected
 from tests.conformance.test_all_configs import DIFFERENCES
 from tests.conformance.test_same_answers_of_three import LIKE_THEIRS
-from tests.kafka import ApacheKafka, an_address, java_tool
+from tests.kafka import SMALL_JVM, ApacheKafka, an_address, java_tool
 
 pytestmark = [pytest.mark.java, without_java]
 
@@ -46,7 +46,10 @@ def one():
 @pytest.fixture(scope="module")
 def three():
     options = ("--brokers", "3", *overrides(LIKE_THEIRS | OF_THREE))
-    with Served(options=options) as ours, JvmCluster(an_address()) as theirs:
+    with (
+        Served(options=options) as ours,
+        JvmCluster(an_address(), jvm=SMALL_JVM) as theirs,
+    ):
         yield ours.bootstrap, theirs.bootstrap
 
 

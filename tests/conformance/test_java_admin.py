@@ -12,7 +12,7 @@ from tests.clients.java_tools import JavaTools
 from tests.conformance.conftest import AT_ONCE, without_java
 from tests.conformance.java_admin_methods import EveryMethod, methods, story
 from tests.conformance.test_same_answers_of_three import LIKE_THEIRS
-from tests.kafka import ApacheKafka, an_address
+from tests.kafka import SMALL_JVM, ApacheKafka, an_address
 
 pytestmark = [pytest.mark.java, without_java]
 
@@ -71,5 +71,8 @@ def test_of_one_broker(java):
 
 def test_of_three_brokers(java):
     options = ("--brokers", "3", *overrides(LIKE_THEIRS))
-    with Served(options=options) as ours, JvmCluster(an_address()) as theirs:
+    with (
+        Served(options=options) as ours,
+        JvmCluster(an_address(), jvm=SMALL_JVM) as theirs,
+    ):
         check(java, ours.bootstrap, theirs.bootstrap, DIFFERENT_OF_THREE)

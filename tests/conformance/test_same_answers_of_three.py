@@ -11,7 +11,7 @@ from tests.conformance.conftest import without_java
 from tests.conformance.same_answers import differences, unexpected
 from tests.conformance.scenarios_three import BROKERS, SCENARIOS, OneOfThree
 from tests.conformance.test_same_answers import CONFIGS
-from tests.kafka import an_address
+from tests.kafka import SMALL_JVM, an_address
 
 pytestmark = [pytest.mark.java, without_java]
 
@@ -26,7 +26,10 @@ LIKE_THEIRS = {
 @pytest.fixture(scope="module")
 def both():
     options = ("--brokers", "3", *overrides(LIKE_THEIRS))
-    with Served(options=options) as ours, JvmCluster(an_address()) as theirs:
+    with (
+        Served(options=options) as ours,
+        JvmCluster(an_address(), jvm=SMALL_JVM) as theirs,
+    ):
         yield ours.bootstrap, theirs.bootstrap
 
 

@@ -34,7 +34,7 @@ class JavaAssignors:
     def __enter__(self) -> Self:
         from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
 
-        classpath = f"{find_jar_path()}:{kafka_jars() / '*'}"
+        classpath = f"{kafka_jars() / '*'}:{find_jar_path()}"
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
         self.process = subprocess.Popen(
             [

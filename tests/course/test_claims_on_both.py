@@ -6,6 +6,7 @@ The ledger (`notebooks/claims.toml`) names these tests as its evidence.
 
 import itertools
 import time
+from contextlib import closing
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
@@ -16,12 +17,16 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     OffsetOutOfRangeError,
 )
+from kafka.partitioner import Partitioner
 
 from minikafka.clients.partitioners import murmur2
+from minikafka.wire.records import batches
 from tests.clients.brokers import until
+from tests.conformance.raw import Connection
 from tests.kafka import ApacheKafka, java_tool
 
 NUMBERS = itertools.count()
+MEGABYTE = 1024 * 1024
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
 PATIENCE_SECONDS = 240
@@ -41,8 +46,11 @@ NAMES = (
 )
 
 
-# offsets that have expired; members join meanwhile
-LOOK_EVERY_MS = {"offsets.retention.check.interval.ms": "1000"}
+# offsets and records that have expired; members join meanwhile
+LOOK_EVERY_MS = {
+    "offsets.retention.check.interval.ms": "1000",
+    "log.retention.check.interval.ms": "1000",
+}
 
 
 @pytest.fixture(
@@ -61,10 +69,7 @@ def bootstrap(request):
         with Served(options=tuple(options)) as kafka:
             yield kafka.bootstrap
     else:
-        properties = {
-            "log.retention.check.interval.ms": "1000",
-            "log.initial.task.delay.ms": "1000",
-        }
+        properties = {"log.initial.task.delay.ms": "1000"}
         with ApacheKafka(properties | LOOK_EVERY_MS) as kafka:
             yield kafka.bootstrap
 
@@ -419,3 +424,47 @@ def test_retention_deletes_whole_segments_and_rolls_the_active_one_when_all_are_
         until(lambda wanted=log_start_offset: log_start() >= wanted)
         assert log_start() == log_start_offset
     assert write(partition.topic, [b"again"], partition=0)[0].offset == 20
+
+
+def test_beyond_retention_bytes_the_oldest_segments_go_and_the_active_one_stays(
+    topic, write, reader
+):
+    """Each segment has two records: 1 MiB is the least that a segment may be."""
+    sizes = {"segment_bytes": MEGABYTE, "retention_bytes": MEGABYTE}
+    partition = TopicPartition(topic(**sizes), 0)
+    half = bytes(MEGABYTE // 2 - 1000)
+    acknowledged = write(partition.topic, [half] * 7, partition=0)
+    assert acknowledged[-1].offset == 6
+    consumer = reader(partition)
+    until(lambda: consumer.beginning_offsets([partition])[partition] == 4)
+
+
+def test_a_producer_may_choose_partitions_by_a_rule_of_its_own(topic, bootstrap):
+    class Last(Partitioner):
+        def partition(self, topic, *record_and_cluster):
+            return max(record_and_cluster[-1].partitions_for_topic(topic))
+
+    name = topic(partitions=4)
+    own_rule = {"bootstrap_servers": bootstrap, "partitioner": Last()}
+    with closing(KafkaProducer(**own_rule)) as shop:
+        for key in NAMES:
+            assert shop.send(name, b"paid", key=key.encode()).get(120).partition == 3
+
+
+def test_the_same_records_in_more_partitions_make_more_and_smaller_batches(
+    topic, bootstrap
+):
+    with Connection(bootstrap) as broker:
+        for partitions in (1, 20):
+            name = topic(partitions=partitions)
+            shop = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=MINUTE)
+            shop.partitions_for(name)
+            for number in range(60):
+                shop.send(name, b"paid", partition=number % partitions)
+            shop.flush()
+            shop.close()
+            sizes = []
+            for number in range(partitions):
+                records = broker.fetch(name, partition=number).records
+                sizes += [header.records_count for header, _ in batches(records)]
+            assert sizes == [60 // partitions] * partitions

@@ -31,6 +31,7 @@ LESSONS = (
     "18",
     "19",
     "20",
+    "21",
 )
 ANSWERS = {
     number: (

@@ -115,11 +115,15 @@ def look(asked):
             elif not 0 <= each.fetch_offset <= end:
                 answer["error_code"], some = 1, True
             else:
-                after = [
-                    b for h, b in whole(path) if h.last_offset >= each.fetch_offset
-                ]
-                answer["records"] = b"".join(after)
-                some = some or bool(after)
+                records = bytearray()
+                for header, batch in whole(path):
+                    is_full = len(records) + len(batch) > each.partition_max_bytes
+                    if records and is_full:
+                        break
+                    if header.last_offset >= each.fetch_offset:
+                        records += batch
+                answer["records"] = bytes(records)
+                some = some or bool(records)
             partitions.append(answer)
         answers.append({"topic": topic.topic, "partitions": partitions})
     return some, {"responses": answers}

@@ -27,7 +27,7 @@ from minikafka.course.clusters.jvm_cluster import (
 )
 from minikafka.course.contents import contents
 from tests.clients.brokers import until
-from tests.kafka import an_address, free_ports, java_missing, kafka_jars
+from tests.kafka import SMALL_JVM, an_address, free_ports, java_missing, kafka_jars
 from tests.notebooks.running import LESSONS, code_cells, kernel_for, read, shown
 from tests.notebooks.test_cheat_sheet import TOOLS as SCRIPTS
 
@@ -38,7 +38,7 @@ without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing(
 
 @pytest.fixture(scope="module")
 def cluster():
-    with JvmCluster(an_address()) as running:
+    with JvmCluster(an_address(), jvm=SMALL_JVM) as running:
         yield running
 
 

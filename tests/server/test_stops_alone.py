@@ -58,7 +58,7 @@ def test_a_broker_that_stops_by_itself_says_so_while_the_others_serve(capsys):
             await asyncio.sleep(0)
             said = capsys.readouterr().err
         assert said == "minikafka: node 2 stops: orders-0: the disk is gone\n"
-        assert not servers[1].broker.stopped and not servers[3].broker.stopped
+        assert not servers[1].broker.why_failed and not servers[3].broker.why_failed
 
     three_in_one_process(scenario)
     assert "node 2 stops" not in capsys.readouterr().err, "and it is said once"

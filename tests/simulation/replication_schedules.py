@@ -423,7 +423,11 @@ class Brokers:
         """
         for node, files in self._undamaged.items():
             process = self._cluster._brokers[node]
-            if files and process.state == "down" and process.broker.stopped is not None:
+            if (
+                files
+                and process.state == "down"
+                and process.broker.why_failed is not None
+            ):
                 for path, data in files.items():
                     process.disk.write_atomic(path, data)
                 files.clear()

@@ -241,7 +241,7 @@ def test_a_node_that_can_write_nothing_stops_with_a_line_and_the_others_go_on():
     process.disk.capacity_bytes = process.disk.used_bytes
     assert sent(cluster, "x") == [10]
     cluster.run_until(lambda: process.state == "down", 10)
-    assert process.broker.stopped.endswith("No space left on device")
+    assert process.broker.why_failed.endswith("No space left on device")
     assert sent(cluster, "y") == [11]
 
 
@@ -262,7 +262,7 @@ def test_a_voter_refuses_damaged_metadata_and_who_sends_it_stops(monkeypatch):
     flip(cluster, active, at + HEADER["a value"], path)
     cluster.restart(late)
     cluster.run_until(lambda: cluster._brokers[active].state == "down", 10)
-    assert "is damaged at offset" in cluster._brokers[active].broker.stopped
+    assert "is damaged at offset" in cluster._brokers[active].broker.why_failed
     assert {node for node, line in said if "damaged metadata came" in line} == {late}
     cluster.run_until(lambda: "more" in cluster._brokers[late].broker.image.topics, 20)
     assert sent(cluster, "y") == [10]

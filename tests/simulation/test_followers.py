@@ -24,7 +24,7 @@ def test_a_leader_hears_where_a_follower_whose_retention_was_faster_begins():
         cluster._brokers[node].broker
         for node in (cluster.leader("orders"), followers(cluster)[0])
     )
-    follower.replicas._clean_up(follower.now)
+    follower.replicas.upkeep.clean_up(follower.now)
     begin = follower.replicas.find("orders", 0).log.log_start_offset
     assert begin > 0
     cluster.run(seconds=2)

@@ -12,6 +12,7 @@ import sys
 import time
 
 ONCE = ("damage", "damage_on_three", "bombs", "memory", "stopped_leader")
+FROM_SEEDS = ("replication", "transactions", "share_schedules", "hands")
 FUZZ_REQUESTS, KILL_ROUNDS, SCHEDULES = 20_000, 10, 20  # of one turn
 
 
@@ -51,10 +52,8 @@ def main() -> int:
             "failover": kills,
         }
         turns["copier"] = ("--kills", str(KILL_ROUNDS))
-        turns["replication"] = turns["transactions"] = turns["hands"] = (
-            "--schedules",
-            str(SCHEDULES),
-        )
+        for name in FROM_SEEDS:
+            turns[name] = ("--schedules", str(SCHEDULES))
         failed += [
             f"{name} {seed}"
             for name, how in turns.items()

@@ -115,12 +115,12 @@ class Core:
         )
         self.broker.start(self.now)
         for _ in range(10_000):
-            if self.broker.ready or self.broker.stopped:
+            if self.broker.ready or self.broker.why_failed:
                 break
             self.broker.tick(self.now)
         self._drain()
         if not self.broker.ready:
-            raise Failure(f"start {self.starts} failed: {self.broker.stopped}")
+            raise Failure(f"start {self.starts} failed: {self.broker.why_failed}")
         self.broker.connected(WITNESS, "PLAINTEXT", "127.0.0.1")
 
     def _restart(self, how: str) -> None:
@@ -218,8 +218,8 @@ class Core:
     # -- what comes out
 
     def _drain(self) -> None:
-        if self.broker.stopped:
-            raise Failure(f"the node stopped: {self.broker.stopped}")
+        if self.broker.why_failed:
+            raise Failure(f"the node stopped: {self.broker.why_failed}")
         effects, self.broker.outbox[:] = list(self.broker.outbox), []
         for effect in effects:
             if isinstance(effect, Notice):

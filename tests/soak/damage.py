@@ -227,15 +227,15 @@ def damaged(folder, path, damage, random):
 def outcome(folder, path, disk, at):
     """What becomes of a damaged folder."""
     node, told = opened(disk)
-    refused = node.broker.stopped
+    refused = node.broker.why_failed
     if refused:
         disk.write_atomic(path, folder.disk.read(path))
         again, _ = opened(disk)
-        if again.broker.stopped or missing(folder, everything(again)[0]):
+        if again.broker.why_failed or missing(folder, everything(again)[0]):
             return Outcome(
                 "broken",
                 f"{refused}; with the file put back:"
-                f" {again.broker.stopped or 'records are gone'}",
+                f" {again.broker.why_failed or 'records are gone'}",
             )
         return Outcome("broken" if "\n" in refused else "refused", refused)
     found, complaints = everything(node)
@@ -260,8 +260,8 @@ def continued(node, found):
         return Outcome("broken", f"refuses to append: {Error(answer.error_code).name}")
     found["short", 0][answer.base_offset] = b"one more"
     node.restart(clean=False)
-    if node.broker.stopped:
-        return Outcome("broken", f"doesn't start again: {node.broker.stopped}")
+    if node.broker.why_failed:
+        return Outcome("broken", f"doesn't start again: {node.broker.why_failed}")
     node.out()
     again, _ = everything(node)
     lost = [

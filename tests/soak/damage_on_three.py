@@ -120,8 +120,10 @@ class Three:
         try:
             self.cluster.run_until(self._is_over, HEALING_S)
             if self.process.state == "down":
-                words = self.process.broker.stopped or "it is down, and doesn't say why"
-                if "\n" in words or not self.process.broker.stopped:
+                words = (
+                    self.process.broker.why_failed or "it is down, and doesn't say why"
+                )
+                if "\n" in words or not self.process.broker.why_failed:
                     return f"broken: {words}"
                 words = "refused"
                 self.disk.write_atomic(path, before)

@@ -29,7 +29,7 @@ from minikafka.course.clusters.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
 from tests.clients.brokers import STEADY, overrides, until
 from tests.clients.test_confluent_kafka import finish
-from tests.kafka import an_address, java_missing
+from tests.kafka import SMALL_JVM, an_address, java_missing
 from tests.soak.java_numbers import JavaReader, JavaWriter
 from tests.soak.kill import (
     PATIENCE_SECONDS,
@@ -98,7 +98,7 @@ def running(
 ) -> Iterator[Cluster]:
     """properties: of minikafka's brokers."""
     if apache:
-        with Jvm(an_address(OF_ITS_OWN)) as cluster:
+        with Jvm(an_address(OF_ITS_OWN), jvm=SMALL_JVM) as cluster:
             yield cluster
         return
     with tempfile.TemporaryDirectory(prefix="minikafka-failover-") as folder:

@@ -210,9 +210,11 @@ class Nodes:
 
     def check(self) -> None:
         for node, process in self.cluster._brokers.items():
-            if node != self.down and (process.state != "up" or process.broker.stopped):
+            if node != self.down and (
+                process.state != "up" or process.broker.why_failed
+            ):
                 raise Failure(
-                    f"node {node} is {process.state}: {process.broker.stopped}"
+                    f"node {node} is {process.state}: {process.broker.why_failed}"
                 )
 
     def write(self) -> Future:

@@ -41,7 +41,7 @@ def soak(
         if problems:
             print(f"{name}: {schedule}", flush=True)
         for problem in problems[:MOST_TOLD]:
-            print(f"{name}: {schedule.seed}: {problem}", flush=True)
+            print(f"{name}: {seed}: {problem}", flush=True)
         failed += bool(problems)
         if done % TOLD_EVERY == 0 or done == args.schedules:
             a_minute = 60 * done / (time.monotonic() - began)

@@ -64,20 +64,32 @@ class Member:
         self.wait()
 
 
+def read_shares_from_the_start(bootstrap: str, group: str, **configs: str) -> None:
+    """A share group reads what is in a topic already; configs: more of the group's,
+    with _ for a dot.
+    """
+    wanted = {"share_auto_offset_reset": "earliest", **configs}
+    entries = [
+        ConfigEntry(
+            name.replace("_", "."),
+            value,
+            incremental_operation=AlterConfigOpType.SET,
+        )
+        for name, value in wanted.items()
+    ]
+    resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=entries)
+    admin = AdminClient({"bootstrap.servers": bootstrap, **RECONNECT})
+    [done] = admin.incremental_alter_configs([resource]).values()
+    done.result(30)
+
+
 def make_queue(bootstrap: str, records: int) -> str:
     """A topic with numbered records, and a group that reads it from the beginning."""
     name = fresh_name("shared")
     admin = AdminClient({"bootstrap.servers": bootstrap, **RECONNECT})
     topic = NewTopic(name, PARTITIONS, 3, config=REPLICATED)
     admin.create_topics([topic])[name].result()
-    reset = ConfigEntry(
-        "share.auto.offset.reset",
-        "earliest",
-        incremental_operation=AlterConfigOpType.SET,
-    )
-    group = ConfigResource(ResourceType.GROUP, name, incremental_configs=[reset])
-    [done] = admin.incremental_alter_configs([group]).values()
-    done.result()
+    read_shares_from_the_start(bootstrap, name)
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", **RECONNECT})
     for number in range(records):
         producer.produce(name, str(number), partition=number % PARTITIONS)

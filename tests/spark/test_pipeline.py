@@ -270,7 +270,7 @@ def test_it_uses_the_kafka_that_is_typed_else_the_one_that_the_environment_names
     """In the classroom's container the variable names the three brokers."""
     asked = []
 
-    def nobody(count, seed, bootstrap, out):
+    def nobody(args, bootstrap, out):
         asked.append(bootstrap)
         raise NobodyAnswers
 
@@ -283,6 +283,25 @@ def test_it_uses_the_kafka_that_is_typed_else_the_one_that_the_environment_names
     assert asked == [used] and f"nobody answers at {used}" in said
     other = "leave --bootstrap away" if words else "unset MINIKAFKA_BOOTSTRAP"
     assert other in said
+
+
+def test_a_topic_of_ones_own_needs_the_kafka_that_has_it():
+    environment = {**os.environ, "MINIKAFKA_BOOTSTRAP": ""}
+    done = typed("--from-topic", "mine", env=environment)
+    assert done.returncode == 2 and "--bootstrap HOST:PORT" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.spark  # it looks for Java and PySpark first, and starts neither
+def test_a_topic_that_is_not_there_is_told_with_those_that_are():
+    with Served() as kafka:
+        admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+        admin.create_topics({name: {"num_partitions": 1} for name in ("mine", "ours")})
+        admin.close()
+        done = typed("--from-topic", "mien", "--bootstrap", kafka.bootstrap)
+    assert done.returncode == 2 and "there is no topic mien" in done.stderr
+    assert "It has topics mine and ours" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.spark
@@ -330,26 +349,64 @@ def test_a_job_that_fails_is_told_with_its_own_last_words_and_nothing_stays(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.spark
-def test_ctrl_c_ends_the_job_and_all_that_it_has_started(tmp_path):
-    here = tmp_path / "typed.py"
+def typed_with_a_job(folder, job, *words):
+    """The command with something else in Spark's place."""
+    here = folder / "typed.py"
     here.write_text(
         "import signal, sys\n"
         # who runs the tests may ignore it
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from minikafka.__main__ import main\n"
         "from minikafka.course.pipeline import command as pipeline\n"
-        "job = 'import os, sys; print(os.getpid(), flush=True); sys.stdin.read()'\n"
-        "pipeline.Job.command = lambda self: [sys.executable, '-c', job]\n"
-        "sys.exit(main(['pipeline', '--count', '20']))\n"
+        f"pipeline.Job.command = lambda self: [sys.executable, '-c', {job!r}]\n"
+        f"sys.exit(main(['pipeline', '--count', '20', *{words!r}]))\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-u", str(here)], stdout=subprocess.PIPE, text=True
-    ) as process:
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-u", str(here)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+def test_ctrl_c_and_kill_end_the_job_and_all_that_it_has_started(
+    number, code, tmp_path
+):
+    job = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
+    with typed_with_a_job(tmp_path, job) as process:
         pid = next(int(line) for line in process.stdout if line.strip().isdigit())
+        process.send_signal(number)
+        assert process.wait(300) == code
+    assert not psutil.pid_exists(pid)
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@pytest.mark.spark
+def test_a_second_ctrl_c_ends_at_once_what_does_not_end_when_asked(tmp_path):
+    """Of what it had begun to write nothing stays either."""
+    out = tmp_path / "out"
+    job = (
+        "import os, sys, pathlib\n"
+        f"pathlib.Path({str(out)!r}, 'orders', '.batch=0').mkdir(parents=True)\n"
+        "print(os.getpid(), flush=True)\n"
+        "for line in sys.stdin: print('asked to', line, flush=True)"
+    )
+    words = ("--follow", "--out", str(out))
+    with typed_with_a_job(tmp_path, job, *words) as process:
+        pid = next(int(line) for line in process.stdout if line.strip().isdigit())
+        process.send_signal(signal.SIGINT)
+        assert any("asked to end" in line for line in process.stdout)
         process.send_signal(signal.SIGINT)
         assert process.wait(300) == 130
     assert not psutil.pid_exists(pid)
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert list((out / "orders").iterdir()) == []
 
 
 def test_a_kafka_that_is_gone_is_told_in_a_sentence(monkeypatch, capsys):

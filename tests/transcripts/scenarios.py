@@ -12,9 +12,10 @@ from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.wire.errors import Error, KafkaError
 from tests.broker.node import Node
 from tests.broker.test_fetch_sessions import fetch, shown
+from tests.clients_sim.share_groups import LOCK_MS, explicit, poll, sharing
 from tests.simulation.members import member, reads, sent
 from tests.simulation.replication_schedules import QUICK
-from tests.simulation.three_brokers import five, isr, kinds, three
+from tests.simulation.three_brokers import five, isr, kinds, leader_of, three
 from tests.transcripts.transcript import Transcript, listed
 
 QUORUM = {
@@ -58,13 +59,23 @@ TRANSACTION = {
     "RecordsPolled",
     "TransactionStateChanged",
 }
+SHARING = {
+    "ShareLocksEnded",
+    "SharePartitionsAssigned",
+    "ShareRecordsAcknowledged",
+    "ShareRecordsAcquired",
+    "ShareRecordsPolled",
+    "ShareRecordsSaid",
+    "ShareStartOffsetMoved",
+    "ShareStateRead",
+}
 COMMITTED = {"auto_offset_reset": "earliest", "isolation_level": "read_committed"}
 
 
 # -- the quorum
 
 
-def election() -> Transcript:
+def quorum_election() -> Transcript:
     """Who leads the metadata quorum (KIP-595, and PreVote of KIP-996). A voter gives
     one vote an epoch. Before it stands it asks whether it would win: so who is cut off
     raises no epoch, and unseats nobody when it is back.
@@ -132,6 +143,40 @@ def divergence_and_truncation() -> Transcript:
     return story
 
 
+def partition_failover() -> Transcript:
+    """Who leads a partition is decided by the controller, and voted on by nobody
+    (KIP-631). It fences a broker that is silent, and gives its partitions to the next
+    replica of the ISR. That is a decision when a majority of the quorum has it in the
+    metadata log: from there each broker hears of it.
+    """
+    news = {"MetadataAppended", "MetadataCommitted", "NodeCrashed", "NodeRestarted"}
+    story = Transcript(REPLICATION | news)
+    cluster = story.watch(three())
+    writer = cluster.producer(client_id="producer")
+    write(cluster, writer, "a")
+    cluster.run(seconds=1)
+    leader = leader_of(cluster)
+    story.does("three brokers run; a was written with acks=all")
+    story.state(standing(cluster))
+    story.note("Nobody is told that it is dead. (Here a session is 1.5 s, else 9 s.)")
+    with story.step(f"broker {leader}, which leads, is killed with kill -9"):
+        cluster.crash(leader)
+        cluster.run_until(lambda: leader_of(cluster) not in (leader, NO_LEADER))
+        cluster.run_ms(100)
+    story.state(standing(cluster))
+    with story.step("b is written with acks=all"):
+        write(cluster, writer, "b")
+    story.note(
+        "It follows whom the metadata log names. It leads again when the controller next"
+        " looks at preferred leaders (leader.imbalance.check.interval.seconds)."
+    )
+    with story.step(f"broker {leader} is back"):
+        cluster.restart(leader)
+        cluster.run_until(lambda: isr(cluster) == {1, 2, 3})
+    story.state(standing(cluster))
+    return story
+
+
 def isr_shrinks_and_grows() -> Transcript:
     """Committed is what all in-sync replicas have. One that stands still holds up
     acks=all until it is out of the ISR; it is in again when it has all that the leader
@@ -170,6 +215,8 @@ def eligible_leaders() -> Transcript:
         with story.step(f"broker {broker} is killed with kill -9"):
             cluster.crash(broker)
             cluster.run_until(lambda broker=broker: broker not in isr(cluster))
+            cluster.run_until(lambda: leader_to(cluster, last) == leader_of(cluster))
+            cluster.run(seconds=1)
         story.state(standing(cluster))
     with story.step("b is written"):
         failed = writer.send("orders", value="b")
@@ -378,6 +425,50 @@ def zombie() -> Transcript:
     return story
 
 
+# -- share groups
+
+
+def share_group() -> Transcript:
+    """Members of a share group (KIP-932) share the records, not the partitions. A
+    member acquires records under a lock. They come again when it gives them back, or
+    when the lock ends; what became of each is written to __share_group_state. So the
+    next leader of the partition knows, too.
+    """
+    story = Transcript(SHARING | {"NodeCrashed", "LeaderElected"})
+    with story.step("A polls a topic with six records; nobody has read it yet"):
+        cluster = story.watch(sharing(records=6, brokers=3))
+        first = explicit(cluster, client_id="A", max_poll_records=2)
+        held = poll(first)
+    with story.step("B polls the same partition"):
+        second = explicit(cluster, client_id="B", max_poll_records=2)
+        others = poll(second)
+    with story.step("B accepts its first record, and gives back the other"):
+        second.acknowledge(others[0], "accept")
+        second.acknowledge(others[1], "release")
+        second.commit_sync()
+    story.note(f"A says nothing of what it has. (Here a lock lasts {LOCK_MS} ms.)")
+    with story.step("B polls after A's locks have ended"):
+        cluster.run_ms(LOCK_MS + 500)
+        again = poll(second)
+    leader = cluster.leader("orders")
+    with story.step(f"B accepts them; then broker {leader}, the leader, is killed"):
+        for record in again:
+            second.acknowledge(record, "accept")
+        second.commit_sync()
+        cluster.crash(leader)
+        cluster.run_until(lambda: cluster.leader("orders") not in (leader, None))
+    story.note("The new leader reads what was accepted, and hands out the rest.")
+    with story.step("B polls"):
+        while not poll(second, timeout_ms=2_000):
+            pass
+    story.note("Its lock is over, so its word counts for nothing.")
+    with story.step("A accepts the records that it got first"):
+        for record in held:
+            first.acknowledge(record, "accept")
+        first.commit_sync()
+    return story
+
+
 # -- what goes over the wire
 
 
@@ -426,7 +517,8 @@ def fetch_session() -> Transcript:
 SCENARIOS: dict[str, Callable[[], Transcript]] = {
     scenario.__name__: scenario
     for scenario in (
-        election,
+        quorum_election,
+        partition_failover,
         divergence_and_truncation,
         isr_shrinks_and_grows,
         eligible_leaders,
@@ -435,6 +527,7 @@ SCENARIOS: dict[str, Callable[[], Transcript]] = {
         coordinator_failover,
         transaction,
         zombie,
+        share_group,
         fetch_session,
     )
 }

@@ -13,7 +13,7 @@ def test_the_nodes_do_what_the_transcript_says(name):
 
 
 def test_no_transcript_is_left_without_its_scenario():
-    names = {path.stem for path in file_of("election").parent.glob("*.txt")}
+    names = {path.stem for path in file_of("quorum_election").parent.glob("*.txt")}
     assert names == set(SCENARIOS)
 
 

@@ -21,6 +21,7 @@ from minikafka.trace import SENTENCES, Event
 
 Detail = dict[str, Any]
 COLUMNS = 88
+SHARE_STATES = {0: "available", 2: "acknowledged", 4: "archived"}
 WHO_COLUMNS = 9
 # members are called "A-aa1536e1-d3e4-4e61-8b6f-f12a12740cab": the name is enough
 UUID_AT_END = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -57,6 +58,8 @@ WORDS = {
     "MarkerWritten": (
         "writes a marker to {topic}-{partition} at offset {offset}: {outcome}"
     ),
+    "MetadataAppended": "metadata log: appends offsets {base_offset} to {last_offset}",
+    "MetadataCommitted": "metadata log: committed up to offset {high_watermark}",
     "MemberJoined": "{client} is a member",
     "MemberLeft": "{client} is out: {why}",
     "MemberRefused": "answers {api} of {member} with {error}",
@@ -67,6 +70,7 @@ WORDS = {
     "RecordsAcknowledged": "knows that offset {base_offset} is acknowledged",
     "RequestSent": "sends {api} to {to}",
     "ResponseReceived": "has the answer to {api}",
+    "ShareStartOffsetMoved": "the group begins at offset {offset} now, no longer {was}",
     "TransactionStateChanged": (
         "{transactional_id}, epoch {producer_epoch}: {was} -> {state} ({why})"
     ),
@@ -179,6 +183,58 @@ def _commit_sent(detail: Detail) -> str:
     return f"commits {', '.join(offsets)}"
 
 
+def _spans(batches: list[list[Any]]) -> str:
+    """The offsets of batches, whatever else is said of them."""
+    spans = []
+    for first, last, *_ in batches:
+        spans.append(f"{first}" if first == last else f"{first} to {last}")
+    return ", ".join(spans)
+
+
+def _states(batches: list[list[int]]) -> str:
+    """Of share partitions: what became of records, and how often they were given."""
+    said = []
+    for batch in batches:
+        _, _, state, deliveries = batch
+        now = SHARE_STATES[state]
+        said.append(f"{_spans([batch])} {now}, delivery count {deliveries}")
+    return "; ".join(said) or "nothing in flight"
+
+
+def _share_state_read(detail: Detail) -> str:
+    return (
+        f"the group begins at offset {detail['offset']}: {_states(detail['batches'])}"
+    )
+
+
+def _share_locks_ended(detail: Detail) -> str:
+    return f"locks have ended: {_states(detail['batches'])}"
+
+
+def _share_records_acquired(detail: Detail) -> str:
+    given = [f"{_spans([batch])} (delivery {batch[2]})" for batch in detail["batches"]]
+    return f"hands out {', '.join(given)}, locked for {detail['lock_ms']} ms"
+
+
+def _share_records_acknowledged(detail: Detail) -> str:
+    return f"has written: {_states(detail['batches'])}"
+
+
+def _share_records_polled(detail: Detail) -> str:
+    return f"polls {', '.join(value for _, _, value, _ in detail['records'])}"
+
+
+def _share_records_said(detail: Detail) -> str:
+    said = [
+        f"{word} {_spans([[first, last]])}" for first, last, word in detail["batches"]
+    ]
+    return f"has the answer to {', '.join(said)}: {detail['error']}"
+
+
+def _share_partitions_assigned(detail: Detail) -> str:
+    return f"fetches from its partitions, at member epoch {detail['epoch']}"
+
+
 FINDS_WORDS = {
     "AssignmentMade": _assignor_ran,
     "AssignorRan": _assignor_ran,
@@ -189,6 +245,13 @@ FINDS_WORDS = {
     "RecordsAppended": _records_appended,
     "RecordsPolled": _records_polled,
     "RecordsReplicated": _records_replicated,
+    "ShareLocksEnded": _share_locks_ended,
+    "SharePartitionsAssigned": _share_partitions_assigned,
+    "ShareRecordsAcknowledged": _share_records_acknowledged,
+    "ShareRecordsAcquired": _share_records_acquired,
+    "ShareRecordsPolled": _share_records_polled,
+    "ShareRecordsSaid": _share_records_said,
+    "ShareStateRead": _share_state_read,
     "VoteAnswered": _vote_answered,
     "VotesRequested": _votes_requested,
 }

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +65,12 @@ class JvmCluster:
     They accept clients then.
 
     host: the name or address of this machine at which programs find them, and the only
-    one at which they listen; the compose file's KAFKA_HOST by default. Errors:
-    NotStarted.
+    one at which they listen; the compose file's KAFKA_HOST by default. jvm: options of
+    the JVM beside the compose file's. Errors: NotStarted.
     """
 
-    def __init__(self, host: str | None = None) -> None:
+    def __init__(self, host: str | None = None, jvm: Sequence[str] = ()) -> None:
+        self.jvm = jvm
         host = host or os.environ.get("KAFKA_HOST") or "localhost"
         self.address = socket.gethostbyname(host)
         self.brokers = compose.brokers({"KAFKA_HOST": host})
@@ -128,6 +130,7 @@ class JvmCluster:
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
         return [
             java,
+            *self.jvm,
             f"-Djdk.net.hosts.file={self.folder / 'hosts'}",
             quiet,
             "-cp",

@@ -12,6 +12,7 @@ from minikafka.simulation.fault_map import NOTHING, FaultMap, Outcome, fault_map
 from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
+from minikafka.wire.records import batches, decode_batch
 
 TOPIC = "orders"
 TOPIC_CONFIGS = 2  # Kafka's number of this type of resource
@@ -254,7 +255,8 @@ def acknowledged(cluster: Cluster) -> list[str]:
 
 def lost(cluster: Cluster) -> list[str] | None:
     """The orders that were acknowledged and that no consumer will get any more; None
-    while nobody leads.
+    while nobody leads. What is in the leader's log is not lost, even where too few are
+    in sync for anybody to read it.
     """
     try:
         leader = partition_of(cluster).leader
@@ -262,10 +264,23 @@ def lost(cluster: Cluster) -> list[str] | None:
             return None
         if cluster._brokers[leader].state != "up":
             return None
-        there = read(cluster)
     except KafkaError:
         return None
+    there = _in_the_log(cluster, leader)
     return [order for order in acknowledged(cluster) if order not in there]
+
+
+def _in_the_log(cluster: Cluster, broker: int) -> list[str]:
+    """The values in a broker's replica, also behind the high watermark."""
+    replica = cluster._brokers[broker].broker.replicas.find(TOPIC, 0)
+    assert replica is not None
+    log = replica.log
+    pieces = log.read(log.log_start_offset, 1 << 20, log.log_end_offset)
+    found = []
+    for _, batch in batches(bytearray().join(pieces)):
+        for record in decode_batch(batch):
+            found.append(bytes(record.value or b"").decode())
+    return found
 
 
 # -- the map

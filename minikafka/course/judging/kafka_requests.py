@@ -53,13 +53,14 @@ def fetch(
     offset: int,
     partition: int = 0,
     max_wait_ms: int = 0,
+    partition_max_bytes: int = _MOST_BYTES,
     receive: bool = True,
 ) -> Any:
     """receive: wait for the answer."""
     asked = {
         "partition": partition,
         "fetch_offset": offset,
-        "partition_max_bytes": _MOST_BYTES,
+        "partition_max_bytes": partition_max_bytes,
     }
     topic = {"topic": TOPIC, "partitions": [asked]}
     us.send("Fetch", max_wait_ms=max_wait_ms, min_bytes=1, topics=[topic])

@@ -178,11 +178,12 @@ class RecordRules:
         """
         before = self._ends_at[answer.exchange.of]
         found = found_of(answer, "responses", "partitions", "partition_index", "topic")
-        is_waited_for = has_some = False
+        waited_for, has_some = "", False
         for place, asked in partitions_in(
             request.topics, "partitions", "partition", "topic"
         ):
             partition, where = answer.at(found, place)
+            where = f"{where} from offset {asked.fetch_offset}"
             expected = self._error_of_fetch(place, asked.fetch_offset)
             answer.expect(partition, "error_code", expected, where)
             if expected != Error.NONE:
@@ -192,13 +193,17 @@ class RecordRules:
             between = end, self._newest(place)
             answer.expect_between(partition, "high_watermark", between, where)
             if asked.fetch_offset < end:
-                is_waited_for = True
+                waited_for = where
             if partition.records:
                 has_some = True
                 data = bytes(partition.records)
                 self._same_batches(data, place, asked.fetch_offset)
-        if is_waited_for and not has_some:
-            raise Wrong("Fetch, answer: records is empty, and there are some to read")
+                _fits(data, asked.partition_max_bytes, where)
+        if waited_for and not has_some:
+            raise Wrong(
+                f"Fetch, answer: records of {waited_for} is empty, and there are some"
+                " to read"
+            )
 
     def _error_of_fetch(self, place: Place, offset: int) -> Error:
         """The end itself is in range."""
@@ -254,6 +259,16 @@ def _goes_on(header: BatchHeader, offset: int, where: str) -> None:
         raise Wrong(
             f"Fetch, answer: {where} should go on with offset {offset}, and there is a"
             f" batch with {first} to {last}"
+        )
+
+
+def _fits(data: bytes, most_bytes: int, where: str) -> None:
+    """One batch comes in any case, however long it is (KIP-74)."""
+    first_bytes = read_header(data).size_bytes
+    if len(data) > max(most_bytes, first_bytes):
+        raise Wrong(
+            f"Fetch, answer: records of {where} has {len(data)} bytes, and"
+            f" partition_max_bytes was {most_bytes}"
         )
 
 

@@ -177,6 +177,12 @@ def asks_fetch(trial: Trial) -> None:
     whole = len(batch("created", "paid", "shipped")) + len(batch("created"))
     same("how many bytes Fetch gives from 0 on", len(records_in(fetch(us, 0))), whole)
 
+    first = len(batch("created", "paid", "shipped"))
+    for most_bytes in (1, first, whole - 1, whole):
+        found = records_in(fetch(us, 0, partition_max_bytes=most_bytes))
+        what = f"how many bytes Fetch gives with partition_max_bytes {most_bytes}"
+        same(what, len(found), whole if most_bytes == whole else first)
+
 
 def asks_list_offsets(trial: Trial) -> None:
     """Of an empty log, and of one with records."""
@@ -248,6 +254,17 @@ def nonsense(data: Path) -> None:
 def survives_nonsense(trial: Trial) -> None:
     """A whole batch by its length, and its checksum says no."""
     goes_on_after(trial, nonsense)
+
+
+def zeros(data: Path) -> None:
+    """A file system that had made the file longer, and lost what was to be in it."""
+    with (data / f"{TOPIC}-0" / f"{0:020}.log").open("ab") as log:
+        log.write(bytes(200))
+
+
+def survives_zeros(trial: Trial) -> None:
+    """They are no batch, though there are enough of them for one."""
+    goes_on_after(trial, zeros)
 
 
 def goes_on_after(trial: Trial, damage: Callable[[Path], None]) -> None:

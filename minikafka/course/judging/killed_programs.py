@@ -252,27 +252,38 @@ def as_a_process(
     """The program with a memory of its own: what it and its helpers keep outside their
     functions is as at first in every new life.
     """
-    if not isinstance(program, types.FunctionType):
-        return guard.program(program) if guard else program
-    functions, named, outside = _reached(program)
-    first = _copied(([_Kept.of(each) for each in functions], outside))
+    born = processes(program, guard)
 
     @functools.wraps(program)
     def process(*clients: Any) -> Any:
+        return born()(*clients)
+
+    return process
+
+
+def processes(
+    program: Callable[..., Any], guard: Guard | None
+) -> Callable[[], Callable[..., Any]]:
+    """Makes processes of this program: in each its memory is as at first, and stays
+    from call to call.
+    """
+    if not isinstance(program, types.FunctionType):
+        return lambda: guard.program(program) if guard else program
+    functions, named, outside = _reached(program)
+    first = _copied(([_Kept.of(each) for each in functions], outside))
+
+    def born() -> Callable[..., Any]:
         kept, values = _copied(first)
         memory = {**program.__globals__, **values}
-        born = [
+        anew = [
             each.again(function, memory)
             for each, function in zip(kept, functions, strict=True)
         ]
         for name, function in named.items():
-            memory[name] = born[functions.index(function)]
-        anew = born[0]
-        if guard:
-            return guard.program(anew)(*clients)
-        return anew(*clients)
+            memory[name] = anew[functions.index(function)]
+        return guard.program(anew[0]) if guard else anew[0]
 
-    return process
+    return born
 
 
 class _Kept(NamedTuple):

@@ -4,34 +4,45 @@ Parquet, and back to a topic.
 Orders come late, twice, in two formats, and one is rubbish; customers move and leave.
 In the middle of the day Spark is killed (kill -9) when a micro-batch is written and not
 yet noted, and is started again. In the end the result is compared with what plain
-Python makes of the same events (pipeline_truth.py).
+Python makes of the same events (truth.py).
+
+With --follow nothing is killed and nothing compared: the job goes on until Ctrl-C.
+With --from-topic the orders are somebody's own.
 """
 
 import argparse
 import json
 import os
-import signal
-import subprocess
+import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kafka.errors import KafkaError
 
 from minikafka.course.connect import VARIABLE, Connection, NobodyAnswers, named
 from minikafka.course.data import dataset
-from minikafka.course.pipeline.job import HOLD, Job
+from minikafka.course.pipeline.job import ORDER, Job
+from minikafka.course.pipeline.process import (
+    JobFailed,
+    Terminated,
+    live,
+    terminated_as_interrupted,
+)
 from minikafka.course.pipeline.truth import Truth, truth
 from minikafka.course.spark import Lab, SparkMissing, require_java, require_pyspark
-from minikafka.server.embedded import Served, nameless_file
+from minikafka.server.embedded import Served
+from minikafka.theatre.text import listed
 
 KILLED_IN = 1  # the micro-batch of the orders: the second of the morning's two
 SHOWN = 3  # differences of each kind
+OWN_PER_BATCH = 100_000  # records of somebody's own topic
+INTERRUPTED, TERMINATED = 130, 143  # as shells say it
 
 _NOBODY = """minikafka: nobody answers at {bootstrap}.
   Start that Kafka, or {else_}: the pipeline then starts a small one of its own."""
@@ -45,13 +56,17 @@ _NOT_EMPTY = (
 )
 _GONE = """minikafka: the Kafka at {bootstrap} does not answer any more ({error}).
   Start it again, and run the pipeline once more: it begins anew."""
+_NO_KAFKA = f"""minikafka: --from-topic needs the Kafka that has the topic.
+  Name it: --bootstrap HOST:PORT, or {VARIABLE}."""
+_NO_TOPIC = """minikafka: there is no topic {topic} at {bootstrap}.
+  It has {others}."""
 _FAILED = """minikafka: the Spark job ended before its work was done:
 {said}
   Is the Kafka at {bootstrap} still there? Its topics and checkpoints of this run are removed; run it again."""
 
 
-class JobFailed(Exception):
-    """The Spark job ended with an error; the message is what it said last."""
+class NoTopic(Exception):
+    """--from-topic names one that isn't there; the message has those that are."""
 
 
 class Part(NamedTuple):
@@ -74,8 +89,9 @@ class Arrived(NamedTuple):
 
 
 def main(args: argparse.Namespace) -> int:
-    """`minikafka pipeline [--count N] [--seed N] [--bootstrap HOST:PORT] [--out DIR]`:
-    0 when the result is equal. Without --bootstrap it uses the Kafka that
+    """`minikafka pipeline [--follow] [--from-topic NAME] [--count N] [--seed N]
+    [--bootstrap HOST:PORT] [--out DIR]`: 0 when the result is equal, or when it has
+    followed until somebody ended it. Without --bootstrap it uses the Kafka that
     MINIKAFKA_BOOTSTRAP names.
     """
     if not hasattr(os, "killpg"):
@@ -86,22 +102,31 @@ def main(args: argparse.Namespace) -> int:
         print(_NOT_EMPTY.format(folder=args.out), file=sys.stderr)
         return 2
     bootstrap = args.bootstrap or named() or None
+    if args.from_topic and bootstrap is None:
+        print(_NO_KAFKA, file=sys.stderr)
+        return 2
     address = bootstrap or "its own address"
     try:
-        require_pyspark()
-        require_java()
-        return run(args.count, args.seed, bootstrap, out)
+        with terminated_as_interrupted():
+            require_pyspark()
+            require_java()
+            return run(args, bootstrap, out)
     except NobodyAnswers:
         else_ = "leave --bootstrap away" if args.bootstrap else f"unset {VARIABLE}"
         print(_NOBODY.format(bootstrap=bootstrap, else_=else_), file=sys.stderr)
+    except NoTopic as error:
+        print(error, file=sys.stderr)
+        return 2
     except SparkMissing as error:
         print(error, file=sys.stderr)
     except JobFailed as error:
         print(_FAILED.format(said=error, bootstrap=address), file=sys.stderr)
     except KafkaError as error:
         print(_GONE.format(bootstrap=address, error=error), file=sys.stderr)
+    except Terminated:
+        return TERMINATED
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     return 1
 
 
@@ -112,9 +137,8 @@ def _is_free(folder: Path) -> bool:
     return folder.is_dir() and not any(folder.iterdir())
 
 
-def run(count: int, seed: int, bootstrap: str | None, out: Path | None) -> int:
-    """The whole day, and the comparison. Nothing stays but what is in `out`."""
-    morning, afternoon = halves(count, seed)
+def run(args: argparse.Namespace, bootstrap: str | None, out: Path | None) -> int:
+    """Nothing stays but what is in `out`."""
     with ExitStack() as stack:
         scratch = stack.enter_context(
             tempfile.TemporaryDirectory(prefix="minikafka-pipeline-")
@@ -123,37 +147,113 @@ def run(count: int, seed: int, bootstrap: str | None, out: Path | None) -> int:
         kafka.check()
         lab = Lab("pipeline", kafka)
         stack.callback(lab.close)
-        topics = {
-            "orders": lab.topic("orders"),
-            "customers": lab.topic("customers_cdc", partitions=1),
-            "revenue": lab.topic("revenue", configs={"cleanup.policy": "compact"}),
-            "unreadable": lab.topic("unreadable", partitions=1),
-        }
-        checkpoints = {name: lab.checkpoint(name) for name in ("orders", "customers")}
-        job = Job(
-            bootstrap=kafka.bootstrap,
-            topics=topics,
-            checkpoints=checkpoints,
-            tables=str(out or Path(scratch, "tables")),
-            per_batch=len(morning.orders) // 2 + 1,
-        )
-        _send(lab, job, morning, "the morning")
-        _spark(replace(job, hold_in=KILLED_IN), scratch)
-        print(
-            "Spark is killed (kill -9): what it has written stays, and its checkpoint"
-            " knows nothing of it"
-        )
-        _send(lab, job, afternoon, "the afternoon")
-        _spark(job, scratch)
-        arrived = what_arrived(lab, job)
+        tables = out or Path(scratch, "tables")
+        stack.callback(_remove_begun, tables)
+        if args.from_topic:
+            _from_topic(args.from_topic, lab, kafka, tables, args.follow, scratch)
+            equal = True
+        elif args.follow:
+            _follow(halves(args.count, args.seed), lab, tables, scratch)
+            equal = True
+        else:
+            equal = _drill(halves(args.count, args.seed), lab, tables, scratch)
+    if out is not None:
+        print(f"The Parquet files are in {out}.")
+    return 0 if equal else 1
+
+
+def _remove_begun(tables: Path) -> None:
+    """What a job that was killed had begun to write, under names that readers pass
+    over.
+    """
+    for begun in tables.rglob(".batch=*"):
+        shutil.rmtree(begun, ignore_errors=True)
+
+
+def _drill(parts: tuple[Part, Part], lab: Lab, tables: Path, scratch: str) -> bool:
+    """The whole day with a crash in it, and the comparison: is the result equal?"""
+    morning, afternoon = parts
+    job = _job_of_the_shop(lab, tables, morning)
+    _send(lab, job, morning, "the morning")
+    live(replace(job, hold_in=KILLED_IN), scratch)
+    print(
+        "Spark is killed (kill -9): what it has written stays, and its checkpoint"
+        " knows nothing of it"
+    )
+    _send(lab, job, afternoon, "the afternoon")
+    live(job, scratch)
+    arrived = what_arrived(lab, job)
     orders = morning.orders + afternoon.orders
     changes = morning.changes + afternoon.changes
     lines, equal = compared(truth(orders, changes), arrived)
     print("\nBeside what plain Python makes of the same events:", *lines, sep="\n  ")
-    said = "Equal." if equal else "NOT equal."
-    where = f"The Parquet files are in {out}." if out else ""
-    print(said, where)
-    return 0 if equal else 1
+    print("Equal." if equal else "NOT equal.")
+    return equal
+
+
+def _follow(parts: tuple[Part, Part], lab: Lab, tables: Path, scratch: str) -> None:
+    """The shop's day, and whatever somebody sends to its topic, until Ctrl-C."""
+    morning, afternoon = parts
+    job = replace(_job_of_the_shop(lab, tables, morning), follow=True)
+    _send(lab, job, morning, "the morning")
+    _send(lab, job, afternoon, "the afternoon")
+    print(f"It follows {job.topics['orders']} at {lab.bootstrap} until Ctrl-C.")
+    _say_where_the_totals_go(job)
+    live(job, scratch)
+
+
+def _from_topic(
+    topic: str, lab: Lab, kafka: Connection, tables: Path, follow: bool, scratch: str
+) -> None:
+    """Somebody's own topic, which stays as it is; to its end, or until Ctrl-C."""
+    admin = kafka.admin()
+    there = sorted(name for name in admin.list_topics() if not name.startswith("__"))
+    admin.close()
+    if topic not in there:
+        others = f"topics {listed(there)}" if there else "no topic at all"
+        raise NoTopic(
+            _NO_TOPIC.format(topic=topic, bootstrap=lab.bootstrap, others=others)
+        )
+    job = Job(
+        bootstrap=lab.bootstrap,
+        topics={"orders": topic, **_results(lab)},
+        checkpoints={"orders": lab.checkpoint("orders")},
+        tables=str(tables),
+        per_batch=OWN_PER_BATCH,
+        follow=follow,
+    )
+    until = "until Ctrl-C" if follow else "to its end"
+    print(f"It reads {topic} at {lab.bootstrap} from its beginning {until}.")
+    print(f"An order is JSON with {ORDER}; what is none is set aside.")
+    _say_where_the_totals_go(job)
+    live(job, scratch)
+
+
+def _job_of_the_shop(lab: Lab, tables: Path, morning: Part) -> Job:
+    topics = {
+        "orders": lab.topic("orders"),
+        "customers": lab.topic("customers_cdc", partitions=1),
+    }
+    checkpoints = {name: lab.checkpoint(name) for name in ("orders", "customers")}
+    return Job(
+        bootstrap=lab.bootstrap,
+        topics={**topics, **_results(lab)},
+        checkpoints=checkpoints,
+        tables=str(tables),
+        per_batch=len(morning.orders) // 2 + 1,
+    )
+
+
+def _results(lab: Lab) -> dict[str, str]:
+    """New topics, which go when the pipeline ends."""
+    return {
+        "revenue": lab.topic("revenue", configs={"cleanup.policy": "compact"}),
+        "unreadable": lab.topic("unreadable", partitions=1),
+    }
+
+
+def _say_where_the_totals_go(job: Job) -> None:
+    print(f"Totals by hour and city go to the topic {job.topics['revenue']}.")
 
 
 def halves(count: int, seed: int) -> tuple[Part, Part]:
@@ -181,55 +281,6 @@ def _send(lab: Lab, job: Job, part: Part, called: str) -> None:
         f"{called}: {len(part.orders):,} orders and {len(part.changes):,} changes of"
         " customers are in Kafka"
     )
-
-
-def _spark(job: Job, scratch: str) -> None:
-    """One life of the job, to its end or to where it holds; its lines are shown. Raises
-    JobFailed.
-    """
-    with nameless_file() as errors, _process(job, scratch, errors) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            print(f"  {line.rstrip()}", flush=True)
-            if line.rstrip() == HOLD:
-                return
-        if process.wait() != 0:
-            errors.seek(0)
-            raise JobFailed(errors.read().decode(errors="replace").strip())
-
-
-@contextmanager
-def _process(
-    job: Job, scratch: str, errors: IO[bytes]
-) -> Iterator[subprocess.Popen[str]]:
-    """The job as a process group of its own, its JVM included: in the end all of it is
-    killed, whatever it does.
-
-    What a JVM that is killed can't remove is in `scratch`.
-    """
-    java = os.environ.get("JAVA_TOOL_OPTIONS", "")
-    places = {
-        "TMPDIR": scratch,
-        "SPARK_LOCAL_DIRS": scratch,
-        "JAVA_TOOL_OPTIONS": f"{java} -Djava.io.tmpdir={scratch}".strip(),
-    }
-    process = subprocess.Popen(
-        job.command(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        text=True,
-        env={**os.environ, **places},
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:  # it has ended, and its JVM too
-            pass
-        process.communicate()
 
 
 def what_arrived(lab: Lab, job: Job) -> Arrived:

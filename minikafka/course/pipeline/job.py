@@ -6,11 +6,13 @@ each sink: a batch's folder is there whole or not at all, a total is the one of 
 batch before and this batch's, and is sent with its key, and a record that is set aside
 says where it came from. No record is read by a later batch, so twice as many orders
 take twice as long. It runs as a process of its own, because a process is what gets
-killed.
+killed. Who started it says on its standard input that it is to end: it does between two
+micro-batches.
 """
 
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -20,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from minikafka.course.pipeline.reports import Account, Lag
 from minikafka.course.pipeline.truth import NO_ACCOUNT
 from minikafka.theatre.text import counted
 
@@ -27,6 +30,14 @@ from minikafka.theatre.text import counted
 HOLD = "every sink is written, and nothing is noted yet"
 # longer than the shop's day: no order comes too late to be counted
 FORGET_IDS_AFTER = "12 hours"
+# the ids of many orders don't fit into the memory of a lab's driver
+IDS_ON_DISK = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    )
+}
+FOLLOWS_EVERY = "2 seconds"
+REPORTS_EVERY = 1  # second
 
 ORDER = (
     "event_id string, customer_id string, amount_cents long, amount struct<cents:"
@@ -44,17 +55,19 @@ TOTALS_TABLE = "hour string, city string, orders long, cents long, changed boole
 
 @dataclass(frozen=True)
 class Job:
-    """topics and checkpoints by their roles. tables: the folder of the Parquet files.
-    per_batch: most records of a micro-batch. hold_in: the micro-batch of the orders
-    before whose commit the job waits to be killed, or None.
+    """topics and checkpoints by their roles; without a topic of customers nobody has an
+    account. tables: the folder of the Parquet files. per_batch: most records of a
+    micro-batch. hold_in: the micro-batch of the orders before whose commit the job
+    waits to be killed, or None. follow: go on until told to end.
     """
 
     bootstrap: str
-    topics: dict[str, str]  # orders, customers, revenue, unreadable
-    checkpoints: dict[str, str]  # orders, customers
+    topics: dict[str, str]  # orders, revenue, unreadable; maybe customers
+    checkpoints: dict[str, str]  # orders; maybe customers
     tables: str
     per_batch: int
     hold_in: int | None = None
+    follow: bool = False
 
     def command(self) -> list[str]:
         return [sys.executable, "-m", __name__, json.dumps(asdict(self))]
@@ -71,17 +84,82 @@ class Job:
         return self.table(table) / f"checkpoint={json.loads(metadata)['id']}"
 
 
-def run(job: Job, spark: Any) -> None:
-    """All that is there now: the customers first, so that no order is older than what
+class Gate:
+    """Every micro-batch goes through it. Once it is closed, none is being written and
+    none begins.
+    """
+
+    def __init__(self) -> None:
+        self._writing = threading.Lock()
+        self._closed = False
+
+    def through(self, write: Callable[..., None]) -> Callable[..., None]:
+        def batch(frame: Any, batch_id: int) -> None:
+            with self._writing:
+                if self._closed:
+                    raise InterruptedError("the job ends before this micro-batch")
+                write(frame, batch_id)
+
+        return batch
+
+    def close(self) -> None:
+        with self._writing:
+            self._closed = True
+
+
+def run(job: Job, spark: Any, told_to_end: threading.Event) -> None:
+    """The customers that are there now come first, so that no order is older than what
     is known of its customer.
     """
-    changes = changes_of(source(job, spark, "customers"))
-    _to_the_end(job, "customers", changes, partial(keep_changes, job))
-    known = spark.read.schema(CUSTOMERS_TABLE)
-    known = known.parquet(str(job.written_by("customers", "customers"))).persist()
+    known = customers(job, spark).persist()
     limited = source(job, spark, "orders", maxOffsetsPerTrigger=str(job.per_batch))
     orders = once_each(orders_of(limited))
-    _to_the_end(job, "orders", orders, partial(write_orders, job, known))
+    gate, account = Gate(), Account()
+    write = gate.through(partial(write_orders, job, known, account))
+    writer = _writer(job, "orders", orders, write)
+    if job.follow:
+        writer = writer.trigger(processingTime=FOLLOWS_EVERY)
+    else:
+        writer = writer.trigger(availableNow=True)
+    query = writer.start()
+    lag, said = Lag(job.bootstrap, job.topics["orders"]), ""
+    while not query.awaitTermination(REPORTS_EVERY):
+        if told_to_end.is_set():
+            gate.close()
+            end_between_batches(query)
+            break
+        account.add(query.recentProgress)
+        line = account.now(lag.behind(account.position))
+        if line != said:
+            _say(line)
+        said = line
+    account.add(query.recentProgress)
+    _say(account.total())
+
+
+def end_between_batches(query: Any) -> None:
+    """What the last micro-batch has written gets noted, too."""
+    while query.isActive and query.status["isTriggerActive"]:
+        threading.Event().wait(0.1)
+    query.stop()
+
+
+def customers(job: Job, spark: Any) -> Any:
+    """What is known of the customers, after a query that writes all changes that are
+    there now.
+    """
+    if "customers" not in job.topics:
+        return spark.createDataFrame([], CUSTOMERS_TABLE)
+    changes = changes_of(source(job, spark, "customers"))
+    writer = _writer(job, "customers", changes, partial(keep_changes, job))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    known = spark.read.schema(CUSTOMERS_TABLE)
+    return known.parquet(str(job.written_by("customers", "customers")))
+
+
+def _writer(job: Job, role: str, rows: Any, write: Callable[..., None]) -> Any:
+    writer = rows.writeStream.foreachBatch(write)
+    return writer.option("checkpointLocation", job.checkpoints[role])
 
 
 def source(job: Job, spark: Any, role: str, **options: str) -> Any:
@@ -90,13 +168,6 @@ def source(job: Job, spark: Any, role: str, **options: str) -> Any:
     reader = reader.option("kafka.bootstrap.servers", job.bootstrap)
     reader = reader.option("subscribe", job.topics[role])
     return reader.options(startingOffsets="earliest", **options).load()
-
-
-def _to_the_end(job: Job, role: str, rows: Any, write: Callable[..., None]) -> None:
-    """A query that writes all that is there now."""
-    writer = rows.writeStream.foreachBatch(write).trigger(availableNow=True)
-    writer = writer.option("checkpointLocation", job.checkpoints[role])
-    writer.start().awaitTermination()
 
 
 def changes_of(rows: Any) -> Any:
@@ -111,8 +182,9 @@ def changes_of(rows: Any) -> Any:
 
 
 def orders_of(rows: Any) -> Any:
-    """A row for each record. What can't be read has its address as its id, and its
-    record's timestamp as its time.
+    """A row for each record. What can't be read has its address as its id, and no time:
+    a record's timestamp of today would put the watermark behind all orders of the
+    shop's day, which is long ago, and they would all be late.
     """
     from pyspark.sql import functions as F
 
@@ -125,8 +197,7 @@ def orders_of(rows: Any) -> Any:
     readable = F.col("readable")
     address = F.concat_ws("/", "topic", "partition", "offset")
     event_id = F.when(readable, F.col("o.event_id")).otherwise(address)
-    placed = F.timestamp_millis("o.event_time_ms")
-    at = F.when(readable, placed).otherwise(F.col("timestamp"))
+    at = F.when(readable, F.timestamp_millis("o.event_time_ms"))
     return read.select(
         "readable",
         event_id.alias("event_id"),
@@ -169,14 +240,14 @@ def keep_changes(job: Job, frame: Any, batch_id: int) -> None:
     frame.unpersist()
 
 
-def write_orders(job: Job, known: Any, frame: Any, batch_id: int) -> None:
-    """Three sinks, each of which can stand being written again. known: the changes of
-    the customers.
-    """
+def write_orders(
+    job: Job, known: Any, account: Account, frame: Any, batch_id: int
+) -> None:
+    """Each sink can stand being written again. known: the changes of the customers."""
     from pyspark.sql import functions as F
 
     frame.persist()  # else each sink would read the topic again
-    set_aside(job, frame.where("not readable"))
+    account.aside += set_aside(job, frame.where("not readable"), batch_id)
     hour = F.date_format("at", "yyyy-MM-dd'T'HH").alias("hour")
     good = frame.where("readable").select(
         "event_id", "customer_id", "cents", "event_time_ms", hour
@@ -188,23 +259,29 @@ def write_orders(job: Job, known: Any, frame: Any, batch_id: int) -> None:
     _to_topic(job, changed.select(key.alias("key"), value.alias("value")), "revenue")
     by_hour = good.groupBy("hour").count().collect()
     count, hours = sum(row["count"] for row in by_hour), counted(len(by_hour), "hour")
-    _say(f"orders, batch {batch_id}: {count} orders to Parquet, {hours}")
+    if not frame.isEmpty():  # Spark has batches without rows, to move the watermark
+        orders = counted(count, "order")
+        _say(f"orders, batch {batch_id}: {orders} to Parquet, {hours}")
     frame.unpersist()
     if batch_id == job.hold_in:
         _say(HOLD)
         threading.Event().wait()
 
 
-def set_aside(job: Job, rows: Any) -> None:
-    """To the topic for what can't be read, as it came, with its address: whoever looks
-    knows two of one record.
+def set_aside(job: Job, rows: Any, batch_id: int) -> int:
+    """What can't be read goes to a table and a topic of its own, as it came, with its
+    address: whoever looks knows two of one record. Returns how many.
     """
     from pyspark.sql import functions as F
 
+    kept = rows.select("address", "key", "value")
+    keep(kept, job.written_by("orders", "unreadable"), batch_id)
     address = F.col("address").cast("binary")
     came = F.struct(F.lit("from").alias("key"), address.alias("value"))
     told = rows.select("key", "value", F.array(came).alias("headers"))
     _to_topic(job, told, "unreadable", includeHeaders="true")
+    count: int = rows.count()
+    return count
 
 
 def in_cities(orders: Any, changes: Any) -> Any:
@@ -241,7 +318,10 @@ def totals(job: Job, orders: Any, batch_id: int) -> Any:
         found = found.unionByName(before.withColumn("changed", F.lit(False)))
     added = (F.sum(name).alias(name) for name in ("orders", "cents"))
     found = found.groupBy("hour", "city").agg(*added, F.max("changed").alias("changed"))
-    return reader.parquet(str(keep(found, table, batch_id)))
+    kept = reader.parquet(str(keep(found, table, batch_id)))
+    # a batch that comes again needs the one before it, and nobody those before that
+    shutil.rmtree(table / f"batch={batch_id - 2}", ignore_errors=True)
+    return kept
 
 
 def _to_topic(job: Job, rows: Any, role: str, **options: str) -> None:
@@ -253,20 +333,23 @@ def _say(line: str) -> None:
     print(line, flush=True)
 
 
-def _die_with_the_parent() -> None:
-    """Waits for the end of standard input; then nothing of this job stays, Spark's JVM
-    included.
+def _listen(told_to_end: threading.Event) -> None:
+    """A line on standard input says that the job is to end. The end of standard input
+    says that its parent is gone: then nothing of this job stays, Spark's JVM included.
     """
-    os.read(0, 1)
+    while os.read(0, 1):
+        told_to_end.set()
     os.killpg(0, signal.SIGKILL)
 
 
 def main() -> int:
     from minikafka.course.spark import SparkMissing, session
 
-    threading.Thread(target=_die_with_the_parent, daemon=True).start()
+    told_to_end = threading.Event()
+    threading.Thread(target=_listen, args=(told_to_end,), daemon=True).start()
     try:
-        run(Job(**json.loads(sys.argv[1])), session("pipeline"))
+        job = Job(**json.loads(sys.argv[1]))
+        run(job, session("pipeline", IDS_ON_DISK), told_to_end)
     except SparkMissing as error:
         print(error, file=sys.stderr)
         return 1

@@ -9,6 +9,8 @@ relative and nothing comes from another host. nbconvert (it comes with JupyterLa
 pages of notebooks.
 """
 
+import base64
+import hashlib
 import re
 import shutil
 import sys
@@ -24,6 +26,7 @@ from minikafka.course.publishing import (
     gallery,
     playground,
     site_address,
+    site_claims,
     site_errors,
     site_lab,
     site_python,
@@ -53,6 +56,7 @@ NAV = {
     "glossary.html": "glossary",
     "cheat_sheet.html": "on one page",
     site_errors.PATH: "errors",
+    site_claims.PATH: "claims",
 }
 
 
@@ -83,6 +87,7 @@ def write(folder: Path) -> None:
         save(folder / f"{name}.html", page(title, from_markdown(text)))
     save(folder / "cheat_sheet.html", cheat_sheet())
     save(folder / site_errors.PATH, errors_page())
+    write_claims(folder)
     save(
         folder / "index.html",
         page("minikafka: learn Kafka by watching one work", front()),
@@ -179,7 +184,25 @@ def cheat_sheet() -> str:
 def errors_page() -> str:
     """What clients' messages mean."""
     body = filled(site_errors.TEMPLATE, **site_errors.parts())
-    return page(site_errors.TITLE, body, policy=site_errors.policy())
+    return page(site_errors.TITLE, body, policy=may_run(site_errors.script()))
+
+
+def write_claims(folder: Path) -> None:
+    """The ledger, and the source of each test that is evidence."""
+    body = filled(site_claims.TEMPLATE, **site_claims.parts())
+    policy = may_run(site_claims.script())
+    save(folder / site_claims.PATH, page(site_claims.TITLE, body, policy=policy))
+    (folder / site_claims.TESTS).mkdir(exist_ok=True)
+    for path, its_page in site_claims.tested().items():
+        source = site_claims.source(path)
+        save(folder / its_page, page(Path(path).name, source, up="../"))
+
+
+def may_run(script: str) -> str:
+    """What a page may load besides: this one script, which stands in it."""
+    digest = hashlib.sha256(script.encode()).digest()
+    encoded = base64.b64encode(digest).decode()
+    return f"; script-src 'sha256-{encoded}'"
 
 
 def front() -> str:

@@ -458,3 +458,9 @@ class EqualRecordsOnce(Copy):
         for record in super().read(offset):
             found.setdefault(record[1:], record)
         return list(found.values())
+
+
+@wrong(2, "read(0) gave")
+class NothingIsAnEmptyText(Copy):
+    def append(self, timestamp, value):
+        return super().append(timestamp, value or "")

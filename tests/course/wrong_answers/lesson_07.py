@@ -195,3 +195,13 @@ for minutes, words in [
     wrong(2, words)(minutes)
 for minutes in (35, 15 * 7 / (10 - 7), 36, 33, 37):
     right(2)(minutes)
+
+
+@wrong(1, "it returned 4, and 2 members do it as well.")
+def done_a_moment_before(rate, backlog, recover_s, processing_ms, partitions):
+    for members in range(1, partitions + 1):
+        busiest = -(-partitions // members)
+        work_ms = (backlog + rate * recover_s) * busiest * processing_ms
+        if work_ms < partitions * recover_s * 1000:
+            return members
+    return None

@@ -413,3 +413,19 @@ def little_endian(data):
             break
         at = end
     return at
+
+
+@wrong(2, "it returned")
+def any_length_above_0(data):
+    """The checksum of nothing is 0, as that of a disk's zeros."""
+    at = 0
+    while at + 21 <= len(data):
+        (length,) = struct.unpack_from(">i", data, at + 8)
+        (checksum,) = struct.unpack_from(">I", data, at + 17)
+        end = at + 12 + length
+        if length < 1 or end > len(data):
+            break
+        if crc32c(bytes(data[at + 21 : end])) != checksum:
+            break
+        at = end
+    return at

@@ -254,6 +254,8 @@ for words, plan in [
     (GONE, [Freeze(2, at_ms=20_000, for_ms=3000), Crash(1, at_ms=20_010)]),
     ("nobody leads at the end", [Crash(2, at_ms=5005), KILL]),
     (GONE, [Delay(1, 2, extra_ms=1, at_ms=5005), KILL]),
+    # on the leader's disk, and readable when a follower is back
+    (GONE, [Crash(2, at_ms=5000), Crash(3, at_ms=5000)]),
     (
         "nobody leads at the end",
         [Crash(1, at_ms=5030), Crash(2, at_ms=5030), Crash(3, at_ms=5030)],

@@ -105,6 +105,15 @@ def as_tuples_until_the_end(batch):
         yield tuple(reader.record(base, base_ms, 0))
 
 
+wrong(1, "timestamp_ms is")(
+    reads("no_time_before_1970", time=lambda self, base, delta: max(base + delta, 0))
+)
+wrong(1, "timestamp_ms is")(
+    reads(
+        "an_unsigned_base_timestamp",
+        time=lambda self, base, delta: base % 2**64 + delta,
+    )
+)
 wrong(1, "timestamp_ms is", "index out of range", "raised", "key is")(
     reads("without_zigzag", varint=lambda self: self.unsigned())
 )

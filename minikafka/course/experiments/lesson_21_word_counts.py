@@ -1,0 +1,173 @@
+"""What lesson 21 runs on Kafka Streams: the word count of lesson_21_streams.py on a
+simulated cluster, killed and started again; events that are replayed; logs from several
+machines.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minikafka import Cluster
+from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
+from minikafka.course.experiments.lesson_21_schemas import SMALL
+from minikafka.course.experiments.lesson_21_streams import (
+    CHANGELOG,
+    LINES,
+    WORDS,
+    WordCount,
+)
+
+PARTITIONS = 2
+CONFIGS = SMALL | {"transaction.state.log.num.partitions": 1}
+COMMITTED = {
+    "auto_offset_reset": "earliest",
+    "isolation_level": "read_committed",
+    "enable_auto_commit": False,
+}
+
+
+class Killed(Exception):
+    """As by kill -9."""
+
+
+class Clients:
+    """Makes the clients of one instance. exactly_once: what it writes and its offsets
+    are one transaction.
+    """
+
+    def __init__(self, cluster: Cluster, name: str, exactly_once: bool) -> None:
+        self._cluster, self._name, self._exactly_once = cluster, name, exactly_once
+        self.made: list[Any] = []
+
+    def producer(self) -> Any:
+        named = {"transactional_id": self._name} if self._exactly_once else {}
+        made = self._cluster.producer(client_id=f"{self._name}-producer", **named)
+        self.made.append(made)
+        if self._exactly_once:
+            made.init_transactions()
+        return made
+
+    def consumer(self) -> Any:
+        member = {"group_id": "word-count", "client_id": self._name}
+        made = self._cluster.consumer(**member, **COMMITTED)
+        self.made.append(made)
+        return made
+
+    def all_records(self, topic: str, partition: int) -> list[Any]:
+        """A partition, read to its end."""
+        reader, place = (
+            self._cluster.consumer(**COMMITTED),
+            TopicPartition(topic, partition),
+        )
+        reader.assign([place])
+        end, found = reader.end_offsets([place])[place], []
+        while reader.position(place) < end:
+            for records in reader.poll(timeout_ms=100).values():
+                found += records
+        reader.close()
+        return found
+
+    def begin(self, producer: Any) -> None:
+        if self._exactly_once:
+            producer.begin_transaction()
+
+    def commit(self, producer: Any, consumer: Any, polled: Any) -> None:
+        """Commits the offsets behind what was polled, with what was sent or after
+        it.
+        """
+        offsets = {
+            place: OffsetAndMetadata(records[-1].offset + 1, "")
+            for place, records in polled.items()
+        }
+        if self._exactly_once:
+            producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
+            producer.commit_transaction()
+        else:
+            consumer.commit(offsets)
+
+
+class Counting:
+    """The topics of the word count on a simulated cluster, and its instances."""
+
+    def __init__(self, exactly_once: bool = True) -> None:
+        self.cluster = Cluster(seed=21, configs=CONFIGS)
+        self._exactly_once = exactly_once
+        for topic in (LINES, WORDS):
+            self.cluster.create_topic(topic, partitions=PARTITIONS)
+        compacted = {"cleanup.policy": "compact"}
+        self.cluster.create_topic(CHANGELOG, partitions=PARTITIONS, configs=compacted)
+
+    def write(self, *lines: str) -> None:
+        """Lines come."""
+        author = self.cluster.producer(client_id="author")
+        for line in lines:
+            author.send(LINES, value=line)
+        author.flush()
+
+    def instance(self, name: str = "A") -> WordCount:
+        """One more instance of the program."""
+        return WordCount(Clients(self.cluster, name, self._exactly_once))
+
+    def works(self, *instances: WordCount) -> None:
+        """They take turns until all is counted."""
+        quiet = 0
+        while quiet < 6:  # polls that bring nothing; a rebalance takes some
+            brought = sum(each.turn() for each in instances)
+            quiet = 0 if brought else quiet + 1
+
+    def dies_before_its_commit(self, instance: WordCount) -> None:
+        """It works until counts are written, and is killed before it commits them."""
+
+        def between() -> None:
+            if self.cluster.records(CHANGELOG):
+                raise Killed
+
+        try:
+            self.works_with(instance, between)
+        except Killed:
+            self.kill(instance)
+
+    def works_with(self, instance: WordCount, between: Any) -> None:
+        while True:
+            instance.turn(between)
+
+    def kill(self, instance: WordCount) -> None:
+        """As by kill -9: its clients are gone, and its memory with it."""
+        for client in instance.kafka.made:
+            self.cluster.crash(client)
+        self.cluster.run(seconds=75)  # the group and its transaction have ended
+
+    def counts(self, *instances: WordCount) -> dict[str, int]:
+        """What they have in memory: word -> count."""
+        found: dict[str, int] = {}
+        for each in instances:
+            for table in each.tables.values():
+                found |= table
+        return dict(sorted(found.items()))
+
+
+def replay(events: Sequence[Any], step: Any, start: Any) -> Any:
+    """The state that these events lead to."""
+    state = start
+    for event in events:
+        state = step(state, event)
+    return state
+
+
+def logs() -> list[str]:
+    """Three servers write a line each, three times, to a partition each; what one
+    reader gets, in its order.
+    """
+    with Cluster(seed=21, configs=SMALL) as cluster:
+        cluster.create_topic("logs", partitions=3)
+        servers = [cluster.producer(client_id=f"web-{number}") for number in range(3)]
+        for at in range(3):
+            for number, server in enumerate(servers):
+                line = f"10:00:0{3 * at + number}  web-{number}  request {at}"
+                server.send("logs", key=f"web-{number}", value=line, partition=number)
+            cluster.run(seconds=1)
+        reader = cluster.consumer("logs", auto_offset_reset="earliest")
+        found: list[str] = []
+        while len(found) < 9:
+            for records in reader.poll(timeout_ms=1000).values():
+                found += [record.value.decode() for record in records]
+        return found

@@ -1,0 +1,150 @@
+"""The page "What is said of Kafka": every claim of `notebooks/claims.toml` with its
+verdict, and links to the evidence: the lesson's cell, or the test's source on a page of
+its own.
+
+It is complete without a script; the script brings the filters.
+"""
+
+import ast
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+from minikafka.course import claims
+from minikafka.course.claims import Claim
+from minikafka.course.contents import contents
+from minikafka.course.places import NOTEBOOKS
+from minikafka.theatre.text import escape
+
+PATH, TEMPLATE = "claims.html", "site_claims.html"
+TITLE = "What is said of Kafka, and what is true of it"
+TESTS = "evidence"
+_ROOT = NOTEBOOKS.parent
+_SCRIPT = "claims.js"
+
+
+def parts() -> dict[str, str]:
+    """What site_claims.html leaves open."""
+    ledger = claims.ledger()
+    lessons = sorted({claim.lesson for claim in ledger})
+    return {
+        "count": str(len(ledger)),
+        "verdicts": "".join(map(_option, claims.VERDICTS)),
+        "lessons": "".join(map(_option, lessons)),
+        "topics": "".join(map(_option, topics())),
+        "sections": "\n".join(map(_section, topics())),
+        "script": script(),
+    }
+
+
+def script() -> str:
+    """The filters, as they stand in the page."""
+    text = files(__package__).joinpath(_SCRIPT).read_text(encoding="utf-8")
+    return f"\n{text}"
+
+
+def topics() -> list[str]:
+    """The ledger's sections, each once, in the order in which they begin."""
+    return list(dict.fromkeys(claim.section for claim in claims.ledger()))
+
+
+def tested() -> dict[str, str]:
+    """Each file with tests that are evidence -> its page."""
+    found = {}
+    for claim in claims.ledger():
+        for evidence in claim.evidence:
+            path, is_test, _ = evidence.where.partition("::")
+            if is_test:
+                found[path] = page_of(path)
+    return found
+
+
+def page_of(path: str) -> str:
+    """tests/course/test_claims.py -> evidence/tests_course_test_claims.html"""
+    return f"{TESTS}/{path.removesuffix('.py').replace('/', '_')}.html"
+
+
+def source(path: str) -> str:
+    """A file of tests as a page's body. Each function can be linked to."""
+    text = (_ROOT / path).read_text(encoding="utf-8")
+    begins = dict(_functions(text))
+    lines = []
+    for number, line in enumerate(text.splitlines(), 1):
+        shown = escape(line)
+        if number in begins:
+            shown = f'<span id="{begins[number]}">{shown}</span>'
+        lines.append(shown)
+    code = "\n".join(lines)
+    return (
+        "<style>:target { background: var(--said); } h1 { overflow-wrap: anywhere; }</style>\n"
+        f"<h1>{escape(Path(path).name)}</h1>\n"
+        f'<p>In the project: <code>{escape(path)}</code>. <a href="../{PATH}">The'
+        f" claims</a> that it is evidence for link to its functions.</p>\n"
+        f"<pre>{code}</pre>"
+    )
+
+
+def _functions(text: str) -> Iterator[tuple[int, str]]:
+    """The first line of each function of a module, and its name."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.lineno, node.name
+
+
+def _option(value: str) -> str:
+    return f"<option>{escape(value)}</option>"
+
+
+def _section(topic: str) -> str:
+    mine = [claim for claim in claims.ledger() if claim.section == topic]
+    articles = "\n".join(map(_article, mine))
+    return f"<section>\n<h2>{escape(topic)}</h2>\n{articles}\n</section>"
+
+
+def _article(claim: Claim) -> str:
+    """One claim, with what the filters ask of it."""
+    mark = claims.MARK_OF[claim.verdict]
+    but = f": {escape(claim.but)}" if claim.but else ""
+    stem = contents()[claim.lesson].path.stem
+    items = list(_evidence(claim))
+    return (
+        f'<article id="{claim.id}" data-lesson="{claim.lesson}"'
+        f' data-verdict="{claim.verdict}" data-topic="{escape(claim.section)}">\n'
+        f"<h3>{escape(claim.text)}</h3>\n"
+        f'<p class="{mark}"><strong>{claim.verdict}</strong>{but}</p>\n'
+        f'<p class="of"><a href="lessons/{stem}.html">lesson {claim.lesson}</a>,'
+        f" {_ran_on(claim)}</p>\n"
+        f"<details><summary>evidence ({len(items)})</summary>\n<ul>\n"
+        + "\n".join(items)
+        + "\n</ul></details>\n</article>"
+    )
+
+
+def _ran_on(claim: Claim) -> str:
+    on = {evidence.on for evidence in claim.evidence}
+    ran = [name for name in claims.RUN_ON if name in on and name != "cited"]
+    return "tried on " + " and ".join(ran) if ran else "from documentation only"
+
+
+def _evidence(claim: Claim) -> Iterator[str]:
+    """One item for each place; what ran on several is there once."""
+    places: dict[str, list[str]] = {}
+    for evidence in claim.evidence:
+        places.setdefault(evidence.where, []).append(evidence.on)
+    for where, on in places.items():
+        ran_on = "" if on == ["cited"] else f" ({', '.join(on)})"
+        yield f"<li>{_place(where)}{escape(ran_on)}</li>"
+
+
+def _place(where: str) -> str:
+    """A cell, a test, or a citation."""
+    lesson, _, cell = where.partition("#")
+    path, _, name = where.partition("::")
+    if cell and lesson in contents():
+        stem = contents()[lesson].path.stem
+        link = f"lessons/{stem}.html#cell-id={cell}"
+        return f'<a href="{link}">lesson {lesson}, cell {escape(cell)}</a>'
+    if name:
+        words = name.removeprefix("test_").replace("_", " ")
+        return f'<a href="{page_of(path)}#{name}">{escape(words)}</a>'
+    return escape(where)

@@ -1,0 +1,325 @@
+"""Lesson 21, around Kafka: what a right answer does."""
+
+from minikafka.course.judging.checks import Exercise, Rung
+from minikafka.course.judging.killed_joins import (
+    CALLS,
+    PROCESSES,
+    End,
+    Life,
+    Record,
+    joined,
+    should_be,
+)
+from minikafka.course.lessons import Question
+
+EXIT_TICKET = (
+    Question(
+        "FORWARD, and a new version: who is updated first",
+        right=2,
+        why=(
+            "2. FORWARD promises that the last version reads the new records. So the"
+            " writers may go first; of the other way nothing is promised."
+        ),
+    ),
+    Question(
+        "a sink that adds 1 for each record, killed and started again",
+        right=3,
+        why=(
+            "3. What it has done since its offsets were stored comes again, and is"
+            " added again. None is left out: offsets are stored after the work."
+        ),
+    ),
+    Question(
+        "an instance of Kafka Streams on a new machine: where its state is from",
+        right=1,
+        why=(
+            "1. The changelog has all that the state was told. Reading the input again"
+            " would send its output again."
+        ),
+    ),
+    Question(
+        "a compacted topic, a key written ten times a moment ago",
+        right=2,
+        why=(
+            "2. The cleaner comes later, and leaves the active segment alone. Who reads"
+            " a table must take the last one of a key, and expect others before it."
+        ),
+        lesson="08",
+    ),
+    Question(
+        "a transaction that was open when its program was killed",
+        right=2,
+        why=(
+            "2. It is aborted: by the next producer with that transactional id, or when"
+            " its time is over. The offsets were in it, so the work is done again."
+        ),
+        lesson="13",
+    ),
+)
+
+
+def exercise_1():
+    """A stream joined with a table, through kills and moves."""
+    common = {"smaller": fewer, "describe": as_story}
+    return Exercise(
+        name="my_join",
+        right="each order is joined once, wherever and however a life ends.",
+        hints=(
+            (
+                "Whatever must outlive this life is in a topic: which one tells you, at"
+                " the start, who lives where? And what must be written when a customer"
+                " moves?"
+            ),
+            (
+                "Begin with an empty dict, and read task.changelog() into it. None as a"
+                " value takes the key out, there as in customers. An empty text is a"
+                " city."
+            ),
+            (
+                "For each record: of customers, change the dict and send the same to"
+                " the changelog; of orders, look into the dict and send to joined. Then"
+                " task.commit(). Never before: what it commits has to be done."
+            ),
+        ),
+        rungs=(
+            Rung("nothing fails: each order is joined", wrong, CALM, describe=as_story),
+            Rung(
+                "its process ends, and another has the table",
+                wrong,
+                AGAIN,
+                calm_lives,
+                **common,
+            ),
+            Rung(
+                "killed before or after any call, it loses and repeats nothing",
+                wrong,
+                KILLED,
+                some_kills,
+                **common,
+            ),
+            Rung(
+                "moved to another process, and back",
+                wrong,
+                MOVED,
+                some_moves,
+                **common,
+            ),
+            Rung(
+                "the changelog grows with customers alone",
+                too_much_kept,
+                LONG,
+                describe=lambda case: "300 orders, 4 customers",
+            ),
+        ),
+    )
+
+
+def lives_in(key, city, partition=0):
+    return Record("customers", partition, key, city)
+
+
+def order(key, cents, partition=0):
+    return Record("orders", partition, key, cents)
+
+
+STORY = (
+    lives_in("alice", "Arles"),
+    order("alice", 20),
+    lives_in("bob", "Cork"),
+    lives_in("alice", "Faro"),
+    order("alice", 30),
+    order("bob", 5),
+)
+CALM = {
+    "the first example": (Life((lives_in("alice", "Arles"), order("alice", 20))),),
+    "the second example": (Life((order("bob", 5), lives_in("bob", "Cork"))),),
+    "no record": (Life(()),),
+    "a customer who moves": (Life(STORY),),
+    "an order of 0 cents": (Life((lives_in("alice", "Arles"), order("alice", 0))),),
+    "a city with an empty name": (Life((lives_in("alice", ""), order("alice", 20))),),
+    "a customer who is gone": (
+        Life((lives_in("bob", "Cork"), lives_in("bob", None), order("bob", 5))),
+    ),
+    "nobody who goes": (Life((lives_in("zoë", None), order("zoë", 5))),),
+    "the same order twice": (
+        Life((lives_in("7", "Cork"), order("7", 5), order("7", 5))),
+    ),
+    "two partitions": (
+        Life((lives_in("bob", "Cork"), lives_in("Bob", "Faro", 1), order("Bob", 5, 1))),
+    ),
+}
+LATER = (order("alice", 7), order("bob", 8))
+AGAIN = {
+    "orders come later": (Life(STORY), Life(LATER)),
+    "gone before, orders come later": (
+        Life((*STORY, lives_in("alice", None))),
+        Life(LATER, "second"),
+    ),
+    "an empty name, orders come later": (
+        Life((lives_in("alice", ""),)),
+        Life(LATER, "second"),
+    ),
+    "back again later": (
+        Life((lives_in("alice", None), lives_in("alice", "Arles"))),
+        Life(LATER, "second"),
+    ),
+}
+KILLED = {
+    f"killed {when} {call} {nth}": (Life(STORY, "first", End(when, call, nth)),)
+    for call in CALLS
+    for nth in (1, 2, 3, 6)
+    for when in ("before", "after")
+}
+MOVED = {
+    "moves away and comes back": (
+        Life((lives_in("alice", "Arles"),)),
+        Life((lives_in("alice", "Faro"), lives_in("bob", "Cork")), "second"),
+        Life(LATER, "first"),
+    ),
+    "moves away, somebody goes, comes back": (
+        Life((lives_in("alice", "Arles"),)),
+        Life((lives_in("alice", None),), "second"),
+        Life(LATER, "first"),
+    ),
+} | {
+    f"moved {when} {call} {nth}": (
+        Life(STORY, "first", End(when, call, nth, moved=True)),
+        Life(LATER, "second"),
+        Life((lives_in("alice", None), *LATER), "first"),
+    )
+    for call in CALLS
+    for nth in (1, 2, 4)
+    for when in ("before", "after")
+}
+LONG = {
+    "300 orders": (
+        Life((*STORY, lives_in("carl", "Delft"), lives_in("carl", "Delft"))),
+        Life(tuple(order("alice", number) for number in range(300)), "second"),
+    )
+}
+
+NAMES = ("alice", "Alice", "bob", "zoë", "", "10")
+CITIES = ("Arles", "Cork", "", "São Paulo", "Arles", None)
+
+
+def some_records(source):
+    """Each customer is of one partition, as equal keys are."""
+    found = []
+    for _ in range(source.randint(1, 6)):
+        key = source.choice(NAMES)
+        partition = NAMES.index(key) % 2
+        if source.random() < 0.5:
+            found.append(lives_in(key, source.choice(CITIES), partition))
+        else:
+            found.append(order(key, source.choice((0, 5, 5, 20)), partition))
+    return tuple(found)
+
+
+def calm_lives(source):
+    return tuple(
+        Life(some_records(source), source.choice(PROCESSES))
+        for _ in range(source.randint(2, 4))
+    )
+
+
+def some_kills(source):
+    return tuple(
+        Life(some_records(source), source.choice(PROCESSES), an_end(source, False))
+        for _ in range(source.randint(1, 4))
+    )
+
+
+def some_moves(source):
+    return tuple(
+        Life(
+            some_records(source),
+            source.choice(PROCESSES),
+            an_end(source, source.random() < 0.7),
+        )
+        for _ in range(source.randint(2, 5))
+    )
+
+
+def an_end(source, moved):
+    when, call = source.choice(("before", "after")), source.choice(CALLS)
+    return End(when, call, source.randint(1, 4), moved)
+
+
+def fewer(case):
+    """Fewer lives, fewer ends, fewer records."""
+    for at in range(len(case)):
+        if len(case) > 1:
+            yield case[:at] + case[at + 1 :]
+        life = case[at]
+        if life.end:
+            yield (*case[:at], life._replace(end=None), *case[at + 1 :])
+        for place in range(len(life.records)):
+            left = life.records[:place] + life.records[place + 1 :]
+            yield (*case[:at], life._replace(records=left), *case[at + 1 :])
+
+
+def as_story(case):
+    return "; ".join(map(as_life, case))
+
+
+def as_life(life):
+    came = ", ".join(map(as_record, life.records)) or "no record"
+    line = f"{life.process} process: {came}"
+    if life.end is None:
+        return line
+    what = "moved away" if life.end.moved else "killed"
+    return f"{line} | {what} {life.end.when} {life.end.name} {life.end.nth}"
+
+
+def as_record(record):
+    return f"{record.topic} {record.key} {record.value!r}"
+
+
+def wrong(answer, case):
+    for _, partition in sorted(joined(answer, case).items()):
+        if problem := wrong_in(partition):
+            return problem
+    return None
+
+
+def wrong_in(partition):
+    should, found = should_be(partition.records), partition.sent["joined"]
+    if found != should:
+        return not_joined(should, found)
+    if partition.committed < len(partition.records):
+        left = len(partition.records) - partition.committed
+        return f"all is joined, but not committed: a lag of {left} stays."
+    return None
+
+
+def not_joined(should, found):
+    """The first place where they differ, in a line."""
+    both = zip(should, found, strict=False)
+    same = next((at for at, (one, other) in enumerate(both) if one != other), None)
+    if same is None:
+        same = min(len(should), len(found))
+    shown = [as_joined(found[same]) if same < len(found) else "nothing"]
+    shown += [as_joined(should[same]) if same < len(should) else "nothing more"]
+    what = "an order is joined with something else"
+    if same == len(found) or len(found) < len(should):
+        what = "an order is lost"
+    elif len(found) > len(should):
+        what = "an order is joined twice, or has no city"
+    return f"{what}: record {same} of joined is {shown[0]}, and should be {shown[1]}."
+
+
+def as_joined(sent):
+    key, value = sent
+    return f"{key} {tuple(value) if isinstance(value, list) else value!r}"
+
+
+def too_much_kept(answer, case):
+    for partition in joined(answer, case).values():
+        kept = len(partition.sent["changelog"])
+        told = sum(record.topic == "customers" for record in partition.records)
+        if kept > told:
+            return (
+                f"the changelog has {kept} records, and customers has {told}: it grows"
+                " with the orders, or with each life."
+            )
+    return wrong(answer, case)
