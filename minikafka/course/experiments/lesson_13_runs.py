@@ -443,7 +443,7 @@ def _sent_orders(cluster: Cluster, schedule: Schedule) -> list[int]:
     keys = list(dict.fromkeys(key for key, _ in schedule.orders))
     for number, (key, order) in enumerate(schedule.orders):
         partition = keys.index(key) % schedule.partitions
-        record = {"key": key, "value": order, "partition": partition}
+        record: dict[str, Any] = {"key": key, "value": order, "partition": partition}
         ends[partition] += 1
         if schedule.gap and number == 0:
             in_a_transaction = cluster.producer(transactional_id="shop")
