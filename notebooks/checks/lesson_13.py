@@ -71,7 +71,10 @@ WORLDS = (
     (orders_of("eve", count=5), 3),
     (orders_of("ann", "anna", "7", count=9), 3),
 )
-KILLED = {f"call {call}": Schedule(kills=(call,)) for call in range(1, MOST_CALLS)}
+WITH_A_GAP = Schedule(orders=WORLDS[1][0], partitions=1, gap=True)
+KILLED = {f"call {call}": Schedule(kills=(call,)) for call in range(1, MOST_CALLS)} | {
+    f"a gap, call {call}": WITH_A_GAP._replace(kills=(call,)) for call in (6, 8, 10, 12)
+}
 LOST = {
     f"{api} {answer}": Schedule(lost=(api, 1, answer))
     for api in APIS

@@ -451,6 +451,9 @@ def exercise_2():
                         {"orders": {0: 0, 1: 3}}, {0: 0, 1: 3}
                     ),
                     "the first example": EXAMPLE,
+                    "a limited micro-batch": Report(
+                        {"orders": {0: 4, 1: 7}}, {0: 9, 1: 9}, limited=True
+                    ),
                     "another topic": Report(
                         {"refunds": {0: 4}}, {0: 5}, topic="refunds"
                     ),

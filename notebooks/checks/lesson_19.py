@@ -327,6 +327,7 @@ KILLED = {
 }
 TWO_QUERIES = {
     "both have a batch 0": Plan((("bank", 0, ONE), ("fees", 0, postings("f-1", 1)))),
+    "a space is a letter": Plan((("bank", 0, ONE), ("bank ", 0, postings("f-1", 1)))),
     "one is further": Plan(
         (
             ("bank", 0, ONE),

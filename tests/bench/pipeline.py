@@ -13,7 +13,7 @@ import tempfile
 import time
 from functools import partial
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from datasets import orders
@@ -26,6 +26,7 @@ OF_THE_SMALLEST = (1, 2, 4, 8)
 DIFFERENT = 20_000  # orders; a larger topic repeats them
 AT_A_TIME = 1000
 MOST_IN_FLIGHT = 500_000  # records that wait in the producer
+WRITTEN_WITHIN_S = 1800  # a topic, on a busy machine
 COLUMNS = (
     "customer_id string, amount_cents long, amount struct<cents: long>, event_time_ms"
     " long"
@@ -55,6 +56,9 @@ def topic_of(bootstrap, rows, partitions):
     admin.create_topics([topic])[name].result(30)
     options = {
         "linger.ms": 5,
+        # a busy machine answers late, and what is sent again must not be there twice
+        "enable.idempotence": True,
+        "delivery.timeout.ms": WRITTEN_WITHIN_S * 1000,
         "queue.buffering.max.messages": 1_000_000,
         "partitioner": "murmur2_random",
     }
@@ -71,8 +75,22 @@ def topic_of(bootstrap, rows, partitions):
         producer.poll(0)
         while len(producer) > MOST_IN_FLIGHT:
             producer.poll(0.01)
-    assert producer.flush(300) == 0
+    assert producer.flush(WRITTEN_WITHIN_S) == 0
+    found = rows_in(bootstrap, name, partitions)
+    assert found == rows, f"{found:,} of {rows:,} rows are at {bootstrap}"
     return name
+
+
+def rows_in(bootstrap, topic, partitions):
+    """By the end offsets: nothing else takes one."""
+    group = {"group.id": topic, "bootstrap.servers": bootstrap, **QUIET}
+    consumer = Consumer(group)
+    ends = 0
+    for number in range(partitions):
+        _, end = consumer.get_watermark_offsets(TopicPartition(topic, number), 60)
+        ends += end
+    consumer.close()
+    return ends
 
 
 def read(reader, bootstrap, topic, source="kafka"):
@@ -106,7 +124,8 @@ def batch(spark, bootstrap, topic, rows, source="kafka"):
     began = time.perf_counter()
     found = totals(read(spark.read, bootstrap, topic, source)).collect()
     seconds = time.perf_counter() - began
-    assert sum(row.orders for row in found) == rows
+    counted = sum(row.orders for row in found)
+    assert counted == rows, f"{counted:,} of {rows:,} rows at {bootstrap}"
     return rows / seconds
 
 

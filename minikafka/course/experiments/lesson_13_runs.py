@@ -283,6 +283,7 @@ class Schedule(NamedTuple):
     busy: orders at which the till is busy, once for each time that they stand there.
     lost: a request of the producer, by API and number, and whether it is its answer
     that is lost. orders: (key, value); keys are dealt out over so many partitions.
+    gap: the shop sends its first order in a transaction, whose marker takes an offset.
     """
 
     kills: tuple[int, ...] = ()
@@ -290,6 +291,7 @@ class Schedule(NamedTuple):
     lost: tuple[str, int, bool] | None = None
     orders: tuple[tuple[str, str], ...] = ORDERS
     partitions: int = 2
+    gap: bool = False
 
     def __str__(self) -> str:
         said = [f"killed before call {call}" for call in self.kills]
@@ -297,6 +299,8 @@ class Schedule(NamedTuple):
         if self.lost:
             api, nth, answer = self.lost
             said.append(f"{'the answer to ' if answer else ''}{api} {nth} is lost")
+        if self.gap:
+            said.append("an offset between two orders is missing")
         shown = ", ".join(said) or "nothing fails"
         if self.orders == ORDERS:
             return shown
@@ -393,14 +397,7 @@ def copied(
         partitions = schedule.partitions
         for topic in ("orders", "receipts"):
             cluster.create_topic(topic, partitions=partitions)
-        shop = cluster.producer(client_id="shop")
-        ends = [0] * partitions
-        keys = list(dict.fromkeys(key for key, _ in schedule.orders))
-        for key, order in schedule.orders:
-            partition = keys.index(key) % partitions
-            shop.send("orders", key=key, value=order, partition=partition)
-            ends[partition] += 1
-        shop.flush()
+        ends = _sent_orders(cluster, schedule)
         orders = cluster.consumer(
             "orders",
             group_id="till",
@@ -437,6 +434,28 @@ def copied(
         return Copied(
             found, customers, till, lags, ended, calls, trace, schedule.orders
         )
+
+
+def _sent_orders(cluster: Cluster, schedule: Schedule) -> list[int]:
+    """The shop sends them; returns the offset behind the last one, by partition."""
+    shop = cluster.producer(client_id="shop")
+    ends = [0] * schedule.partitions
+    keys = list(dict.fromkeys(key for key, _ in schedule.orders))
+    for number, (key, order) in enumerate(schedule.orders):
+        partition = keys.index(key) % schedule.partitions
+        record: dict[str, Any] = {"key": key, "value": order, "partition": partition}
+        ends[partition] += 1
+        if schedule.gap and number == 0:
+            in_a_transaction = cluster.producer(transactional_id="shop")
+            in_a_transaction.init_transactions()
+            in_a_transaction.begin_transaction()
+            in_a_transaction.send("orders", **record)
+            in_a_transaction.commit_transaction()
+            ends[partition] += 1
+        else:
+            shop.send("orders", **record)
+    shop.flush()
+    return ends
 
 
 def _until_quiet(cluster: Cluster, running: Any, ends: list[int]) -> None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 class Report(NamedTuple):
     """A progress report, and what is asked. read: topic -> partition -> the offset up to
     which it is read. ends: those of the topic that is asked for. apart: each topic has a
-    source of its own. bare: the report has nothing but the offsets.
+    source of its own. bare: the report has nothing but the offsets. limited: the
+    micro-batch was, so the topic had more already when it was planned.
     """
 
     read: dict[str, dict[int, int]]
@@ -16,6 +17,7 @@ class Report(NamedTuple):
     topic: str = "orders"
     apart: bool = False
     bare: bool = False
+    limited: bool = False
 
 
 TOPICS = ("orders", "payments", "orders-old", "Orders", "order", "0")
@@ -54,11 +56,15 @@ def without(mapping: dict[Any, Any], gone: Any) -> dict[Any, Any]:
     return {key: value for key, value in mapping.items() if key != gone}
 
 
-METRICS = {
-    "avgOffsetsBehindLatest": "0.0",
-    "maxOffsetsBehindLatest": "0",
-    "minOffsetsBehindLatest": "0",
-}
+MORE = 2  # records that a limited micro-batch leaves in each partition
+
+
+def beyond(offsets: dict[str, dict[str, int]], more: int) -> dict[str, dict[str, int]]:
+    """The offsets so much further on."""
+    found = {}
+    for topic, partitions in offsets.items():
+        found[topic] = {name: offset + more for name, offset in partitions.items()}
+    return found
 
 
 def progress_of(case: Report) -> dict[str, Any]:
@@ -74,10 +80,15 @@ def progress_of(case: Report) -> dict[str, Any]:
             offsets[topic] = {str(number): read[number] for number in read}
         source: dict[str, Any] = {"endOffset": str(offsets)}
         if not case.bare:
+            more = MORE if case.limited else 0
             source |= {
                 "startOffset": "None",
-                "latestOffset": str(offsets),
-                "metrics": METRICS,
+                "latestOffset": str(beyond(offsets, more)),
+                "metrics": {
+                    "avgOffsetsBehindLatest": f"{more}.0",
+                    "maxOffsetsBehindLatest": str(more),
+                    "minOffsetsBehindLatest": str(more),
+                },
             }
         sources.append(source)
     if case.bare:

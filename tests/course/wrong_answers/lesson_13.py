@@ -492,3 +492,22 @@ def the_consumer_commits_too_and_first(orders, receipts, till):
         except TillBusy:
             receipts.abort_transaction()
             rewind(batch, orders)
+
+
+@wrong(1, "an offset between two orders is missing")
+def counts_the_records(orders, receipts, till):
+    """As if offsets had no gaps."""
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        try:
+            give(batch, receipts, till)
+        except TillBusy:
+            receipts.abort_transaction()
+            rewind(batch, orders)
+            continue
+        done = {}
+        for partition, records in batch.items():
+            done[partition] = OffsetAndMetadata(records[0].offset + len(records), "")
+        receipts.send_offsets_to_transaction(done, orders.group_metadata())
+        receipts.commit_transaction()

@@ -345,3 +345,13 @@ def partitions_of_one_digit(progress, topic, ends):
     return {
         partition: end - found.get(partition % 10, 0) for partition, end in ends.items()
     }
+
+
+@wrong(2, "and {0: 5} is true.")
+def from_the_latest_offset(progress, topic, ends):
+    """What the topic had when the micro-batch was planned, read or not."""
+    read = {}
+    for source in progress["sources"]:
+        offsets = source.get("latestOffset", source["endOffset"])
+        read |= ast.literal_eval(offsets).get(topic, {})
+    return {number: end - read.get(str(number), 0) for number, end in ends.items()}

@@ -391,3 +391,14 @@ def a_query_begins_at_0(bank, query, batch_id, postings):
             for posting in postings:
                 bank.add(*posting)
             bank.note(query, batch_id)
+
+
+@wrong(2, "a space is a letter")
+def trims_the_name(bank, query, batch_id, postings):
+    noted = bank.noted(query.strip())
+    if noted is not None and noted >= batch_id:
+        return
+    with bank.transaction():
+        for posting in postings:
+            bank.add(*posting)
+        bank.note(query.strip(), batch_id)
