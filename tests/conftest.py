@@ -63,8 +63,9 @@ NEEDS = {
 
 
 # What `make quick` leaves out beside Java, Spark and the browser: real clients, lessons
-# and their checks, soaks, the largest that a node takes, and what looks at every step
-# of every picture.
+# and their checks, soaks, the largest that a node takes, what looks at every step of
+# every picture, servers that are several processes, and the longer histories of simulated
+# clusters (one of each kind stays).
 SLOW = (
     "tests/broker/test_bombs.py",
     "tests/broker/test_many_partitions.py",
@@ -72,29 +73,55 @@ SLOW = (
     "tests/broker/test_very_many_partitions.py",
     "tests/browser/",
     "tests/clients/",
+    "tests/clients_sim/test_assignors_user_data.py",
+    "tests/clients_sim/test_consumer_membership.py::test_kip_848_whatever",
     "tests/conformance/",
+    "tests/coordinators/test_decisions.py::test_random",
+    "tests/coordinators/test_replayed_state.py::test_of_groups_in_trouble",
+    "tests/coordinators/test_streams_group.py::test_kip_1071_whatever",
     "tests/coordinators/test_what_is_written_can_be_loaded.py",
     "tests/course/",
+    "tests/datasets/test_all.py::test_the_command",
     "tests/datasets/test_replay.py",
     "tests/docker/",
     "tests/house/test_installed.py",
+    "tests/house/test_packaging.py::test_the_workflows",
     "tests/house/test_wheels.py",
     "tests/notebooks/",
     "tests/server/test_bounds.py",
+    "tests/server/test_connection.py::test_while_a_request_is_parked",
     "tests/server/test_data_folder.py",
     "tests/server/test_door.py::test_nodes_with_one_secret",
     "tests/server/test_hostile_frames.py",
+    "tests/server/test_memory.py",
     "tests/server/test_processes.py",
-    "tests/soak/",
+    "tests/server/test_secret.py",
+    "tests/server/test_three_brokers.py",
+    "tests/simulation/test_damaged_disks.py",
+    "tests/simulation/test_determinism.py::test_another_process",
+    "tests/simulation/test_fault_map.py::test_forked",
+    "tests/simulation/test_faults.py::test_a_consumer_on_a_bad",
     "tests/simulation/test_group_schedules.py::test_the_detectors",
+    "tests/simulation/test_groups_programs.py::test_effects",
     "tests/simulation/test_replication_schedules.py",
+    "tests/simulation/test_requests_that_fit.py",
+    "tests/simulation/test_share_schedules.py",
+    "tests/simulation/test_two_that_die.py",
+    "tests/soak/",
     "tests/storage/test_damage.py",
+    "tests/theatre/test_cleaner.py::test_the_bytes",
     "tests/theatre/test_hostile_names.py",
+    "tests/theatre/test_lag.py",
     "tests/theatre/test_lessons.py",
     "tests/theatre/test_page.py",
+    "tests/theatre/test_partitioner.py::test_many",
     "tests/theatre/test_pipeline.py::test_many",
+    "tests/theatre/test_rebalance.py::test_nothing",
     "tests/theatre/test_rebalance_live.py",
+    "tests/theatre/test_replication_served.py",
     "tests/theatre/test_scenes.py",
+    "tests/theatre/test_share_partition.py::test_each",
+    "tests/theatre/test_share_partition.py::test_it_is_drawn",
     "tests/wire/test_against_kafka_python.py",
 )
 
