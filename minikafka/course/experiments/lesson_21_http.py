@@ -6,6 +6,7 @@ with Served(registry) as served:
 """
 
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -31,22 +32,23 @@ class Calls:
     raises Refused.
     """
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, body: Any) -> None:
         self.registry = registry
+        self.body = body
 
-    def register(self, subject: str, body: Any) -> Any:
+    def register(self, subject: str) -> Any:
         """A producer's serializer, for a schema that it meets the first time."""
         try:
-            number = self.registry.register(subject, **_schema_in(body))
+            number = self.registry.register(subject, **_schema_in(self.body))
         except Incompatible as error:
             text = f"Schema being registered is incompatible: {error}"
             raise Refused(409, 409, text) from None
         return {"id": number}
 
-    def look_up(self, subject: str, body: Any) -> Any:
+    def look_up(self, subject: str) -> Any:
         """A serializer that may not register, for the id of its schema."""
         self._ids(subject)
-        version = self.registry.version(subject, **_schema_in(body))
+        version = self.registry.version(subject, **_schema_in(self.body))
         if version is None:
             raise Refused(404, 40403, "Schema not found")
         return self.version(subject, str(version))
@@ -83,9 +85,9 @@ class Calls:
             **described,
         }
 
-    def compatible(self, subject: str, body: Any) -> Any:
+    def compatible(self, subject: str) -> Any:
         """Whether a schema may be the next version; nothing is registered."""
-        refusal = self.registry.refuses(subject, **_schema_in(body))
+        refusal = self.registry.refuses(subject, **_schema_in(self.body))
         return {
             "is_compatible": refusal is None,
             "messages": [] if refusal is None else [refusal],
@@ -96,9 +98,11 @@ class Calls:
         levels = self.registry.levels
         return {"compatibilityLevel": levels.get(subject, levels[""])}
 
-    def set_level(self, subject: str, body: Any) -> Any:
+    def set_level(self, subject: str) -> Any:
         """The same from now on."""
-        level = body.get("compatibility") if isinstance(body, dict) else None
+        level = None
+        if isinstance(self.body, dict):
+            level = self.body.get("compatibility")
         if level not in KNOWN_LEVELS:
             raise Refused(422, 42203, "Invalid compatibility level")
         self.registry.set_level(subject, level)
@@ -124,29 +128,28 @@ def _described(schema: Schema) -> Schema:
     return {name: schema[name] for name in OF_A_SCHEMA if name in schema}
 
 
+# method, path, who answers it: the parts in brackets are its arguments
+ROUTES = (
+    ("POST", "/subjects/([^/]+)/versions", Calls.register),
+    ("POST", "/subjects/([^/]+)", Calls.look_up),
+    ("GET", "/schemas/ids/([^/]+)", Calls.by_id),
+    ("GET", "/subjects", Calls.subjects),
+    ("GET", "/subjects/([^/]+)/versions", Calls.versions),
+    ("GET", "/subjects/([^/]+)/versions/([^/]+)", Calls.version),
+    ("POST", "/compatibility/subjects/([^/]+)/versions.*", Calls.compatible),
+    ("GET", "/config/?([^/]*)", Calls.level),
+    ("PUT", "/config/?([^/]*)", Calls.set_level),
+)
+
+
 def answer(registry: Registry, method: str, path: str, body: Any) -> Any:
     """What a call is answered. Raises Refused."""
     registry.catch_up()
-    calls = Calls(registry)
-    match [method, *map(unquote, path.strip("/").split("/"))]:
-        case ["POST", "subjects", subject, "versions"]:
-            return calls.register(subject, body)
-        case ["POST", "subjects", subject]:
-            return calls.look_up(subject, body)
-        case ["GET", "schemas", "ids", number]:
-            return calls.by_id(number)
-        case ["GET", "subjects"]:
-            return calls.subjects()
-        case ["GET", "subjects", subject, "versions"]:
-            return calls.versions(subject)
-        case ["GET", "subjects", subject, "versions", version]:
-            return calls.version(subject, version)
-        case ["POST", "compatibility", "subjects", subject, "versions", *_]:
-            return calls.compatible(subject, body)
-        case ["GET", "config", *subject]:
-            return calls.level("".join(subject))
-        case ["PUT", "config", *subject]:
-            return calls.set_level("".join(subject), body)
+    for known, pattern, call in ROUTES:
+        found = re.fullmatch(pattern, path)
+        if found and known == method:
+            arguments = map(unquote, found.groups())
+            return call(Calls(registry, body), *arguments)
     raise Refused(404, 404, f"HTTP 404 Not Found: {method} {path}")
 
 
