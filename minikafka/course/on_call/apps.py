@@ -53,7 +53,10 @@ class App:
         self.world = world
         self.name = name
         self.topic = topic
-        self.env = {**self.own, **env}
+        self.env = {
+            **self.own,
+            **env,
+        }
         self.pods: list[Pod] = []
         self.log: list[tuple[int, str]] = []
         self._rollouts = 0
@@ -78,7 +81,10 @@ class App:
 
     def set_env(self, changes: dict[str, str]) -> None:
         """Other values, and a roll-out."""
-        wanted = {**self.env, **changes}
+        wanted = {
+            **self.env,
+            **changes,
+        }
         for name in changes:
             if name not in self.own and name.replace(".", "_") not in self.known:
                 mine = ", ".join([*self.own, *self.env.keys() - self.own.keys()])
@@ -117,11 +123,13 @@ class App:
         return found
 
     def say(self, pod: Pod, line: str) -> None:
+        """A line of the program's own log."""
         self.log.append((self.world.cluster.now_ms, f"{pod.name} {line}"))
 
     # inside
 
     def _start(self) -> None:
+        """One more pod, with a name that no pod had before."""
         letter = chr(ord("a") + self._rollouts)
         pod = Pod(f"{self.name}-{letter}{len(self.pods) + 1}", None)
         pod.client = self._client(pod.name)
@@ -129,6 +137,7 @@ class App:
         pod.program = self.world.cluster.start(self._main(pod), pod.client)
 
     def _stop(self, pods: list[Pod]) -> None:
+        """They are asked to stop, and killed when their time is over."""
         for pod in pods:
             pod.stopping = True
         alive = [pod for pod in pods if pod.died_ms is None]
@@ -143,10 +152,13 @@ class App:
                 self.world.cluster.crash(pod.program)
 
     def _died(self, pod: Pod, why: str) -> None:
+        """It has ended by itself, or was killed; it is started again later."""
         pod.died_ms = self.world.cluster.now_ms
         self.say(pod, why)
 
     def _main(self, pod: Pod) -> Callable[[Any], None]:
+        """What a pod runs: the app's program, and what becomes of its errors."""
+
         def program(client: Any) -> None:
             try:
                 self._run(pod, client)
@@ -159,9 +171,11 @@ class App:
         return program
 
     def _run(self, pod: Pod, client: Any) -> None:
+        """The program. It ends when the pod is to stop."""
         raise NotImplementedError
 
     def _client(self, name: str) -> Any:
+        """The Kafka client that a pod works with."""
         raise NotImplementedError
 
     def _config(self, env: dict[str, str]) -> dict[str, Any]:
@@ -173,8 +187,19 @@ class App:
         }
 
     def _check(self, env: dict[str, str]) -> None:
+        """Refuse values with which the program would not start."""
+        config = self._config(env)
         try:
-            checked_config(self.kind, self._config(env))
+            checked_config(self.kind, config)
+            if self.kind == "producer":
+                producer_config.checked(config)
+            else:
+                consumer_config.checked(
+                    {
+                        **consumer_config.DEFAULTS,
+                        **config,
+                    }
+                )
         except (TypeError, ValueError) as error:
             raise Refused(f"{self.name} would not start: {error}") from None
         for name, allowed in CHOICES.items():
@@ -192,7 +217,10 @@ CHOICES = {
     "once": ("true", "false"),
 }
 # longer polls of those that are idle: less is computed, and nothing comes later
-LIGHT = {"enable.auto.commit": "false", "fetch.max.wait.ms": "5000"}
+LIGHT = {
+    "enable.auto.commit": "false",
+    "fetch.max.wait.ms": "5000",
+}
 NUMBERS = ("every.ms", "work.ms", "open.ms", "bytes", "megamart")
 
 
@@ -202,39 +230,58 @@ class Shop(App):
     """
 
     kind = "producer"
-    own: ClassVar = {"every.ms": "3000", "key": "customer", "megamart": "0"}
+    own: ClassVar = {
+        "every.ms": "3000",
+        "key": "customer",
+        "megamart": "0",
+    }
     known = producer_config.DEFAULTS
 
     def _client(self, name: str) -> Any:
+        """The Kafka client that a pod works with."""
         return self.world.cluster.producer(client_id=name, **self._config(self.env))
 
     def _run(self, pod: Pod, client: Any) -> None:
+        """The program. It ends when the pod is to stop."""
         cluster, orders = self.world.cluster, self.world.orders
         while not pod.stopping:
             number = len(orders.asked)
             orders.asked[number] = cluster.now_ms
             customer = self._customer(number)
             key = customer if self.env["key"] == "customer" else f"order {number}"
-            sent = client.send(self.topic, key=key, value=f"order {number} {customer}")
+            sent = client.send(
+                self.topic,
+                key=key,
+                value=f"order {number} {customer}",
+            )
             sent.add_callback(self._accepted(number))
             sent.add_errback(self._refused(number, pod))
             cluster.sleep(int(self.env["every.ms"]) / 1000)
         client.close(timeout=GRACE_S)
 
     def _customer(self, number: int) -> str:
+        """Who orders: the same number, the same customer."""
         if number * 37 % 100 < int(self.env["megamart"]):
             return "megamart"
         return NAMES[number * 7 % len(NAMES)]
 
     def _accepted(self, number: int) -> Callable[[Any], None]:
+        """What is noted when the order is acknowledged."""
+
         def note(told: Any) -> None:
             at_ms = self.world.cluster.now_ms
-            place = Place(at_ms, told.partition, told.offset)
+            place = Place(
+                at_ms,
+                told.partition,
+                told.offset,
+            )
             self.world.orders.accepted[number] = place
 
         return note
 
     def _refused(self, number: int, pod: Pod) -> Callable[[Any], None]:
+        """What is noted when it has failed for good."""
+
         def note(error: Any) -> None:
             self.world.orders.refused[number] = type(error).__name__
             self.say(pod, f"order {number} failed: {error}")
@@ -262,32 +309,67 @@ class Reader(App):
     known = consumer_config.DEFAULTS
 
     def __init__(self, world: "World", name: str, topic: str, **env: str) -> None:
-        known = {"auto.offset.reset": "earliest", **env}
-        super().__init__(world, name, topic, **known)
+        known = {
+            "auto.offset.reset": "earliest",
+            **env,
+        }
+        super().__init__(
+            world,
+            name,
+            topic,
+            **known,
+        )
 
     def _client(self, name: str) -> Any:
-        config = {**LIGHT, "group.id": self.name, **self.env}
+        """The Kafka client that a pod works with."""
+        config = {
+            **LIGHT,
+            "group.id": self.name,
+            **self.env,
+        }
         return self.world.cluster.consumer(client_id=name, **self._config(config))
 
     def _run(self, pod: Pod, client: Any) -> None:
+        """The program. It ends when the pod is to stop."""
         handled: dict[Any, OffsetAndMetadata] = {}
-        client.subscribe([self.topic], listener=_Revoked(self, pod, client, handled))
+        client.subscribe(
+            [self.topic],
+            listener=_Revoked(
+                self,
+                pod,
+                client,
+                handled,
+            ),
+        )
         while not pod.stopping:
             polled = client.poll(timeout_ms=1000)
             pod.hand = set(_numbers(polled))
             if polled and self.env["commit"] == "before":
-                self._commit(pod, client, None)
+                self._commit(
+                    pod,
+                    client,
+                    None,
+                )
             for partition, records in polled.items():
                 for record in records:
                     if pod.stopping:
                         break
                     self._handle(pod, record)
-                    handled[partition] = OffsetAndMetadata(record.offset + 1, "", -1)
+                    handled[partition] = OffsetAndMetadata(
+                        record.offset + 1,
+                        "",
+                        -1,
+                    )
             if handled and self.env["commit"] == "after":
-                self._commit(pod, client, handled)
+                self._commit(
+                    pod,
+                    client,
+                    handled,
+                )
         client.close(autocommit=False)
 
     def _handle(self, pod: Pod, record: Any) -> None:
+        """One record: the work, and what it does."""
         what, _, rest = record.value.decode().partition(" ")
         done = self.world.orders.done[self.name]
         number = int(rest.split()[0]) if what == "order" else -1
@@ -310,6 +392,7 @@ class Reader(App):
             self.say(pod, f"put {where} into dead-letters")
 
     def _commit(self, pod: Pod, client: Any, handled: Any) -> None:
+        """Commit what was handled; None: what was polled."""
         try:
             client.commit(None if handled is None else dict(handled))
         except KafkaError as error:
@@ -335,13 +418,20 @@ class _Revoked:
         self._handled = handled
 
     def on_partitions_revoked(self, partitions: Any) -> None:
+        """They go to somebody else, in order."""
         if self._handled and self._app.env["commit"] == "after":
-            self._app._commit(self._pod, self._client, self._handled)
+            self._app._commit(
+                self._pod,
+                self._client,
+                self._handled,
+            )
 
     def on_partitions_lost(self, partitions: Any) -> None:
+        """They have gone already: nothing can be committed."""
         self._handled.clear()
 
     def on_partitions_assigned(self, partitions: Any) -> None:
+        """Nothing is to be done."""
         pass
 
 
@@ -353,14 +443,21 @@ class Payouts(App):
     known = producer_config.DEFAULTS
 
     def __init__(self, world: "World", name: str, topic: str, **env: str) -> None:
-        super().__init__(world, name, topic, **env)
+        super().__init__(
+            world,
+            name,
+            topic,
+            **env,
+        )
         self.committed: set[str] = set()
         self._written = 0
 
     def _client(self, name: str) -> Any:
+        """The Kafka client that a pod works with."""
         return self.world.cluster.producer(client_id=name, **self._config(self.env))
 
     def _run(self, pod: Pod, client: Any) -> None:
+        """The program. It ends when the pod is to stop."""
         cluster = self.world.cluster
         client.init_transactions()
         while not pod.stopping:
@@ -384,13 +481,18 @@ class Noise(App):
     """Writes so many bytes every so often, which nobody misses."""
 
     kind = "producer"
-    own: ClassVar = {"every.ms": "2000", "bytes": "4000"}
+    own: ClassVar = {
+        "every.ms": "2000",
+        "bytes": "4000",
+    }
     known = producer_config.DEFAULTS
 
     def _client(self, name: str) -> Any:
+        """The Kafka client that a pod works with."""
         return self.world.cluster.producer(client_id=name, **self._config(self.env))
 
     def _run(self, pod: Pod, client: Any) -> None:
+        """The program. It ends when the pod is to stop."""
         while not pod.stopping:
             client.send(self.topic, value="click " + int(self.env["bytes"]) * "x")
             self.world.cluster.sleep(int(self.env["every.ms"]) / 1000)
@@ -406,6 +508,10 @@ KINDS: dict[str, type[App]] = {
 
 
 def _typed(value: str) -> Any:
+    """A variable's text as the client's config wants it."""
     if value.lstrip("-").isdigit():
         return int(value)
-    return {"true": True, "false": False}.get(value, value)
+    return {
+        "true": True,
+        "false": False,
+    }.get(value, value)

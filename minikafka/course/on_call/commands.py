@@ -72,6 +72,7 @@ class Usage:
         return found | self._positional(positional)
 
     def _positional(self, words: list[str]) -> Given:
+        """The words that are no options, in their order."""
         found: Given = {}
         rest = list(words)
         for wanted in self.words:
@@ -94,15 +95,22 @@ class Usage:
         return found
 
     def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self.values, 1)
+        """A sentence on an option that isn't there."""
+        near = difflib.get_close_matches(
+            name,
+            self.values,
+            1,
+        )
         hint = f"did you mean {near[0]}? " if near else ""
         return f"{self.program} has no {name} here; {hint}{self._how()}"
 
     def _how(self) -> str:
+        """The usage line, as a hint."""
         return f"It goes so:\n  {self.line}"
 
 
 def _is_value(word: str) -> bool:
+    """Whether a word of a usage line stands for something else."""
     return any(letter.isupper() for letter in word) and word[0] not in "-["
 
 
@@ -127,7 +135,11 @@ def found(tools: Iterable[Tool], line: str) -> tuple[Tool, Given]:
     mine = [tool for tool in tools if tool.usage.program == program]
     if not mine:
         known = sorted({tool.usage.program for tool in tools})
-        near = difflib.get_close_matches(program, known, 1)
+        near = difflib.get_close_matches(
+            program,
+            known,
+            1,
+        )
         hint = f"Did you mean {near[0]}? " if near else ""
         raise Refused(f"There is no {program!r}. {hint}There are {', '.join(known)}.")
     names = {word.partition("=")[0] for word in rest}
@@ -140,6 +152,7 @@ def found(tools: Iterable[Tool], line: str) -> tuple[Tool, Given]:
 
 
 def _without_server(words: list[str]) -> list[str]:
+    """The words without the address of the cluster."""
     kept = []
     skip = False
     for word in words:

@@ -36,6 +36,7 @@ class Outcome(NamedTuple):
 
     @property
     def limits(self) -> Limits:
+        """What a good play stays within."""
         return self.plan.limits
 
     def lines(self) -> list[str]:
@@ -72,6 +73,7 @@ class Incident:
 
     @property
     def is_begun(self) -> bool:
+        """Whether anything has been asked or done."""
         return self._world is not None
 
     @property
@@ -89,7 +91,14 @@ class Incident:
             f"  {number}  {cause.text}"
             for number, cause in enumerate(self.plan.causes, 1)
         ]
-        return "\n".join([self.plan.opens, "", "What is it?", *causes])
+        return "\n".join(
+            [
+                self.plan.opens,
+                "",
+                "What is it?",
+                *causes,
+            ]
+        )
 
     def ask(self, line: str = "") -> None:
         """Shows what a command prints that only looks. Without one: what there is."""
@@ -155,17 +164,26 @@ class Incident:
     # inside
 
     def _run(self, line: str, acts: bool) -> None:
+        """One line, after the time that it takes to look."""
         if self._is_over():
             return
         try:
             world = self.world
             clock = world.clock()
             world.run(LOOKING_S)
-            said = tools.run(world, str(line), acts)
+            said = tools.run(
+                world,
+                str(line),
+                acts,
+            )
         except Refused as refused:
             self._say(f"{line}: {refused}")
             return
-        self._say(f"{clock} $ {line}", said, *self._news())
+        self._say(
+            f"{clock} $ {line}",
+            said,
+            *self._news(),
+        )
 
     def _news(self) -> list[str]:
         """What people have written since."""
@@ -174,6 +192,7 @@ class Incident:
         return messages
 
     def _is_over(self) -> bool:
+        """Whether nobody is on call any more; says so."""
         called_ms = self.plan.called_ms
         over = self.is_begun and self.world.now_ms > called_ms + SHIFT_MIN * 60_000
         if over:
@@ -181,6 +200,7 @@ class Incident:
         return over
 
     def _say(self, *lines: str) -> None:
+        """Print it, and keep it."""
         text = "\n".join(line.rstrip() for line in lines if line)
         self.told.append(text)
         print(text)
@@ -198,9 +218,11 @@ class Report:
         return "\n".join([self._head(), *(f"  {line}" for line in self._lines())])
 
     def _head(self) -> str:
+        """The title, and the time."""
         return f"{self.outcome.plan.title}, {self.outcome.clock}"
 
     def _lines(self) -> list[str]:
+        """The score board."""
         return self.outcome.lines()
 
     def _repr_mimebundle_(
@@ -209,4 +231,12 @@ class Report:
         body = "".join(cards.line(f"  {line}") for line in self._lines())
         mark = "open" if self.outcome.wrong else "right"
         picture = strip(self._samples, self._called_ms)
-        return cards.bundle(repr(self), cards.card(mark, self._head(), body) + picture)
+        return cards.bundle(
+            repr(self),
+            cards.card(
+                mark,
+                self._head(),
+                body,
+            )
+            + picture,
+        )

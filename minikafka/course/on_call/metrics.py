@@ -85,7 +85,14 @@ def metrics(world: "World", given: Given) -> str:
         rows.append(row)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
-        "  ".join(cell.rjust(wide) for cell, wide in zip(row, widths, strict=True))
+        "  ".join(
+            cell.rjust(wide)
+            for cell, wide in zip(
+                row,
+                widths,
+                strict=True,
+            )
+        )
         for row in rows
     )
 

@@ -29,39 +29,47 @@ def mishap(world: "World", given: Given) -> str:
 
 
 def broker_of(name: str) -> int:
+    """kafka-2 is broker 2."""
     return int(name.removeprefix("kafka-"))
 
 
 def _crash(world: "World", rest: str) -> None:
+    """The process is gone."""
     world.cluster.crash(broker_of(rest))
 
 
 def _cut(world: "World", rest: str) -> None:
+    """Clients still reach it."""
     broker = broker_of(rest)
     for other in {1, 2, 3} - {broker}:
         world.cluster.cut(broker, other)
 
 
 def _heal(world: "World", rest: str) -> None:
+    """All cuts end."""
     world.cluster.heal()
 
 
 def _hold(world: "World", rest: str) -> None:
+    """A machine that can't be started."""
     name, _, why = rest.partition(" ")
     world.held[broker_of(name)] = why
 
 
 def _release(world: "World", rest: str) -> None:
+    """It can be started again."""
     world.held.pop(broker_of(rest), None)
 
 
 def _disk(world: "World", rest: str) -> None:
+    """A volume has an end."""
     name, left = rest.split()
     disk = world.cluster._brokers[broker_of(name)].disk
     disk.capacity_bytes = disk.used_bytes + int(left)
 
 
 def _kill(world: "World", rest: str) -> None:
+    """The operating system kills a pod that needs too much memory."""
     app = world.apps[rest]
     living = [pod for pod in app.pods if pod.died_ms is None]
     if living:
@@ -70,19 +78,26 @@ def _kill(world: "World", rest: str) -> None:
 
 
 def _freeze(world: "World", rest: str) -> None:
+    """As in a garbage collection without end."""
     for pod in world.apps[rest].pods:
         world.cluster.freeze(pod.program)
 
 
 def _send(world: "World", rest: str) -> None:
+    """Some other program writes one record."""
     topic, partition, value = rest.split(" ", 2)
     producer = world.cluster.producer(client_id="import")
-    producer.send(topic, value=value, partition=int(partition))
+    producer.send(
+        topic,
+        value=value,
+        partition=int(partition),
+    )
     producer.flush()
     producer.close()
 
 
 def _tell(world: "World", rest: str) -> None:
+    """People write, too."""
     world.messages.append(f"{world.clock()}  {rest}")
 
 

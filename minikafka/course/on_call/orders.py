@@ -35,6 +35,7 @@ class Orders:
         return open_ones
 
     def not_done(self, app: str) -> dict[int, Place]:
+        """Accepted orders that this app has not handled."""
         done = self.done[app]
         return {
             number: place

@@ -78,6 +78,7 @@ def read(name: str) -> Plan:
 
 
 def _plan(name: str, found: dict[str, Any]) -> Plan:
+    """The plan that a file's tables say."""
     steps = [Step(_ms(each["at_min"]), each["run"]) for each in found.get("plan", [])]
     limits = found["limits"]
     return Plan(
@@ -90,7 +91,11 @@ def _plan(name: str, found: dict[str, Any]) -> Plan:
         late_ms=found["late_s"] * 1000,
         causes=tuple(Cause(each["text"], each["because"]) for each in found["causes"]),
         right=found["right"],
-        limits=Limits(limits["lost"], limits["twice"], limits["minutes"]),
+        limits=Limits(
+            limits["lost"],
+            limits["twice"],
+            limits["minutes"],
+        ),
         best=found["best"].strip(),
         hints=tuple(found.get("hints", ())),
         topics=tuple(found["topics"]),
@@ -103,4 +108,5 @@ def _plan(name: str, found: dict[str, Any]) -> Plan:
 
 
 def _ms(minutes: float) -> int:
+    """Minutes, in ms."""
     return round(minutes * 60_000)

@@ -6,64 +6,122 @@ from collections.abc import Sequence
 from minikafka.course.on_call.metrics import METRICS
 from minikafka.course.on_call.world import Sample
 
-WIDTH, ROW, LEFT = 820, 30, 250  # LEFT: where the lines begin
+WIDTH = 820
+ROW = 30
+LEFT = 250  # where the lines begin
+RIGHT = 760  # where they end
 TALL = 20  # a line's highest point above its lowest
-INK, CALLED = "#0072B2", "#b3470a"
+INK = "#0072B2"
+ALARM = "#b3470a"
+
+WHOLE = """
+<svg role="img" aria-label="{said}" width="{width}" height="{height}"
+ viewBox="0 0 {width} {height}" style="max-width:100%;height:auto"
+ fill="currentColor" font-family="system-ui,sans-serif" font-size="12">
+{shapes}
+</svg>
+"""
+CALLED = """
+<line x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{end}" stroke="{ink}"
+ stroke-dasharray="4 3"/>
+"""
+LINE = '<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="1.5"/>'
+TEXT = '<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{words}</text>'
 
 
 def strip(samples: Sequence[Sample], called_ms: int) -> str:
     """SVG in HTML. The dashed line is when somebody was called."""
     if not samples:
         return ""
-    lines: dict[str, list[int]] = {
-        metric.heading: list(map(metric.of, samples)) for metric in METRICS
-    }
-    for group in samples[0].lag:
-        lines[f"lag of {group}"] = [sample.lag[group] for sample in samples]
-    lines["customers who wait"] = [
-        sample.waiting + sample.late + sample.refused for sample in samples
-    ]
+    numbers = _numbers(samples)
+    height = ROW * len(numbers) + 24
     end_ms = samples[-1].at_ms
-    height = ROW * len(lines) + 24
-    called = LEFT + (WIDTH - LEFT - 60) * called_ms / end_ms
+    called = _across(called_ms, end_ms)
     shapes = [
-        f'<line x1="{called:.1f}" x2="{called:.1f}" y1="4" y2="{height - 20}"'
-        f' stroke="{CALLED}" stroke-dasharray="4 3"/>',
-        _text(called, height - 6, "you were called", "middle"),
+        CALLED.format(
+            x=called,
+            end=height - 20,
+            ink=ALARM,
+        ),
+        _text(
+            called,
+            height - 6,
+            "you were called",
+            "middle",
+        ),
     ]
-    for number, (name, values) in enumerate(lines.items()):
-        shapes.append(_row(number, name, values, samples))
-    said = ", ".join(f"{name} at most {max(ys)}" for name, ys in lines.items())
-    return (
-        f'<svg role="img" aria-label="{html.escape(said)}" width="{WIDTH}"'
-        f' height="{height}" viewBox="0 0 {WIDTH} {height}"'
-        ' style="max-width:100%;height:auto" fill="currentColor"'
-        ' font-family="system-ui,sans-serif" font-size="12">'
-        f"{''.join(shapes)}</svg>"
+    times = [_across(sample.at_ms, end_ms) for sample in samples]
+    for place, (name, values) in enumerate(numbers.items()):
+        base = ROW * place + ROW - 4
+        shapes += _row(
+            base,
+            name,
+            values,
+            times,
+        )
+    most = [f"{name} at most {max(values)}" for name, values in numbers.items()]
+    return WHOLE.format(
+        said=html.escape(", ".join(most)),
+        width=WIDTH,
+        height=height,
+        shapes="\n".join(shapes),
     )
+
+
+def _numbers(samples: Sequence[Sample]) -> dict[str, list[int]]:
+    """What is shown: the brokers' numbers, the lag of each group, and the customers."""
+    found = {}
+    for metric in METRICS:
+        found[metric.heading] = list(map(metric.of, samples))
+    for group in samples[0].lag:
+        found[f"lag of {group}"] = [sample.lag[group] for sample in samples]
+    found["customers who wait, or hear no"] = [sample.unhappy for sample in samples]
+    return found
+
+
+def _across(at_ms: int, end_ms: int) -> float:
+    """From left to right in time."""
+    return LEFT + (RIGHT - LEFT) * at_ms / end_ms
 
 
 def _row(
-    number: int, name: str, values: Sequence[int], samples: Sequence[Sample]
-) -> str:
-    base = ROW * number + ROW - 4
-    most = max(max(values), 1)
-    end_ms = samples[-1].at_ms
+    base: int,
+    name: str,
+    values: Sequence[int],
+    times: Sequence[float],
+) -> list[str]:
+    """One number's line, its name and its largest value."""
+    most = max(values)
     points = []
-    for sample, value in zip(samples, values, strict=True):
-        x = LEFT + (WIDTH - LEFT - 60) * sample.at_ms / end_ms
-        points.append(f"{x:.1f},{base - TALL * value / most:.1f}")
-    line = (
-        f'<polyline points="{" ".join(points)}" fill="none" stroke="{INK}"'
-        ' stroke-width="1.5"/>'
-    )
-    label = _text(0, base, name, "start")
-    top = _text(WIDTH - 50, base - TALL + 10, f"{max(values)}", "start")
-    return line + label + top
+    for x, value in zip(
+        times,
+        values,
+        strict=True,
+    ):
+        y = base - TALL * value / max(most, 1)
+        points.append(f"{x:.1f},{y:.1f}")
+    return [
+        LINE.format(points=" ".join(points), ink=INK),
+        _text(
+            0,
+            base,
+            name,
+            "start",
+        ),
+        _text(
+            RIGHT + 10,
+            base - TALL + 10,
+            str(most),
+            "start",
+        ),
+    ]
 
 
 def _text(x: float, y: float, words: str, anchor: str) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">'
-        f"{html.escape(words)}</text>"
+    """A short text. anchor: which end of it x is."""
+    return TEXT.format(
+        x=x,
+        y=y,
+        words=html.escape(words),
+        anchor=anchor,
     )

@@ -92,10 +92,31 @@ DONE: dict[str, Run] = {
 }
 
 TOOLS = (
-    *(Tool(Usage(line), run, acts=False) for line, run in ASKED.items()),
-    *(Tool(Usage(line), run, acts=True) for line, run in DONE.items()),
+    *(
+        Tool(
+            Usage(line),
+            run,
+            acts=False,
+        )
+        for line, run in ASKED.items()
+    ),
+    *(
+        Tool(
+            Usage(line),
+            run,
+            acts=True,
+        )
+        for line, run in DONE.items()
+    ),
 )
-OF_PLANS = (*TOOLS, Tool(Usage("mishap WHAT..."), mishap, acts=True))
+OF_PLANS = (
+    *TOOLS,
+    Tool(
+        Usage("mishap WHAT..."),
+        mishap,
+        acts=True,
+    ),
+)
 
 
 def run(world: "World", line: str, acts: bool) -> str:
@@ -107,13 +128,21 @@ def run(world: "World", line: str, acts: bool) -> str:
         raise Refused("That changes something: incident.act(...) does it.")
     if acts and not tool.acts:
         raise Refused("That only looks: incident.ask(...) shows it.")
-    return _printed(tool, world, given)
+    return _printed(
+        tool,
+        world,
+        given,
+    )
 
 
 def do(world: "World", line: str) -> str:
     """A line of a plan."""
     tool, given = found(OF_PLANS, line)
-    return _printed(tool, world, given)
+    return _printed(
+        tool,
+        world,
+        given,
+    )
 
 
 def _printed(tool: Tool, world: "World", given: Given) -> str:

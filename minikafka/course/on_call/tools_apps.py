@@ -88,6 +88,7 @@ def roll_out(world: "World", given: Given) -> str:
 
 
 def _app(world: "World", given: Given) -> App:
+    """The deployment that is named. Raises Refused."""
     name = given["APP"]
     if name not in world.apps:
         known = ", ".join(world.apps)
@@ -210,6 +211,7 @@ def restart(world: "World", given: Given) -> str:
 
 
 def _broker(given: Given) -> int:
+    """The broker that is named. Raises Refused."""
     name = given["BROKER"]
     number = name.removesuffix(".service").removeprefix("kafka-")
     if number not in ("1", "2", "3"):

@@ -52,7 +52,11 @@ def listed(world: "World", given: Given) -> str:
     """kafka-consumer-groups --list"""
     names: set[str] = set()
     for broker in world.ask("Metadata", {"topics": []}).brokers:
-        told = world.ask("ListGroups", {}, broker.node_id)
+        told = world.ask(
+            "ListGroups",
+            {},
+            broker.node_id,
+        )
         names.update(group.group_id for group in told.groups)
     return "\n".join(sorted(names))
 
@@ -79,7 +83,11 @@ def find(world: "World", name: str) -> Group | None:
     no coordinator is.
     """
     coordinator = _coordinator(world, name)
-    told = world.ask("DescribeGroups", {"groups": [name]}, coordinator).groups[0]
+    told = world.ask(
+        "DescribeGroups",
+        {"groups": [name]},
+        coordinator,
+    ).groups[0]
     if told.error_code == Error.GROUP_ID_NOT_FOUND or told.group_state == "Dead":
         return None
     if told.error_code:
@@ -89,11 +97,25 @@ def find(world: "World", name: str) -> Group | None:
         assignment = each.member_assignment
         partitions = decode_assignment(assignment) if assignment else []
         host = f"/10.0.0.{len(members) + 11}"
-        members.append(Member(each.member_id, each.client_id, host, partitions))
-    return Group(name, coordinator, told.group_state, told.protocol_data, members)
+        members.append(
+            Member(
+                each.member_id,
+                each.client_id,
+                host,
+                partitions,
+            )
+        )
+    return Group(
+        name,
+        coordinator,
+        told.group_state,
+        told.protocol_data,
+        members,
+    )
 
 
 def _coordinator(world: "World", name: str) -> int:
+    """Ask for it, as long as an admin client would."""
     for _ in range(20):
         body = {"coordinator_keys": [name]}
         (found,) = world.ask("FindCoordinator", body).coordinators
@@ -104,6 +126,7 @@ def _coordinator(world: "World", name: str) -> int:
 
 
 def _state(group: Group) -> list[str]:
+    """With --state."""
     where = f"kafka-{group.coordinator}:9092  ({group.coordinator})"
     width = max(15, len(group.name))
     rows = [
@@ -117,9 +140,16 @@ def _state(group: Group) -> list[str]:
 
 
 def _members(group: Group, verbose: bool) -> list[str]:
+    """With --members, and --verbose."""
     ids = max([15, *(len(each.member_id) for each in group.members)])
     width = max(15, len(group.name))
-    heading = ["GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
+    heading = [
+        "GROUP",
+        "CONSUMER-ID",
+        "HOST",
+        "CLIENT-ID",
+        "#PARTITIONS",
+    ]
     rows = [[*heading, *OF_EACH]]
     for each in group.members:
         count = str(len(each.partitions))
@@ -137,16 +167,33 @@ def _members(group: Group, verbose: bool) -> list[str]:
                 "-",
             ]
         )
-    widths = [width, ids, 15, 15, 15, 15, 20, 15, 20]
+    widths = [
+        width,
+        ids,
+        15,
+        15,
+        15,
+        15,
+        20,
+        15,
+        20,
+    ]
     shown_columns = 9 if verbose else 5
     lines = []
     for row in rows:
-        cells = list(zip(row, widths, strict=True))[:shown_columns]
+        cells = list(
+            zip(
+                row,
+                widths,
+                strict=True,
+            )
+        )[:shown_columns]
         lines.append(" ".join(cell.ljust(wide) for cell, wide in cells))
     return lines
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> str:
+    """orders:0,2"""
     found: dict[str, list[str]] = {}
     for topic, number in sorted(partitions):
         found.setdefault(topic, []).append(str(number))
@@ -154,6 +201,7 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> str:
 
 
 def _offsets(world: "World", group: Group) -> list[str]:
+    """With neither: a row for each partition."""
     committed = committed_offsets(world, group)
     owners = {}
     for member in group.members:
@@ -179,24 +227,52 @@ def _offsets(world: "World", group: Group) -> list[str]:
                 owner.client_id if owner else "-",
             ]
         )
-    widths = [15, 15, 10, 15, 15, 15, 15, 15, 0]
+    widths = [
+        15,
+        15,
+        10,
+        15,
+        15,
+        15,
+        15,
+        15,
+        0,
+    ]
     for column in (0, 1, 6):
         widths[column] = max(15, *(len(row[column]) for row in rows))
     return [
-        " ".join(cell.ljust(wide) for cell, wide in zip(row, widths, strict=True))
+        " ".join(
+            cell.ljust(wide)
+            for cell, wide in zip(
+                row,
+                widths,
+                strict=True,
+            )
+        )
         for row in rows
     ]
 
 
 def _or_dash(number: int | None) -> str:
+    """What isn't there is a dash."""
     return "-" if number is None else str(number)
 
 
 def committed_offsets(world: "World", group: Group) -> dict[TopicPartition, int]:
     """What the group has committed."""
-    asked = {"group_id": group.name, "topics": None}
-    body = {"groups": [asked], "require_stable": False}
-    [told] = world.ask("OffsetFetch", body, group.coordinator).groups
+    asked = {
+        "group_id": group.name,
+        "topics": None,
+    }
+    body = {
+        "groups": [asked],
+        "require_stable": False,
+    }
+    [told] = world.ask(
+        "OffsetFetch",
+        body,
+        group.coordinator,
+    ).groups
     names = {topic.topic_id: name for name, topic in world.image().topics.items()}
     found = {}
     for topic in told.topics:
@@ -207,6 +283,7 @@ def committed_offsets(world: "World", group: Group) -> dict[TopicPartition, int]
 
 
 def _ends(world: "World", partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
+    """Where each partition ends, if somebody leads it."""
     ends = {}
     for topic in {partition.topic for partition in partitions}:
         led = leaders(world, topic)
@@ -214,7 +291,13 @@ def _ends(world: "World", partitions: set[TopicPartition]) -> dict[TopicPartitio
             leader = led.get(partition.partition, -1)
             if partition.topic == topic and leader >= 0:
                 number = partition.partition
-                ends[partition] = offset_at(world, topic, number, LATEST, leader)
+                ends[partition] = offset_at(
+                    world,
+                    topic,
+                    number,
+                    LATEST,
+                    leader,
+                )
     return ends
 
 
@@ -230,7 +313,11 @@ def reset(world: "World", given: Given) -> str:
     heading = f"{'GROUP':15} {'TOPIC':15} {'PARTITION':10} {'NEW-OFFSET':15}".rstrip()
     if group.state not in ("Empty", "Dead"):
         return f"{NOT_INACTIVE.format(name, group.state)}\n{heading}"
-    wanted = _wanted(world, group, given)
+    wanted = _wanted(
+        world,
+        group,
+        given,
+    )
     if "--execute" in given:
         world.cluster.alter_offsets(name, wanted)
     lines = [heading]
@@ -240,6 +327,7 @@ def reset(world: "World", given: Given) -> str:
 
 
 def _wanted(world: "World", group: Group, given: Given) -> dict[TopicPartition, int]:
+    """The new offset of each partition that is to be reset."""
     topic, _, numbers = given["--topic"].partition(":")
     led = leaders(world, topic)
     chosen = list(led)
@@ -251,7 +339,13 @@ def _wanted(world: "World", group: Group, given: Given) -> dict[TopicPartition, 
     found = {}
     for number in chosen:
         partition = TopicPartition(topic, number)
-        at = _Place(world, topic, number, led[number], committed.get(partition))
+        at = _Place(
+            world,
+            topic,
+            number,
+            led[number],
+            committed.get(partition),
+        )
         found[partition] = at.meant(given)
     return found
 
@@ -292,12 +386,23 @@ class _Place(NamedTuple):
         return min(max(offset, first), end)
 
     def _at(self, when: int) -> int:
-        return offset_at(self.world, self.topic, self.number, when, self.leader)
+        """ListOffsets at the partition's leader."""
+        return offset_at(
+            self.world,
+            self.topic,
+            self.number,
+            when,
+            self.leader,
+        )
 
 
 def _duration_ms(text: str) -> int:
     """As ISO 8601 has it: PT15M, PT1H, PT90S."""
-    units = {"H": 3_600_000, "M": 60_000, "S": 1000}
+    units = {
+        "H": 3_600_000,
+        "M": 60_000,
+        "S": 1000,
+    }
     number, unit = text[2:-1], text[-1:]
     if not text.startswith("PT") or unit not in units or not number.isdigit():
         raise Refused("--by-duration is one such as PT15M: fifteen minutes.")

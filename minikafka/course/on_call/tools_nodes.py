@@ -14,7 +14,10 @@ from minikafka.wire.errors import Error, KafkaError
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
-EVERY_ONE: dict[str, list[str]] = {"state_filters": [], "producer_id_filters": []}
+EVERY_ONE: dict[str, list[str]] = {
+    "state_filters": [],
+    "producer_id_filters": [],
+}
 FOR_WRITING = 1  # a resource type of FindCoordinator: a transactional id
 
 
@@ -38,14 +41,32 @@ def log_dirs(world: "World", given: Given) -> str:
     topics = None
     if "--topic-list" in given:
         topics = [
-            {"topic": name, "partitions": list(leaders(world, name))}
+            {
+                "topic": name,
+                "partitions": list(leaders(world, name)),
+            }
             for name in given["--topic-list"].split(",")
         ]
     found = []
     for broker in asked:
-        told = world.ask("DescribeLogDirs", {"topics": topics}, broker)
-        found.append({"broker": broker, "logDirs": list(map(_log_dir, told.results))})
-    shown = json.dumps({"brokers": found, "version": 1}, separators=(",", ":"))
+        told = world.ask(
+            "DescribeLogDirs",
+            {"topics": topics},
+            broker,
+        )
+        found.append(
+            {
+                "broker": broker,
+                "logDirs": list(map(_log_dir, told.results)),
+            }
+        )
+    shown = json.dumps(
+        {
+            "brokers": found,
+            "version": 1,
+        },
+        separators=(",", ":"),
+    )
     return "\n".join(
         [
             "Querying brokers for log directories information",
@@ -56,6 +77,7 @@ def log_dirs(world: "World", given: Given) -> str:
 
 
 def _log_dir(found: Any) -> dict[str, Any]:
+    """One folder, as the tool's JSON has it."""
     partitions = []
     for topic in found.topics:
         for each in topic.partitions:
@@ -76,6 +98,7 @@ def _log_dir(found: Any) -> dict[str, Any]:
 
 
 def _commas(numbers: Any) -> str:
+    """1,2,3"""
     return ",".join(map(str, numbers))
 
 
@@ -148,8 +171,16 @@ def quorum_replication(world: "World", given: Given) -> str:
 
 
 def _quorum(world: "World") -> tuple[Any, Any]:
+    """DescribeQuorum: the answer, and its only partition."""
     asked = {"partition_index": 0}
-    body = {"topics": [{"topic_name": "__cluster_metadata", "partitions": [asked]}]}
+    body = {
+        "topics": [
+            {
+                "topic_name": "__cluster_metadata",
+                "partitions": [asked],
+            }
+        ]
+    }
     told = world.ask("DescribeQuorum", body)
     if told.error_code:
         raise KafkaError(Error(told.error_code))
@@ -160,6 +191,7 @@ def _quorum(world: "World") -> tuple[Any, Any]:
 
 
 def _leader_of(partition: Any) -> Any:
+    """The voter that leads."""
     return next(
         each
         for each in partition.current_voters
@@ -168,16 +200,21 @@ def _leader_of(partition: Any) -> Any:
 
 
 def _voter(told: Any, each: Any) -> dict[str, Any]:
+    """One voter with its listeners, as the tool's JSON has it."""
     endpoints = []
     for node in told.nodes:
         if node.node_id == each.replica_id:
             for listener in node.listeners:
                 name, port = listener.name, listener.port
                 endpoints.append(f"{name}://kafka-{each.replica_id}:{port}")
-    return {"id": each.replica_id, "endpoints": endpoints}
+    return {
+        "id": each.replica_id,
+        "endpoints": endpoints,
+    }
 
 
 def _ago(world: "World", at_ms: int) -> str:
+    """A time, as --human-readable has it."""
     return f"{max(0, MIDNIGHT_MS + world.now_ms - at_ms)} ms ago"
 
 
@@ -188,7 +225,14 @@ def table(rows: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        cells = [cell.ljust(wide) for cell, wide in zip(row, widths, strict=True)]
+        cells = [
+            cell.ljust(wide)
+            for cell, wide in zip(
+                row,
+                widths,
+                strict=True,
+            )
+        ]
         lines.append("\t".join(cells).rstrip())
     return "\n".join(lines)
 
@@ -198,9 +242,20 @@ def table(rows: list[list[str]]) -> str:
 
 def list_transactions(world: "World", given: Given) -> str:
     """kafka-transactions list"""
-    rows = [["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]]
+    rows = [
+        [
+            "TransactionalId",
+            "Coordinator",
+            "ProducerId",
+            "TransactionState",
+        ]
+    ]
     for broker in world.ask("Metadata", {"topics": []}).brokers:
-        told = world.ask("ListTransactions", EVERY_ONE, broker.node_id)
+        told = world.ask(
+            "ListTransactions",
+            EVERY_ONE,
+            broker.node_id,
+        )
         for each in told.transaction_states:
             rows.append(
                 [
@@ -218,7 +273,11 @@ def describe_transaction(world: "World", given: Given) -> str:
     name = given["--transactional-id"]
     coordinator = _coordinator(world, name)
     body = {"transactional_ids": [name]}
-    [told] = world.ask("DescribeTransactions", body, coordinator).transaction_states
+    [told] = world.ask(
+        "DescribeTransactions",
+        body,
+        coordinator,
+    ).transaction_states
     if told.error_code:
         raise KafkaError(Error(told.error_code))
     began, lasts = "None", "None"
@@ -256,7 +315,11 @@ def describe_producers(world: "World", given: Given) -> str:
         " CurrentTransactionStartOffset"
     )
     rows = [heading.split()]
-    for each in _producers(world, given["--topic"], whole(given, "--partition")):
+    for each in _producers(
+        world,
+        given["--topic"],
+        whole(given, "--partition"),
+    ):
         start = each.current_txn_start_offset
         rows.append(
             [
@@ -272,11 +335,19 @@ def describe_producers(world: "World", given: Given) -> str:
 
 
 def _producers(world: "World", topic: str, partition: int) -> list[Any]:
+    """DescribeProducers, at the partition's leader."""
     leader = leaders(world, topic).get(partition, -1)
     if leader < 0:
         raise KafkaError(Error.LEADER_NOT_AVAILABLE)
-    wanted = {"name": topic, "partition_indexes": [partition]}
-    told = world.ask("DescribeProducers", {"topics": [wanted]}, leader)
+    wanted = {
+        "name": topic,
+        "partition_indexes": [partition],
+    }
+    told = world.ask(
+        "DescribeProducers",
+        {"topics": [wanted]},
+        leader,
+    )
     [found] = told.topics[0].partitions
     if found.error_code:
         raise KafkaError(Error(found.error_code))
@@ -297,14 +368,29 @@ def find_hanging(world: "World", given: Given) -> str:
         most_min = whole(given, "--max-transaction-timeout")
     known: set[int] = set()
     for broker in world.ask("Metadata", {"topics": []}).brokers:
-        told = world.ask("ListTransactions", EVERY_ONE, broker.node_id)
+        told = world.ask(
+            "ListTransactions",
+            EVERY_ONE,
+            broker.node_id,
+        )
         known.update(
             each.producer_id
             for each in told.transaction_states
             if each.transaction_state not in ("Empty", "CompleteCommit")
         )
-    for topic, partition in _of_broker(world, whole(given, "--broker-id", 1)):
-        for each in _producers(world, topic, partition):
+    for topic, partition in _of_broker(
+        world,
+        whole(
+            given,
+            "--broker-id",
+            1,
+        ),
+    ):
+        for each in _producers(
+            world,
+            topic,
+            partition,
+        ):
             now_ms = MIDNIGHT_MS + world.now_ms
             minutes = (now_ms - each.last_timestamp) // 60_000
             is_open = each.current_txn_start_offset >= 0
@@ -336,7 +422,11 @@ def _of_broker(world: "World", broker: int) -> list[tuple[str, int]]:
 
 
 def _coordinator(world: "World", name: str) -> int:
-    body = {"coordinator_keys": [name], "key_type": FOR_WRITING}
+    """Of a transactional id."""
+    body = {
+        "coordinator_keys": [name],
+        "key_type": FOR_WRITING,
+    }
     for _ in range(20):
         (found,) = world.ask("FindCoordinator", body).coordinators
         if not found.error_code:
@@ -351,9 +441,16 @@ def terminate(world: "World", given: Given) -> str:
     """
     name = given["--transactionalId"]
     coordinator = _coordinator(world, name)
-    body = {"transactional_id": name, "transaction_timeout_ms": 30_000}
+    body = {
+        "transactional_id": name,
+        "transaction_timeout_ms": 30_000,
+    }
     for _ in range(20):
-        told = world.ask("InitProducerId", body, coordinator)
+        told = world.ask(
+            "InitProducerId",
+            body,
+            coordinator,
+        )
         if told.error_code != Error.CONCURRENT_TRANSACTIONS:
             break
         world.cluster.run_ms(500)
@@ -370,7 +467,11 @@ def abort(world: "World", given: Given) -> str:
     start = whole(given, "--start-offset")
     found = [
         each
-        for each in _producers(world, topic, partition)
+        for each in _producers(
+            world,
+            topic,
+            partition,
+        )
         if each.current_txn_start_offset == start
     ]
     if not found:
@@ -382,11 +483,20 @@ def abort(world: "World", given: Given) -> str:
         "producer_id": found[0].producer_id,
         "producer_epoch": found[0].producer_epoch,
         "transaction_result": False,
-        "topics": [{"name": topic, "partition_indexes": [partition]}],
+        "topics": [
+            {
+                "name": topic,
+                "partition_indexes": [partition],
+            }
+        ],
         "coordinator_epoch": max(0, found[0].coordinator_epoch),
     }
     leader = leaders(world, topic)[partition]
-    told = world.ask("WriteTxnMarkers", {"markers": [marker]}, leader)
+    told = world.ask(
+        "WriteTxnMarkers",
+        {"markers": [marker]},
+        leader,
+    )
     error = Error(told.markers[0].topics[0].partitions[0].error_code)
     if error is not Error.NONE:
         raise KafkaError(error)

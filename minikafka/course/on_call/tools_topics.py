@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
 TOPICS, BROKERS, GROUPS = 2, 4, 32  # types of resources
-KIND_OF = {"topics": TOPICS, "brokers": BROKERS, "groups": GROUPS}
+KIND_OF = {
+    "topics": TOPICS,
+    "brokers": BROKERS,
+    "groups": GROUPS,
+}
 DEFAULT = 5  # a config's source
 SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG",
@@ -54,30 +58,45 @@ def describe_topics(world: "World", given: Given) -> str:
         names = [name for name in names if not name.startswith("__")]
     if not names:
         return ""
-    wanted = {"topics": [{"name": name} for name in names], "cursor": None}
+    wanted = {
+        "topics": [{"name": name} for name in names],
+        "cursor": None,
+    }
     lines = []
     live = _live(world)
     for topic in world.ask("DescribeTopicPartitions", wanted).topics:
-        configs = _configs(world, TOPICS, topic.name)
+        configs = _configs(
+            world,
+            TOPICS,
+            topic.name,
+        )
         least = int(next(each.value for each in configs if each.name == MIN_ISR))
         if not only:
             lines.append(_topic_line(topic, configs))
         for partition in topic.partitions:
-            if not only or _is_in(only[0], partition, least, live):
+            if not only or _is_in(
+                only[0],
+                partition,
+                least,
+                live,
+            ):
                 lines.append(_partition_line(topic.name, partition))
     return "\n".join(lines)
 
 
 def _names(world: "World") -> list[str]:
+    """All topics, Kafka's own too."""
     told = world.ask("Metadata", {"topics": None})
     return [topic.name for topic in told.topics]
 
 
 def _live(world: "World") -> set[int]:
+    """The brokers that are not fenced."""
     return {broker.node_id for broker in world.ask("Metadata", {"topics": []}).brokers}
 
 
 def _is_in(only: str, partition: Any, least: int, live: set[int]) -> bool:
+    """Whether one of the tool's lists has this partition."""
     isr = len(partition.isr_nodes)
     if only == "--under-replicated-partitions":
         return isr < len(partition.replica_nodes)
@@ -89,6 +108,7 @@ def _is_in(only: str, partition: Any, least: int, live: set[int]) -> bool:
 
 
 def _topic_line(topic: Any, configs: list[Any]) -> str:
+    """The line above a topic's partitions."""
     own = [
         f"{each.name}={each.value}" for each in configs if each.config_source != DEFAULT
     ]
@@ -103,6 +123,7 @@ def _topic_line(topic: Any, configs: list[Any]) -> str:
 
 
 def _partition_line(topic: str, partition: Any) -> str:
+    """One partition."""
     leader = partition.leader_id if partition.leader_id >= 0 else "none"
     columns = (
         "",
@@ -118,27 +139,40 @@ def _partition_line(topic: str, partition: Any) -> str:
 
 
 def _commas(numbers: Any) -> str:
+    """1,2,3"""
     return ",".join(map(str, numbers or ()))
 
 
 def get_offsets(world: "World", given: Given) -> str:
     """kafka-get-offsets"""
     topic = given["--topic"]
-    when = {"latest": -1, "earliest": -2}.get(given.get("--time", "latest"))
+    when = {
+        "latest": -1,
+        "earliest": -2,
+    }.get(given.get("--time", "latest"))
     if when is None:
         raise Refused("--time is latest or earliest here.")
     lines = []
     for partition, leader in leaders(world, topic).items():
         if leader < 0:
             continue
-        offset = offset_at(world, topic, partition, when, leader)
+        offset = offset_at(
+            world,
+            topic,
+            partition,
+            when,
+            leader,
+        )
         lines.append(f"{topic}:{partition}:{offset}")
     return "\n".join(lines)
 
 
 def leaders(world: "World", topic: str) -> dict[int, int]:
     """Partition -> who leads it, -1 for nobody."""
-    body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
+    body = {
+        "topics": [{"name": topic}],
+        "allow_auto_topic_creation": False,
+    }
     told = world.ask("Metadata", body)
     [found] = told.topics
     if found.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION:
@@ -150,25 +184,58 @@ def offset_at(
     world: "World", topic: str, partition: int, when: int, leader: int
 ) -> int:
     """ListOffsets of one partition: -1 is the end, -2 the beginning, else a time."""
-    wanted = {"partition_index": partition, "timestamp": when}
+    wanted = {
+        "partition_index": partition,
+        "timestamp": when,
+    }
     body = {
         "replica_id": -1,
-        "topics": [{"name": topic, "partitions": [wanted]}],
+        "topics": [
+            {
+                "name": topic,
+                "partitions": [wanted],
+            }
+        ],
         "timeout_ms": 30_000,
     }
-    [found] = world.ask("ListOffsets", body, leader).topics[0].partitions
+    [found] = (
+        world.ask(
+            "ListOffsets",
+            body,
+            leader,
+        )
+        .topics[0]
+        .partitions
+    )
     return int(found.offset)
 
 
 def create(world: "World", given: Given) -> str:
     """kafka-topics --create"""
     name = given["--topic"]
-    partitions = whole(given, "--partitions", 1) if "--partitions" in given else -1
+    partitions = (
+        whole(
+            given,
+            "--partitions",
+            1,
+        )
+        if "--partitions" in given
+        else -1
+    )
     factor = -1
     if "--replication-factor" in given:
-        factor = whole(given, "--replication-factor", 1)
+        factor = whole(
+            given,
+            "--replication-factor",
+            1,
+        )
     configs = _pairs(given.get("--config", ""))
-    body = create_topic(name, partitions, factor, configs)
+    body = create_topic(
+        name,
+        partitions,
+        factor,
+        configs,
+    )
     answer = world.ask("CreateTopics", body).topics[0]
     return _done(answer, f"Created topic {name}.")
 
@@ -177,24 +244,42 @@ def grow(world: "World", given: Given) -> str:
     """kafka-topics --alter --partitions"""
     topic = {
         "name": given["--topic"],
-        "count": whole(given, "--partitions", 1),
+        "count": whole(
+            given,
+            "--partitions",
+            1,
+        ),
         "assignments": None,
     }
-    body = {"topics": [topic], "timeout_ms": 30_000}
+    body = {
+        "topics": [topic],
+        "timeout_ms": 30_000,
+    }
     return _done(world.ask("CreatePartitions", body).results[0], "")
 
 
 def delete(world: "World", given: Given) -> str:
     """kafka-topics --delete"""
-    body = {"topic_names": [given["--topic"]], "timeout_ms": 30_000}
+    body = {
+        "topic_names": [given["--topic"]],
+        "timeout_ms": 30_000,
+    }
     return _done(world.ask("DeleteTopics", body).responses[0], "")
 
 
 def _done(answer: Any, said: str) -> str:
+    """What the tool says when it has been done, or refused."""
     error = Error(answer.error_code)
     if error is Error.NONE:
         return said
-    words = getattr(answer, "error_message", None) or error.message
+    words = (
+        getattr(
+            answer,
+            "error_message",
+            None,
+        )
+        or error.message
+    )
     return f"Error while executing topic command : {words}"
 
 
@@ -204,7 +289,11 @@ def _done(answer: Any, said: str) -> str:
 def describe_configs(world: "World", given: Given) -> str:
     """kafka-configs --describe"""
     kind, name = _entity(given)
-    found = _configs(world, KIND_OF[kind], name)
+    found = _configs(
+        world,
+        KIND_OF[kind],
+        name,
+    )
     every = "--all" in given
     which = "All" if every else "Dynamic"
     lines = [f"{which} configs for {kind[:-1]} {name} are:"]
@@ -236,7 +325,10 @@ def alter_configs(world: "World", given: Given) -> str:
         "resource_name": name,
         "configs": config_changes(changes),
     }
-    body = {"resources": [resource], "validate_only": False}
+    body = {
+        "resources": [resource],
+        "validate_only": False,
+    }
     answer = world.ask("IncrementalAlterConfigs", body).responses[0]
     error = Error(answer.error_code)
     if error is not Error.NONE:
@@ -246,6 +338,7 @@ def alter_configs(world: "World", given: Given) -> str:
 
 
 def _entity(given: Given) -> tuple[str, str]:
+    """The kind and the name of what has configs."""
     kind = given["--entity-type"]
     if kind not in KIND_OF:
         raise Refused(f"--entity-type is {', '.join(KIND_OF)} here, not {kind!r}.")
@@ -264,18 +357,26 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _configs(world: "World", kind: int, name: str) -> list[Any]:
+    """DescribeConfigs of one resource, by name."""
     resource = {
         "resource_type": kind,
         "resource_name": name,
         "configuration_keys": None,
     }
-    body = {"resources": [resource], "include_synonyms": True}
+    body = {
+        "resources": [resource],
+        "include_synonyms": True,
+    }
     node = None
     if kind == BROKERS:
         if not name.isdigit() or int(name) not in (1, 2, 3):
             raise Refused(f"There is no broker {name!r}: they are 1, 2 and 3.")
         node = int(name)
-    [found] = world.ask("DescribeConfigs", body, node).results
+    [found] = world.ask(
+        "DescribeConfigs",
+        body,
+        node,
+    ).results
     if found.error_code:
         error = Error(found.error_code)
         raise KafkaError(error, found.error_message or error.message)
@@ -289,7 +390,15 @@ def consume(world: "World", given: Given) -> str:
     """kafka-console-consumer, of one partition, as many records as there are."""
     topic = given["--topic"]
     partition = whole(given, "--partition")
-    most = whole(given, "--max-messages", 1) if "--max-messages" in given else 20
+    most = (
+        whole(
+            given,
+            "--max-messages",
+            1,
+        )
+        if "--max-messages" in given
+        else 20
+    )
     if partition not in leaders(world, topic):
         return f"Error: {topic} has no partition {partition}"
     given_offset = given.get("--offset", "earliest")
@@ -318,7 +427,12 @@ def elect(world: "World", given: Given) -> str:
     topic, partition = given["--topic"], whole(given, "--partition")
     body = {
         "election_type": int(kind == "unclean"),
-        "topic_partitions": [{"topic": topic, "partitions": [partition]}],
+        "topic_partitions": [
+            {
+                "topic": topic,
+                "partitions": [partition],
+            }
+        ],
         "timeout_ms": 30_000,
     }
     told = world.ask("ElectLeaders", body)

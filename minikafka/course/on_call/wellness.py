@@ -36,16 +36,19 @@ def _lag(world: "World", given: Given) -> str | None:
 
 
 def _led(world: "World", given: Given) -> str | None:
+    """No partition is without a leader."""
     offline = world.samples[-1].offline
     return f"{offline} partitions have no leader" if offline else None
 
 
 def _in_sync(world: "World", given: Given) -> str | None:
+    """Each replica is in its ISR."""
     behind = world.samples[-1].under_replicated
     return f"{behind} partitions are under-replicated" if behind else None
 
 
 def _controller(world: "World", given: Given) -> str | None:
+    """There is one, and one only."""
     if world.samples[-1].controllers == 1:
         return None
     return "there is no active controller"
@@ -65,7 +68,11 @@ def _env(world: "World", given: Given) -> str | None:
     """app, name, and one of: `is`, a value or several; `least`; `most`."""
     app, name = world.apps[given["app"]], given["name"]
     value = app.env.get(name) or str(given.get("default", ""))
-    return _fits(f"{app.name} runs with {name}={value}", value, given)
+    return _fits(
+        f"{app.name} runs with {name}={value}",
+        value,
+        given,
+    )
 
 
 def _config(world: "World", given: Given) -> str | None:
@@ -74,10 +81,15 @@ def _config(world: "World", given: Given) -> str | None:
     value = world.config(topic, name)
     if value is None:
         return f"there is no topic {topic}"
-    return _fits(f"{topic} has {name}={value}", value, given)
+    return _fits(
+        f"{topic} has {name}={value}",
+        value,
+        given,
+    )
 
 
 def _fits(said: str, value: str, given: Given) -> str | None:
+    """Whether a value is what is wanted; else the sentence."""
     wanted = given.get("is", value)
     choices = wanted if isinstance(wanted, list) else [wanted]
     if value not in choices:
@@ -111,6 +123,7 @@ def _disk(world: "World", given: Given) -> str | None:
 
 
 def _up(world: "World", given: Given) -> str | None:
+    """brokers: those that must run."""
     down = [broker for broker in given["brokers"] if not world.is_up(broker)]
     names = " and ".join(f"kafka-{broker}" for broker in down)
     return f"{names} is down" if down else None

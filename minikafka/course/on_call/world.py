@@ -70,8 +70,14 @@ class Sample(NamedTuple):
     refused: int
 
     @property
+    def unhappy(self) -> int:
+        """Customers who wait, or have heard no."""
+        return self.waiting + self.late + self.refused
+
+    @property
     def is_outage(self) -> bool:
-        return bool(self.waiting or self.late or self.refused)
+        """Whether there are such."""
+        return self.unhappy > 0
 
 
 class Found(NamedTuple):
@@ -93,7 +99,12 @@ class World:
         self.messages: list[str] = []
         self.spare_bytes = plan.spare_bytes  # that disks can be given
         self.cluster = Cluster(
-            brokers=len(BROKERS), seed=plan.seed, configs={**CONFIGS, **plan.brokers}
+            brokers=len(BROKERS),
+            seed=plan.seed,
+            configs={
+                **CONFIGS,
+                **plan.brokers,
+            },
         )
         self.cluster._listeners[:] = [self._note]
         self.cluster.trace.clear()
@@ -107,6 +118,7 @@ class World:
 
     @property
     def now_ms(self) -> int:
+        """Virtual ms since midnight."""
         return self.cluster.now_ms
 
     def clock(self, at_ms: int | None = None) -> str:
@@ -116,9 +128,14 @@ class World:
 
     def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
         """A request of an admin client's, which takes its time."""
-        return self.cluster._topics._admin.ask(api, body, node)
+        return self.cluster._topics._admin.ask(
+            api,
+            body,
+            node,
+        )
 
     def is_up(self, broker: int) -> bool:
+        """Whether this broker's process runs."""
         return self.cluster._brokers[broker].state == "up"
 
     def image(self) -> Any:
@@ -129,6 +146,7 @@ class World:
             return None
 
     def readers(self) -> list[Reader]:
+        """The programs that are consumer groups."""
         return [app for app in self.apps.values() if isinstance(app, Reader)]
 
     # time
@@ -149,6 +167,7 @@ class World:
         self._do_what_is_due()
 
     def _do_what_is_due(self) -> None:
+        """Pods come back, and the plan goes on."""
         from minikafka.course.on_call import tools
 
         for app in self.apps.values():
@@ -157,6 +176,7 @@ class World:
             tools.do(self, self._steps.pop(0).line)
 
     def _note(self, event: Event) -> None:
+        """Keep what a log would have."""
         if event.kind in KEPT:
             self.events.append(event)
 
@@ -186,6 +206,7 @@ class World:
         self._refused = refused
 
     def _partitions(self) -> tuple[int, int, int]:
+        """Those under-replicated, without a leader, under min ISR."""
         image = self.image()
         if image is None:
             return 0, 0, 0
@@ -215,7 +236,14 @@ class World:
         """The leading replica of each partition."""
         brokers = self.cluster._brokers
         partitions = range(self.cluster.partition_count(topic))
-        return [leading(brokers, topic, number) for number in partitions]
+        return [
+            leading(
+                brokers,
+                topic,
+                number,
+            )
+            for number in partitions
+        ]
 
     def false_payouts(self) -> set[str]:
         """What was booked, and never committed."""
@@ -229,6 +257,7 @@ class World:
         return booked - committed if committed else set()
 
     def _controllers(self) -> int:
+        """How many brokers think that they are the active controller."""
         active = 0
         for process in self.cluster._brokers.values():
             if process.state == "up":
@@ -248,7 +277,12 @@ class World:
             return self.samples[-1].lag[group] if self.samples else 0
 
     def _late(self, app: Reader) -> int:
-        late = self.orders.late(app.name, self.now_ms, self.plan.late_ms)
+        """Accepted orders that wait too long, and can still be handled."""
+        late = self.orders.late(
+            app.name,
+            self.now_ms,
+            self.plan.late_ms,
+        )
         return len(late - self.lost(app)) if late else 0
 
     def lost(self, app: Reader) -> set[int]:
@@ -316,6 +350,7 @@ class World:
         return found
 
     def _committed(self, group: str) -> dict[int, int]:
+        """Partition -> what the group has committed."""
         try:
             offsets = self.cluster.committed_offsets(group)
         except (KafkaError, IllegalStateError):
@@ -337,11 +372,17 @@ class World:
             self.ask("FindCoordinator", {"coordinator_keys": ["-"]})
 
     def _deploy(self, given: dict[str, Any]) -> None:
+        """A program of the plan, with its pods."""
         kind = KINDS[given.pop("kind")]
         name, topic = given.pop("name"), given.pop("topic")
         replicas = given.pop("replicas", 1)
         env = {key: str(value) for key, value in given.get("env", {}).items()}
-        app = kind(self, name, topic, **env)
+        app = kind(
+            self,
+            name,
+            topic,
+            **env,
+        )
         self.apps[name] = app
         app.scale(replicas)
 
@@ -358,8 +399,19 @@ def create_topic(
     if isinstance(replicas, list):
         partitions = factor = -1
         for number, brokers in enumerate(replicas):
-            assignments.append({"partition_index": number, "broker_ids": brokers})
-    values = [{"name": key, "value": str(value)} for key, value in configs.items()]
+            assignments.append(
+                {
+                    "partition_index": number,
+                    "broker_ids": brokers,
+                }
+            )
+    values = [
+        {
+            "name": key,
+            "value": str(value),
+        }
+        for key, value in configs.items()
+    ]
     topic = {
         "name": name,
         "num_partitions": partitions,
@@ -367,4 +419,8 @@ def create_topic(
         "assignments": assignments,
         "configs": values,
     }
-    return {"topics": [topic], "timeout_ms": 30_000, "validate_only": False}
+    return {
+        "topics": [topic],
+        "timeout_ms": 30_000,
+        "validate_only": False,
+    }

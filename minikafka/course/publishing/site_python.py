@@ -97,7 +97,7 @@ def wheel(path: Path) -> None:
 
 def shipped() -> Iterator[Path]:
     """Our files that Python in the browser reads."""
-    of_package = ("py", "csv", "js", "css", "html", "svg", "txt")
+    of_package = ("py", "csv", "js", "css", "html", "svg", "toml", "txt")
     folders = {
         "minikafka": of_package,
         "notebooks": ("py", "toml"),
