@@ -7,21 +7,22 @@ behaviour is what a test's name states, with its case where it compares. The KIP
 those that the test names, in its name or its docstring; else those of the scenario's
 module, or of the test's. Where the answers differ on purpose, the test has recorded why.
 
-With files named, only their rows are written anew. A test compares the file with what
-pytest collects, so a behaviour can't be missing; nobody writes a result but this.
+With files named, only their results are written anew; a behaviour that was never asked
+stands there as not run. A test compares the file with what pytest collects, so none can
+be missing. Nobody writes a result but this.
 """
 
 import re
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.collected import Collected, case_of
+from tests.collected import Collected, case_of, collected
 from tests.kafka import ROOT, VERSION
 
 FILE = Path(__file__).with_name("MATRIX.md")
@@ -38,7 +39,8 @@ HEAD = f"""\
 Written by the tests that ask both: `python -m tests.conformance.matrix`. In each row
 stands a behaviour, as the test's name states it, and what the last run on both found.
 *holds*: the test has passed there; where a test compares, it has passed if both
-answered the same, field by field. Where minikafka differs on purpose, it says why.
+answered the same, field by field. Where minikafka differs on purpose, it says why. *not run*: it is compared, and the
+matrix has not been written since.
 """
 COLUMNS = ("behaviour", "KIP", "test", *SIDES)
 
@@ -168,12 +170,10 @@ class Run:
             self.reasons[report.nodeid] = reasons
 
     def pytest_sessionfinish(self) -> None:
-        run = self._results()
-        files = {row.file for row in run}
+        run = {row.test: row for row in self._results()}
         kept = read(FILE.read_text(encoding="utf-8"))
-        merged = [row for row in kept if row.file not in files] + run
-        merged.sort(key=lambda row: row.file)  # within a file as collected
-        FILE.write_text(text(merged), encoding="utf-8")
+        rows = [run.get(row.test, row) for row in kept]
+        FILE.write_text(text(rows), encoding="utf-8")
 
     def _results(self) -> list[Row]:
         results: dict[str, dict[str, list[str]]] = {}
@@ -207,14 +207,26 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Run())
 
 
+def list_all() -> None:
+    """Write a row for each behaviour that is collected now. What it found in an earlier
+    run stays.
+    """
+    before = read(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
+    found = {row.test: row.results for row in before}
+    now = [
+        replace(row, results=found.get(row.test, row.results))
+        for row in rows(collected(PATHS))
+    ]
+    now.sort(key=lambda row: row.file)  # within a file as collected
+    FILE.write_text(text(now), encoding="utf-8")
+
+
 def main(paths: Sequence[str]) -> int:
-    """Run them, and write the file."""
-    if not FILE.exists():
-        FILE.write_text(HEAD, encoding="utf-8")
+    """List all, run those of these files, and write what they found."""
+    list_all()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conformance.matrix"]
-    return subprocess.run(
-        [*command, *(paths or PATHS)], cwd=ROOT, check=False
-    ).returncode
+    done = subprocess.run([*command, *(paths or PATHS)], cwd=ROOT, check=False)
+    return done.returncode
 
 
 if __name__ == "__main__":

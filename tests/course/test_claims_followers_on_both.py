@@ -15,6 +15,7 @@ from tests.clients.brokers import overrides, until
 from tests.conformance.raw import Connection
 from tests.course.processes import (
     BOTH,
+    CLUSTER_ID,
     NOBODY,
     PATIENCE_SECONDS,
     PREFERRED,
@@ -183,10 +184,14 @@ def test_kip_595_a_larger_controller_epoch_fences_who_asks_for_votes_in_an_older
         "replica_id": 2,
         "last_offset_epoch": 0,
         "last_offset": 0,
+        "pre_vote": True,  # of a real one the epoch must be above the last record's
     }
     topics = [{"topic_name": "__cluster_metadata", "partitions": [asked]}]
     with Connection(f"127.0.0.1:{port}") as controller:
-        [found] = controller.ask("Vote", 0, topics=topics).topics
+        answer = controller.ask(
+            "Vote", 2, cluster_id=CLUSTER_ID, voter_id=1, topics=topics
+        )
+    [found] = answer.topics
     [told] = found.partitions
     assert (told.error_code, told.vote_granted) == (Error.FENCED_LEADER_EPOCH, False)
     assert told.leader_epoch > 0
