@@ -118,10 +118,15 @@ def looks_at_files(trial: Trial) -> None:
 
 
 def file_holds(
-    trial: Trial, partition: int, expected: list[bytes], refused: bytes = b""
+    trial: Trial,
+    partition: int,
+    expected: list[bytes],
+    refused: bytes = b"",
+    killed_with: str = "",
 ) -> None:
     """These batches and nothing else, as produced but for the base offset. refused: one
-    whose producer was told that it is not stored.
+    whose producer was told that it is not stored. killed_with: what was at the file's
+    end when the broker started.
     """
     name = f"{TOPIC}-{partition}/{0:020}.log"
     path = trial.kafka.data / name
@@ -133,7 +138,8 @@ def file_holds(
     if refused and refused[16:] in data:
         raise Wrong(f"{name} has the damaged batch that was answered with error 2")
     size = sum(map(len, expected))
-    same(f"the size of {name}", len(data), size)
+    after = f" (started with {killed_with})" if killed_with else ""
+    same(f"the size of {name}{after}", len(data), size)
     try:
         there = list(batches(data))
     except KafkaError as error:
