@@ -57,7 +57,7 @@ class GroupRules:
             if generation < 0:  # no member
                 answer.expect(partition, "error_code", Error.NONE, where)
             else:
-                self._fence(answer, partition, request, generation)
+                self._fence(answer, partition, request, generation, where)
             if not partition.error_code:
                 group.committed[place] = asked.committed_offset
 
@@ -161,7 +161,12 @@ class GroupRules:
         self._fence(answer, answer.body, request, request.generation_id)
 
     def _fence(
-        self, answer: Answer, said: Message, request: Message, generation: int
+        self,
+        answer: Answer,
+        said: Message,
+        request: Message,
+        generation: int,
+        where: str = "",
     ) -> None:
         """Who is no member is told so, and the larger number fences who is of an older
         generation. said: where the error stands.
@@ -169,10 +174,12 @@ class GroupRules:
         newest = self._generation_at[answer.exchange.of]
         if request.member_id not in self._group(request.group_id).joined:
             because = f"{request.member_id} is no member"
-            answer.expect(said, "error_code", Error.UNKNOWN_MEMBER_ID, because=because)
+            code = Error.UNKNOWN_MEMBER_ID
+            answer.expect(said, "error_code", code, where, because=because)
         elif not said.error_code and generation < newest:
             because = f"generation {generation} is over: it is {newest}"
-            answer.expect(said, "error_code", Error.ILLEGAL_GENERATION, because=because)
+            code = Error.ILLEGAL_GENERATION
+            answer.expect(said, "error_code", code, where, because=because)
 
     def _answered_leave_group(self, answer: Answer, request: Message) -> None:
         """Who has left is no member any more."""

@@ -41,19 +41,17 @@ def _unacknowledged(corrupt: bool = False) -> bytes:
     return (3).to_bytes(8, "big") + made[8:]
 
 
-HALF = Tail("half a batch at the end of the log", _unacknowledged()[:-9])
+HALF = Tail("half a batch at the log's end", _unacknowledged()[:-9])
 SHORT = [
-    Tail(f"{size} bytes of a batch at the end of the log", _unacknowledged()[:size])
+    Tail(f"{size} bytes of a batch at the log's end", _unacknowledged()[:size])
     for size in (5, 12, 20)  # within the base offset, after the length, in the header
 ]
 DAMAGED = Tail(
-    "a batch with a wrong checksum at the end of the log", _unacknowledged(corrupt=True)
+    "a batch with a wrong checksum at the log's end", _unacknowledged(corrupt=True)
 )
-RANDOM = Tail(
-    "200 random bytes at the end of the log", random.Random(_SEED).randbytes(200)
-)
+RANDOM = Tail("200 random bytes at the log's end", random.Random(_SEED).randbytes(200))
 # A file system had made the file longer, and lost what was to be in it.
-ZEROS = Tail("200 zeros at the end of the log", bytes(200))
+ZEROS = Tail("200 zeros at the log's end", bytes(200))
 
 
 def survives_a_kill(trial: Trial) -> None:
@@ -102,7 +100,8 @@ def goes_on_after(trial: Trial, *tails: Tail) -> None:
         written.append(("after the kill",))
         produce(us, *written[-1])
         fetch(us, 0)
-        file_holds(trial, 0, [batch(*values) for values in written])
+        expected = [batch(*values) for values in written]
+        file_holds(trial, 0, expected, killed_with=tail.what)
 
     trial.restart()
     us = trial.connect()

@@ -118,10 +118,15 @@ def looks_at_files(trial: Trial) -> None:
 
 
 def file_holds(
-    trial: Trial, partition: int, expected: list[bytes], refused: bytes = b""
+    trial: Trial,
+    partition: int,
+    expected: list[bytes],
+    refused: bytes = b"",
+    killed_with: str = "",
 ) -> None:
     """These batches and nothing else, as produced but for the base offset. refused: one
-    whose producer was told that it is not stored.
+    whose producer was told that it is not stored. killed_with: what was at the file's
+    end when the broker started.
     """
     name = f"{TOPIC}-{partition}/{0:020}.log"
     path = trial.kafka.data / name
@@ -133,7 +138,8 @@ def file_holds(
     if refused and refused[16:] in data:
         raise Wrong(f"{name} has the damaged batch that was answered with error 2")
     size = sum(map(len, expected))
-    same(f"the size of {name}", len(data), size)
+    after = f" (started with {killed_with})" if killed_with else ""
+    same(f"the size of {name}{after}", len(data), size)
     try:
         there = list(batches(data))
     except KafkaError as error:
@@ -206,7 +212,8 @@ def asks_long_poll(trial: Trial) -> None:
         produce(producer, f"order {turn}")
         answer = us.receive(due="a record has come, and min_bytes is 1")
         if not records_in(answer):
-            raise Wrong("Fetch, answer: it came before there was a record: max_wait_ms")
+            line = "Fetch, answer: it came before there was a record: max_wait_ms"
+            raise Wrong(line, trial.last_answer("Fetch"))
     found = records_in(fetch(us, 2, max_wait_ms=1))
     same("what Fetch gives at the end, with max_wait_ms 1", found, b"", LAST)
 
@@ -215,9 +222,8 @@ def has_time_to_be_wrong(other: Connection) -> None:
     """What another connection has sent before has come to the broker when these are
     answered, and so has the answer to it, if there is one that comes at once.
     """
-    for _ in range(3):
+    for _ in range(6):
         other.ask("ApiVersions")
-        other.ask("Metadata", topics=[{"name": TOPIC}])
 
 
 def asks_for_min_bytes(trial: Trial) -> None:
@@ -236,6 +242,7 @@ def asks_for_min_bytes(trial: Trial) -> None:
         raise Wrong(
             f"Fetch, answer: it came with {found} bytes, min_bytes was {enough}, and"
             " max_wait_ms was not over",
+            trial.last_answer("Fetch"),
         )
     ask_fetch(us, {0: 0}, max_wait_ms=1, min_bytes=_A_MILLION)
     us.receive(due="max_wait_ms was 1")

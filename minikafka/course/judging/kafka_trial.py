@@ -195,6 +195,15 @@ class Trial:
         conversation = self.kafka.conversation()
         return [each.asked.api for each in conversation if each.is_request]
 
+    def last_answer(self, api: str) -> int:
+        """Its number in the conversation."""
+        conversation = self.kafka.conversation()
+        return max(
+            number
+            for number, each in enumerate(conversation)
+            if not each.is_request and each.asked.api == api
+        )
+
     def lines(self, last: int | None = None) -> list[str]:
         """The conversation up to a frame, its last lines."""
         conversation = self.kafka.conversation()

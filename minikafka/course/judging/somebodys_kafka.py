@@ -132,10 +132,13 @@ class SomebodysKafka:
 
         self._reader = threading.Thread(target=read, daemon=True)
         self._reader.start()
-        ready.wait(START_SECONDS)
+        is_over = ready.wait(START_SECONDS)  # it is ready, or prints nothing any more
         port = said[0].strip().rpartition(":")[2] if said else ""
         if not port.isdecimal():
             self.kill()
+            if not is_over:
+                waited = f"after {START_SECONDS:.0f} s"
+                raise NotStarted(f"it has not printed ready HOST:PORT {waited}")
             raise NotStarted("it ended before it printed ready HOST:PORT")
         return int(port)
 
