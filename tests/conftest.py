@@ -133,6 +133,8 @@ FIRST = (
     "tests/docker/test_jvm",
     "tests/clients/test_groups.py",
     "tests/browser/test_site.py",
+    "tests/theatre/test_lessons",
+    "tests/theatre/test_pace.py",
     "tests/soak/",
     "tests/simulation/test_group_schedules.py",
     "tests/simulation/test_replication_schedules.py",
@@ -145,7 +147,6 @@ FIRST = (
     "tests/course/test_claims_10",
     "tests/course/test_claims_11",
     "tests/theatre/test_browser.py",
-    "tests/theatre/test_lessons",
 )
 
 

@@ -24,6 +24,8 @@ EACH_ALONE = re.compile(
     r"tests/simulation/test_(group|hand|replication|transaction)_schedules"
     r"|tests/soak/"
 )
+# each draws all pictures of all lessons, once in a process (tests/theatre/lessons.py)
+PICTURES = re.compile(r"tests/theatre/test_(lessons|lessons_browser|pace)\.py")
 WRONG_ANSWERS = re.compile(r"tests/course/test_wrong_answers.*\[(\d\d)/")
 
 
@@ -33,6 +35,8 @@ def together(nodeid: str) -> str:
         return "Spark"
     if lesson := LESSONS.match(nodeid):
         return "Spark's lessons" if lesson[2] in SPARKS_LESSONS else nodeid
+    if PICTURES.match(nodeid):
+        return "pictures of lessons"
     if EACH_ALONE.match(nodeid):
         return nodeid
     if answers := WRONG_ANSWERS.match(nodeid):

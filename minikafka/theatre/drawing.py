@@ -540,6 +540,4 @@ def _bottom(shape: Shape) -> float:
 def _rounded(value: float) -> float | int:
     """Tenths are finer than a screen shows, and round the same everywhere."""
     tenths = round(value, 1)
-    if tenths == int(tenths):
-        return int(tenths)
-    return tenths
+    return int(tenths) if tenths.is_integer() else tenths

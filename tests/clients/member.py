@@ -84,7 +84,8 @@ def kafka_python(settings, leaving):
                 polled = consumer.poll(timeout_ms=LONG_POLL_MS)
             except KafkaConnectionError:
                 # it looked for the coordinator while no broker was there: kafka-python
-                # leaves that to us
+                # leaves that to us, and would fail thousands of times a second
+                leaving.wait(POLL_MS / 1000)
                 continue
             teller.share(consumer.assignment())
             if polled:

@@ -19,7 +19,7 @@ from minikafka.server.addresses import keep_port
 from minikafka.wire.errors import Error
 from tests.clients.brokers import overrides, until
 from tests.conformance.raw import Connection
-from tests.kafka import ApacheKafka, java_tool
+from tests.kafka import SMALL_JVM, ApacheKafka, java_tool
 
 APACHE_KAFKA = "Apache Kafka"
 BOTH = ["minikafka", pytest.param(APACHE_KAFKA, marks=pytest.mark.java)]
@@ -29,7 +29,7 @@ PREFERRED, UNCLEAN = 0, 1  # elections
 TOPIC_RESOURCE, SET = 2, 0
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 # The first tier compiles faster, and some JVMs share a machine.
-JVM = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+JVM = ("-Xmx384m", *SMALL_JVM)
 # As Apache Kafka has them; `minikafka serve` is quicker to notice unless it is told.
 PROPERTIES = {
     "broker.heartbeat.interval.ms": "1000",

@@ -27,6 +27,10 @@ def test_what_is_named_is_there(name):
         ("tests/spark/test_state.py::test_a", "tests/spark/test_lab.py::test_b"),
         ("tests/spark/test_state.py::test_a", f"{WRONG}[17/1-early]"),
         (f"{WRONG}[02/1-early]", f"{WRONG}[02/2-late]"),
+        (
+            "tests/theatre/test_lessons.py::test_a[07]",
+            "tests/theatre/test_lessons_browser.py::test_b[07]",
+        ),
         (f"{SOLVED}[17_spark_kafka_as_a_source]", f"{STORED}[20_spark_state]"),
     ],
 )

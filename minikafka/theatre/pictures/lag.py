@@ -25,7 +25,7 @@ from minikafka.theatre.drawing import (
 from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.pictures.lag_partition import Field, PartitionLane, states
 from minikafka.theatre.pictures.lag_story import LagStory, lasting
-from minikafka.theatre.pictures.lag_sums import Rates, bends, rates, sums
+from minikafka.theatre.pictures.lag_sums import Rates, Told, bends, rates, sums
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import counted, dotted, key_part
 
@@ -127,8 +127,9 @@ class LagPlay(Play):
         if speed:
             self._rates(d, speed, chart.left)
         chart.grid(d, "grid", 4, 0)
-        self._shades(d, scenes, chart)
-        self._lines(d, scenes, chart)
+        added = [(scene["at"], sums(scene)) for scene in scenes]
+        self._shades(d, scenes, added, chart)
+        self._lines(d, added, chart)
         self._names(d, scenes[-1], chart)
         self._headings(d, chart)
         for number, span in enumerate(_spans(space, now, speed)):
@@ -284,13 +285,14 @@ class LagPlay(Play):
             return f"{words}: the lag stands still."
         return f"{words}: {self.cast['group']} keeps up."
 
-    def _shades(self, d: Drawing, scenes: Sequence[Scene], field: Field) -> None:
+    def _shades(
+        self, d: Drawing, scenes: Sequence[Scene], told: Sequence[Told], field: Field
+    ) -> None:
         """Between the lines: who reads meanwhile."""
-        for number, (scene, after) in enumerate(pairwise(scenes)):
-            now = sums(scene)
-            then = sums(after)
-            left = field.x(scene["at"])
-            right = field.x(after["at"])
+        for number, ((at, now), (until, then)) in enumerate(pairwise(told)):
+            scene = scenes[number]
+            left = field.x(at)
+            right = field.x(until)
             top = field.y((now.end + then.end) / 2)
             bottom = field.y((now.done + then.done) / 2)
             width = right - left
@@ -304,9 +306,8 @@ class LagPlay(Play):
                 fill = "chip" if scene["space"]["members"] else "wash"
                 d.rect(key, left, top, width + 0.5, height, fill=fill)
 
-    def _lines(self, d: Drawing, scenes: Sequence[Scene], field: Field) -> None:
+    def _lines(self, d: Drawing, told: Sequence[Told], field: Field) -> None:
         """What is written and what is committed; and the log's start, once it moves."""
-        told = [(scene["at"], sums(scene)) for scene in scenes]
         _, now = told[-1]
         if now.start:
             starts = [(at, each.start) for at, each in told]

@@ -53,6 +53,9 @@ def sums(scene: Scene) -> Sums:
     )
 
 
+Told = tuple[int, Sums]  # a moment, and what held then
+
+
 class Stroke(NamedTuple):
     """A straight part of a line: from a moment and its value until another."""
 
