@@ -52,6 +52,7 @@ def test_it_is_written_as_the_command_writes_it():
         ),
         ("test_it_holds", "x", None),
     ],
+    ids=["named", "not named"],  # else this test would be a behaviour itself
 )
 def test_a_test_that_names_a_side_is_a_behaviour_and_one_without_is_none(
     name, case, row
