@@ -97,6 +97,9 @@ ENV = "kubectl set env deployment/{} {}"
 SCALE = "kubectl scale deployment/{} --replicas {}"
 
 
+UNCLEAN = "kafka-leader-election --election-type unclean --topic orders --partition 1"
+
+
 def is_not_over(ended):
     return bool(ended.wrong)
 
@@ -154,7 +157,7 @@ WORSE = [
     (
         "unclean-election",
         [
-            "kafka-leader-election --election-type unclean --topic orders --partition 1",
+            UNCLEAN,
             8,
             "systemctl start kafka-2",
             2,

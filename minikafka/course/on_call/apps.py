@@ -436,7 +436,7 @@ class _Revoked:
 
 
 class Payouts(App):
-    """Writes some payouts every minute, in a transaction that stays open for open.ms."""
+    """Writes some payouts a minute, in a transaction that is open for open.ms."""
 
     kind = "producer"
     own: ClassVar = {"open.ms": "20000"}
