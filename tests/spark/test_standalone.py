@@ -68,13 +68,18 @@ def test_a_lab_runs_on_a_master_and_two_workers_as_it_runs_on_two_threads(tmp_pa
     )
     four = [str(path) for pattern in wanted for path in JARS.glob(pattern)]
     assert len(four) == 4
-    (tmp_path / "spark-defaults.conf").write_text(f"spark.jars {','.join(four)}\n")
+    settings = (
+        f"spark.jars {','.join(four)}",
+        f"spark.executor.extraJavaOptions {spark.SHORT_LIVED}",
+    )
+    (tmp_path / "spark-defaults.conf").write_text("\n".join(settings) + "\n")
     environment = {
         **os.environ,
         # spark-class asks the first python3
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "SPARK_WORKER_DIR": str(tmp_path / "work"),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": spark.SHORT_LIVED,
         "SPARK_CONF_DIR": str(tmp_path),
         "TMPDIR": str(tmp_path),
         spark.VARIABLE: "",
