@@ -143,15 +143,15 @@ class Group:
             self.is_joining = False
             self.generation += 1
             self.assignments = asyncio.Future()
-            for member_id, joined in self.waiting.items():
+            waiting, self.waiting = self.waiting, {}
+            for member_id, joined in waiting.items():
                 joined.set_result(None)
                 self.alive(member_id)
-            self.waiting = {}
 
     def alive(self, member_id):
         """A member was heard. Its session timeout begins anew."""
         self.stop_timer(member_id)
-        if member_id in self.members:
+        if member_id in self.members and member_id not in self.waiting:
             seconds = self.members[member_id].session_timeout_ms / 1000
             later = asyncio.get_running_loop().call_later
             self.timers[member_id] = later(seconds, self.remove, member_id)

@@ -134,13 +134,13 @@ def as_lines(conversation: Sequence[Exchange], marks: Iterable[Mark]) -> list[st
     for exchange in conversation:
         while coming and coming[0].connection <= exchange.connection:
             lines.append(f"--- {coming.pop(0).what} ---")
-        lines.append(told(exchange))
-    return folded([*lines, *(f"--- {each.what} ---" for each in coming)])
+        lines.append(_in_full(exchange))
+    return _folded([*lines, *(f"--- {each.what} ---" for each in coming)])
 
 
-def folded(lines: Sequence[str]) -> list[str]:
+def _folded(lines: Sequence[str]) -> list[str]:
     """A question that comes again and again, and has the same answer each time, stands
-    there once, with the count.
+    there once, with the count. All lines are cut then: what differs may lie behind.
     """
     shown: list[str] = []
     at = 0
@@ -149,26 +149,24 @@ def folded(lines: Sequence[str]) -> list[str]:
         while lines[at + 2 * times : at + 2 * times + 2] == pair:
             times += 1
         if times == 1:
-            shown.append(lines[at])
+            shown.append(_cut(lines[at]))
             at += 1
         else:
-            shown += [pair[0], f"{pair[1]}   ({times} times)"]
+            shown += [_cut(pair[0]), f"{_cut(pair[1])}   ({times} times)"]
             at += 2 * times
     return shown
 
 
-def told(exchange: Exchange) -> str:
-    """A frame in one line: > for a request, < for its answer, and the fields that are
-    not as they are by default.
-    """
+def _in_full(exchange: Exchange) -> str:
+    """> for a request, < for its answer, and their fields."""
     asked = exchange.asked
     if exchange.is_request:
         body = "" if asked.body is None else fields(asked.body)
-        return _cut(f"> {asked.api} {asked.version}  {body}")
+        return f"> {asked.api} {asked.version}  {body}"
     try:
-        return _cut(f"< {asked.api}  {fields(exchange.answer)}")
+        return f"< {asked.api}  {fields(exchange.answer)}"
     except ValueError as error:
-        return _cut(f"< {asked.api}  {exchange.data.hex(' ')} ({error})")
+        return f"< {asked.api}  {exchange.data.hex(' ')} ({error})"
 
 
 def fields(message: Message) -> str:
