@@ -3,6 +3,7 @@ it.
 """
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -22,13 +23,21 @@ from tests.clients.brokers import until
 pytestmark = pytest.mark.spark
 
 PAGE = (NOTEBOOKS / "from_notebook_to_spark_submit.md").read_text(encoding="utf-8")
-PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+PYTHON = [text for language, text in BLOCKS if language == "python"]
 COMMANDS = [
     shlex.split(line, comments=True)
-    for block in re.findall(r"```\n(.*?)```", PAGE, re.DOTALL)
-    for line in block.replace("\\\n", " ").splitlines()
+    for language, text in BLOCKS
+    if not language
+    for line in text.replace("\\\n", " ").splitlines()
 ]
 PROGRAM = str(Path(sys.executable).parent / "spark-submit")
+# it asks the first python3 where Spark is
+HERE = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "PYSPARK_PYTHON": sys.executable,
+}
 STOP_WANTED = """
 from pathlib import Path
 
@@ -86,7 +95,11 @@ def test_the_file_is_submitted_reports_each_micro_batch_and_ends_between_two(tmp
         words[1:1] = [each for setting in quick for each in ("--conf", setting)]
         with log.open("w") as output:
             process = subprocess.Popen(
-                words, cwd=tmp_path, stdout=output, stderr=subprocess.STDOUT
+                words,
+                cwd=tmp_path,
+                env=HERE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
             )
         try:
             until(
@@ -110,7 +123,7 @@ def test_the_file_is_submitted_reports_each_micro_batch_and_ends_between_two(tmp
 
 def test_every_option_of_spark_submit_on_the_page_is_one():
     done = subprocess.run(
-        [PROGRAM, "--help"], capture_output=True, text=True, check=False
+        [PROGRAM, "--help"], env=HERE, capture_output=True, text=True, check=False
     )
     known = set(re.findall(r"--[a-z-]+", done.stdout + done.stderr))
     used = {
