@@ -29,7 +29,12 @@ from minikafka.course.spark import SparkMissing, packages, require_java, require
 
 PORT = 9092
 GIGABYTE = 1_000_000_000
-OLDEST, NEWEST, SPARKS_NEWEST = (3, 11), (3, 14), (3, 13)
+OLDEST, NEWEST = (3, 11), (3, 14)
+# what comes of lessons 17 to 20 on other lines of Spark than theirs
+WITH_ANOTHER_SPARK = {
+    "4.1": "a batch is read, a stream ends with NoSuchMethodError (HDFSMetadataLog)",
+    "4.0": "nothing is read (NoSuchFieldError TASK_ATTEMPT_ID), and its time is over",
+}
 ASK = 'A Kafka client says something? What to do:  minikafka error "its message"'
 _TO_LAB = "minikafka lab" if IS_INSTALLED else "make lab (Windows: py tasks.py lab)"
 
@@ -116,15 +121,6 @@ def _python() -> Iterator[Fact]:
     yield Fact(
         "Python", f"{platform.python_version()} ({sys.executable})", fits, fix=fix
     )
-    if fits and sys.version_info[:2] > SPARKS_NEWEST:
-        fix = f"for lessons 17-20. {fix}"
-        yield Fact(
-            "Python for PySpark",
-            "newer than PySpark 4.0 knows",
-            False,
-            needed=False,
-            fix=fix,
-        )
 
 
 def _packages() -> Iterator[Fact]:
@@ -270,7 +266,6 @@ def _java() -> Iterator[Fact]:
 def _pyspark() -> Iterator[Fact]:
     try:
         require_pyspark()
-        yield Fact("PySpark", f"version {_version('pyspark')}")
     except SparkMissing as missing:
         yield Fact(
             "PySpark",
@@ -279,6 +274,24 @@ def _pyspark() -> Iterator[Fact]:
             needed=False,
             fix=f"for lessons 17-20. {missing}",
         )
+        return
+    version, wish = _version("pyspark"), _sparks_packages()["pyspark"]
+    if _fits(version, wish):
+        yield Fact("PySpark", f"version {version}")
+        return
+    happens = WITH_ANOTHER_SPARK.get(_line(version), "nobody has tried it here")
+    yield Fact(
+        "PySpark",
+        f"version {version}; the lessons run on {_line(packages())}: {happens}",
+        False,
+        needed=False,
+        fix=f'for lessons 17-20. "{sys.executable}" -m pip install "pyspark{wish}"',
+    )
+
+
+def _line(version: str) -> str:
+    """4.2 of 4.2.1, or of the connector's coordinates."""
+    return ".".join(version.rpartition(":")[2].split(".")[:2])
 
 
 def _beside_pyspark() -> Iterator[Fact]:
@@ -333,7 +346,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def _connector() -> Iterator[Fact]:
-    """The connector that Spark would load: of PySpark's own line (4.0), and for its
+    """The connector that Spark would load: of PySpark's own line (4.2), and for its
     Scala (2.13).
     """
     pyspark = _version("pyspark")

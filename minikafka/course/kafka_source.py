@@ -6,16 +6,18 @@ instead of a jar.
     source = source.option("kafka.bootstrap.servers", "HOST:PORT")
     rows = source.option("subscribe", "orders").load()
 
-It stands on Spark's Python data source API (Spark 4.0). Columns, options and the form
-of the offsets are those of Spark's own connector, as far as they go. This file needs
-pyspark, pyarrow and kafka-python, and nothing else of this project: elsewhere copy it,
-and give it to the executors with `spark.sparkContext.addPyFile`.
+It stands on Spark's Python data source API as Spark 4.2 has it. Columns, options and
+the form of the offsets are those of Spark's own connector, as far as they go. This file
+needs pyspark, pyarrow and kafka-python, and nothing else of this project: elsewhere copy
+it, and give it to the executors with `spark.sparkContext.addPyFile`.
 
 - `kafka.bootstrap.servers` and `subscribe` (a topic, or several with commas between)
   must be given.
 - `startingOffsets` (of a batch `earliest`, of a stream `latest`) and `endingOffsets`
   (of a batch, `latest`) may be JSON such as `{"orders": {"0": 300, "1": -2}}`, where -2
   is the earliest and -1 the latest.
+- `maxOffsetsPerTrigger` (none): about so many offsets in a micro-batch of a stream,
+  shared among the partitions by what each has (SPARK-55304).
 - `includeHeaders` (`false`): a column `headers` more.
 - `kafkaConsumer.pollTimeoutMs` (120000): how long, in ms, a task waits for the next
   record before it fails.
@@ -27,9 +29,7 @@ and give it to the executors with `spark.sparkContext.addPyFile`.
 Unlike the connector it notices that a topic was deleted and made anew, whatever its
 length: the topic's id stands in the checkpoint beside the offsets. Its limits:
 
-- A micro-batch takes all that is there: Spark 4.0 asks a Python source for its latest
-  offset and names no limit. For a large backlog take the connector; there no record
-  passes through Python either.
+- Every record passes through Python. For a large backlog take the connector.
 - One Spark task reads one partition of a topic. There are no patterns of topics and no
   start by timestamp.
 - Offsets that the topic no longer has always fail the query: there is no
@@ -37,11 +37,11 @@ length: the topic's id stands in the checkpoint beside the offsets. Its limits:
 - It reads only.
 
 Spark gives a Python source no place in the checkpoint for where a stream began, so that
-stands beside each end. A restart with nothing new may therefore make one micro-batch
-that is empty: where it would begin now is another place.
+stands beside each end.
 """
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -59,6 +59,12 @@ from pyspark.sql.datasource import (
     DataSourceReader,
     DataSourceStreamReader,
     InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
 )
 from pyspark.sql.types import ArrayType, StructType
 
@@ -79,6 +85,7 @@ OPTIONS = (
     "subscribe",
     "startingOffsets",
     "endingOffsets",
+    "maxOffsetsPerTrigger",
     "includeHeaders",
     "kafkaConsumer.pollTimeoutMs",
     "monitorGroup",
@@ -167,6 +174,8 @@ class Settings:
         self.topics = [name.strip() for name in given["subscribe"].split(",")]
         self.starting = given.get("startingoffsets")
         self.ending = given.get("endingoffsets", "latest")
+        at_most = given.get("maxoffsetspertrigger")
+        self.at_most = int(at_most) if at_most else None
         self.headers = given.get("includeheaders", "false").lower() == "true"
         self.patience_ms = int(given.get("kafkaconsumer.polltimeoutms", "120000"))
         self.monitor_group = given.get("monitorgroup")
@@ -384,7 +393,7 @@ def _as_arrow(records: Sequence[Any], schema: Any) -> Any:
         "timestampType": lambda record: record.timestamp_type,
         "headers": _headers,
     }
-    arrow = to_arrow_schema(schema)
+    arrow = to_arrow_schema(schema, timezone="UTC")
     arrays = []
     for field in arrow:
         get = columns.get(field.name, attrgetter(field.name))
@@ -408,6 +417,28 @@ def _ranges(topics: Topics, start: Offsets, end: Offsets, plan: Plan) -> list[Ra
     return [Range(*each) for each in planned]
 
 
+def share(
+    begin: Mapping[TopicPartition, int], latest: Offsets, at_most: int
+) -> Offsets:
+    """Where a micro-batch of about so many offsets ends: each partition gets its share
+    of the limit by what waits in it, rounded down, but at least one offset.
+    """
+    waiting = {}
+    for at, end in _by_partition(latest).items():
+        waiting[at] = max(end - begin[at], 0)
+    backlog = sum(waiting.values())
+    if backlog <= at_most:
+        return latest
+    ends: Offsets = {topic: {} for topic in latest}
+    for at, count in waiting.items():
+        part = at_most * count / backlog
+        taken = math.floor(part) if part >= 1 else math.ceil(part)
+        # one that ends before it begins has lost records: `plan` has to see that
+        end = min(begin[at] + taken, latest[at.topic][str(at.partition)])
+        ends[at.topic][str(at.partition)] = end
+    return ends
+
+
 class BatchReader(DataSourceReader):
     """Plans once, on the driver; reads in tasks."""
 
@@ -429,13 +460,12 @@ class BatchReader(DataSourceReader):
         return read(partition, self._settings, self._schema)
 
 
-class StreamReader(DataSourceStreamReader):
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark asks for offsets, writes them into its checkpoint, then asks for the ranges
     between two of them.
 
-    Of micro-batch 0 it writes the end only, and asks where it begins after that, and
-    anew after each crash. So the reader settles the beginning before it looks for an
-    end, and hands it out with every end.
+    Of micro-batch 0 it writes the end only, and asks where it begins anew after each
+    crash. So the reader hands out the beginning with every end.
     """
 
     def __init__(self, settings: Settings, schema: Any, plan: Plan) -> None:
@@ -443,23 +473,35 @@ class StreamReader(DataSourceStreamReader):
         self._schema = schema
         self._plan = plan
         self._topics = Topics(settings)
-
-    @cached_property
-    def _begin(self) -> Offsets:
-        return self._topics.offsets(self._settings.starting or "latest")
+        self._target: Offsets | None = None  # of a query that ends with what is there
 
     def initialOffset(self) -> Offsets:
-        return {**self._begin, FIRST: {}}
+        return {**self._topics.offsets(self._settings.starting or "latest"), FIRST: {}}
 
-    def latestOffset(self) -> Offsets:
-        began: Offsets = {}
-        # `startingOffsets` don't fit: initialOffset says so, on a first start
-        with suppress(ValueError):
-            began = {FIRST: _of_topics(self._begin)}
-        return {**self._topics.offsets("latest"), **began}
+    def getDefaultReadLimit(self) -> ReadLimit:
+        if self._settings.at_most is None:
+            return ReadAllAvailable()
+        return ReadMaxRows(self._settings.at_most)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._topics.offsets("latest")
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+        latest = self._target or self._topics.offsets("latest")
+        if isinstance(limit, ReadMaxRows):
+            ids = latest[IDS]
+            latest = {**self._within(start, latest, limit.max_rows), IDS: ids}
+        return {**latest, FIRST: start.get(FIRST) or _of_topics(start)}
+
+    def _within(self, start: Offsets, latest: Offsets, at_most: int) -> Offsets:
+        begin = {
+            **_by_partition(_of_topics(self._topics.offsets("earliest"))),
+            **_by_partition(_of_topics(start)),
+        }
+        return share(begin, _of_topics(latest), at_most)
 
     def partitions(self, start: Offsets, end: Offsets) -> list[Range]:
-        if start.get(FIRST) == {} and FIRST in end:
+        if start.get(FIRST) == {}:
             start = {**end[FIRST], IDS: start[IDS]}
         return _ranges(self._topics, start, end, self._plan)
 

@@ -30,10 +30,10 @@ from minikafka.course.data import replayer
 if TYPE_CHECKING:
     from minikafka.course.connect import Connection
 
-# Spark's Kafka connector. Its line (4.0) is PySpark's in pyproject;
+# Spark's Kafka connector. Its line (4.2) is PySpark's in pyproject;
 # MINIKAFKA_SPARK_PACKAGES replaces it, and an empty one says that the jars are in
 # Spark's own folder already, as in the classroom image.
-PACKAGES = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+PACKAGES = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 VARIABLE = "MINIKAFKA_SPARK_PACKAGES"
 
 # Where the lessons' queries run: here, unless this variable names a cluster of Spark's
@@ -54,13 +54,13 @@ THERE_ALREADY = (
     "com.google.code.findbugs:jsr305",
     "org.apache.hadoop:hadoop-client-api",
     "org.apache.hadoop:hadoop-client-runtime",
-    "org.lz4:lz4-java",
+    "at.yawk.lz4:lz4-java",
     "org.scala-lang.modules:scala-parallel-collections_2.13",
     "org.slf4j:slf4j-api",
     "org.xerial.snappy:snappy-java",
 )
 
-_NO_PYSPARK = """minikafka: PySpark is not installed here. It takes 468 MB and one to five minutes to install:
+_NO_PYSPARK = """minikafka: PySpark is not installed here. It takes 485 MB and one to five minutes to install:
 
   {command}
 
@@ -107,6 +107,9 @@ def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> An
         return active
     require_java()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if master() == MASTER:
+        # a machine's own name is not always known: Spark would not start
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName(name).master(master())
     for key, value in {**settings(), **(own or {})}.items():
         builder = builder.config(key, value)

@@ -16,11 +16,11 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "a backlog of three days in one micro-batch",
+        "orders without payments, joined with payments",
         right=2,
         why=(
-            "2. Before the first micro-batch has ended there is no watermark, and"
-            " nothing is late."
+            "2. The slower stream's watermark counts. While no payment comes it stands,"
+            " and an order may still be paid."
         ),
     ),
     Question(

@@ -16,6 +16,7 @@ import yaml
 import tasks
 from minikafka.course import spark
 from minikafka.course.clusters import compose
+from tests.spark.connector import four_jars
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"
@@ -337,16 +338,9 @@ def test_the_image_has_a_java_and_a_python_that_fit():
 
 
 @pytest.mark.spark
-def test_the_four_jars_that_the_image_keeps_are_among_those_that_spark_fetches(
-    tmp_path,
-):
+def test_the_four_jars_that_the_image_keeps_are_among_those_that_spark_fetches():
     """Their names in Ivy's folder; tests/spark says that four are enough."""
-    folder = Path.home() / ".ivy2.5.2" / "jars"
-    wanted = re.findall(r"\borg\.[\w.-]+\*\.jar", DOCKERFILE)
-    assert len(wanted) == 4
-    if not folder.exists():
-        pytest.skip("Spark has fetched its connector to another folder")
-    assert all(len(list(folder.glob(pattern))) == 1 for pattern in wanted)
+    assert len(four_jars()) == 4
 
 
 # --- environment.yml and the devcontainer ---

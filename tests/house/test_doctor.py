@@ -82,8 +82,8 @@ def test_the_last_line_says_what_can_run():
     ("protobuf", "said"),
     [
         ("", "protobuf not installed"),
-        ("5.28.2", "protobuf 5.28.2"),
-        ("6.30.0", "protobuf 6.30.0"),
+        ("5.29.6", "protobuf 5.29.6"),
+        ("7.34.0", "protobuf 7.34.0"),
     ],
 )
 def test_what_sparks_state_needs_beside_pyspark_is_a_note_with_the_version_to_install(
@@ -99,7 +99,20 @@ def test_what_sparks_state_needs_beside_pyspark_is_a_note_with_the_version_to_in
     )
     found = fact(doctor._beside_pyspark)
     assert not found.good and not found.needed and found.found == said
-    assert found.fix.endswith(' -m pip install "protobuf<6,>=5.28.3"')
+    assert found.fix.endswith(' -m pip install "protobuf<7,>=6.33.5"')
+
+
+@pytest.mark.parametrize("version", ["4.0.5", "4.1.4", "3.5.8"])
+def test_a_pyspark_of_another_line_is_a_note_that_says_what_comes_of_it(
+    monkeypatch, version
+):
+    pytest.importorskip("pyspark")
+    assert fact(doctor._pyspark).good
+    monkeypatch.setattr(doctor, "_version", lambda name: version)
+    found = fact(doctor._pyspark)
+    assert not found.good and not found.needed
+    assert found.found.startswith(f"version {version}; the lessons run on 4.2: ")
+    assert found.fix.endswith(' -m pip install "pyspark<4.3,>=4.2"')
 
 
 # --- a real cluster ---
@@ -129,7 +142,7 @@ def test_an_old_java_is_named(monkeypatch, tmp_path):
     "packages",
     [
         "org.apache.spark:spark-sql-kafka-0-10_2.13:3.5.1",
-        "org.apache.spark:spark-sql-kafka-0-10_2.12:4.0.0",
+        "org.apache.spark:spark-sql-kafka-0-10_2.12:4.2.0",
     ],
 )
 def test_a_connector_of_another_spark_or_scala_is_a_note(monkeypatch, packages):
@@ -140,7 +153,7 @@ def test_a_connector_of_another_spark_or_scala_is_a_note(monkeypatch, packages):
     assert not connector.good and not connector.needed
     assert (
         connector.found.startswith(packages.split(":")[1])
-        and "and PySpark is 4.0." in connector.found
+        and "and PySpark is 4.2." in connector.found
     )
     assert "unset MINIKAFKA_SPARK_PACKAGES" in connector.fix
 
@@ -154,9 +167,9 @@ def test_an_empty_name_for_the_connector_wants_its_jar_in_pysparks_folder(
     assert "none in PySpark's folder" in fact(doctor._connector).found
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark-sql-kafka-0-10_2.13-3.5.1.jar").touch()
-    assert "2.13 3.5.1, and PySpark is 4.0." in fact(doctor._connector).found
+    assert "2.13 3.5.1, and PySpark is 4.2." in fact(doctor._connector).found
     (tmp_path / "jars" / "spark-sql-kafka-0-10_2.13-3.5.1.jar").rename(
-        tmp_path / "jars" / "spark-sql-kafka-0-10_2.13-4.0.0.jar"
+        tmp_path / "jars" / "spark-sql-kafka-0-10_2.13-4.2.0.jar"
     )
     assert fact(doctor._connector).good
 

@@ -122,6 +122,115 @@ def test_of_two_streams_the_slower_ones_watermark_counts(spark, lab):
     assert by_hour(rows) == {8: 2}
 
 
+def payments_of(lab, topic, minutes):
+    """Payments: the minute at which its order was placed -> when it was paid."""
+    records = [
+        lesson_18_event_time._record((f"o-{ordered}", paid), 0)
+        for ordered, paid in minutes.items()
+    ]
+    lab.send(topic, records)
+
+
+def named(spark, lab, name, topic, delay="10 minutes"):
+    rows = placed(spark, lab, topic)
+    if delay:
+        rows = rows.withWatermark("event_time", delay)
+    return rows.selectExpr(f"order_id as {name}_id", f"event_time as {name}_at")
+
+
+def joined(left, right, within=None):
+    """Each row of orders with its payments, or with none."""
+    from pyspark.sql import functions as F
+
+    same = "paid_id = ordered_id"
+    if within is None:
+        return left.join(right, F.expr(same), "left_outer")
+    bound = f"paid_at between ordered_at and ordered_at + interval {within}"
+    return left.join(right, F.expr(f"{same} and {bound}"), "left_outer")
+
+
+def pairs(rows):
+    return {(row["ordered_id"], row["paid_id"]) for row in rows}
+
+
+def test_an_outer_join_waits_for_the_slower_stream_and_then_loses_no_payment(
+    spark, lab
+):
+    orders, payments = lab.topic("orders", partitions=1), lab.topic("payments")
+    ordered = named(spark, lab, "ordered", orders)
+    outer = joined(ordered, named(spark, lab, "paid", payments), "20 minutes")
+    checkpoint = lab.checkpoint("outer")
+
+    sent(lab, orders, [5, 10, 100, 200, 300])
+    payments_of(lab, payments, {5: 12, 100: 106})  # and then no more for a while
+    _, rows = run(lab, outer, checkpoint=checkpoint)
+    # 96 minutes is the payments' watermark, 290 the orders'
+    assert pairs(rows) == {("o-5", "o-5"), ("o-100", "o-100"), ("o-10", None)}
+
+    payments_of(lab, payments, {300: 310})
+    payments_of(lab, payments, {200: 215})
+    query, rows = run(lab, outer, checkpoint=checkpoint)
+    assert pairs(rows) == {("o-300", "o-300"), ("o-200", "o-200")}
+    assert dropped(query) == 0
+
+
+def test_without_a_bound_in_time_a_join_keeps_every_row_and_an_outer_join_is_refused(
+    spark, lab
+):
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    orders, payments = lab.topic("orders", partitions=1), lab.topic("payments")
+    sent(lab, orders, [5, 10, 300])
+    payments_of(lab, payments, {5: 12, 300: 310})
+    ordered = named(spark, lab, "ordered", orders)
+    paid = named(spark, lab, "paid", payments)
+    query, rows = run(lab, ordered.join(paid, F.expr("paid_id = ordered_id")))
+    assert len(rows) == 2 and in_state(query) == 5
+
+    unmarked = named(spark, lab, "paid", payments, delay=None)
+    for refused in joined(ordered, paid), joined(ordered, unmarked, "20 minutes"):
+        with pytest.raises(PySparkException, match=r"(?i)outer.*watermark"):
+            run(lab, refused)
+
+
+def test_without_the_orders_watermark_an_outer_join_forgets_and_misses_nothing(
+    spark, lab
+):
+    """It runs: Spark refuses it only where the payments have none."""
+    orders, payments = lab.topic("orders", partitions=1), lab.topic("payments")
+    sent(lab, orders, [5, 10, 300])
+    payments_of(lab, payments, {5: 12, 300: 310})
+    paid = named(spark, lab, "paid", payments)
+    both = {("o-5", "o-5"), ("o-300", "o-300")}
+    for delay, told, kept in (
+        ("10 minutes", {*both, ("o-10", None)}, 2),
+        (None, both, 5),
+    ):
+        ordered = named(spark, lab, "ordered", orders, delay)
+        query, rows = run(lab, joined(ordered, paid, "20 minutes"))
+        assert pairs(rows) == told and in_state(query) == kept
+
+
+def test_a_third_stream_wants_one_event_time_of_the_first_two(spark, lab):
+    """Orders with their payments have two; Spark names them when the query runs."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    topics = [lab.topic(name, partitions=1) for name in ("orders", "paid", "sent")]
+    sent(lab, topics[0], [5, 600])
+    ordered, paid, shipped = (
+        named(spark, lab, name, topic)
+        for name, topic in zip(("ordered", "paid", "shipped"), topics, strict=True)
+    )
+    later = "shipped_at between paid_at and paid_at + interval 130 minutes"
+    chain = joined(ordered, paid, "20 minutes").join(
+        shipped, F.expr(f"shipped_id = paid_id and {later}"), "left_outer"
+    )
+    with pytest.raises(PySparkException, match="at most one event time column"):
+        run(lab, chain)
+
+
 def test_ids_stay_in_state_unless_the_event_time_is_compared_too_or_the_watermark_asked(
     spark, lab
 ):

@@ -64,6 +64,14 @@ def rows(reader, ranges):
     )
 
 
+def latest(reader, start=None, at_most=None):
+    """The end of a micro-batch, as Spark asks for it."""
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+    limit = ReadAllAvailable() if at_most is None else ReadMaxRows(at_most)
+    return reader.latestOffset(start or reader.initialOffset(), limit)
+
+
 def values(reader, ranges):
     return sorted(value for _, _, value in rows(reader, ranges))
 
@@ -119,7 +127,8 @@ def test_the_same_two_offsets_give_the_same_records_again_whatever_has_come_sinc
 ):
     write(bootstrap, topic, numbered(0, 100))
     first = stream()
-    start, end = first.initialOffset(), first.latestOffset()
+    start = first.initialOffset()
+    end = latest(first, start)
     assert values(first, first.partitions(start, end)) == sorted(numbered(0, 100))
 
     write(bootstrap, topic, numbered(100, 130))
@@ -128,10 +137,8 @@ def test_the_same_two_offsets_give_the_same_records_again_whatever_has_come_sinc
     assert values(after_a_crash, after_a_crash.partitions(start, end)) == sorted(
         numbered(0, 100)
     )
-    latest = after_a_crash.latestOffset()
-    assert values(after_a_crash, after_a_crash.partitions(end, latest)) == sorted(
-        numbered(100, 130)
-    )
+    ranges = after_a_crash.partitions(end, latest(after_a_crash, end))
+    assert values(after_a_crash, ranges) == sorted(numbered(100, 130))
 
 
 def test_offsets_have_the_connectors_form_and_equal_ones_are_equal_text(
@@ -139,7 +146,7 @@ def test_offsets_have_the_connectors_form_and_equal_ones_are_equal_text(
 ):
     write(bootstrap, topic, numbered(0, 5), partition=1)
     reader = stream()
-    first, second = reader.latestOffset(), reader.latestOffset()
+    first, second = latest(reader), latest(reader)
     assert first[topic] == {"0": 0, "1": 5, "2": 0}
     assert json.dumps(first) == json.dumps(second)
     assert reader.partitions(first, second) == []
@@ -157,29 +164,28 @@ def test_a_stream_starts_at_the_end_unless_told_otherwise_or_where_it_is_told(
     at = json.dumps({topic: {"0": -1, "1": 3, "2": -2}})
     reader = stream(startingOffsets=at)
     assert values(
-        reader, reader.partitions(reader.initialOffset(), reader.latestOffset())
+        reader, reader.partitions(reader.initialOffset(), latest(reader))
     ) == numbered(3, 5)
     with pytest.raises(ValueError, match="must name every partition"):
         stream(startingOffsets=json.dumps({topic: {"0": 3}})).initialOffset()
 
 
-def test_a_stream_from_the_end_has_its_beginning_before_its_first_end_and_after_a_kill_in_micro_batch_0(
+def test_a_stream_from_the_end_begins_where_it_began_after_a_kill_in_micro_batch_0(
     stream, bootstrap, topic
 ):
     write(bootstrap, topic, numbered(0, 5), partition=1)
     first = stream(startingOffsets="latest")
-    end = first.latestOffset()  # Spark asks for the end first
-    write(bootstrap, topic, numbered(5, 8), partition=1)
-    assert first.partitions(first.initialOffset(), end) == []
+    begin = first.initialOffset()
+    assert first.partitions(begin, latest(first, begin)) == []
 
-    end = json.loads(json.dumps(first.latestOffset()))
+    write(bootstrap, topic, numbered(5, 8), partition=1)
+    end = json.loads(json.dumps(latest(first, begin)))
     write(bootstrap, topic, numbered(8, 10), partition=1)
     after_a_kill = stream(startingOffsets="latest")
     ranges = after_a_kill.partitions(after_a_kill.initialOffset(), end)
     assert values(after_a_kill, ranges) == numbered(5, 8)
-    assert values(
-        after_a_kill, after_a_kill.partitions(end, after_a_kill.latestOffset())
-    ) == numbered(8, 10)
+    ranges = after_a_kill.partitions(end, latest(after_a_kill, end))
+    assert values(after_a_kill, ranges) == numbered(8, 10)
 
 
 def test_what_was_deleted_after_a_kill_in_micro_batch_0_is_missed(
@@ -188,7 +194,7 @@ def test_what_was_deleted_after_a_kill_in_micro_batch_0_is_missed(
     from minikafka.course.kafka_source import DataLoss
 
     write(bootstrap, topic, numbered(0, 50), partition=0)
-    end = stream().latestOffset()
+    end = latest(stream())
     admin.delete_records({TopicPartition(topic, 0): 20})
     after_a_kill = stream()
     with pytest.raises(
@@ -201,12 +207,12 @@ def test_starting_offsets_that_fit_no_more_stop_no_stream_that_goes_on(
     stream, admin, bootstrap, topic
 ):
     at = json.dumps({topic: {"0": 0, "1": 0, "2": 0}})
-    before = stream(startingOffsets=at).latestOffset()
+    before = latest(stream(startingOffsets=at))
     grow(admin, topic, 4)
     write(bootstrap, topic, numbered(0, 7), partition=3)
     goes_on = stream(startingOffsets=at)
     assert values(
-        goes_on, goes_on.partitions(before, goes_on.latestOffset())
+        goes_on, goes_on.partitions(before, latest(goes_on, before))
     ) == numbered(0, 7)
 
 
@@ -221,16 +227,59 @@ def test_a_monitor_that_no_broker_answers_stops_no_stream():
     Topics(Settings(nobody)).commit("watch", {"orders": {"0": 5}})
 
 
+def test_a_limit_is_shared_by_what_waits_and_each_end_is_where_the_next_one_begins(
+    stream, bootstrap, topic
+):
+    """At least one offset of each: else a small partition would wait for ever."""
+    write(bootstrap, topic, numbered(0, 80), partition=0)
+    write(bootstrap, topic, numbered(80, 100), partition=1)
+    write(bootstrap, topic, numbered(100, 101), partition=2)
+    reader = stream(maxOffsetsPerTrigger="10")
+    assert reader.getDefaultReadLimit().max_rows == 10
+    start = reader.initialOffset()
+    end = latest(reader, start, at_most=10)
+    assert end[topic] == {"0": 7, "1": 1, "2": 1}
+    found = values(reader, reader.partitions(start, end))
+    while end[topic] != latest(reader, end)[topic]:
+        start, end = end, latest(reader, end, at_most=10)
+        found += values(reader, reader.partitions(start, end))
+    assert sorted(found) == sorted(numbered(0, 101))
+    assert latest(reader, end, at_most=10) == end  # nothing new: no micro-batch
+
+
+def test_what_was_lost_is_missed_with_a_limit_too(stream, admin, bootstrap, topic):
+    from minikafka.course.kafka_source import DataLoss
+
+    write(bootstrap, topic, numbered(0, 50), partition=0)
+    write(bootstrap, topic, numbered(50, 60), partition=1)
+    reader = stream()
+    before = latest(reader)
+    before[topic]["1"] = 0
+    before[topic]["0"] = 70  # as of a longer topic
+    end = latest(reader, before, at_most=5)
+    with pytest.raises(DataLoss, match="ends at offset 50, and 70 had been reached"):
+        reader.partitions(before, end)
+
+
+def test_a_query_that_ends_with_what_is_there_looks_for_no_more(
+    stream, bootstrap, topic
+):
+    write(bootstrap, topic, numbered(0, 5), partition=1)
+    reader = stream()
+    reader.prepareForTriggerAvailableNow()
+    write(bootstrap, topic, numbered(5, 9), partition=1)
+    assert latest(reader)[topic]["1"] == latest(reader, at_most=100)[topic]["1"] == 5
+
+
 def test_a_partition_that_is_added_is_read_from_its_first_offset(
     stream, admin, bootstrap, topic
 ):
     reader = stream()
-    before = reader.latestOffset()
+    before = latest(reader)
     grow(admin, topic, 4)
     write(bootstrap, topic, numbered(0, 7), partition=3)
-    assert values(reader, reader.partitions(before, reader.latestOffset())) == numbered(
-        0, 7
-    )
+    ranges = reader.partitions(before, latest(reader, before))
+    assert values(reader, ranges) == numbered(0, 7)
 
 
 def test_what_was_deleted_is_missed_when_a_batch_is_planned_and_when_it_is_read(
@@ -240,7 +289,7 @@ def test_what_was_deleted_is_missed_when_a_batch_is_planned_and_when_it_is_read(
 
     write(bootstrap, topic, numbered(0, 50), partition=0)
     reader = stream()
-    start, end = reader.initialOffset(), reader.latestOffset()
+    start, end = reader.initialOffset(), latest(reader)
     planned = reader.partitions(start, end)
     admin.delete_records({TopicPartition(topic, 0): 20})
     with pytest.raises(DataLoss, match=f"{topic}-0 has no offset 0 any more"):
@@ -257,16 +306,16 @@ def test_a_topic_that_was_made_anew_is_noticed_however_long_it_is(
     from minikafka.course.kafka_source import DataLoss
 
     write(bootstrap, topic, numbered(0, 10), partition=0)
-    before = stream().latestOffset()
+    before = latest(stream())
     admin.delete_topics([topic])
     until(lambda: topic not in admin.list_topics())
     with pytest.raises(DataLoss, match=f"there is no topic {topic}"):
-        stream().latestOffset()
+        latest(stream())
     create(admin, topic)
     write(bootstrap, topic, numbered(0, 60), partition=0)
     after = stream()
     with pytest.raises(DataLoss, match=f"{topic} was deleted and made anew"):
-        after.partitions(before, after.latestOffset())
+        after.partitions(before, latest(after, before))
 
 
 def test_a_reader_that_waits_in_vain_fails(stream, topic):
@@ -282,7 +331,7 @@ def test_what_spark_is_done_with_is_committed_for_those_who_watch(
 ):
     write(bootstrap, topic, numbered(0, 5), partition=1)
     reader = stream(monitorGroup=f"watch-{topic}")
-    reader.commit(reader.latestOffset())
+    reader.commit(latest(reader))
     [committed] = admin.list_group_offsets({f"watch-{topic}": None}).values()
     assert {at.partition: each.offset for at, each in committed.items()} == {
         0: 0,
@@ -337,7 +386,7 @@ def test_read_committed_skips_aborted_records_and_ends_behind_a_transactions_mar
     ("options", "words"),
     [
         ({"subscribe": ""}, "the option subscribe is missing"),
-        ({"maxOffsetsPerTrigger": "5"}, "there is no option maxoffsetspertrigger here"),
+        ({"minPartitions": "5"}, "there is no option minpartitions here"),
         (
             {"kafka.group.id": "mine"},
             "kafka.group.id can't be set: it is the source's own",
@@ -426,6 +475,24 @@ def test_a_stream_goes_on_from_its_checkpoint_and_hears_of_a_done_batch_when_the
     run("latest")  # the checkpoint decides
     assert read == [sorted(numbered(0, 100)), sorted(numbered(100, 130))]
     assert committed() == 100
+
+
+def test_a_limit_cuts_what_is_there_into_micro_batches(
+    spark, bootstrap, topic, tmp_path
+):
+    """SPARK-55304; and a trigger that reads what is there ends behind the last one."""
+    read = []
+    write(bootstrap, topic, numbered(0, 100))
+    source = kafka_source(spark.readStream, bootstrap, topic).format("kafka_python")
+    source = source.option("startingOffsets", "earliest")
+    rows = source.option("maxOffsetsPerTrigger", 40).load()
+    sink = rows.writeStream.option("checkpointLocation", str(tmp_path))
+    sink = sink.foreachBatch(
+        lambda frame, _: read.append([bytes(row.value) for row in frame.collect()])
+    )
+    patiently(lambda: sink.trigger(availableNow=True).start().awaitTermination())
+    assert sorted(value for each in read for value in each) == sorted(numbered(0, 100))
+    assert len(read) == 3 and all(len(each) <= 42 for each in read)
 
 
 def test_a_query_killed_in_micro_batch_0_begins_where_it_began_and_misses_what_is_gone(

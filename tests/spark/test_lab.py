@@ -127,7 +127,7 @@ def test_java_must_be_one_that_spark_runs_on(tmp_path, monkeypatch, version, goo
 
 def test_without_pyspark_the_message_says_size_time_and_command(monkeypatch):
     monkeypatch.setattr(spark, "find_spec", lambda name: None)
-    with pytest.raises(SparkMissing, match="468 MB and one to five minutes") as raised:
+    with pytest.raises(SparkMissing, match="485 MB and one to five minutes") as raised:
         spark.session()
     assert f'"{sys.executable}" -m pip install' in str(
         raised.value

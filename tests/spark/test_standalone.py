@@ -1,12 +1,11 @@
-"""The labs on a Spark cluster: a master and two workers, by the commands of
-docker/compose.yaml.
+"""The labs on a Spark cluster, with state and Python workers: a master and two workers,
+by the commands of docker/compose.yaml.
 
 They run on this machine, with the four jars that the image adds to PySpark's own and no
 packages to fetch.
 """
 
 import os
-import re
 import subprocess
 import sys
 import urllib.request
@@ -19,9 +18,9 @@ from minikafka.course import spark
 from minikafka.course.clusters import compose
 from minikafka.server.embedded import Served
 from tests.kafka import free_ports
+from tests.spark.connector import four_jars
 
 ROOT = Path(__file__).resolve().parents[2]
-JARS = Path.home() / ".ivy2.5.2" / "jars"
 LAB = """
 from minikafka.course.connect import Connection
 from minikafka.course.data import dataset
@@ -40,6 +39,51 @@ query.awaitTermination()
 print(spark.sparkContext.master, rows_read(query), lab.ends(topic),
       dict(sorted((row.partition, row["count"]) for row in spark.table("counts").collect())),
       spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1, sep="|")
+
+# 18: windows, their state and watermark in a checkpoint on a disk that all workers see, and two lives of a query
+from minikafka.course.experiments import lesson_18_event_time as event_time
+from pyspark.sql import functions as F
+
+value = F.col("value").cast("string")
+at = F.timestamp_millis(F.get_json_object(value, "$.event_time_ms").cast("long"))
+rows = stream.option("startingOffsets", "earliest").load().select(at.alias("at")).where("at is not null")
+hours = rows.withWatermark("at", "10 minutes").groupBy(F.window("at", "1 hour")).count()
+checkpoint = lab.checkpoint("hours")
+_, written = event_time.run(lab, hours, checkpoint=checkpoint)
+_, again = event_time.run(lab, hours, checkpoint=checkpoint)
+print(len(written), len(again), sep="|")
+
+# 19: a batch that is not committed comes again, with the same rows
+from minikafka.course.experiments.lesson_19_sinks import forget_last_commit
+
+given, checkpoint = [], lab.checkpoint("again")
+sink = rows.writeStream.foreachBatch(lambda frame, batch: given.append((batch, frame.count())))
+sink = sink.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+for life in range(2):
+    sink.start().awaitTermination()
+    forget_last_commit(checkpoint)
+print(*given, sep="|")
+
+# 20: a stateful processor and a source in Python, in workers' processes
+from minikafka.course.experiments.lesson_20_runs import ROCKSDB, clicks, run, solved
+from minikafka.course.kafka_source import KafkaSource
+
+spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+events = list(dataset("user_events").generate(count=100, seed=7))
+visits = lab.topic("user_events", partitions=1)
+lab.send(visits, events)
+by_user = clicks(spark, kafka, visits, watermark="2 hours").groupBy("user_id")
+columns = "user_id string, start_ms long, end_ms long, events long"
+sessions = by_user.transformWithStateInPandas(
+    solved("20", 1, "Sessions")(), columns, outputMode="append", timeMode="EventTime"
+)
+checkpoint = lab.checkpoint("sessions")
+told = [row for batch in run(sessions, checkpoint) for row in batch]
+state = spark.read.format("statestore").option("stateVarName", "times").load(checkpoint)
+spark.dataSource.register(KafkaSource)
+own = spark.read.format("kafka_python").option("kafka.bootstrap.servers", kafka.bootstrap)
+orders = own.option("subscribe", topic).load()
+print(len(events), sum(row.events for row in told) + state.count(), orders.count(), sep="|")
 lab.close()
 spark.stop()
 """
@@ -59,17 +103,11 @@ def command(service, port):
 @pytest.mark.spark
 @pytest.mark.timeout(900)  # six JVMs, on a machine that has other things to do, too
 def test_a_lab_runs_on_a_master_and_two_workers_as_it_runs_on_two_threads(tmp_path):
-    if not JARS.exists():
-        pytest.skip("Spark has fetched its connector to another folder")
-    port, web, *webs = free_ports(4)
-    wanted = re.findall(
-        r"\borg\.[\w.-]+\*\.jar",
-        (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8"),
-    )
-    four = [str(path) for pattern in wanted for path in JARS.glob(pattern)]
+    four = four_jars()
     assert len(four) == 4
+    port, web, *webs = free_ports(4)
     settings = (
-        f"spark.jars {','.join(four)}",
+        f"spark.jars {','.join(map(str, four))}",
         f"spark.executor.extraJavaOptions {spark.SHORT_LIVED}",
     )
     (tmp_path / "spark-defaults.conf").write_text("\n".join(settings) + "\n")
@@ -114,9 +152,15 @@ def test_a_lab_runs_on_a_master_and_two_workers_as_it_runs_on_two_threads(tmp_pa
             check=False,
         )
     assert done.returncode == 0, done.stderr[-3000:]
-    master, rows, ends, counts, executors = done.stdout.splitlines()[-1].split("|")
+    lesson_17, lesson_18, lesson_19, lesson_20 = (
+        line.split("|") for line in done.stdout.splitlines()[-4:]
+    )
+    master, rows, ends, counts, executors = lesson_17
     assert (master, rows) == (environment[spark.MASTER_VARIABLE], "608")
     assert ends == counts and int(executors) == 2
+    assert lesson_18 == ["9", "0"]  # the tenth hour is in state, in both lives
+    assert lesson_19 == ["(0, 607)", "(0, 607)"]
+    assert lesson_20 == ["1184", "1184", "608"]
 
 
 def wait_for_workers(web, count, last):

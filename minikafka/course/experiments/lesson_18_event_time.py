@@ -221,6 +221,32 @@ def in_state(query: Any) -> int:
     return sum(operator["numRowsTotal"] for operator in latest["stateOperators"])
 
 
+def _noon_ms() -> int:
+    return int(dataset("orders").DAY_STARTS) + 4 * 60 * MINUTE_MS
+
+
+def payments() -> tuple[list[Any], list[Any]]:
+    """The day's payments: those that reached Kafka before noon, and the others."""
+    events = dataset("orders").stream("payments", count=600, seed=7)
+    before = [event for event in events if event.ingest_ms < _noon_ms()]
+    return before, events[len(before) :]
+
+
+def tell_unpaid(query: Any, rows: Sequence[dict[str, Any]]) -> int:
+    """Of the rows of an outer join of orders and payments: prints how many orders are
+    paid and how many not, and returns how many of these were placed since noon.
+    """
+    pairs = {row["ordered_id"] for row in rows if row["paid_id"]}
+    missing = [row["ordered_at"] for row in rows if row["paid_id"] is None]
+    late = sum(ordered.timestamp() * 1000 >= _noon_ms() for ordered in missing)
+    watermark = reports(query)[-1]["eventTime"]["watermark"][11:16]
+    print(
+        f"{len(pairs)} paid, {len(missing)} not, {late} of them since 12:00;"
+        f" watermark {watermark}"
+    )
+    return late
+
+
 def _query(lab: Lab, topic: str, delay: int, size: int) -> Any:
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
