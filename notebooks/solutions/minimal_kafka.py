@@ -123,7 +123,7 @@ class Group:
     def join(self, member_id, request):
         self.members[member_id] = request
         self.waiting[member_id] = joined = asyncio.Future()
-        self.stop_timer(member_id)  # who waits for our answer isn't silent
+        self.alive(member_id)
         self.change()  # it empties self.waiting if this was the last one
         return joined
 
@@ -149,7 +149,9 @@ class Group:
                 self.alive(member_id)
 
     def alive(self, member_id):
-        """A member was heard. Its session timeout begins anew."""
+        """A member was heard. Its session timeout begins anew: when its JoinGroup is
+        answered, if it waits for that. Who waits for our answer isn't silent.
+        """
         self.stop_timer(member_id)
         if member_id in self.members and member_id not in self.waiting:
             seconds = self.members[member_id].session_timeout_ms / 1000

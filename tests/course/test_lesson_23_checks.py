@@ -405,8 +405,8 @@ BROKEN = {
         7,
         [
             (
-                "self.stop_timer(member_id)  # who waits for our answer isn't silent",
-                "self.alive(member_id)",
+                "if member_id in self.members and member_id not in self.waiting:",
+                "if member_id in self.members:",
             )
         ],
         [

@@ -267,5 +267,6 @@ def _conversation(running: Trial, last: int | None = None) -> list[str]:
 
 def _said(kafka: SomebodysKafka) -> list[str]:
     """What the process printed, below the conversation."""
+    kafka.kill()  # what it has printed is read to its end then
     words = kafka.last_words()
     return ["your Kafka printed:", *(f"  {line}" for line in words)] if words else []
