@@ -49,6 +49,10 @@ def describe_topics(world: "World", given: Given) -> str:
     only = [name for name in ONLY if name in given]
     if len(only) > 1:
         raise Refused("kafka-topics takes one of its lists of partitions at a time.")
+    # The tool asks the controller which partitions move; without one it gives up.
+    told = world.ask("ListPartitionReassignments", {"topics": None})
+    if told.error_code:
+        raise KafkaError(Error(told.error_code))
     names = sorted(_names(world))
     if "--topic" in given:
         names = [name for name in names if name == given["--topic"]]
