@@ -117,6 +117,7 @@ WORSE = [
         "rebalance-loop",
         [
             SCALE.format("billing", 0),
+            2,  # a pod that was killed is a member until its session ends
             RESET.format("billing", "--to-latest"),
             SCALE.format("billing", 3),
             3,
@@ -128,6 +129,7 @@ WORSE = [
         "poison",
         [
             SCALE.format("billing", 0),
+            2,  # a pod that was killed is a member until its session ends
             RESET.format("billing", "--to-latest"),
             SCALE.format("billing", 3),
             3,
@@ -180,6 +182,7 @@ WORSE = [
         "made-anew",
         [
             SCALE.format("billing", 0),
+            2,  # a pod that was killed is a member until its session ends
             RESET.format("billing", "--to-latest"),
             SCALE.format("billing", 2),
             3,

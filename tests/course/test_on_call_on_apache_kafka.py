@@ -160,7 +160,9 @@ def test_a_table_has_the_columns_of_apache_kafkas(brokers, payments, night, line
 )
 def test_what_is_named_is_named_as_by_apache_kafka(brokers, payments, night, line):
     def by_line(text):
-        return list(dict.fromkeys(tuple(names(row)) for row in text.splitlines()))
+        return list(
+            dict.fromkeys(tuple(dict.fromkeys(names(row))) for row in text.splitlines())
+        )
 
     mine, theirs = by_line(ours(night, line)), by_line(apaches(brokers, line))
     assert mine == [row for row in theirs if row]
@@ -249,7 +251,7 @@ def test_hot_key_one_partition_has_all_of_the_lag(brokers):
         reader.commit()
         text = apaches(brokers, "kafka-consumer-groups --describe --group billing")
     lags = sorted(int(lag) for lag in lag_rows(text).values() if lag != "-")
-    assert lags == [29]
+    assert lags[-1] == 29 and sum(lags[:-1]) == 0
 
 
 def test_commits_first_there_is_no_lag_and_nothing_is_done(brokers):
@@ -349,10 +351,13 @@ def test_unclean_election_nobody_leads_while_the_only_eligible_replica_is_down(b
     until(lambda: brokers.described("offered") == (2, [2, 3]))
 
 
-def test_voters_lost_nothing_is_decided_and_what_is_led_is_still_described(brokers):
+def test_voters_lost_the_tools_that_ask_the_controller_get_no_answer_and_a_leader_does(
+    brokers,
+):
     """The last test: the only controller is gone."""
     brokers.create("led", 1, 2, 3)
     brokers.kill(4)
     line = "kafka-metadata-quorum describe --status"
     assert "Exception" in apaches(brokers, line)
-    assert "Leader: 1" in apaches(brokers, "kafka-topics --describe --topic led")
+    assert "Exception" in apaches(brokers, "kafka-topics --describe --topic led")
+    assert "led:0:0" in apaches(brokers, "kafka-get-offsets --topic led")

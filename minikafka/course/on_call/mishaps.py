@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
 
+IN_HAND = 3  # orders before a pod, when it is killed
+PATIENCE = 120  # half seconds until then, at most
+
+
 def mishap(world: "World", given: Given) -> str:
     """One line of a plan."""
     what, _, rest = given["WHAT"].partition(" ")
@@ -71,6 +75,10 @@ def _disk(world: "World", rest: str) -> None:
 def _kill(world: "World", rest: str) -> None:
     """The operating system kills a pod that needs too much memory."""
     app = world.apps[rest]
+    for _ in range(PATIENCE):
+        if max(len(pod.hand) for pod in app.pods) >= IN_HAND:
+            break
+        world.cluster.run_ms(500)
     living = [pod for pod in app.pods if pod.died_ms is None]
     if living:
         pod = max(living, key=lambda each: len(each.hand))
