@@ -104,6 +104,10 @@ class MemoryDisk:
         self._root: Folder = {}
         self._locked: set[str] = set()
 
+    def __str__(self) -> str:
+        """Where a broker says that its logs are."""
+        return "/var/lib/kafka/data"
+
     def files(self) -> dict[str, MemoryFile]:
         """All files by path, in order."""
         return dict(sorted(_files("", self._root)))

@@ -383,3 +383,31 @@ def test_a_teachers_file_that_lacks_something_is_told(tmp_path):
     file.write_text(MINE.replace("right = 1\n", ""), encoding="utf-8")
     with pytest.raises(ValueError, match="lacks 'right'"):
         on_call(str(file))
+
+
+def test_a_line_that_nobody_understands_takes_no_time(night):
+    before = night.world.now_ms
+    for line in ("foo", "   ", "kubectl scale deployment/billing --replicas 3"):
+        night.ask(line)
+    assert night.world.now_ms == before
+
+
+def test_what_a_cut_log_lost_stays_lost_whatever_else_is_deleted():
+    night = begun("unclean-election")
+    elect = "kafka-leader-election --election-type unclean --topic orders --partition 1"
+    night.act(elect)
+    night.wait(minutes=7)
+    night.act("systemctl start kafka-2")
+    night.wait(minutes=3)
+    lost = night.outcome().lost
+    night.act("kafka-topics --create --topic x")
+    night.act("kafka-topics --delete --topic x")
+    night.wait(minutes=1)
+    assert night.outcome().lost == lost > 0
+
+
+def test_a_broker_says_where_its_logs_are(night, capsys):
+    night.ask("kafka-log-dirs --describe --topic-list orders")
+    said = capsys.readouterr().out
+    assert '"logDir":"/var/lib/kafka/data"' in said
+    assert '"offsetLag":0' in said and '"offsetLag":1' not in said

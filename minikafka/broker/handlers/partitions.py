@@ -171,7 +171,8 @@ def describe_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
     rows: list[Row] = []
     for topic, number in sorted(wanted):
         replica = replicas[topic, number]
-        lag = replica.log.log_end_offset - replica.high_watermark
+        # so Kafka counts it; only a copy that is moved to another folder has some
+        lag = replica.high_watermark - replica.log.log_end_offset
         row = {
             "partition_index": number,
             "partition_size": replica.log.size_bytes,

@@ -11,7 +11,7 @@ def partitions_listed(night: Incident) -> dict[str, int]:
     found = {}
     for name in LISTS:
         line = f"kafka-topics --describe --exclude-internal --{name}-partitions"
-        said = tools.run(night.world, line, acts=False)
+        said = tools.printed(tools.understood(line, acts=False), night.world)
         found[name] = len(said.splitlines())
     return found
 

@@ -147,12 +147,18 @@ class Incident:
         outages = [sample for sample in world.samples if sample.is_outage]
         before = [each for each in outages if each.at_ms <= self.plan.called_ms]
         readers = world.readers()
+        cut_off: set[int] = set()
+        for app in readers:
+            cut_off |= world.cut_off(app)
+        lost = len(cut_off)
+        for app in readers:
+            lost += len(world.lost(app) - cut_off)
         return Outcome(
             plan=self.plan,
             clock=world.clock(),
             said=self.said,
             accepted=len(world.orders.accepted),
-            lost=sum(len(world.lost(app) | world.cut_off(app)) for app in readers),
+            lost=lost,
             twice=sum(world.orders.twice(app.name) for app in readers),
             false=len(world.false_payouts()),
             refused=len(world.orders.refused),
@@ -164,23 +170,20 @@ class Incident:
     # inside
 
     def _run(self, line: str, acts: bool) -> None:
-        """One line, after the time that it takes to look."""
+        """One line, after the time that it takes to look. One that nobody understands
+        takes none.
+        """
         if self._is_over():
             return
         try:
-            world = self.world
-            clock = world.clock()
-            world.run(LOOKING_S)
-            said = tools.run(
-                world,
-                str(line),
-                acts,
-            )
+            call = tools.understood(str(line), acts)
+            self.world.run(LOOKING_S)
+            said = tools.printed(call, self.world)
         except Refused as refused:
             self._say(f"{line}: {refused}")
             return
         self._say(
-            f"{clock} $ {line}",
+            f"{self.world.clock()} $ {line}",
             said,
             *self._news(),
         )

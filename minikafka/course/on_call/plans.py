@@ -67,6 +67,8 @@ def names() -> list[str]:
 
 def read(name: str) -> Plan:
     """The plan of this name, or in this file. Raises ValueError for what is none."""
+    if not isinstance(name, str):
+        raise ValueError(f"an incident has a name, not {name!r}")
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not path.exists():
         known = ", ".join(f'"{each}"' for each in names())

@@ -109,6 +109,7 @@ TOOLS = (
         for line, run in DONE.items()
     ),
 )
+Call = tuple[Tool, Given]
 OF_PLANS = (
     *TOOLS,
     Tool(
@@ -119,34 +120,28 @@ OF_PLANS = (
 )
 
 
-def run(world: "World", line: str, acts: bool) -> str:
-    """What a line prints. Raises Refused for one that nobody understands, and for one
-    of the other kind.
+def understood(line: str, acts: bool) -> Call:
+    """The tool that a line means, and what it gives. Raises Refused for a line that
+    nobody understands, and for one of the other kind.
     """
     tool, given = found(TOOLS, line)
     if tool.acts and not acts:
         raise Refused("That changes something: incident.act(...) does it.")
     if acts and not tool.acts:
         raise Refused("That only looks: incident.ask(...) shows it.")
-    return _printed(
-        tool,
-        world,
-        given,
-    )
+    return tool, given
 
 
 def do(world: "World", line: str) -> str:
     """A line of a plan."""
-    tool, given = found(OF_PLANS, line)
-    return _printed(
-        tool,
-        world,
-        given,
-    )
+    return printed(found(OF_PLANS, line), world)
 
 
-def _printed(tool: Tool, world: "World", given: Given) -> str:
-    """What the tool prints, also where the cluster refuses or doesn't answer."""
+def printed(call: Call, world: "World") -> str:
+    """What the tool prints, also where the cluster refuses or doesn't answer. Raises
+    Refused for a value that can't be meant.
+    """
+    tool, given = call
     try:
         return tool.run(world, given)
     except KafkaTimeoutError:

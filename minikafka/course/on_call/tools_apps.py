@@ -2,6 +2,7 @@
 them as somebody on call needs.
 """
 
+import math
 from typing import TYPE_CHECKING
 
 from minikafka.clients.errors import KafkaTimeoutError
@@ -136,8 +137,8 @@ def free_space(world: "World", given: Given) -> str:
     if space is None:
         return f"{heading}\n{name:24} {'plenty':>10}"
     used = space.total_bytes - space.usable_bytes
-    percent = 100 * used // space.total_bytes
-    kilobytes = [each // 1000 for each in (space.total_bytes, used, space.usable_bytes)]
+    percent = math.ceil(100 * used / space.total_bytes)
+    kilobytes = [each // 1024 for each in (space.total_bytes, used, space.usable_bytes)]
     total, taken, left = kilobytes
     return f"{heading}\n{name:24} {total:>10} {taken:>8} {left:>10} {percent:>3}%"
 

@@ -306,7 +306,11 @@ class World:
 
     def cut_off(self, app: Reader) -> set[int]:
         """Accepted orders that a leader has cut off, whoever had read them before."""
-        kinds = {event.kind for event in self.events}
+        kinds = {
+            event.kind
+            for event in self.events
+            if event.detail.get("topic") == app.topic
+        }
         if "LogTruncated" not in kinds or "TopicDeleted" in kinds:
             return set()
         there, unknown = self._in_the_log(app.topic)
