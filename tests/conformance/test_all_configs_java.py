@@ -8,7 +8,7 @@ import pytest
 
 from minikafka.course.clusters.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
-from tests.clients.brokers import KEPT, fresh_name, minikafka, overrides
+from tests.clients.brokers import KEPT, fresh_name, minikafka, overrides, until
 from tests.clients.java_tools import JavaTools
 from tests.conformance.conftest import AT_ONCE, without_java
 from tests.conformance.java_admin import JavaAdmin
@@ -59,6 +59,9 @@ def check(ours, theirs, listed):
     assert not stale, "these no longer differ: take them out of the file"
 
 
+UNKNOWN = "UnknownTopicOrPartition"
+
+
 def resources(topic, brokers):
     """Kind and name of one resource of each kind, of brokers of all."""
     found = [("TOPIC", topic), ("BROKER", ""), ("CLIENT_METRICS", topic)]
@@ -72,6 +75,10 @@ def story(admin, topic, brokers):
     end as they were.
     """
     told = {"created": admin.create_topic(topic)}
+    until(
+        lambda: UNKNOWN not in str(admin.describe_configs("TOPIC", topic)),
+        "the broker that is asked has heard of the topic",
+    )
     for kind, name in resources(topic, brokers):
         told[f"{kind} {name and name.replace(topic, 't')}"] = admin.describe_configs(
             kind, name
