@@ -67,7 +67,7 @@ def source(path: str) -> str:
         lines.append(shown)
     code = "\n".join(lines)
     return (
-        "<style>:target { background: var(--said); } h1 { overflow-wrap: anywhere; }</style>\n"
+        "<style>:target { background: var(--said); } h1, p { overflow-wrap: anywhere; }</style>\n"
         f"<h1>{escape(Path(path).name)}</h1>\n"
         f'<p>In the project: <code>{escape(path)}</code>. <a href="../{PATH}">The'
         f" claims</a> that it is evidence for link to its functions.</p>\n"
