@@ -122,7 +122,7 @@ WORSE = [
             SCALE.format("billing", 3),
             3,
         ],
-        loses(100),
+        loses(90),
     ),
     ("poison", ["kubectl rollout restart deployment/billing", 3], is_not_over),
     (

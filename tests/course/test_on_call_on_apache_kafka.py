@@ -43,6 +43,8 @@ FAST = {
 def brokers():
     with running(APACHE_KAFKA, ROLES, **FAST) as nodes:
         yield nodes
+        # without a controller nobody can take over: they would wait for it a minute each
+        nodes.kill(1, 2, 3)
 
 
 @pytest.fixture(scope="module")
