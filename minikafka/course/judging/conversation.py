@@ -135,10 +135,10 @@ def as_lines(conversation: Sequence[Exchange], marks: Iterable[Mark]) -> list[st
         while coming and coming[0].connection <= exchange.connection:
             lines.append(f"--- {coming.pop(0).what} ---")
         lines.append(_in_full(exchange))
-    return _folded([*lines, *(f"--- {each.what} ---" for each in coming)])
+    return folded([*lines, *(f"--- {each.what} ---" for each in coming)])
 
 
-def _folded(lines: Sequence[str]) -> list[str]:
+def folded(lines: Sequence[str]) -> list[str]:
     """A question that comes again and again, and has the same answer each time, stands
     there once, with the count. All lines are cut then: what differs may lie behind.
     """
