@@ -171,12 +171,12 @@ def describe_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
     rows: list[Row] = []
     for topic, number in sorted(wanted):
         replica = replicas[topic, number]
-        # so Kafka counts it; only a copy that is moved to another folder has some
-        lag = replica.high_watermark - replica.log.log_end_offset
         row = {
             "partition_index": number,
             "partition_size": replica.log.size_bytes,
-            "offset_lag": max(lag, 0),
+            # what is missing up to the high watermark: only a copy that is being
+            # moved to another folder lacks some, and there are none
+            "offset_lag": 0,
         }
         rows.append((topic, row))
     result = {
