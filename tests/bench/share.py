@@ -53,6 +53,8 @@ def measure_beside(kept, name, bootstrap, count):
     """The speed of a reader alone, and beside a share partition that is full."""
     topic = measures.new_topic(bootstrap)
     measures.produce_with_librdkafka(bootstrap, topic, 1000, count)
+    # the first reading of a topic is slower, whoever is there
+    measures.consume_with_librdkafka(bootstrap, topic, 1000, count)
     measures.until_quiet()
     alone = measures.consume_with_librdkafka(bootstrap, topic, 1000, count)
     with in_flight(bootstrap):
