@@ -2,6 +2,8 @@
 Kafka, from one broker and from three.
 """
 
+import time
+
 import pytest
 from confluent_kafka import Producer
 
@@ -23,10 +25,15 @@ def java():
         yield tools
 
 
+# one record is the last by its time
+FIRST_MS = int(time.time() * 1000)
+
+
 def write(bootstrap, topic):
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(5):
-        producer.produce(topic, b"order %d" % number, partition=0)
+        value, then = b"order %d" % number, FIRST_MS + number
+        producer.produce(topic, value, partition=0, timestamp=then)
     assert producer.flush(60) == 0
 
 
