@@ -25,15 +25,22 @@ def place(
     _check_counts(partitions, replication_factor, len(image.brokers))
     live = _in_turns(image, fenced=False)
     down = _in_turns(image, fenced=True)
-    if not image.may_lead():
-        why = "All brokers are currently fenced or in controlled shutdown."
-        raise _cannot_be_reached(replication_factor, why)
+    may_lead = image.may_lead()
+    nobody_leads = _cannot_be_reached(
+        replication_factor,
+        "All brokers are currently fenced or in controlled shutdown.",
+    )
+    if not may_lead:
+        raise nobody_leads
     placement = []
     for number in range(first, first + partitions):
         of_live = min(replication_factor, len(live))
         turns = range(number, number + replication_factor)
         replicas = [live[turn % len(live)] for turn in turns[:of_live]]
         replicas += [down[turn % len(down)] for turn in turns[of_live:]]
+        # its turn may have come to brokers that are up and about to go
+        if may_lead.isdisjoint(replicas):
+            raise nobody_leads
         placement.append(replicas)
     return placement
 

@@ -352,7 +352,7 @@ def _connector() -> Iterator[Fact]:
     pyspark = _version("pyspark")
     if not pyspark:
         return
-    jars = Path(_folder_of("pyspark"), "jars").glob("spark-sql-kafka-0-10_*.jar")
+    jars = Path(_folder_of("pyspark"), "jars").glob("*spark-sql-kafka-0-10_*.jar")
     text = packages() or " ".join(sorted(jar.name for jar in jars))
     found = [
         " ".join(each)

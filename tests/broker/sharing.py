@@ -103,13 +103,7 @@ class Member:
         """What it acquires of partition 0, as (first, last, deliveries); the whole
         answer is in `answered`. said: [(first, last, types)].
         """
-        body = self._body(said, epoch) | {
-            "max_wait_ms": wait_ms,
-            "min_bytes": 1,
-            "max_bytes": 1 << 20,
-            "max_records": most,
-            "batch_size": most,
-        }
+        body = self._fetch_body(said, wait_ms, most, epoch)
         self.answered = self.node.patiently("ShareFetch", 2, self.name, **body | more)
         self._goes_on(epoch)
         if self.answered.error_code:
@@ -122,6 +116,21 @@ class Member:
                 for one in partition.acquired_records:
                     acquired.append(tuple(one.to_dict().values()))
         return acquired
+
+    def begins_to_fetch(self, **more):
+        """Without waiting for the answer."""
+        body = self._fetch_body(said=(), wait_ms=500, most=500, epoch=None)
+        self.node.send("ShareFetch", 2, self.name, **body | more)
+        self._goes_on(None)
+
+    def _fetch_body(self, said, wait_ms, most, epoch):
+        return self._body(said, epoch) | {
+            "max_wait_ms": wait_ms,
+            "min_bytes": 1,
+            "max_bytes": 1 << 20,
+            "max_records": most,
+            "batch_size": most,
+        }
 
     def says(self, *said, epoch=None, version=2, **more):
         """The error of partition 0, or of the whole."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from minikafka.cluster.metadata import PartitionChange
+from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from tests.broker.sharing import GROUP, SharingNode
 
@@ -285,6 +286,38 @@ def test_a_state_that_nobody_in_his_right_mind_wrote_ends_its_fetch_only(node, b
     assert result.partitions[0].error_code == 0
     assert a.fetch() in ("UNKNOWN_SERVER_ERROR", [(0, 19, 1)])
     assert node.broker.why_failed is None
+
+
+def test_two_fetches_that_wait_for_a_state_nobody_can_read_do_not_wake_each_other(
+    monkeypatch,
+):
+    """KIP-932; the other partition keeps both waiting: it is empty."""
+    node = SharingNode(partitions=2)
+    members = [node.member(name).join() for name in ("a", "b")]
+    fenced = {"partitions": [{"partition": 0, "leader_epoch": 7}]}
+    asked = {"group_id": GROUP, "topics": [{"topic_id": node.topic_id} | fenced]}
+    [result] = node.patiently("ReadShareGroupState", 0, **asked).results
+    assert result.partitions[0].error_code == 0
+    persister, reads = node.broker.sharing.persister, []
+
+    def read(key, leader_epoch, then, ask=persister.read):
+        reads.append(key.partition)
+        assert len(reads) < 20, "they wake each other"
+        ask(key, leader_epoch, then)
+
+    monkeypatch.setattr(persister, "read", read)
+    both = [{"partition_index": number} for number in (0, 1)]
+    wanted = {"topics": [{"topic_id": node.topic_id, "partitions": both}]}
+    for member in members:
+        member.begins_to_fetch(**wanted)
+    node.pass_time(600)
+    for reply in node.out():
+        _, answer = messages.decode_response("ShareFetch", 2, b"".join(reply.frame))
+        [topic] = answer.responses
+        told = {one.partition_index: one.error_code for one in topic.partitions}
+        assert told == {0: Error.NOT_LEADER_OR_FOLLOWER, 1: Error.NONE}
+        members.pop()
+    assert not members and set(reads) == {0, 1}
 
 
 def test_a_fetch_that_asks_for_batches_of_nothing_gets_whole_ones(node):

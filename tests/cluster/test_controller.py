@@ -93,6 +93,16 @@ def test_a_new_partition_has_somebody_who_leads_it():
         placer.place(image, 1, replication_factor=1, first=0)
 
 
+def test_a_partition_whose_turn_falls_on_a_broker_about_to_go_is_refused():
+    image = cluster(1, 2)
+    commit(image, controller.begin_shutdown(image, 1, value))
+    assert image.may_lead() == {2}
+    assert placer.place(image, 1, replication_factor=2, first=0) == [[1, 2]]
+    with pytest.raises(KafkaError, match="in controlled shutdown") as refused:
+        placer.place(image, 1, replication_factor=1, first=0)
+    assert refused.value.error is Error.INVALID_REPLICATION_FACTOR
+
+
 def test_when_a_leader_is_gone_the_next_in_sync_replica_leads_in_a_new_epoch():
     image = cluster(1, 2, 3)
     commit(image, new_topic(image, [1, 2], [2, 3], [1]))

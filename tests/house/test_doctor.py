@@ -172,6 +172,11 @@ def test_an_empty_name_for_the_connector_wants_its_jar_in_pysparks_folder(
         tmp_path / "jars" / "spark-sql-kafka-0-10_2.13-4.2.0.jar"
     )
     assert fact(doctor._connector).good
+    # as Ivy calls it, from where the classroom's image has it
+    (tmp_path / "jars" / "spark-sql-kafka-0-10_2.13-4.2.0.jar").rename(
+        tmp_path / "jars" / "org.apache.spark_spark-sql-kafka-0-10_2.13-4.2.0.jar"
+    )
+    assert fact(doctor._connector).good
 
 
 @pytest.mark.skipif(os.name == "nt", reason="shell scripts")

@@ -81,15 +81,6 @@ def check_renewing(body: Any) -> None:
         raise KafkaError(Error.INVALID_REQUEST)
 
 
-class Fetchable(NamedTuple):
-    """The share partitions in which something may be acquired, and why others have
-    none.
-    """
-
-    held: dict[TopicIdPartition, Held]
-    errors: dict[TopicIdPartition, KafkaError]
-
-
 WholeBatch = tuple[BatchHeader, Any]  # a batch that was read, and its bytes
 
 
@@ -114,11 +105,8 @@ class FailedPart(NamedTuple):
 
 @dataclass(slots=True)
 class Look:
-    """One look at the logs. errors: why nothing was read of a partition. read, failed:
-    what came of reading the others.
-    """
+    """One look at the logs: what was read, and what could not be."""
 
-    errors: dict[TopicIdPartition, KafkaError]
     read: dict[TopicIdPartition, ReadPart] = field(default_factory=dict)
     failed: dict[TopicIdPartition, FailedPart] = field(default_factory=dict)
     size_bytes: int = 0
@@ -133,6 +121,9 @@ class ShareFetching:
     member: MemberKey
     session: ShareSession | None = None
     said: Acknowledging | None = None
+    # what this fetch has met is not tried again by it: two that wait for one state
+    # which can't be read would wake each other without end
+    errors: dict[TopicIdPartition, KafkaError] = field(default_factory=dict)
 
     # -- its session
 
@@ -208,11 +199,11 @@ class ShareFetching:
         fetchable = self._fetchable()
         wants_nothing = body.max_records == 0 or body.max_bytes == 0
         if wants_nothing:
-            return self.whole(self._refused(fetchable.errors))
-        if not fetchable.held:
-            all_failed = len(fetchable.errors) == len(self.session.partitions)
+            return self.whole(self._refused(self.errors))
+        if not fetchable:
+            all_failed = len(self.errors) == len(self.session.partitions)
             if all_failed or expired:
-                return self.whole(self._refused(fetchable.errors))
+                return self.whole(self._refused(self.errors))
             return None
         look = self._read(fetchable)
         has_enough = look.size_bytes >= min(body.min_bytes, self.most_bytes)
@@ -220,16 +211,19 @@ class ShareFetching:
             return None
         return self.whole(self._acquire(look, now))
 
-    def _fetchable(self) -> Fetchable:
-        fetchable = Fetchable(held={}, errors={})
+    def _fetchable(self) -> dict[TopicIdPartition, Held]:
+        """The share partitions in which something may be acquired."""
+        fetchable = {}
         for at in self._rotated():
+            if at in self.errors:
+                continue
             try:
                 found = self._share_partition(at)
             except KafkaError as error:
-                fetchable.errors[at] = error.with_traceback(None)
+                self.errors[at] = error.with_traceback(None)
                 continue
             if found.partition is not None and found.partition.can_acquire:
-                fetchable.held[at] = found
+                fetchable[at] = found
         return fetchable
 
     def _rotated(self) -> list[TopicIdPartition]:
@@ -261,12 +255,12 @@ class ShareFetching:
         configs = GroupConfigs(self.group_id, self.broker.config, self.broker.image)
         return configured_text(configs, "share.isolation.level") == COMMITTED
 
-    def _read(self, fetchable: Fetchable) -> Look:
+    def _read(self, fetchable: dict[TopicIdPartition, Held]) -> Look:
         """What there is to acquire; each partition gives as many bytes at most."""
-        look = Look(fetchable.errors)
+        look = Look()
         committed = self.is_committed
-        most_bytes = self.most_bytes // len(fetchable.held)
-        for at, held in fetchable.held.items():
+        most_bytes = self.most_bytes // len(fetchable)
+        for at, held in fetchable.items():
             assert held.partition is not None, "its state is there"
             offset = held.partition.window.next_fetch_offset()
             replica = held.replica
@@ -295,7 +289,7 @@ class ShareFetching:
     def _acquire(self, look: Look, now: Now) -> dict[TopicIdPartition, Answer]:
         """The member has what it can get of what was read."""
         body = self.request.body
-        answers = self._refused(look.errors)
+        answers = self._refused(self.errors)
         left = body.max_records
         partitions = self.broker.sharing.partitions
         for at, part in look.read.items():
