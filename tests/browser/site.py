@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 SUB_PATH = "/some/where"
 MEGABYTE = 1024 * 1024
+ALIVE = "#status[data-state=alive]"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -75,10 +76,11 @@ def size(path):
 
 
 def playground(tab, link=""):
-    """Its page, when the cluster can be clicked. link: the part of an address that
-    holds a moment.
+    """Its page, when Python is there, and the cluster can be clicked. link: the part of
+    an address that holds a moment.
     """
     page = tab.open(f"playground.html{link}")
+    page.wait_for_selector(ALIVE, timeout=240_000)
     page.wait_for_selector("#stage iframe", timeout=240_000)
     page.frame_locator("#stage iframe").locator("#drawing [data-act]").first.wait_for()
     return page

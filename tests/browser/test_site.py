@@ -3,6 +3,7 @@ sub-path, without a network.
 """
 
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -41,6 +42,8 @@ FLAGS = (
     "document.querySelector('#stage iframe').contentDocument.querySelectorAll('#ticks"
     " .flag').length"
 )
+FIELDS = "summary:has-text('more:')"
+WIDTHS = (390, 526, 760, 948, 1280)
 NO_STACK_SWITCHING = "delete WebAssembly.Suspending; delete WebAssembly.promising;"
 
 
@@ -140,6 +143,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
     "path",
     [
         "index.html",
+        "playground.html",
         "gallery/index.html",
         "lessons/05_consumer_groups.html",
         "glossary.html",
@@ -166,6 +170,63 @@ def serious(page):
     ]
 
 
+def test_the_front_page_is_answered_by_a_click_and_shows_the_order_that_was_read(tab):
+    one = tab()
+    page = one.open("index.html")
+    page.locator(".lane").nth(2).click()
+    page.click("#read")
+    page.wait_for_selector("#then-more:not([hidden])")
+    got = page.locator(".got .record").evaluate_all(
+        "all => all.map(n => n.dataset.value)"
+    )
+    assert got == ["paid", "created"]
+    assert page.locator('[data-partition="0"] .record').get_attribute("data-value") == (
+        "paid"
+    )
+    assert "nothing wrong" in page.text_content("#told")
+    assert serious(page) == []
+    page.click("#again")
+    assert page.locator(".got .record").count() == 0
+    assert page.locator(".hand .record").count() == 1
+    assert one.errors == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("path", ["index.html", "playground.html"])
+def test_a_page_fits_its_window_and_no_record_leaves_its_partition(tab, path, width):
+    page = tab().open(path)
+    page.set_viewport_size({"width": width, "height": 900})
+    room = "() => document.documentElement.scrollWidth - innerWidth"
+    assert page.evaluate(room) <= 0
+    beyond = """() => [...document.querySelectorAll('.place, .lane b')].filter(each => {
+      const inner = each.getBoundingClientRect();
+      const outer = each.closest('.lane').getBoundingClientRect();
+      return inner.width && (inner.left < outer.left || inner.right > outer.right);
+    }).length"""
+    assert page.evaluate(beyond) == 0
+    covered = """() => [...document.querySelectorAll('.lane')].filter(lane => {
+      const name = lane.querySelector('b').getBoundingClientRect();
+      const place = lane.querySelector('.place').getBoundingClientRect();
+      return name.right > place.left && name.bottom > place.top
+        && lane.querySelector('b').scrollWidth > place.left - name.left;
+    }).length"""
+    assert page.evaluate(covered) == 0
+
+
+def test_the_playgrounds_first_play_steps_without_python_and_tells_its_numbers(tab):
+    one = tab(before=NO_STACK_SWITCHING)
+    page = one.open("playground.html#play=a-broker-dies")
+    inside = page.frame_locator("#stage iframe")
+    inside.locator("#scrub").press("End")
+    behind = page.locator("#watched div", has_text="under-replicated").locator("dd")
+    behind.filter(has_text=re.compile("^[1-9]")).wait_for()
+    page.click("a[href='#play=two-readers']")
+    inside.locator("#title", has_text="Rebalance of group billing").wait_for()
+    inside.locator('#drawing [data-act="crash consumer A"]:visible').first.click()
+    inside.locator("#sentence", has_text="lacks WebAssembly").wait_for()
+    assert one.errors == []
+
+
 def test_the_playground_is_live_and_every_click_changes_the_picture(tab):
     one = tab()
     page = playground(one)
@@ -186,6 +247,7 @@ def test_the_playground_is_live_and_every_click_changes_the_picture(tab):
 def test_a_broker_of_three_is_killed_by_a_click(tab):
     one = tab()
     page = playground(one)
+    page.click(FIELDS)
     page.select_option("#shows", "the replicas")
     act = (
         page.frame_locator("#stage iframe")
@@ -203,6 +265,7 @@ def test_a_broker_of_three_is_killed_by_a_click(tab):
 def test_the_picture_is_the_one_that_was_chosen_last(tab):
     one = tab()
     page = playground(one)
+    page.click(FIELDS)
     page.select_option("#shows", "the replicas")
     page.select_option("#shows", "the controllers")
     page.frame_locator("#stage iframe").locator(
@@ -219,6 +282,7 @@ def test_the_picture_is_the_one_that_was_chosen_last(tab):
 def test_a_link_to_a_moment_opens_the_same_moment_for_others(tab):
     page = playground(tab())
     inside = page.frame_locator("#stage iframe")
+    page.click(FIELDS)
     page.select_option("#protocol", "cooperative-sticky")
     page.wait_for_function(
         "() =>"

@@ -11,6 +11,7 @@ import pytest
 
 from minikafka.course.experiments.shop import MORE_PROTOCOLS
 from minikafka.course.publishing import playground
+from minikafka.course.publishing.playground_watch import Watch
 
 FREEZE = [8000, "freeze", "consumer A"]
 
@@ -106,7 +107,7 @@ def test_the_same_as_code_is_a_program_that_shows_the_same_picture(settings, cha
     names = {}
     lines[-1] = f"shown = {lines[-1]}"
     exec("\n".join(lines), names)
-    rerun = playground.rerun_of(given)
+    rerun = playground.rerun_of(given, Watch())
     made = [playground.Change(*change) for change in changes]
     assert list(names["cluster"].trace) == rerun(made)
     assert names["shown"].play.story.name == playground.PICTURES[given.shows]

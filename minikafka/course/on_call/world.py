@@ -5,6 +5,7 @@ monitoring system notes of them every ten seconds.
 from typing import Any, NamedTuple
 
 from minikafka.clients.errors import IllegalStateError
+from minikafka.course.measured import active_controllers, lag
 from minikafka.course.on_call.apps import KINDS, App, Payouts, Reader
 from minikafka.course.on_call.orders import Orders
 from minikafka.course.on_call.plans import Plan
@@ -194,7 +195,7 @@ class World:
                 under_replicated=under_replicated,
                 offline=offline,
                 under_min_isr=under_min_isr,
-                controllers=self._controllers(),
+                controllers=active_controllers(self.cluster),
                 isr_shrinks=news.count("IsrShrunk"),
                 failed_produces=news.count("BatchRefused"),
                 lag={app.name: self.lag(app.name) for app in self.readers()},
@@ -256,25 +257,12 @@ class World:
             booked |= names
         return booked - committed if committed else set()
 
-    def _controllers(self) -> int:
-        """How many brokers think that they are the active controller."""
-        active = 0
-        for process in self.cluster._brokers.values():
-            if process.state == "up":
-                active += process.broker.quorum.is_leader
-        return active
-
     def lag(self, group: str) -> int:
         """Of all its partitions that are led; while nobody can tell, what it was."""
-        try:
-            topics = best_informed(self.cluster._brokers).image.topics
-            lag = 0
-            for (topic, number), behind in self.cluster.lag(group).items():
-                if topics[topic].partitions[number].leader >= 0:
-                    lag += behind
-            return lag
-        except (KafkaError, IllegalStateError):
-            return self.samples[-1].lag[group] if self.samples else 0
+        now = lag(self.cluster, group)
+        if now is not None:
+            return now
+        return self.samples[-1].lag[group] if self.samples else 0
 
     def _late(self, app: Reader) -> int:
         """Accepted orders that wait too long, and can still be handled."""

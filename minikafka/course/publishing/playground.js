@@ -1,16 +1,28 @@
-// The playground's page: its settings and levers ask Python in a worker, and the theatre's player shows what comes back.
-// The player is the one of the lessons; it finds here what it finds in a notebook's cell (theatre/notebook.js).
+// The playground's page. Its first plays are made with the site and play at once; settings and levers ask Python in a worker, and the
+// theatre's player shows what comes back. It finds here what it finds in a notebook's cell (theatre/notebook.js).
 
 const at = id => document.getElementById(id);
 const NAMES = ['shows', 'protocol'];
 const NUMBERS = ['brokers', 'partitions', 'members', 'per_second', 'seed', 'seconds'];
 const MOST_BROKERS = 3, MORE_SECONDS = 10, MOST_SECONDS = 120;
+const WAITS = 'Python is still loading: what you clicked is done as soon as it is there.';
+const CAN_NOT = 'This browser can’t run the cluster: it lacks WebAssembly’s stack switching (JSPI), which Chrome and Edge have from version 137 on. These runs and the pictures of the gallery play here, and the lessons can be read.';
 
-let asked = fromLink(), times = [], frame = null, turn = 0, since = 0, open = 0;
+const plays = JSON.parse(at('plays').textContent), first = Object.keys(plays)[0];
+let asked = {}, times = [], watched = null, frame = document.querySelector('#stage iframe');
+let turn = 0, since = 0, open = 0, alive = false, worker = null;
 
-const say = words => { at('status').textContent = words; };
+function say(words, state = at('status').dataset.state) {
+  at('status').textContent = words;
+  at('status').dataset.state = state;
+}
 
-// -- the link: every setting, every change, and the moment
+// -- the link: a play that is ready, or every setting, every change, and the moment
+
+const chosen = () => {
+  const name = location.hash ? new URLSearchParams(location.hash.slice(1)).get('play') : first;
+  return name in plays ? name : null;
+};
 
 function fromLink() {
   const given = new URLSearchParams(location.hash.slice(1)), settings = {};
@@ -30,14 +42,17 @@ function link(ms) {
   return `#${words}`;
 }
 
-const moment = () => times[Number(frame.contentDocument.getElementById('scrub').value)];
+const inside = id => frame?.contentDocument?.getElementById(id);
+const moment = () => times[Number(inside('scrub')?.value ?? 0)];
 
 // -- questions and answers
 
 function ask(more) {
+  if (!worker) { tell({ error: CAN_NOT }); return; }
   since = performance.now();
-  document.body.setAttribute('aria-busy', 'true');
   open += 1;
+  if (alive) document.body.setAttribute('aria-busy', 'true');
+  else if (frame) tell({ error: WAITS });
   worker.postMessage(JSON.stringify({ ...asked, ...more, first: !frame }));
 }
 
@@ -50,22 +65,33 @@ function take(answer) {
     say(answer.error);
     return;
   }
-  const { settings, changes, play, page } = answer;
-  asked = { settings, changes };
-  times = answer.times;
-  for (const name in settings) at(name).value = settings[name];
-  at('more').disabled = settings.seconds >= MOST_SECONDS;
-  at('code').textContent = answer.code.join('\n');
-  if (frame) tell(play);
-  else show(page);
+  lay(answer);
+  if (frame) tell(answer.play);
+  else put({ srcdoc: answer.page });
+  strip();
   const took = Math.round(performance.now() - since);
-  say(`${settings.seconds} virtual seconds took ${took} ms. Click a member or a broker, at any moment.`);
+  say(`${answer.settings.seconds} virtual seconds took ${took} ms. Click a member or a broker, at any moment.`);
 }
 
-function show(page) {
-  frame = document.createElement('iframe');
-  frame.title = 'the cluster';
-  frame.srcdoc = page;
+// What stands around the picture.
+function lay({ settings, changes, code, ...found }) {
+  asked = { settings, changes };
+  ({ times, watched } = found);
+  for (const name in settings) at(name).value = settings[name];
+  at('more').disabled = settings.seconds >= MOST_SECONDS;
+  at('code').textContent = code.join('\n');
+  const name = Object.keys(plays).find(each => JSON.stringify([plays[each].settings, plays[each].changes]) === JSON.stringify([settings, changes]));
+  for (const each of document.querySelectorAll('.plays a')) {
+    if (each.hash === `#play=${name}`) each.setAttribute('aria-current', 'true');
+    else each.removeAttribute('aria-current');
+  }
+}
+
+// Another picture has another page.
+function put(page) {
+  frame?.remove();
+  frame = Object.assign(document.createElement('iframe'), { title: 'the cluster', ...page });
+  frame.addEventListener('load', follow);
   at('stage').append(frame);
 }
 
@@ -76,6 +102,34 @@ function tell(play) {
   document.querySelector('.minikafka-data').replaceChildren(node);
 }
 
+// -- what one watches: each number up to the moment that the picture shows
+
+const WIDE = 100, TALL = 30;
+
+function follow() {
+  strip();
+  const number = inside('number');
+  if (number) new MutationObserver(strip).observe(number, { childList: true });
+}
+
+function strip() {
+  const now = moment(), shown = watched.at.filter(ms => ms <= now), end = watched.at.at(-1);
+  at('watched').replaceChildren(...Object.entries(watched.numbers).map(([name, values]) => tile(name, values, shown, end)));
+}
+
+function tile(name, values, shown, end) {
+  const make = (tag, words) => Object.assign(document.createElement(tag), { textContent: words });
+  const box = make('div', ''), most = Math.max(1, ...values), points = [];
+  const high = value => TALL - TALL * value / most, far = ms => WIDE * ms / end;
+  shown.forEach((ms, at) => {
+    if (at) points.push(`${far(ms)},${high(values[at - 1])}`);
+    points.push(`${far(ms)},${high(values[at])}`);
+  });
+  box.append(make('dt', name), make('dd', values[shown.length - 1] ?? '–'));
+  box.lastChild.insertAdjacentHTML('beforeend', `<svg viewBox="0 0 ${WIDE} ${TALL}" preserveAspectRatio="none" aria-hidden="true"><line x1="0" x2="${WIDE}" y1="${TALL}" y2="${TALL}"/><polyline points="${points.join(' ')}"/></svg>`);
+  return box;
+}
+
 // -- what one does
 
 function settle() {
@@ -84,7 +138,7 @@ function settle() {
   for (const name of NUMBERS) settings[name] = Number(at(name).value);
   if (settings.shows !== 'the group' && settings.brokers < 2) settings.brokers = MOST_BROKERS;
   const more = frame ? { ms: moment() } : {};
-  if (settings.shows !== asked.settings.shows) {  // another picture has another page
+  if (settings.shows !== asked.settings.shows && worker) {
     frame?.remove();
     frame = null;
   }
@@ -123,33 +177,53 @@ at('link').addEventListener('click', async () => {
 });
 
 addEventListener('hashchange', () => {
+  const name = chosen();
+  if (name) {
+    lay(plays[name]);
+    put({ src: `plays/${name}.html` });
+    return;
+  }
   asked = fromLink();
   frame?.remove();
   frame = null;
   ask({});
 });
 
-// -- Python
-
-let worker = null;
+// -- the beginning: the play that is asked for, and Python
 
 function begin() {
-  if (!('Suspending' in WebAssembly)) {
-    say('This browser can’t run the cluster: it lacks WebAssembly’s stack switching (JSPI), which Chrome and Edge have from version 137 on. The pictures of the gallery play here, and the lessons can be read.');
+  const name = chosen();
+  if (name) lay(plays[name]);
+  if (name === first) {
+    frame.addEventListener('load', follow);
+    if (frame.contentDocument?.readyState === 'complete') follow();
+  } else if (name) put({ src: `plays/${name}.html` });
+  if ('Suspending' in WebAssembly) python();
+  else {
+    say(CAN_NOT, 'trouble');
     at('controls').disabled = true;
-    return;
   }
+  if (name) return;
+  asked = fromLink();
+  frame.remove();
+  frame = null;
+  if (worker) { say('Python is loading (14 MB, once): it makes the run of this link.'); ask({}); }
+}
+
+function python() {
   worker = new Worker('worker.js', { type: 'module' });
   worker.onmessage = ({ data }) => {
-    if (data.ready) since = performance.now();  // loading is not the run's time
-    else if (data.answer) take(JSON.parse(data.answer));
+    if (data.ready) {
+      alive = true;
+      since = performance.now();  // loading is not the run's time
+      say('Alive: click a member or a broker, at any moment.', 'alive');
+    } else if (data.answer) take(JSON.parse(data.answer));
     else if (data.failed) {
       open -= 1;
-      say(`Python did not go on: ${data.failed.trim().split('\n').pop()}. Load the page again.`);
+      say(`Python did not go on: ${data.failed.trim().split('\n').pop()}. Load the page again.`, 'trouble');
     }
   };
-  worker.onerror = () => say('Python could not be loaded. Load the page again; from a file it can’t be, a web server must serve it.');
-  ask({});
+  worker.onerror = () => say('Python could not be loaded. Load the page again; from a file it can’t be, a web server must serve it.', 'trouble');
 }
 
 begin();

@@ -20,7 +20,9 @@ from minikafka.course.experiments.shop import (
 )
 from minikafka.course.levers.controls import placed
 from minikafka.course.levers.on_stage import Change, Reruns
+from minikafka.course.publishing.playground_watch import Watch
 from minikafka.simulation.cluster import Cluster
+from minikafka.theatre.page import page
 from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
 
@@ -71,9 +73,10 @@ def answer(question: str) -> str:
         options: dict[str, Any] = {"seed": settings.seed}
         if settings.shows == "the group":
             options["since_ms"] = SINCE_MS
+        watch = Watch()
         runs = Reruns(
             PICTURES[settings.shows],
-            rerun_of(settings),
+            rerun_of(settings, watch),
             partial(code_of, brokers=range(1, settings.brokers + 1)),
             names(settings),
             **options,
@@ -91,20 +94,26 @@ def answer(question: str) -> str:
             runs.show(changes)
     except (ValueError, TypeError, KeyError, RuntimeError, KafkaError) as error:
         return json.dumps({"error": str(error)})
+    return json.dumps(told(settings, runs, watch, at_ms, bool(asked.get("first"))))
+
+
+def told(
+    settings: Settings, runs: Reruns, watch: Watch, at_ms: float, with_page: bool
+) -> dict[str, Any]:
+    """What the page around the picture shows, and the picture."""
     shown = runs.picture
     play = shown.data(at_ms=at_ms)
     play["flags"] = placed(shown, runs.lines)
-    page = shown.page(at_ms=at_ms) if asked.get("first") else None
-    found = {
+    return {
         "settings": settings._asdict(),
         "changes": [[each.at_ms, each.what, each.who] for each in runs.changes],
         "lines": [f"{ms / 1000:.3f} s  {line}" for ms, line in runs.lines],
         "code": program(settings, runs.changes),
         "times": [scene["at"] for scene in shown.scenes],
+        "watched": watch.lines(),
         "play": play,
-        "page": page,
+        "page": page(play, shown.title, shown.corner) if with_page else None,
     }
-    return json.dumps(found)
 
 
 def checked(given: dict[str, Any]) -> Settings:
@@ -129,8 +138,8 @@ def names(settings: Settings) -> list[str]:
     return [f"consumer {letter}" for letter in "ABCD"[: settings.members]]
 
 
-def rerun_of(settings: Settings) -> Any:
-    """What runs the cluster from its beginning, with changes."""
+def rerun_of(settings: Settings, watch: Watch) -> Any:
+    """What runs the cluster from its beginning, with changes, while one watches."""
 
     def rerun(changes: Sequence[Change]) -> list[Event]:
         end_ms = settings.seconds * 1000
@@ -148,19 +157,18 @@ def rerun_of(settings: Settings) -> Any:
                 # one after the other: who joins first leads a classic group
                 cluster.run(seconds=0.2)
             for change in changes:
-                run_to(cluster, change.at_ms, end_ms)
+                allow(change.at_ms, cluster.now_ms, end_ms)
+                watch.run_to(cluster, change.at_ms)
                 do(cluster, shop, change)
-            cluster.run_ms(end_ms - cluster.now_ms)
-            return list(cluster.trace)
+            watch.run_to(cluster, end_ms)
+            watch.trace = list(cluster.trace)
+            return watch.trace
 
     return rerun
 
 
-def run_to(cluster: Cluster, at_ms: int, end_ms: int) -> None:
-    """To the moment of a change. Errors: ValueError for one that isn't within the
-    run.
-    """
-    now_ms = cluster.now_ms
+def allow(at_ms: int, now_ms: int, end_ms: int) -> None:
+    """Errors: ValueError for a moment of a change that isn't within the run."""
     if at_ms < now_ms:
         raise ValueError(f"Nothing can be changed before {now_ms / 1000:.3f} s.")
     if at_ms >= end_ms:
@@ -168,7 +176,6 @@ def run_to(cluster: Cluster, at_ms: int, end_ms: int) -> None:
             f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment, or run"
             " on."
         )
-    cluster.run_ms(at_ms - now_ms)
 
 
 def do(cluster: Cluster, shop: Shop, change: Change) -> None:

@@ -26,9 +26,11 @@ from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import (
     gallery,
     playground,
+    playground_plays,
     site_address,
     site_claims,
     site_errors,
+    site_hook,
     site_lab,
     site_python,
     site_tables,
@@ -36,7 +38,7 @@ from minikafka.course.publishing import (
 )
 from minikafka.theatre.page import colours, script_hash
 from minikafka.theatre.palette import ICON
-from minikafka.theatre.text import escape
+from minikafka.theatre.text import escape, script_json
 
 MADE_BY = '<meta name="generator" content="minikafka site">'
 GALLERY, LESSONS, PICTURES, PYTHON = "gallery", "lessons", "pictures", "python"
@@ -54,6 +56,30 @@ LABELS = {
     "seconds": "virtual seconds",
 }
 RUNS = "lab/notebooks/index.html?path="
+# the lesson that a part of the course begins with
+PARTS = {
+    "00": "Logs, and those who write and read",
+    "09": "Brokers that fail",
+    "12": "Bytes and promises",
+    "16": "At work, and with Spark",
+    "21": "Around Kafka, on call, your own",
+}
+CARD_LETTERS = 150
+# what one can do here: where it is, its name, and a sentence
+DOORS = {
+    f"{RUNS}00_start_here.ipynb": (
+        "open lesson 00 now",
+        "Twenty minutes, in JupyterLite: Python runs in this tab.",
+    ),
+    "playground.html": (
+        "break a cluster",
+        "Kill, freeze, slow down, cut off; the picture and the numbers answer.",
+    ),
+    f"{GALLERY}/index.html": (
+        "watch the pictures",
+        "Every lesson’s picture plays, and asks what the lesson asks.",
+    ),
+}
 NAV = {
     "index.html": "minikafka",
     "playground.html": "playground",
@@ -71,11 +97,8 @@ def write(folder: Path) -> None:
     prepare(folder)
     say("Python for the browser")
     site_python.place(folder / PYTHON)
-    save(folder / "playground.html", playground_page())
-    for name in SCRIPTS:
-        save(
-            folder / name, files(__package__).joinpath(name).read_text(encoding="utf-8")
-        )
+    say("the playground, with its first plays")
+    place_playground(folder)
     say("the gallery, from the lessons' cells")
     gallery.write(folder / GALLERY, home="../index.html")
     say("the course in a tab: JupyterLite")
@@ -94,10 +117,7 @@ def write(folder: Path) -> None:
     save(folder / site_errors.PATH, errors_page())
     write_claims(folder)
     save(folder / "matrix.html", matrix_page())
-    save(
-        folder / "index.html",
-        page("minikafka: learn Kafka by watching one work", front()),
-    )
+    save(folder / "index.html", front())
 
 
 def prepare(folder: Path) -> None:
@@ -124,12 +144,16 @@ def save(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
+def own(name: str) -> str:
+    """The text of one of the course's files for pages."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
 def filled(template: str, **parts: str) -> str:
     """One of the course's HTML files, with its parts. One pass: what a part holds is
     text, and never replaced again.
     """
-    html = files(__package__).joinpath(template).read_text(encoding="utf-8")
-    return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], html)
+    return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], own(template))
 
 
 def page(title: str, body: str, up: str = "", policy: str = "") -> str:
@@ -150,9 +174,17 @@ def page(title: str, body: str, up: str = "", policy: str = "") -> str:
     return re.sub("<(pre|table)(?=[ >])(?![^>]*tabindex)", r'<\1 tabindex="0"', html)
 
 
-def playground_page() -> str:
+def place_playground(folder: Path) -> None:
+    """Its page, the plays that are there at once, and its scripts."""
+    beside = playground_plays.write(folder)
+    save(folder / "playground.html", playground_page(beside))
+    for name in SCRIPTS:
+        save(folder / name, own(name))
+
+
+def playground_page(beside: Mapping[str, Any]) -> str:
     """Its frame plays with the theatre's script, which this page's policy must let run,
-    too.
+    too. beside: what it shows beside each play that is ready.
     """
     first, limits = playground.Settings(), playground.LIMITS
     protocols = "".join(f"<option>{name}</option>" for name in MORE_PROTOCOLS)
@@ -164,14 +196,24 @@ def playground_page() -> str:
             f'<label>{label} <input type="number" id="{name}" required '
             f'min="{least}" max="{most}" value="{value}"></label>'
         )
+    plays = []
+    for each in playground_plays.ALL:
+        plays.append(
+            f'<li><a href="#play={each.name}"><b>{each.title}</b>'
+            f"<span>{each.more}</span></a></li>"
+        )
     policy = (
         f"; script-src 'self' '{script_hash()}'; worker-src 'self'; connect-src 'self'"
     )
     body = filled(
         "site_playground.html",
+        style=own("site_playground.css"),
         pictures=pictures,
         protocols=protocols,
         numbers="\n".join(numbers),
+        plays="\n".join(plays),
+        first=f"{playground_plays.FOLDER}/{playground_plays.ALL[0].name}.html",
+        beside=script_json(beside),
     )
     return page("A Kafka cluster to play with", body, policy=policy)
 
@@ -214,10 +256,8 @@ def matrix_page() -> str:
 
 def filtered(title: str, template: str, parts: Mapping[str, str]) -> str:
     """A page with boxes that leave what is asked for; it is complete without them."""
-    room = files(__package__)
-    script = "\n" + room.joinpath("filters.js").read_text(encoding="utf-8")
-    style = room.joinpath("filters.css").read_text(encoding="utf-8")
-    body = filled(template, **parts, script=script, filters=style)
+    script = "\n" + own("filters.js")
+    body = filled(template, **parts, script=script, filters=own("filters.css"))
     return page(title, body, policy=may_run(script))
 
 
@@ -229,27 +269,60 @@ def may_run(script: str) -> str:
 
 
 def front() -> str:
-    items = []
-    for lesson in contents().values():
-        title = escape(gallery.title(lesson))
-        items.append(
-            f'<li><a href="{LESSONS}/{lesson.path.stem}.html">{title}</a></li>'
-        )
-    chosen = {
-        f"{RUNS}{contents()['00'].path.name}": "open lesson 00 now",
-        "playground.html": "play with a cluster",
-        f"{GALLERY}/index.html": "watch the pictures",
-    }
-    buttons = [
-        f'<a class="go" href="{path}">{words}</a>' for path, words in chosen.items()
-    ]
-    buttons[0] = buttons[0].replace("go", "go first", 1)
-    return filled(
+    """The question of lesson 00, what there is, and each lesson with its picture."""
+    doors = []
+    for path, (words, more) in DOORS.items():
+        doors.append(f'<li><a href="{path}">{words}</a><span>{more}</span></li>')
+    script = site_hook.script()
+    body = filled(
         "site_front.html",
-        open="\n".join(buttons),
-        lessons="\n".join(items),
+        style=own("site_front.css"),
+        fix=next(iter(DOORS)),
+        doors="\n".join(doors),
+        lessons=lessons(),
         python=pythons(),
+        **site_hook.parts(),
     )
+    return page(
+        "minikafka: learn Kafka by watching one work", body, policy=may_run(script)
+    )
+
+
+def lessons() -> str:
+    """Each lesson as a card, in the parts of the course."""
+    found: list[str] = []
+    for number, lesson in contents().items():
+        if number in PARTS:
+            found.append(f'<section>\n<h2>{PARTS[number]}</h2>\n<ul class="cards">')
+        found.append(card(lesson))
+        after = f"{int(number) + 1:02}"
+        if after in PARTS or after not in contents():
+            found.append("</ul>\n</section>")
+    return "\n".join(found)
+
+
+def card(lesson: Contents) -> str:
+    """Its picture, its name and the sentence it begins with."""
+    number, _, name = gallery.title(lesson).partition(" · ")
+    return (
+        f'<li><img src="{PICTURES}/{number}.svg" alt="" loading="lazy">'
+        f'<h3><a href="{LESSONS}/{lesson.path.stem}.html"><span>{number}</span>'
+        f"{escape(name)}</a></h3><p>{escape(sentence(lesson))}</p></li>"
+    )
+
+
+def sentence(lesson: Contents) -> str:
+    """What a lesson begins with, without Markdown's marks; of a long paragraph as many
+    sentences as a card has room for.
+    """
+    paragraphs = re.split(r"\n\s*\n", lesson.sections[0].text)
+    words = re.sub("[*`]", "", paragraphs[2]).replace("\n", " ")
+    whole, *more = re.split(r"(?<=[.?!]) ", words)
+    for each in more:
+        if len(whole) + len(each) > CARD_LETTERS:
+            break
+        whole += f" {each}"
+    return whole
 
 
 def pythons() -> str:
