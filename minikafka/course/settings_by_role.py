@@ -7,10 +7,11 @@ Defaults are looked up where a test compares them: of clients in
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from minikafka.broker.config_table import BROKER_CONFIGS, TOPIC_CONFIGS, show
+from minikafka.broker.config_table import BROKER_CONFIGS, TOPIC_CONFIGS, Config, show
 from minikafka.course import client_defaults
 from minikafka.course.contents import contents
 from minikafka.course.places import NOTEBOOKS
@@ -38,23 +39,35 @@ class Advice:
     def default(self) -> str:
         """What it is unless told otherwise, and by whom; nothing for Spark's."""
         if self.of in OF_BROKERS:
-            default = show(OF_BROKERS[self.of][self.name].default) or "none"
-            return f"Apache Kafka: {default}{_duration(self.name, default)}"
+            return self._of_brokers(OF_BROKERS[self.of])
         for setting in client_defaults.settings():
-            if (setting.of, setting.name) == (self.of, self.name):
+            is_this = setting.of == self.of and setting.name == self.name
+            if is_this:
                 return _of_clients(setting)
         return ""
 
+    def _of_brokers(self, table: Mapping[str, Config]) -> str:
+        """Apache Kafka: 604800000 (7 days)"""
+        default = show(table[self.name].default) or "none"
+        duration = _duration(self.name, default)
+        return f"Apache Kafka: {default}{duration}"
+
     @property
     def cells(self) -> list[str]:
-        stem = contents()[self.lesson].path.name
-        link = f"[{self.lesson}]({stem})"
-        return [f"`{self.name}`", self.set, self.why, self.default, link]
+        """Of its row: as many as HEAD has."""
+        notebook = contents()[self.lesson].path.name
+        return [
+            f"`{self.name}`",
+            self.set,
+            self.why,
+            self.default,
+            f"[{self.lesson}]({notebook})",
+        ]
 
 
 def _duration(name: str, value: str) -> str:
     """604800000 ms: 7 days."""
-    unit = name.rpartition(".")[2]
+    _, _, unit = name.rpartition(".")
     if unit not in UNITS_MS:
         return ""
     ms = int(value) * UNITS_MS[unit]
@@ -67,10 +80,13 @@ def _duration(name: str, value: str) -> str:
 def _of_clients(setting: client_defaults.Setting) -> str:
     """One value where all clients have it, else each client's own."""
     values = [_in_plain(value) for value in setting.defaults]
-    named = dict(zip(CLIENTS, values, strict=False))
-    if len(set(named.values())) == 1:
-        return f"{', '.join(CLIENTS)}: {values[0]}"
-    return "; ".join(f"{client}: {value}" for client, value in named.items())
+    named = list(zip(CLIENTS, values, strict=False))
+    first = values[0]
+    if all(value == first for _, value in named):
+        everybody = ", ".join(CLIENTS)
+        return f"{everybody}: {first}"
+    told = [f"{client}: {value}" for client, value in named]
+    return "; ".join(told)
 
 
 def _in_plain(value: str) -> str:
@@ -101,6 +117,10 @@ def in_words() -> str:
 
 def _table(rows: list[list[str]]) -> str:
     """In Markdown, without the columns in which nothing stands."""
-    lines = [list(HEAD), ["--"] * len(HEAD), *rows]
     full = [at for at in range(len(HEAD)) if any(row[at] for row in rows)]
-    return "\n".join(f"| {' | '.join(line[at] for at in full)} |" for line in lines)
+    rule = ["--"] * len(HEAD)
+    lines = []
+    for row in (HEAD, rule, *rows):
+        cells = " | ".join(row[at] for at in full)
+        lines.append(f"| {cells} |")
+    return "\n".join(lines)

@@ -294,27 +294,53 @@ def compare_shares(args):
 
 @contextmanager
 def one_each(args):
-    """As three_each, one broker each."""
+    """`sides` with one broker each."""
+    need_java()
+    with tempfile.TemporaryDirectory(prefix="apache-bench-") as data:
+        brokers = {MINIKAFKA: MiniKafka}
+        if args.against:
+            brokers[OTHER] = lambda: MiniKafka(args.against)
+        else:
+            brokers[APACHE] = lambda: ApacheKafka(data=Path(data), jvm=measures.JVM)
+            with ApacheKafka(data=Path(data)):
+                pass  # formats the folder: that is not counted as a start
+        with sides(brokers) as begun:
+            yield begun
+
+
+@contextmanager
+def three_each(args):
+    """`sides` with three brokers each."""
+    need_java()
+    clusters = {MINIKAFKA: nodes.MiniNodes}
+    if args.against:
+        clusters[OTHER] = lambda: nodes.MiniNodes(checkout=args.against)
+    else:
+        clusters[THREE] = nodes.Jvm
+    with sides(clusters) as begun:
+        yield begun
+
+
+@contextmanager
+def sides(new):
+    """(results, how to make each side, those that run); new: how. What runs is stopped
+    in the end, and the table is printed.
+    """
+    results, started = Results(list(new)), {}
+    try:
+        yield results, new, started
+    except NotStarted as error:
+        sys.exit(f"bench: {error}")
+    finally:
+        for side in started.values():
+            side.stop()
+    print("\n" + results.table())
+
+
+def need_java():
     missing = java_missing()
     if missing:
         sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
-    with tempfile.TemporaryDirectory(prefix="apache-bench-") as data:
-        if args.against:
-            brokers = {MINIKAFKA: MiniKafka, OTHER: lambda: MiniKafka(args.against)}
-        else:
-            brokers = {
-                MINIKAFKA: MiniKafka,
-                APACHE: lambda: ApacheKafka(data=Path(data), jvm=measures.JVM),
-            }
-            with ApacheKafka(data=Path(data)):
-                pass  # formats the folder: that is not counted as a start
-        results, started = Results(list(brokers)), {}
-        try:
-            yield results, brokers, started
-        finally:
-            for broker in started.values():
-                broker.stop()
-    print("\n" + results.table())
 
 
 def compare_nodes(args):
@@ -363,34 +389,8 @@ def compare_transactions(args):
         transactions.measure(results, started, rounds, scale, turns)
 
 
-@contextmanager
-def three_each(args):
-    """(results, how to make each cluster, those that run); they are stopped in the end
-    and the table is printed.
-    """
-    missing = java_missing()
-    if missing:
-        sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
-    if args.against:
-        other, new_other = OTHER, lambda: nodes.MiniNodes(checkout=args.against)
-    else:
-        other, new_other = THREE, nodes.Jvm
-    clusters = {MINIKAFKA: nodes.MiniNodes, other: new_other}
-    results, started = Results(list(clusters)), {}
-    try:
-        yield results, clusters, started
-    except NotStarted as error:
-        sys.exit(f"bench: {error}")
-    finally:
-        for cluster in started.values():
-            cluster.stop()
-    print("\n" + results.table())
-
-
 def compare_partitions():
-    missing = java_missing()
-    if missing:
-        sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
+    need_java()
     clusters = {MINIKAFKA: lambda: nodes.MiniNodes("--no-restart"), THREE: nodes.Jvm}
     results = Results(list(clusters))
     for name, new in clusters.items():
@@ -405,27 +405,17 @@ def compare_partitions():
 
 
 def compare_pipelines(args):
-    missing = java_missing()
-    if missing:
-        sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
-    other, start_other = (
-        (OTHER, lambda: MiniKafka(args.against))
-        if args.against
-        else (THREE, JvmCluster)
-    )
-    results, started = Results([MINIKAFKA, other]), {}
-    try:
-        for name, broker in ((MINIKAFKA, MiniKafka), (other, start_other)):
+    need_java()
+    rounds = 2 if args.quick else args.rounds
+    brokers = {MINIKAFKA: MiniKafka}
+    if args.against:
+        brokers[OTHER] = lambda: MiniKafka(args.against)
+    else:
+        brokers[THREE] = JvmCluster
+    with sides(brokers) as (results, brokers, started):
+        for name, broker in brokers.items():
             started[name] = broker().start()
-        pipeline.measure(
-            results, started, args.rows, 2 if args.quick else args.rounds, args.quick
-        )
-    except NotStarted as error:
-        sys.exit(f"bench: {error}")
-    finally:
-        for broker in started.values():
-            broker.stop()
-    print("\n" + results.table())
+        pipeline.measure(results, started, args.rows, rounds, args.quick)
 
 
 if __name__ == "__main__":

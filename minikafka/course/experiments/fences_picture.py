@@ -7,8 +7,11 @@ from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 
 SENTENCE = "Nobody has to tell the old boss. Whoever it asks compares two numbers."
-_TOP, _ROW, _BOX = 30, 76, 46  # of the first place; from place to place; of a box
-_OLD, _NEW, _WIDTH = 200, 560, 130  # where the boxes begin; how wide they are
+_TOP = 30  # of the first place
+_ROW = 76  # from place to place
+_BOX = 46  # how high a box is
+_WIDTH = 130  # and how wide
+_OLD, _NEW = 200, 560  # where the two boxes begin
 _HEARD = _NEW + _WIDTH + 14
 
 
@@ -19,12 +22,12 @@ def the_larger_number() -> str:
     body.note("old", _OLD, 14, "the old boss is back")
     body.note("new", _NEW, 14, "what counts now")
     body.note("heard", _HEARD, 14, "it hears")
+    y = _TOP
     for place, fence in enumerate(found):
-        _row(body.part(f"fence/{place}", 0, _TOP + place * _ROW), fence)
-    told = ". ".join(
-        f"{fence.boss}: the old one has {fence.number} {fence.was}, {fence.then} counts"
-        for fence in found
-    )
+        row = body.part(f"fence/{place}", 0, y)
+        _row(row, fence)
+        y += _ROW
+    told = ". ".join(map(_in_words, found))
     return svg(
         body,
         title="The larger number fences the old boss",
@@ -36,7 +39,13 @@ def the_larger_number() -> str:
     )
 
 
+def _in_words(fence: Fence) -> str:
+    old = f"the old one has {fence.number} {fence.was}"
+    return f"{fence.boss}: {old}, {fence.then} counts"
+
+
 def _row(row: Drawing, fence: Fence) -> None:
+    """The old boss, what it asks, what counts now, and the answer."""
     middle = _BOX / 2
     row.text("boss", 0, 20, fence.boss, bold=True)
     row.note("number", 0, 39, fence.number)
@@ -47,11 +56,15 @@ def _row(row: Drawing, fence: Fence) -> None:
     row.note("does", between, middle - 8, fence.does, "middle")
     row.rect("new", _NEW, 0, _WIDTH, _BOX, "wash", "ink", r=4)
     _number(row, "new", _NEW, fence.then)
-    first, _, rest = fence.hears.strip("`").partition(": ")
-    is_code = "`" in fence.hears
-    row.text(
-        "hears", _HEARD, 20 if rest else 28, first, "trouble", mono=is_code, size=12
-    )
+    _hears(row, fence.hears)
+
+
+def _hears(row: Drawing, answer: str) -> None:
+    """In two lines, where it is a name and a sentence."""
+    is_code = "`" in answer
+    first, _, rest = answer.strip("`").partition(": ")
+    y = 20 if rest else 28
+    row.text("hears", _HEARD, y, first, "trouble", mono=is_code, size=12)
     if rest:
         row.note("follows", _HEARD, 38, rest, size=12)
 

@@ -14,7 +14,7 @@ from minikafka.theatre.text import counted
 from minikafka.wire import messages, primitives, records
 from minikafka.wire.errors import CorruptRecord, Error
 from minikafka.wire.primitives import FIXED, DecodeError
-from minikafka.wire.schema import Field, Schema, Struct
+from minikafka.wire.schema import Field, Struct
 
 # the fields of a batch's header, and their types (wire/records.py)
 BATCH_HEADER = {
@@ -38,13 +38,18 @@ Read = Callable[[memoryview, int], tuple[Any, int]]
 
 
 class Apart(NamedTuple):
-    """A frame's fields. end: up to where it was read. why: what stopped the reading
-    there; nothing if all fields were read.
-    """
+    """A frame's fields."""
 
     parts: list[Part]
-    end: int
-    why: str
+    end: int  # up to where it was read
+    why: str  # what stopped the reading there; nothing if all fields were read
+
+
+class Layout(NamedTuple):
+    """How a message's fields are written."""
+
+    version: int
+    flexible: bool  # with compact lengths and tagged fields (KIP-482)
 
 
 def request_apart(frame: bytes) -> Apart:
@@ -128,81 +133,85 @@ class _Reader:
             raise DecodeError(f"there is no API {key}")
         if version not in range(api.min_version, api.max_version + 1):
             raise DecodeError(f"{api.name} has no version {version}")
-        flexible = api.flexible(version)
-        if flexible:
+        layout = Layout(version, api.flexible(version))
+        if layout.flexible:
             self.tagged_fields(depth=0)
-        self.body(f"{api.name} request", api.request, version, flexible)
+        self.section = f"{api.name} request"
+        self.fields(api.request.struct, layout, depth=0)
 
     def response(self, api_name: str, version: int) -> None:
         self.section = "response header"
         self.number("CorrelationId", "int32")
         api = messages.API[api_name]
-        flexible = api.flexible(version)
-        if flexible and api_name != "ApiVersions":
+        layout = Layout(version, api.flexible(version))
+        if layout.flexible and api_name != "ApiVersions":
             self.tagged_fields(depth=0)
-        self.body(f"{api_name} response", api.response, version, flexible)
-
-    def body(self, section: str, schema: Schema, version: int, flexible: bool) -> None:
-        self.section = section
-        self.fields(schema.struct, version, flexible, depth=0)
+        self.section = f"{api_name} response"
+        self.fields(api.response.struct, layout, depth=0)
 
     # -- by the schema
 
-    def fields(self, what: Struct, version: int, flexible: bool, depth: int) -> None:
+    def fields(self, what: Struct, layout: Layout, depth: int) -> None:
         for field in what.fields:
-            is_there = version in field.versions
+            is_there = layout.version in field.versions
             if is_there and field.tag is None:
-                self.field(field, version, flexible, depth)
-        if flexible:
+                self.field(field, layout, depth)
+        if layout.flexible:
             self.tagged_fields(depth)
 
-    def field(self, field: Field, version: int, flexible: bool, depth: int) -> None:
-        mark = "?" if version in field.nullable else ""
-        type_name = f"{field.type}{mark}"
+    def field(self, field: Field, layout: Layout, depth: int) -> None:
+        is_nullable = layout.version in field.nullable
+        type_name = f"{field.type}?" if is_nullable else field.type
         if field.array:
-            self.array(field, f"[]{type_name}", version, flexible, depth)
+            self.array(field, f"[]{type_name}", layout, depth)
         elif field.struct:
-            if mark:
+            if is_nullable:
                 present = self.number(field.name, "int8", depth)
                 if present < 0:
                     return
-            self.fields(field.struct, version, flexible, depth + 1)
+            self.fields(field.struct, layout, depth + 1)
         elif field.type == "records":
-            size = self.take(field.name, type_name, _length(flexible), depth)
-            if size > 0:
-                self.say(f"{size} bytes")
-                self.batches(self.at + size)
+            self.records(field.name, type_name, layout, depth)
         elif field.type in FIXED:
             value = self.number(field.name, field.type, depth)
             if field.name == "ErrorCode":
                 self.say(f"{value} {error_name(value)}")
         else:
-            self.take(field.name, type_name, _sized(field.type, flexible), depth)
+            read = _sized(field.type, layout.flexible)
+            self.take(field.name, type_name, read, depth)
 
-    def array(
-        self, field: Field, type_name: str, version: int, flexible: bool, depth: int
-    ) -> None:
-        count = self.take(field.name, type_name, _length(flexible), depth)
+    def records(self, name: str, type_name: str, layout: Layout, depth: int) -> None:
+        size = self.take(name, type_name, _length(layout.flexible), depth)
+        if size > 0:
+            self.say(f"{size} bytes")
+            self.batches(self.at + size)
+
+    def array(self, field: Field, type_name: str, layout: Layout, depth: int) -> None:
+        count = self.take(field.name, type_name, _length(layout.flexible), depth)
         left = len(self.buffer) - self.at
         if count > left:
             raise DecodeError(
                 f"an array of {count} items is announced, {left} bytes remain"
             )
         for number in range(count):
-            if field.struct:
-                self.fields(field.struct, version, flexible, depth + 1)
-            elif field.type in FIXED:
-                self.number(f"[{number}]", field.type, depth + 1)
-            else:
-                read = _sized(field.type, flexible)
-                self.take(f"[{number}]", field.type, read, depth + 1)
+            self.item(field, number, layout, depth + 1)
+
+    def item(self, field: Field, number: int, layout: Layout, depth: int) -> None:
+        """Of an array."""
+        name = f"[{number}]"
+        if field.struct:
+            self.fields(field.struct, layout, depth)
+        elif field.type in FIXED:
+            self.number(name, field.type, depth)
+        else:
+            read = _sized(field.type, layout.flexible)
+            self.take(name, field.type, read, depth)
 
     def tagged_fields(self, depth: int) -> None:
-        count = self.take(
-            "tagged fields", "varint", primitives.read_unsigned_varint, depth
-        )
+        varint = primitives.read_unsigned_varint
+        count = self.take("tagged fields", "varint", varint, depth)
         for _ in range(count):
-            self.take("tag", "varint", primitives.read_unsigned_varint, depth + 1)
+            self.take("tag", "varint", varint, depth + 1)
             self.take("tagged field", "bytes", _tagged, depth + 1)
 
     # -- record batches
@@ -212,10 +221,11 @@ class _Reader:
         message again.
         """
         section = self.section
-        if end > len(self.buffer):
-            left = len(self.buffer) - self.at
-            raise DecodeError(f"{end - self.at} bytes are announced, {left} remain")
         whole = self.buffer
+        if end > len(whole):
+            announced = end - self.at
+            left = len(whole) - self.at
+            raise DecodeError(f"{announced} bytes are announced, {left} remain")
         self.buffer = whole[:end]
         while self.at < end:
             self.batch()
@@ -224,27 +234,33 @@ class _Reader:
 
     def batch(self) -> None:
         first = self.at
-        self.section = "record batch"
-        header = {}
-        for name, type_name in BATCH_HEADER.items():
-            header[name] = self.number(name, type_name)
-            if name == "Magic" and header[name] != records.MAGIC:
-                raise CorruptRecord(f"magic {header[name]} instead of 2")
-            if name == "CRC":
-                self.say(f"{header[name]:08x}")
+        header = self.batch_header()
         end = first + records.LOG_OVERHEAD + header["BatchLength"]
-        if not first + records.BATCH_OVERHEAD <= end <= len(self.buffer):
-            there = len(self.buffer) - first
+        least = first + records.BATCH_OVERHEAD
+        most = len(self.buffer)
+        if not least <= end <= most:
             raise CorruptRecord(
-                f"the batch announces {end - first} bytes, {there} are there"
+                f"the batch announces {end - first} bytes, {most - first} are there"
             )
         if header["Attributes"] & records.COMPRESSION:
             self.take("records", "compressed", _rest_up_to(end))
             return
         for number in range(header["RecordsCount"]):
             self.record(number)
-        if self.at != end:
-            raise CorruptRecord(f"the records end {counted(end - self.at, 'byte')} off")
+        self.check_end("the records end", end)
+
+    def batch_header(self) -> dict[str, int]:
+        """Name -> value."""
+        self.section = "record batch"
+        header = {}
+        for name, type_name in BATCH_HEADER.items():
+            value = self.number(name, type_name)
+            header[name] = value
+            if name == "Magic" and value != records.MAGIC:
+                raise CorruptRecord(f"magic {value} instead of 2")
+            if name == "CRC":
+                self.say(f"{value:08x}")
+        return header
 
     def record(self, number: int) -> None:
         self.section = f"record {number}"
@@ -255,13 +271,17 @@ class _Reader:
         self.varint("OffsetDelta")
         self.content("Key")
         self.content("Value")
-        for _ in range(self.varint("Headers")):
+        headers = self.varint("Headers")
+        for _ in range(headers):
             self.content("Name", depth=1)
             self.content("Content", depth=1)
+        self.check_end(f"record {number} ends", end)
+
+    def check_end(self, what: str, end: int) -> None:
+        """All was read up to where it was announced to end, and no more."""
         if self.at != end:
-            raise CorruptRecord(
-                f"record {number} ends {counted(end - self.at, 'byte')} off"
-            )
+            off = counted(end - self.at, "byte")
+            raise CorruptRecord(f"{what} {off} off")
 
     def varint(self, name: str, depth: int = 0) -> int:
         value: int = self.take(name, "varint", _varint, depth)

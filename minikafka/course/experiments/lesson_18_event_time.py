@@ -35,6 +35,7 @@ OPENS_MS = 8 * 60 * MINUTE_MS  # of the day
 MODES = ("append", "update", "complete")
 
 Order = tuple[str, int]  # its name, and when it was placed
+Id = tuple[str, int]  # of an event
 
 # In the order in which they reach Kafka. H was placed at 08:08, on a phone without a
 # network.
@@ -56,17 +57,14 @@ ORDERS: tuple[Order, ...] = (
 
 @dataclass(frozen=True)
 class Batch:
-    """One micro-batch. watermark: with which it worked, None before there is any.
-    state: windows that are kept after it. dropped: rows, as Spark counts them. written:
-    window's begin -> count.
-    """
+    """One micro-batch."""
 
     number: int
     orders: tuple[Order, ...]
-    watermark: int | None
-    dropped: int
-    state: int
-    written: dict[int, int]
+    watermark: int | None  # with which it worked; None before there is any
+    dropped: int  # rows, as Spark counts them
+    state: int  # windows that are kept after it
+    written: dict[int, int]  # a window's begin -> count
 
 
 @dataclass(frozen=True)
@@ -77,6 +75,11 @@ class Seen:
     mode: str = "append"
     delay: int = DELAY
     size: int = SIZE
+
+    @property
+    def orders(self) -> list[Order]:
+        """All of them, as they came."""
+        return [order for batch in self.batches for order in batch.orders]
 
     def window(self, minute: int) -> int:
         """When the window of this minute begins."""
@@ -160,11 +163,14 @@ def watch(
     query, rows = run(lab, _query(lab, topic, delay, size), mode)
     written: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for row in rows:
+        number = row["batch"]
         begin = _minute(row["begin"])
-        written[row["batch"]][begin] = row["orders"]
+        written[number][begin] = row["orders"]
     batches = []
     for report in reports(query):
-        batches.append(_batch(report, orders, written[report["batchId"]]))
+        number = report["batchId"]
+        batch = _batch(report, orders, written[number])
+        batches.append(batch)
     return Seen(tuple(batches), mode, delay, size)
 
 
@@ -221,8 +227,13 @@ def in_state(query: Any) -> int:
     return sum(operator["numRowsTotal"] for operator in latest["stateOperators"])
 
 
+def _day_starts_ms() -> int:
+    """When the shop opens, as the orders' clock has it."""
+    return int(dataset("orders").DAY_STARTS)
+
+
 def _noon_ms() -> int:
-    return int(dataset("orders").DAY_STARTS) + 4 * 60 * MINUTE_MS
+    return _day_starts_ms() + 4 * 60 * MINUTE_MS
 
 
 def payments() -> tuple[list[Any], list[Any]]:
@@ -236,12 +247,20 @@ def tell_unpaid(query: Any, rows: Sequence[dict[str, Any]]) -> int:
     """Of the rows of an outer join of orders and payments: prints how many orders are
     paid and how many not, and returns how many of these were placed since noon.
     """
-    pairs = {row["ordered_id"] for row in rows if row["paid_id"]}
-    missing = [row["ordered_at"] for row in rows if row["paid_id"] is None]
-    late = sum(ordered.timestamp() * 1000 >= _noon_ms() for ordered in missing)
-    watermark = reports(query)[-1]["eventTime"]["watermark"][11:16]
+    noon_ms = _noon_ms()
+    paid = set()
+    not_paid = late = 0
+    for row in rows:
+        if row["paid_id"]:
+            paid.add(row["ordered_id"])
+        elif row["paid_id"] is None:
+            not_paid += 1
+            if row["ordered_at"].timestamp() * 1000 >= noon_ms:
+                late += 1
+    latest = reports(query)[-1]
+    watermark = latest["eventTime"]["watermark"][11:16]
     print(
-        f"{len(pairs)} paid, {len(missing)} not, {late} of them since 12:00;"
+        f"{len(paid)} paid, {not_paid} not, {late} of them since 12:00;"
         f" watermark {watermark}"
     )
     return late
@@ -269,13 +288,15 @@ def _query(lab: Lab, topic: str, delay: int, size: int) -> Any:
 def _record(order: Order, arrives: int) -> Any:
     orders = dataset("orders")
     name, minute = order
-    value = {"order_id": name, "event_time_ms": orders.DAY_STARTS + minute * MINUTE_MS}
+    placed_ms = _day_starts_ms() + minute * MINUTE_MS
+    arrives_ms = _day_starts_ms() + arrives * MINUTE_MS
+    value = {"order_id": name, "event_time_ms": placed_ms}
     return orders.Event(
         stream="orders",
         key=name.encode(),
         value=orders.as_json(value),
         headers=[],
-        ingest_ms=orders.DAY_STARTS + arrives * MINUTE_MS,
+        ingest_ms=arrives_ms,
         partition=0,
     )
 
@@ -289,18 +310,17 @@ def arrivals(orders: Sequence[Order]) -> list[int]:
 
 
 def _minute(ms: int) -> int:
-    return int((ms - dataset("orders").DAY_STARTS) // MINUTE_MS)
+    return (ms - _day_starts_ms()) // MINUTE_MS
 
 
 def _batch(
     report: dict[str, Any], orders: Sequence[Order], written: dict[int, int]
 ) -> Batch:
-    [source], [operator] = report["sources"], report["stateOperators"]
-    first, end = _offset(source["startOffset"]), _offset(source["endOffset"])
-    said = datetime.fromisoformat(report["eventTime"]["watermark"])
-    watermark = None
-    if said.year > 1970:
-        watermark = _minute(round(said.timestamp() * 1000))
+    [source] = report["sources"]
+    [operator] = report["stateOperators"]
+    first = _offset(source["startOffset"])
+    end = _offset(source["endOffset"])
+    watermark = _watermark(report["eventTime"]["watermark"])
     return Batch(
         number=report["batchId"],
         orders=tuple(orders[first:end]),
@@ -309,6 +329,15 @@ def _batch(
         state=operator["numRowsTotal"],
         written=dict(sorted(written.items())),
     )
+
+
+def _watermark(said: str) -> int | None:
+    """A minute; None where Spark has none yet, and says the beginning of 1970."""
+    moment = datetime.fromisoformat(said)
+    if moment.year == 1970:
+        return None
+    ms = round(moment.timestamp() * 1000)
+    return _minute(ms)
 
 
 def _offset(said: Any) -> int:
@@ -328,7 +357,7 @@ def later(
     """The same orders, but this one comes a micro-batch later; from the last one it
     goes back to where it was first.
     """
-    [order] = [order for order in orders if order[0] == name]
+    order = next(each for each in orders if each[0] == name)
     others = [each for each in orders if each != order]
     place = orders.index(order) + PER_BATCH
     if place >= len(orders):
@@ -353,15 +382,14 @@ class _Teller:
         self.number = 0  # of the micro-batch that is told
         self.at = OPENS_MS
         # micro-batch -> the event that moved its watermark
-        self.moved: dict[int, tuple[str, int]] = {}
+        self.moved: dict[int, Id] = {}
         self.counts: dict[int, int] = {}
-        everybody = [order for batch in seen.batches for order in batch.orders]
-        names = [name for name, _ in everybody]
-        self.came = dict(zip(names, arrivals(everybody), strict=True))
+        orders = seen.orders
+        self.came: dict[str, int] = {}  # order -> the minute
+        for (name, _), minute in zip(orders, arrivals(orders), strict=True):
+            self.came[name] = minute
 
-    def tell(
-        self, kind: str, cause: tuple[str, int] | None = None, **detail: Any
-    ) -> tuple[str, int]:
+    def tell(self, kind: str, cause: Id | None = None, **detail: Any) -> Id:
         identity = "Spark", len(self.events) + 1
         told = {"batch": self.number, **detail}
         event = Event(identity, self.at, "Spark", kind, cause, told)
@@ -370,7 +398,8 @@ class _Teller:
 
     def batch(self, batch: Batch) -> None:
         number = self.number = batch.number
-        seen, moved = self.seen, self.moved.get(number)
+        seen = self.seen
+        moved = self.moved.get(number)
         settings = {"mode": seen.mode, "delay": seen.delay, "size": seen.size}
         if batch.orders:
             latest = max(self.came[name] for name, _ in batch.orders)
@@ -390,7 +419,8 @@ class _Teller:
             else:
                 self._counted(order, begun)
         for window, count in batch.written.items():
-            self.tell("WindowWritten", moved, window=window, count=count, **settings)
+            written = {"window": window, "count": count}
+            self.tell("WindowWritten", moved, **written, **settings)
         self._forget(batch)
         assert len(self.counts) == batch.state, (
             f"micro-batch {number}: {self.counts} against {batch.state} in state"
@@ -407,7 +437,7 @@ class _Teller:
         cause = self.moved.get(self.number - 1)
         self.tell("RowDropped", cause, **self._place(order), watermark=closed)
 
-    def _counted(self, order: Order, begun: tuple[str, int]) -> None:
+    def _counted(self, order: Order, begun: Id) -> None:
         place = self._place(order)
         window = place["window"]
         count = self.counts.get(window, 0) + 1
@@ -418,16 +448,17 @@ class _Teller:
         """The windows that are over leave the state; complete keeps them all."""
         if self.seen.mode == "complete" or batch.watermark is None:
             return
+        cause = self.moved.get(batch.number)
         for window in list(self.counts):
-            if window + self.seen.size > batch.watermark:
-                continue
-            del self.counts[window]
-            cause = self.moved.get(batch.number)
-            self.tell("WindowForgotten", cause, window=window)
+            end = window + self.seen.size
+            if end <= batch.watermark:
+                del self.counts[window]
+                self.tell("WindowForgotten", cause, window=window)
 
     def _watermark(self) -> None:
         """What the next micro-batch works with, if that is another watermark."""
-        batches, delay = self.seen.batches, self.seen.delay
+        batches = self.seen.batches
+        delay = self.seen.delay
         following = self.number + 1
         if following == len(batches):
             return
@@ -452,7 +483,7 @@ def levers(lab: Lab, seen: Seen) -> Any:
 
     from minikafka.course.levers.watermark import WatermarkLive
 
-    orders = tuple(order for batch in seen.batches for order in batch.orders)
+    orders = tuple(seen.orders)
     known = {(orders, seen.mode, seen.delay): trace(seen)}
 
     def rerun(shown: Sequence[Order], mode: str, delay: int) -> Sequence[Event]:

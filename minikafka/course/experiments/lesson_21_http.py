@@ -74,16 +74,12 @@ class Calls:
         ids = self._ids(subject)
         if version in ("latest", "-1"):
             version = str(len(ids))
-        if not version.isdigit() or not 0 < int(version) <= len(ids):
+        at = int(version) if version.isdigit() else 0
+        if not 0 < at <= len(ids):
             raise Refused(404, 40402, f"Version {version} not found.")
-        number = ids[int(version) - 1]
+        number = ids[at - 1]
         described = _described(self.registry.schemas[number])
-        return {
-            "subject": subject,
-            "version": int(version),
-            "id": number,
-            **described,
-        }
+        return {"subject": subject, "version": at, "id": number, **described}
 
     def compatible(self, subject: str) -> Any:
         """Whether a schema may be the next version; nothing is registered."""
@@ -170,15 +166,17 @@ class Served:
     """
 
     def __init__(self, registry: Registry) -> None:
-        self.calls: list[str] = []
-        calls, one_at_a_time = self.calls, threading.Lock()
+        calls: list[str] = []
+        self.calls = calls
+        one_at_a_time = threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def _do(self) -> None:
                 path = urlsplit(self.path).path
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                length = int(self.headers.get("Content-Length") or 0)
+                body = self.rfile.read(length)
                 with one_at_a_time:  # the registry's clients are for one thread
                     calls.append(f"{self.command} {path}")
                     status, found = replied(registry, self.command, path, body)

@@ -15,14 +15,13 @@ CHANGELOG = "word-count-words-changelog"
 
 
 class WordCount:
-    """One instance. tables: of each partition of the words that it has, word -> count.
-    restored: how many records it has read for that.
-    """
+    """One instance."""
 
     def __init__(self, kafka: Any) -> None:
         self.kafka = kafka
+        # of each partition of the words that it has: word -> count
         self.tables: dict[int, dict[str, int]] = {}
-        self.restored = 0
+        self.restored = 0  # how many records it has read for that
         self.producer = kafka.producer()
         self.consumer = kafka.consumer()
         self.consumer.subscribe([LINES, WORDS], listener=self)
@@ -48,7 +47,8 @@ class WordCount:
             for word in record.value.decode().split():
                 self.producer.send(WORDS, key=word.encode(), value=b"")
             return
-        table, word = self.tables[record.partition], record.key.decode()
+        table = self.tables[record.partition]
+        word = record.key.decode()
         table[word] = table.get(word, 0) + 1
         count = str(table[word]).encode()
         self.producer.send(CHANGELOG, count, record.key, partition=record.partition)
@@ -58,12 +58,15 @@ class WordCount:
         called when all is written and nothing is committed.
         """
         polled = self.consumer.poll(timeout_ms=500)
-        if polled:
-            self.kafka.begin(self.producer)
-            for records in polled.values():
-                for record in records:
-                    self.step(record)
-            self.producer.flush()
-            between()
-            self.kafka.commit(self.producer, self.consumer, polled)
-        return sum(map(len, polled.values()))
+        if not polled:
+            return 0
+        self.kafka.begin(self.producer)
+        count = 0
+        for records in polled.values():
+            for record in records:
+                self.step(record)
+                count += 1
+        self.producer.flush()
+        between()
+        self.kafka.commit(self.producer, self.consumer, polled)
+        return count

@@ -25,7 +25,7 @@ START = NOTEBOOKS / "checks" / "my_kafka.py"
 MINIMAL_KAFKA = NOTEBOOKS / "solutions" / "minimal_kafka.py"
 THREE = ("created", "paid", "shipped")
 FIVE = ("created",) * 5
-_VERSIONS = re.compile(r"(\d+)(\+|-\d+)?")
+_VERSIONS = re.compile(r"(?P<low>\d+)(-(?P<high>\d+)|(?P<open>\+))?")
 
 
 # -- the learner's file
@@ -68,29 +68,51 @@ def fields(api: str, version: int) -> Iterator[str]:
     """The lines of the schema text that this version has, with the names that they
     have in Python.
     """
-    paragraphs = TEXT.split("\n\n")
-    text = next(each for each in paragraphs if f"\n{api} key=" in f"\n{each}")
-    lines = text[text.index(f"{api} key=") :].splitlines()[1:]
     left_out = 0  # how deep what the version lacks is
-    for line in lines:
+    for line in _schema_lines(api):
         depth = len(line) - len(line.lstrip())
-        if left_out and depth > left_out:
+        is_inside = left_out > 0 and depth > left_out
+        if is_inside:
             continue
-        there = all(_has(version, word) for word in line.split()[2:])
-        left_out = 0 if there else depth
-        if there:
-            name, _, rest = line.strip().partition(":")
-            kind = re.sub(r"\?\d+\+", "?", rest.split()[0]) if rest else ""
-            yield " " * depth + (f"{snake_case(name)}: {kind}" if kind else name)
+        conditions = line.split()[2:]
+        left_out = 0
+        if all(_has(version, word) for word in conditions):
+            yield " " * depth + _in_python(line)
+        else:
+            left_out = depth
+
+
+def _schema_lines(api: str) -> list[str]:
+    """What the schema text says of it, below the line with its name."""
+    head = f"{api} key="
+    for paragraph in TEXT.split("\n\n"):
+        lines = paragraph.splitlines()
+        for number, line in enumerate(lines):
+            if line.startswith(head):
+                return lines[number + 1 :]
+    raise LookupError(api)
+
+
+def _in_python(line: str) -> str:
+    """LeaderId: int32 5+ -> leader_id: int32"""
+    name, _, rest = line.strip().partition(":")
+    if not rest:
+        return name
+    kind = re.sub(r"\?\d+\+", "?", rest.split()[0])
+    return f"{snake_case(name)}: {kind}"
 
 
 def _has(version: int, word: str) -> bool:
     """Whether a word of a field's line leaves the field in this version."""
-    range_ = _VERSIONS.fullmatch(word)
-    if range_ is None:
+    versions = _VERSIONS.fullmatch(word)
+    if versions is None:
         return not word.startswith("tag=")
-    low, end = int(range_[1]), range_[2] or f"-{range_[1]}"
-    return version >= low and (end == "+" or version <= int(end[1:]))
+    low = int(versions["low"])
+    if versions["high"]:
+        return low <= version <= int(versions["high"])
+    if versions["open"]:
+        return low <= version
+    return version == low
 
 
 # -- what the minimal Kafka does
@@ -107,12 +129,19 @@ def first_requests() -> list[str]:
         shop = KafkaProducer(bootstrap_servers=running.bootstrap)
         shop.send(TOPIC, b"created", partition=0).get(60)
         shop.close()
-        identified = [each for each in said if "identified" in each]
-        print("kafka-python:", identified[0].partition(": ")[2])
-        asked = [each for each in running.kafka.conversation() if each.is_request]
-    named = [f"{each.asked.api} {each.asked.version}" for each in asked]
-    first = [each.asked.api for each in asked].index("Produce")
-    return list(dict.fromkeys(named[: first + 1]))
+        identified = next(each for each in said if "identified" in each)
+        _, _, whom = identified.partition(": ")
+        print("kafka-python:", whom)
+        conversation = running.kafka.conversation()
+    requests: list[str] = []
+    for each in conversation:
+        asked = each.asked
+        named = f"{asked.api} {asked.version}"
+        if each.is_request and named not in requests:
+            requests.append(named)
+        if asked.api == "Produce":
+            break
+    return requests
 
 
 def fetched_from(offset: int) -> list[int]:
@@ -123,10 +152,12 @@ def fetched_from(offset: int) -> list[int]:
         us = with_orders(running)
         produce(us, *THREE)
         produce(us, *FIVE)
-        found = []
-        for _, batch_ in batches(records_in(fetch(us, offset))):
-            found += [record.offset for record in decode_batch(batch_)]
-        return found
+        answer = fetch(us, offset)
+        offsets = []
+        for _, fetched in batches(records_in(answer)):
+            for record in decode_batch(fetched):
+                offsets.append(record.offset)
+        return offsets
 
 
 def next_offset_after_half_a_batch() -> int:
@@ -137,13 +168,16 @@ def next_offset_after_half_a_batch() -> int:
 
     def half_a_batch(data: Path) -> None:
         path = data / f"{TOPIC}-0" / f"{0:020}.log"
-        stamped = len(THREE).to_bytes(8, "big") + batch(*FIVE)[8:]
+        base_offset = len(THREE).to_bytes(8, "big")
+        stamped = base_offset + batch(*FIVE)[8:]
+        half = len(stamped) // 2
         with path.open("ab") as log:
-            log.write(stamped[: len(stamped) // 2])
+            log.write(stamped[:half])
 
     with trial(MINIMAL_KAFKA) as running:
         produce(with_orders(running), *THREE)
         running.restart(half_a_batch)
         answer = produce(running.connect(), "created")
-        offset: int = answer.responses[0].partition_responses[0].base_offset
-        return offset
+        [topic] = answer.responses
+        [partition] = topic.partition_responses
+        return int(partition.base_offset)

@@ -14,7 +14,8 @@ from minikafka.faults import Fault, Lose
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.consumer_handle import ConsumerHandle
 
-TOPIC, COPY, GROUP = "orders", "copies", "billing"
+TOPIC, COPY = "orders", "copies"
+GROUP = "billing"
 PLACE = TopicPartition(TOPIC, 0)
 ORDER, TAKEN_BACK = "order", "taken back"
 # of five brokers 1 to 3 vote; with this seed these have the copies
@@ -65,8 +66,8 @@ class Written:
     @property
     def copies(self) -> int:
         """So many times a consumer is handed it now."""
-        values = [record.value for record in self.cluster.records(TOPIC, 0)]
-        return values.count(ORDER.encode())
+        records = self.cluster.records(TOPIC, 0)
+        return [record.value for record in records].count(ORDER.encode())
 
     @property
     def fate(self) -> str:
@@ -79,14 +80,16 @@ class Written:
 
 def request_lost(acks: int | str, least_in_sync: int) -> str:
     """The shop's request doesn't arrive."""
-    run = Written(acks, least_in_sync, (Lose("shop", LEADER, "Produce"),))
+    lost = Lose("shop", LEADER, "Produce")
+    run = Written(acks, least_in_sync, (lost,))
     run.send(ELECTION_S)
     return run.fate
 
 
 def answer_lost(acks: int | str, least_in_sync: int) -> str:
     """The record arrives, and the broker's answer doesn't."""
-    run = Written(acks, least_in_sync, (Lose("shop", LEADER, "Produce", answer=True),))
+    lost = Lose("shop", LEADER, "Produce", answer=True)
+    run = Written(acks, least_in_sync, (lost,))
     run.send(ELECTION_S)
     return run.fate
 
@@ -164,10 +167,12 @@ class Work:
         self.rows: list[str] = []
         self.next_offset = 0
 
-    def do(self, offset: int, value: str) -> None:
-        if not (self.by_key and value in self.rows):
+    def do(self, record: Any) -> None:
+        value = record.value.decode()
+        has_row = self.by_key and value in self.rows
+        if not has_row:
             self.rows.append(value)
-        self.next_offset = offset + 1
+        self.next_offset = record.offset + 1
 
 
 SINKS: dict[str, Callable[[], Work]] = {
@@ -184,23 +189,39 @@ def read(level: str, order: str, sink: str) -> str:
     with Cluster(seed=SEED, configs=SMALL) as cluster:
         cluster.create_topic(TOPIC)
         _one_aborted_and_one_committed(cluster)
-        consumer = _consumer(cluster, level, work)
-        for record in _polled(consumer):
-            is_order = record.value == ORDER.encode()
-            commits_first = order == ORDERS_OF_COMMIT[0]
-            if commits_first:
-                consumer.commit({PLACE: OffsetAndMetadata(record.offset + 1, "")})
-            if not (commits_first and is_order):
-                work.do(record.offset, record.value.decode())
-            if is_order:
-                cluster.crash(consumer)
-                break
-            consumer.commit({PLACE: OffsetAndMetadata(record.offset + 1, "")})
-        for record in _polled(_consumer(cluster, level, work)):
-            work.do(record.offset, record.value.decode())
+        killed = _consumer(cluster, level, work)
+        _work_until_killed(cluster, killed, order, work)
+        following = _consumer(cluster, level, work)
+        for record in _polled(following):
+            work.do(record)
     fate = COUNTS[work.rows.count(ORDER)]
-    taken_back = work.rows.count(TAKEN_BACK)
-    return f"{fate}; what was aborted too" if taken_back else fate
+    if TAKEN_BACK in work.rows:
+        return f"{fate}; what was aborted too"
+    return fate
+
+
+def _work_until_killed(
+    cluster: Cluster, consumer: ConsumerHandle, order: str, work: Work
+) -> None:
+    """It is killed when it has done the first of the two with the order."""
+    commits_first = order == ORDERS_OF_COMMIT[0]
+    for record in _polled(consumer):
+        if commits_first:
+            consumer.commit(_after(record))
+        else:
+            work.do(record)
+        if record.value == ORDER.encode():
+            cluster.crash(consumer)
+            return
+        if commits_first:
+            work.do(record)
+        else:
+            consumer.commit(_after(record))
+
+
+def _after(record: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+    """What is committed of a record: the next offset."""
+    return {PLACE: OffsetAndMetadata(record.offset + 1, "")}
 
 
 def copied(level: str) -> str:
@@ -210,25 +231,32 @@ def copied(level: str) -> str:
     with Cluster(seed=SEED, configs=SMALL) as cluster:
         for topic in (TOPIC, COPY):
             cluster.create_topic(topic)
-        cluster.producer(client_id="shop").send(TOPIC, value=ORDER).get()
-        for is_killed in (True, False):
-            consumer = _consumer(cluster, "read_committed", Work())
-            copier = cluster.producer(transactional_id="copier")
-            copier.init_transactions()
-            for record in _polled(consumer):
-                copier.begin_transaction()
-                copier.send(COPY, value=record.value).get()
-                offset = {PLACE: OffsetAndMetadata(record.offset + 1, "")}
-                copier.send_offsets_to_transaction(offset, consumer.group_metadata())
-                if not is_killed:
-                    copier.commit_transaction()
-            cluster.crash(copier)
-            cluster.crash(consumer)
+        shop = cluster.producer(client_id="shop")
+        shop.send(TOPIC, value=ORDER).get()
+        _copy(cluster, is_killed=True)
+        _copy(cluster, is_killed=False)
         cluster.run(seconds=1)
         reader = cluster.consumer(
             COPY, auto_offset_reset="earliest", isolation_level=level
         )
-        return COUNTS[len(_polled(reader))]
+        times = len(_polled(reader))
+        return COUNTS[times]
+
+
+def _copy(cluster: Cluster, is_killed: bool) -> None:
+    """Of what is not committed as copied; is_killed: before the transaction ends."""
+    consumer = _consumer(cluster, "read_committed", Work())
+    copier = cluster.producer(transactional_id="copier")
+    copier.init_transactions()
+    for record in _polled(consumer):
+        copier.begin_transaction()
+        copier.send(COPY, value=record.value).get()
+        group = consumer.group_metadata()
+        copier.send_offsets_to_transaction(_after(record), group)
+        if not is_killed:
+            copier.commit_transaction()
+    cluster.crash(copier)
+    cluster.crash(consumer)
 
 
 def _one_aborted_and_one_committed(cluster: Cluster) -> None:
@@ -278,7 +306,8 @@ def reading() -> str:
     """In Markdown: a row for what the consumer does, a column for each level."""
     rows = []
     for order, sink in product(ORDERS_OF_COMMIT, SINKS):
-        rows.append([order, sink, *(read(level, order, sink) for level in LEVELS)])
+        fates = [read(level, order, sink) for level in LEVELS]
+        rows.append([order, sink, *fates])
     copies = [copied(level) for level in LEVELS]
     rows.append(["both in one transaction", "is a topic of Kafka", *copies])
     levels = [f"`{level}`" for level in LEVELS]
@@ -287,8 +316,12 @@ def reading() -> str:
 
 def table(head: list[str], rows: list[list[str]]) -> str:
     """In Markdown."""
-    lines = [head, ["--"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    rule = ["--"] * len(head)
+    lines = []
+    for row in (head, rule, *rows):
+        cells = " | ".join(row)
+        lines.append(f"| {cells} |")
+    return "\n".join(lines)
 
 
 def main() -> None:

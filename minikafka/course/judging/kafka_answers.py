@@ -2,8 +2,8 @@
 be. What is wrong is told by the field, and by the first byte that shows it.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from minikafka.course.judging.conversation import Exchange
 from minikafka.wire.errors import Error
@@ -36,6 +36,28 @@ def same(what: str, given: Any, expected: Any, frame: int | None = None) -> None
         raise Wrong(f"{what} is {given}, and should be {expected}", frame)
 
 
+class Fields(NamedTuple):
+    """What a message calls its list of topics, a topic's list of partitions, and the
+    name and the number in them.
+    """
+
+    topics: str = "topics"
+    partitions: str = "partitions"
+    topic: str = "name"
+    number: str = "partition_index"
+
+
+class Pair(NamedTuple):
+    """What a request asks of a partition, and what its answer says of it. where: the
+    partition's name.
+    """
+
+    place: Place
+    asked: Any
+    said: Any
+    where: str
+
+
 class Answer:
     """One answer, decoded. Errors of everything here: Wrong."""
 
@@ -46,23 +68,34 @@ class Answer:
             raise Wrong(
                 "Produce with acks=0 was answered: its producer wants no answer"
             )
-        given = int.from_bytes(exchange.data[:4], "big", signed=True)
-        asked = exchange.asked.correlation_id
-        if given != asked:
-            raise Wrong(
-                f"{self.api}, answer: correlation_id is {given}, and the request's was"
-                f" {asked}{_bytes_at(0, exchange.data[:4], _as_int32(asked))}"
-            )
+        self._expect_correlation_id(exchange.asked.correlation_id)
         try:
             self.body: Any = exchange.answer
         except ValueError as error:
-            raise Wrong(f"{self.api}, answer: it can't be read: {error}") from None
+            raise self.wrong(f"it can't be read: {error}") from None
+        self._expect_version()
+
+    def _expect_correlation_id(self, asked: int) -> None:
+        """The answer begins with that of its request."""
+        first = self.exchange.data[:4]
+        given = int.from_bytes(first, "big", signed=True)
+        if given == asked:
+            return
+        right = asked.to_bytes(4, "big", signed=True)
+        in_bytes = _bytes_at(0, first, right)
+        raise self.wrong(
+            f"correlation_id is {given}, and the request's was {asked}{in_bytes}"
+        )
+
+    def _expect_version(self) -> None:
+        """Written anew from its fields it is the same, or it has another version."""
+        found = self.exchange.data
         again = self._encoded()
-        if again != exchange.data:
-            raise Wrong(
-                f"{self.api}, answer: not of version {exchange.answer_version}"
-                f"{_first_other_byte(exchange.data, again)}"
-            )
+        if again == found:
+            return
+        version = self.exchange.answer_version
+        in_bytes = _first_other_bytes(found, again)
+        raise self.wrong(f"not of version {version}{in_bytes}")
 
     def _encoded(self) -> bytes:
         """The answer as its fields are now."""
@@ -73,6 +106,12 @@ class Answer:
             self.body,
         )
         return b"".join(parts)
+
+    def wrong(self, what: str) -> Wrong:
+        """An error that names the API."""
+        return Wrong(f"{self.api}, answer: {what}")
+
+    # -- fields
 
     def expect(
         self,
@@ -91,93 +130,121 @@ class Answer:
             found = bytes(found)
         if found == value:
             return
+        field = f"{name} of {where}" if where else name
         should_be = f"{_value(name, found)}, and should be {_value(name, value)}"
         if why:
             should_be = f"{why}: {should_be}"
-        of = f" of {where}" if where else ""
-        raise Wrong(
-            f"{self.api}, answer: {name}{of} is {should_be}"
-            f"{self._in_bytes(owner, name, found, value)}"
-            f"{because and f'; {because}'}"
-        )
+        in_bytes = self._in_bytes(owner, name, found, value)
+        reason = f"; {because}" if because else ""
+        raise self.wrong(f"{field} is {should_be}{in_bytes}{reason}")
+
+    def expect_between(
+        self, owner: Message, name: str, low: int, high: int, where: str
+    ) -> None:
+        """Where the answer may have overtaken what a producer heard."""
+        found = getattr(owner, name)
+        if found < low:
+            self.expect(owner, name, low, where)
+        elif found > high:
+            self.expect(owner, name, high, where)
 
     def _in_bytes(self, owner: Message, name: str, found: Any, value: Any) -> str:
         """The field's own bytes: of a number all of them, of bytes from the first other
         one on. A text can be read as it is.
         """
         if isinstance(value, bytes):
-            at = _first_other(found, value)
-            mine, right = found[at : at + _SHOWN], value[at : at + _SHOWN]
-            return _bytes_at(at, mine, right, of=" of it")
+            return _first_other_bytes(found, value, inside=" of it")
         if not isinstance(found, int):
             return ""
+        first, end = self._bytes_of_number(owner, name)
         before = self._encoded()
-        setattr(owner, name, not found if isinstance(found, bool) else ~found)
-        turned = self._encoded()  # each bit of the field is another one now
         setattr(owner, name, value)
         after = self._encoded()
-        field = [at for at, byte in enumerate(before) if turned[at] != byte]
-        first, end = field[0], field[-1] + 1
         return _bytes_at(first, before[first:end], after[first:end])
 
-    def expect_between(
-        self, owner: Message, name: str, between: tuple[int, int], where: str
-    ) -> None:
-        """Where the answer may have overtaken what a producer heard."""
-        low, high = between
-        if not low <= getattr(owner, name) <= high:
-            self.expect(owner, name, low if getattr(owner, name) < low else high, where)
+    def _bytes_of_number(self, owner: Message, name: str) -> tuple[int, int]:
+        """The first byte of this field, and the one after its last. They are those that
+        change when each bit of the field is turned.
+        """
+        value = getattr(owner, name)
+        turned = not value if isinstance(value, bool) else ~value
+        before = self._encoded()
+        setattr(owner, name, turned)
+        after = self._encoded()
+        setattr(owner, name, value)
+        changed = [at for at, byte in enumerate(before) if after[at] != byte]
+        return changed[0], changed[-1] + 1
 
-    def at(self, found: dict[Place, Message], place: Place) -> tuple[Any, str]:
-        """(what is said of a partition, its name)."""
-        where = f"{place[0]}-{place[1]}"
-        if place not in found:
-            raise Wrong(f"{self.api}, answer: {where} was asked for, and isn't in it")
-        return found[place], where
+    # -- partitions
+
+    def partitions(self, fields: Fields) -> dict[Place, Any]:
+        """What it says of each."""
+        return dict(partitions_in(self.body, fields))
+
+    def said_of(self, place: Place, partitions: dict[Place, Any]) -> Any:
+        """What it says of one that was asked for."""
+        if place not in partitions:
+            raise self.wrong(f"{name_of(place)} was asked for, and isn't in it")
+        return partitions[place]
+
+    def pairs(
+        self, request: Message, asked_in: Fields, said_in: Fields
+    ) -> Iterator[Pair]:
+        """Each partition that was asked for, and what is said of it."""
+        partitions = self.partitions(said_in)
+        for place, asked in partitions_in(request, asked_in):
+            said = self.said_of(place, partitions)
+            yield Pair(place, asked, said, name_of(place))
 
 
-def partitions_in(
-    topics: Iterable[Message], inside: str, number: str, name: str = "name"
-) -> list[tuple[Place, Any]]:
-    """(topic and partition, what is said of it) of a request or an answer."""
-    return [
-        ((getattr(topic, name), getattr(each, number)), each)
-        for topic in topics or ()
-        for each in getattr(topic, inside)
-    ]
+def name_of(place: Place) -> str:
+    """orders-0"""
+    topic, partition = place
+    return f"{topic}-{partition}"
 
 
-def found_of(
-    answer: Answer, topics: str, inside: str, number: str, name: str = "name"
-) -> dict[Place, Message]:
-    """What an answer says of each partition."""
-    return dict(partitions_in(getattr(answer.body, topics), inside, number, name))
+def partitions_in(message: Message, fields: Fields) -> Iterator[tuple[Place, Any]]:
+    """Each partition that a request or an answer speaks of, and what it says."""
+    topics = getattr(message, fields.topics)
+    for topic in topics or ():
+        name = getattr(topic, fields.topic)
+        for partition in getattr(topic, fields.partitions):
+            number = getattr(partition, fields.number)
+            yield (name, number), partition
 
 
-def _first_other_byte(found: bytes, expected: bytes) -> str:
-    """(from byte 12: 00 01, should be 00 02)"""
+# -- bytes
+
+
+def _first_other_bytes(found: bytes, expected: bytes, inside: str = "") -> str:
+    """Where they begin to differ: (from byte 12: 00 01, should be 00 02)"""
     at = _first_other(found, expected)
-    return _bytes_at(at, found[at : at + _SHOWN], expected[at : at + _SHOWN])
+    end = at + _SHOWN
+    return _bytes_at(at, found[at:end], expected[at:end], inside)
 
 
 def _first_other(found: bytes, expected: bytes) -> int:
-    """Where they begin to differ."""
+    """The number of the first byte that is another one."""
     shared = min(len(found), len(expected))
-    return next((n for n in range(shared) if found[n] != expected[n]), shared)
+    for at in range(shared):
+        if found[at] != expected[at]:
+            return at
+    return shared
 
 
-def _bytes_at(at: int, found: bytes, expected: bytes, of: str = "") -> str:
-    """In brackets, below what was said of a field."""
-    mine, right = found.hex(" ") or "nothing", expected.hex(" ") or "nothing"
-    return f" (from byte {at}{of}: {mine}, should be {right})"
-
-
-def _as_int32(number: int) -> bytes:
-    return number.to_bytes(4, "big", signed=True)
+def _bytes_at(at: int, found: bytes, expected: bytes, inside: str = "") -> str:
+    """In brackets, after what was said of a field. inside: of what the bytes are
+    counted, where that isn't the answer.
+    """
+    mine = found.hex(" ") or "nothing"
+    right = expected.hex(" ") or "nothing"
+    return f" (from byte {at}{inside}: {mine}, should be {right})"
 
 
 def _value(name: str, value: Any) -> str:
     """As it is shown: an error code with its name, bytes by their count."""
     if name == "error_code" and value in iter(Error):
         return f"{value} ({Error(value).name})"
-    return f"{len(value)} bytes" if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    return str(value)

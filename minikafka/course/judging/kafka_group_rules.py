@@ -3,13 +3,15 @@
 from minikafka.course.judging.conversation import Exchange
 from minikafka.course.judging.kafka_answers import (
     Answer,
+    Fields,
     Place,
     Wrong,
-    found_of,
-    partitions_in,
+    name_of,
 )
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
+
+PARTITIONS = Fields()  # OffsetCommit, its answer, and OffsetFetch's answer
 
 
 class GroupSeen:
@@ -49,91 +51,116 @@ class GroupRules:
         """
         group = self._group(request.group_id)
         generation = request.generation_id_or_member_epoch
-        found = found_of(answer, "topics", "partitions", "partition_index")
-        for place, asked in partitions_in(
-            request.topics, "partitions", "partition_index"
-        ):
-            partition, where = answer.at(found, place)
-            if generation < 0:  # no member
-                answer.expect(partition, "error_code", Error.NONE, where)
+        is_from_member = generation >= 0
+        pairs = answer.pairs(request, asked_in=PARTITIONS, said_in=PARTITIONS)
+        for place, asked, said, where in pairs:
+            if is_from_member:
+                self._fence(answer, said, request, generation, where)
             else:
-                self._fence(answer, partition, request, generation, where)
-            if not partition.error_code:
+                answer.expect(said, "error_code", Error.NONE, where)
+            if not said.error_code:
                 group.committed[place] = asked.committed_offset
 
     def _answered_offset_fetch(self, answer: Answer, request: Message) -> None:
         """The last offset that was committed, or -1, with no error in either case."""
         committed = self._group(request.group_id).committed
-        found = found_of(answer, "topics", "partitions", "partition_index")
-        places = list(found)
+        partitions = answer.partitions(PARTITIONS)
+        wanted = list(partitions)  # all that the group has
         if request.topics is not None:
-            places = [
-                (topic.name, number)
-                for topic in request.topics
-                for number in topic.partition_indexes
-            ]
-        for place in places:
-            partition, where = answer.at(found, place)
-            answer.expect(partition, "error_code", Error.NONE, where)
-            expected = committed.get(place, -1)
-            answer.expect(partition, "committed_offset", expected, where)
+            wanted = _asked_for(request)
+        for place in wanted:
+            said = answer.said_of(place, partitions)
+            where = name_of(place)
+            answer.expect(said, "error_code", Error.NONE, where)
+            offset = committed.get(place, -1)
+            answer.expect(said, "committed_offset", offset, where)
+
+    # -- JoinGroup
 
     def _answered_join_group(self, answer: Answer, request: Message) -> None:
         """A member that joins again is in a newer generation, all members of one have
         the same leader, and nobody is sent back to an older one.
         """
-        group, body = self._group(request.group_id), answer.body
+        group = self._group(request.group_id)
+        body = answer.body
         offered = {each.name for each in request.protocols}
         if not request.member_id:
-            if not self._may_refuse(group, offered, body.error_code):
-                answer.expect(body, "error_code", Error.NONE)
+            self._expect_newcomer_joins(answer, group, offered)
         elif request.member_id not in group.offers:
             because = f"nobody has ever been given the member id {request.member_id}"
             answer.expect(body, "error_code", Error.UNKNOWN_MEMBER_ID, because=because)
         if body.error_code:
             return
         group.offers[body.member_id] = offered
-        before = group.joined.get(body.member_id)
-        if before is not None and body.generation_id <= before:
-            answer.expect(body, "generation_id", before + 1)
-        if body.generation_id < group.generation:
-            answer.expect(body, "generation_id", group.generation)
+        self._expect_newer_generation(answer, group)
         group.generation = body.generation_id
         group.joined[body.member_id] = body.generation_id
-        leader = group.leaders.setdefault(body.generation_id, body.leader)
-        answer.expect(body, "leader", leader)
-        if body.protocol_name not in offered:
-            raise Wrong(
-                f"JoinGroup, answer: protocol_name is {body.protocol_name!r}, and this"
-                f" member has no other than {', '.join(sorted(offered))}"
-            )
-        protocol = group.protocols.setdefault(body.generation_id, body.protocol_name)
-        answer.expect(body, "protocol_name", protocol)
-        if body.member_id == leader:
-            listed = [each.member_id for each in body.members]
-            if leader not in listed:
-                raise Wrong("JoinGroup, answer: the leader is not among the members")
+        self._expect_agreement(answer, group, offered)
 
-    def _may_refuse(self, group: GroupSeen, offered: set[str], code: int) -> bool:
-        """A newcomer whose protocols are not those of all who are there."""
+    def _expect_newcomer_joins(
+        self, answer: Answer, group: GroupSeen, offered: set[str]
+    ) -> None:
+        """It may be refused if its protocols are not those of all who are there."""
         others = [group.offers[name] for name in group.joined]
         is_common = bool(offered.intersection(*others))
-        return code == Error.INCONSISTENT_GROUP_PROTOCOL and not is_common
+        code = answer.body.error_code
+        if code == Error.INCONSISTENT_GROUP_PROTOCOL and not is_common:
+            return
+        answer.expect(answer.body, "error_code", Error.NONE)
+
+    def _expect_newer_generation(self, answer: Answer, group: GroupSeen) -> None:
+        """Newer than the member's own, and not older than the group's."""
+        body = answer.body
+        generation = body.generation_id
+        before = group.joined.get(body.member_id)
+        if before is not None and generation <= before:
+            answer.expect(body, "generation_id", before + 1)
+        if generation < group.generation:
+            answer.expect(body, "generation_id", group.generation)
+
+    def _expect_agreement(
+        self, answer: Answer, group: GroupSeen, offered: set[str]
+    ) -> None:
+        """All members of a generation have one leader, and one protocol that each of
+        them has offered; and the leader hears of itself, too.
+        """
+        body = answer.body
+        generation = body.generation_id
+        leader = group.leaders.setdefault(generation, body.leader)
+        answer.expect(body, "leader", leader)
+        chosen = body.protocol_name
+        if chosen not in offered:
+            listed = ", ".join(sorted(offered))
+            raise answer.wrong(
+                f"protocol_name is {chosen!r}, and this member has no other than"
+                f" {listed}"
+            )
+        protocol = group.protocols.setdefault(generation, chosen)
+        answer.expect(body, "protocol_name", protocol)
+        members = [each.member_id for each in body.members]
+        if body.member_id == leader and leader not in members:
+            raise answer.wrong("the leader is not among the members")
+
+    # -- the other requests of members
 
     def _asked_sync_group(self, exchange: Exchange, request: Message) -> None:
         """The leader's has all assignments."""
         self._note_generation(exchange, request)
         group = self._group(request.group_id)
-        if group.leaders.get(request.generation_id) == request.member_id:
-            group.assigned[request.generation_id] = {
-                each.member_id: bytes(each.assignment) for each in request.assignments
-            }
+        generation = request.generation_id
+        if group.leaders.get(generation) != request.member_id:
+            return
+        assigned = {}
+        for each in request.assignments:
+            assigned[each.member_id] = bytes(each.assignment)
+        group.assigned[generation] = assigned
 
     def _answered_sync_group(self, answer: Answer, request: Message) -> None:
         """A member gets what the leader gave it, in the same generation, and not before
         the leader has.
         """
-        group, body = self._group(request.group_id), answer.body
+        group = self._group(request.group_id)
+        body = answer.body
         self._fence(answer, body, request, request.generation_id)
         if body.error_code:
             return
@@ -142,13 +169,11 @@ class GroupRules:
             raise Wrong(
                 "SyncGroup was answered before the leader had said who reads what"
             )
-        theirs = bytes(body.assignment)
-        if theirs != assigned.get(request.member_id, b""):
-            others = [name for name, said in assigned.items() if said == theirs]
-            of = "another member's" if others else "not what the leader has sent"
-            answer.expect(
-                body, "assignment", assigned.get(request.member_id, b""), why=of
-            )
+        why = "not what the leader has sent"
+        if bytes(body.assignment) in assigned.values():
+            why = "another member's"
+        own = assigned.get(request.member_id, b"")
+        answer.expect(body, "assignment", own, why=why)
 
     def _note_generation(self, exchange: Exchange, request: Message) -> None:
         """What the broker could know when the request came."""
@@ -171,20 +196,32 @@ class GroupRules:
         """Who is no member is told so, and the larger number fences who is of an older
         generation. said: where the error stands.
         """
+        members = self._group(request.group_id).joined
         newest = self._generation_at[answer.exchange.of]
-        if request.member_id not in self._group(request.group_id).joined:
+        if request.member_id not in members:
             because = f"{request.member_id} is no member"
             code = Error.UNKNOWN_MEMBER_ID
-            answer.expect(said, "error_code", code, where, because=because)
         elif not said.error_code and generation < newest:
             because = f"generation {generation} is over: it is {newest}"
             code = Error.ILLEGAL_GENERATION
-            answer.expect(said, "error_code", code, where, because=because)
+        else:
+            return
+        answer.expect(said, "error_code", code, where, because=because)
 
     def _answered_leave_group(self, answer: Answer, request: Message) -> None:
         """Who has left is no member any more."""
-        group = self._group(request.group_id)
-        known = request.member_id in group.joined
-        expected = Error.NONE if known else Error.UNKNOWN_MEMBER_ID
+        members = self._group(request.group_id).joined
+        expected = Error.UNKNOWN_MEMBER_ID
+        if request.member_id in members:
+            expected = Error.NONE
         answer.expect(answer.body, "error_code", expected)
-        group.joined.pop(request.member_id, None)
+        members.pop(request.member_id, None)
+
+
+def _asked_for(request: Message) -> list[Place]:
+    """The partitions in a request of OffsetFetch."""
+    places = []
+    for topic in request.topics:
+        for number in topic.partition_indexes:
+            places.append((topic.name, number))
+    return places

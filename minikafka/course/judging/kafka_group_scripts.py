@@ -5,11 +5,14 @@ the machine was busy, it is we who were late, and nobody is blamed for that.
 """
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from minikafka.course.judging import kafka_clients as clients
 from minikafka.course.judging.kafka_answers import LAST, Wrong, same
 from minikafka.course.judging.kafka_requests import (
+    GROUP,
     TOPIC,
     commit,
     committed,
@@ -31,11 +34,92 @@ _JOINED = "all members have sent JoinGroup; one that waits for its answer isn't 
 _SYNCED = "the leader has sent SyncGroup; a member that waits for it isn't silent"
 
 
-def heartbeat(us: Connection, joined: Any, expected: int = 0, why: str = "") -> None:
-    """Errors: Wrong, for another error code than expected."""
-    answer = us.ask("Heartbeat", **member(joined))
-    what = f"the error code of a Heartbeat{why and f' ({why})'}"
-    same(what, answer.error_code, expected, LAST)
+@dataclass
+class Member:
+    """One of ours. joined: the answer to its last JoinGroup; None before the first.
+    Errors of what it does: Wrong.
+    """
+
+    us: Connection
+    protocols: tuple[str, ...] = ("range",)
+    session_timeout_ms: int = 30_000
+    joined: Any = None
+
+    @property
+    def id(self) -> str:
+        """Empty while nobody has given it one."""
+        return "" if self.joined is None else self.joined.member_id
+
+    @property
+    def leads(self) -> bool:
+        return bool(self.joined.leader == self.id)
+
+    def asks_to_join(self) -> None:
+        """Its answer is still to be heard."""
+        self._join(receive=False)
+
+    def hears_that_it_joined(self) -> None:
+        self.joined = self.us.receive(_JOINED)
+
+    def joins(self) -> None:
+        """Where nobody else has to join for that."""
+        self.joined = self._join()
+
+    def _join(self, receive: bool = True) -> Any:
+        return join(
+            self.us,
+            self.id,
+            session_timeout_ms=self.session_timeout_ms,
+            receive=receive,
+            protocols=self.protocols,
+        )
+
+    def asks_for_its_assignment(self) -> None:
+        """As a follower does."""
+        sync(self.us, self.joined, receive=False)
+
+    def assigns(self, assigned: Mapping[str, bytes]) -> None:
+        """As a leader does: member id -> what it gives it."""
+        sync(self.us, self.joined, assigned)
+
+    def commits(self, offset: int) -> None:
+        commit(self.us, GROUP, offset, **in_generation(self.joined))
+
+    def beats(self, expected: int = Error.NONE, why: str = "") -> None:
+        """It sends a Heartbeat, and is answered this error code."""
+        answer = self.us.ask("Heartbeat", **member(self.joined))
+        what = "the error code of a Heartbeat"
+        if why:
+            what = f"{what} ({why})"
+        same(what, answer.error_code, expected, LAST)
+
+    def hears_of_rebalance(self, why: str) -> None:
+        """The news may take a moment: it came over another connection."""
+        expected = Error.REBALANCE_IN_PROGRESS
+        for _ in range(_LOOKS):
+            answer = self.us.ask("Heartbeat", **member(self.joined))
+            if answer.error_code == expected:
+                return
+            time.sleep(_LOOK_SECONDS)
+        self.beats(expected, why)
+
+    def leaves(self) -> None:
+        self.us.ask("LeaveGroup", group_id=GROUP, member_id=self.id)
+
+
+def is_at_work(first: Member) -> None:
+    """Alone in its group."""
+    first.joins()
+    first.assigns({first.id: b"both"})
+
+
+def second_joins(first: Member, second: Member) -> None:
+    """The first one hears of it, and joins again: both are in one generation then."""
+    second.asks_to_join()
+    first.hears_of_rebalance(why="a second member has sent JoinGroup")
+    first.asks_to_join()
+    first.hears_that_it_joined()
+    second.hears_that_it_joined()
 
 
 def one_member(trial: Trial) -> None:
@@ -43,120 +127,119 @@ def one_member(trial: Trial) -> None:
     stranger says, counts for nothing.
     """
     us = with_orders(trial)
-    me = join(us)
-    same("the leader of a group of one", me.leader, me.member_id, LAST)
-    listed = [bytes(each.metadata) for each in me.members]
+    me = Member(us)
+    me.joins()
+    same("the leader of a group of one", me.joined.leader, me.id, LAST)
+    listed = [bytes(each.metadata) for each in me.joined.members]
     same("the metadata of the members", listed, [metadata("range")], LAST)
-    sync(us, me, {me.member_id: b"both partitions"})
-    heartbeat(us, me)
-    commit(us, "billing", 1, **in_generation(me))
-    committed(us, "billing")
+    assigned = {me.id: b"both partitions"}
+    me.assigns(assigned)
+    me.beats()
+    me.commits(1)
+    committed(us, GROUP)
 
-    again = join(us, me.member_id)
-    heartbeat(us, me, expected=Error.ILLEGAL_GENERATION)
-    commit(us, "billing", 2, **in_generation(me))
-    sync(us, me, {me.member_id: b"both partitions"})
-    sync(us, again, {me.member_id: b"both partitions"})
-    heartbeat(us, again)
-    committed(us, "billing")
+    before = replace(me)  # what it was in its old generation
+    me.joins()
+    before.beats(expected=Error.ILLEGAL_GENERATION)
+    before.commits(2)
+    before.assigns(assigned)
+    me.assigns(assigned)
+    me.beats()
+    committed(us, GROUP)
 
-    stranger = in_generation(again) | {"member_id": "nobody"}
-    commit(us, "billing", 3, **stranger)
+    stranger = in_generation(me.joined) | {"member_id": "nobody"}
+    commit(us, GROUP, 3, **stranger)
     join(us, "nobody", receive=False)
     us.receive("a member id that nobody was ever given is refused: error 25")
-    committed(us, "billing")
+    committed(us, GROUP)
 
-    us.ask("LeaveGroup", group_id="billing", member_id=me.member_id)
-    heartbeat(us, again, expected=Error.UNKNOWN_MEMBER_ID)
+    me.leaves()
+    me.beats(expected=Error.UNKNOWN_MEMBER_ID)
 
 
 def two_members(trial: Trial) -> None:
     """The second one comes while the first one is at work, and leaves again."""
-    first, second = with_orders(trial), trial.connect()
-    a = join(first)
-    sync(first, a, {a.member_id: b"both"})
+    first = Member(with_orders(trial))
+    second = Member(trial.connect())
+    is_at_work(first)
+    second_joins(first, second)
+    same(
+        "the second member's generation",
+        second.joined.generation_id,
+        first.joined.generation_id,
+        LAST,
+    )
 
-    join(second, receive=False)
-    rebalancing(first, a, why="a second member has sent JoinGroup")
-    join(first, a.member_id, receive=False)
-    a, b = first.receive(_JOINED), second.receive(_JOINED)
-    same("the second member's generation", b.generation_id, a.generation_id, LAST)
+    leader, follower = in_their_roles(first, second)
+    hears_of(leader, 2)
+    follower.asks_for_its_assignment()
+    leader.assigns({first.id: b"partition 0", second.id: b"partition 1"})
+    follower.us.receive(_SYNCED)
+    first.beats()
+    second.beats()
 
-    leader = a if a.leader == a.member_id else b
-    same("how many members the leader hears of", len(leader.members), 2)
-
-    assigned = {a.member_id: b"partition 0", b.member_id: b"partition 1"}
-    follower, of_follower = (second, b) if leader is a else (first, a)
-    of_leader = first if leader is a else second
-    sync(follower, of_follower, receive=False)
-    sync(of_leader, leader, assigned)
-    follower.receive(_SYNCED)
-
-    for us, joined in ((first, a), (second, b)):
-        heartbeat(us, joined)
-
-    second.ask("LeaveGroup", group_id="billing", member_id=b.member_id)
-    rebalancing(first, a, why="the other member has left")
-    a = join(first, a.member_id)
-    sync(first, a, {a.member_id: b"both"})
+    second.leaves()
+    first.hears_of_rebalance(why="the other member has left")
+    is_at_work(first)
 
 
-def rebalancing(us: Connection, joined: Any, why: str) -> None:
-    """The news may take a moment: it came over another connection."""
-    expected = Error.REBALANCE_IN_PROGRESS
-    for _ in range(_LOOKS):
-        if us.ask("Heartbeat", **member(joined)).error_code == expected:
-            return
-        time.sleep(_LOOK_SECONDS)
-    heartbeat(us, joined, expected, why)
+def in_their_roles(first: Member, second: Member) -> tuple[Member, Member]:
+    """The leader, and the follower."""
+    if first.leads:
+        return first, second
+    return second, first
+
+
+def hears_of(leader: Member, count: int, why: str = "") -> None:
+    """All members are in the answer to the leader's JoinGroup."""
+    what = "how many members the leader hears of"
+    if why:
+        what = f"{what} ({why})"
+    same(what, len(leader.joined.members), count)
 
 
 def common_protocol(trial: Trial) -> None:
     """Both members have range, only one has sticky; a third has neither."""
-    first, second, third = with_orders(trial), trial.connect(), trial.connect()
-    both = ["sticky", "range"]
-    a = join(first, protocols=both)
-    join(second, receive=False, protocols=["range"])
-    rebalancing(first, a, why="a second member has sent JoinGroup")
-    join(first, a.member_id, receive=False, protocols=both)
-    a, b = first.receive(_JOINED), second.receive(_JOINED)
-    leader = a if a.leader == a.member_id else b
-    listed = [bytes(each.metadata) for each in leader.members]
+    first = Member(with_orders(trial), protocols=("sticky", "range"))
+    second = Member(trial.connect())
+    third = Member(trial.connect(), protocols=("roundrobin",))
+    first.joins()
+    second_joins(first, second)
+    leader, _ = in_their_roles(first, second)
+    listed = [bytes(each.metadata) for each in leader.joined.members]
     same("the members' metadata, for range", listed, 2 * [metadata("range")])
 
-    join(third, receive=False, protocols=["roundrobin"])
-    code = third.receive(
-        "no protocol is common, and it is refused: error 23"
-    ).error_code
+    third.asks_to_join()
+    answer = third.us.receive("no protocol is common, and it is refused: error 23")
     what = "the error code of a JoinGroup whose protocols the others lack"
-    same(what, code, Error.INCONSISTENT_GROUP_PROTOCOL, LAST)
-    heartbeat(first, a, why="one whose JoinGroup is refused is no newcomer")
+    same(what, answer.error_code, Error.INCONSISTENT_GROUP_PROTOCOL, LAST)
+    first.beats(why="one whose JoinGroup is refused is no newcomer")
 
 
 def third_member(trial: Trial) -> None:
     """It comes when the second one waits in SyncGroup, for what the leader of a
     generation says that is over now.
     """
-    first, second, third = with_orders(trial), trial.connect(), trial.connect()
-    a = join(first)
-    join(second, receive=False)
-    rebalancing(first, a, why="a second member has sent JoinGroup")
-    join(first, a.member_id, receive=False)
-    a, b = first.receive(_JOINED), second.receive(_JOINED)
-    waits, of_waits = (second, b) if a.leader == a.member_id else (first, a)
-    sync(waits, of_waits, receive=False)
-    has_time_to_be_wrong(third)
+    first = Member(with_orders(trial))
+    second = Member(trial.connect())
+    third = Member(trial.connect())
+    first.joins()
+    second_joins(first, second)
+    _, follower = in_their_roles(first, second)
+    follower.asks_for_its_assignment()
+    has_time_to_be_wrong(third.us)
 
-    join(third, receive=False)
+    third.asks_to_join()
     why = "a third member came before the leader's SyncGroup: all who wait hear 27"
-    code = waits.receive(why).error_code
+    answer = follower.us.receive(why)
     what = f"the error code of a SyncGroup that waited ({why})"
-    same(what, code, Error.REBALANCE_IN_PROGRESS, LAST)
+    same(what, answer.error_code, Error.REBALANCE_IN_PROGRESS, LAST)
 
-    join(first, a.member_id, receive=False)
-    join(second, b.member_id, receive=False)
-    found = [us.receive(_JOINED) for us in (first, second, third)]
-    heard = [len(each.members) for each in found if each.leader == each.member_id]
+    first.asks_to_join()
+    second.asks_to_join()
+    for each in (first, second, third):
+        each.hears_that_it_joined()
+    heard = [len(each.joined.members) for each in (first, second, third) if each.leads]
     same("how many members the leader hears of", heard, [3])
 
 
@@ -175,66 +258,70 @@ def stays_in(us: Connection, session_ms: int) -> bool:
     lies between a sending and the answer after it, it was never silent for one.
     """
     seconds = session_ms / 1000
-    sent = begin = time.monotonic()
-    joined = join(us, session_timeout_ms=session_ms)
-    sync(us, joined, {joined.member_id: b"both"})
+    begin = time.monotonic()
+    sent = begin
+    me = Member(us, session_timeout_ms=session_ms)
+    is_at_work(me)
     while time.monotonic() < begin + 2 * seconds:
         time.sleep(seconds / 5)
-        before, sent = sent, time.monotonic()
-        code = us.ask("Heartbeat", **member(joined)).error_code
+        before = sent
+        sent = time.monotonic()
+        answer = us.ask("Heartbeat", **member(me.joined))
         silence_ms = 1000 * (time.monotonic() - before)
-        if code and silence_ms >= session_ms:
+        if not answer.error_code:
+            continue
+        if silence_ms >= session_ms:
             return False
-        if code:
-            raise Wrong(
-                f"the error code of a Heartbeat is {code}, and should be 0: it is at"
-                f" most {silence_ms:.0f} ms since the one before, and each begins the"
-                f" session of {session_ms} ms anew",
-                LAST,
-            )
+        raise Wrong(
+            f"the error code of a Heartbeat is {answer.error_code}, and should be 0: it"
+            f" is at most {silence_ms:.0f} ms since the one before, and each begins the"
+            f" session of {session_ms} ms anew",
+            LAST,
+        )
     return True
 
 
 def patient_member(trial: Trial) -> None:
     """It waits in JoinGroup and in SyncGroup for longer than its session."""
-    first, second = with_orders(trial), trial.connect()
-    a = join(first)
-    sync(first, a, {a.member_id: b"both"})
+    first = Member(with_orders(trial))
+    second = Member(trial.connect(), session_timeout_ms=_PATIENT_MS)
+    is_at_work(first)
 
-    join(second, receive=False, session_timeout_ms=_PATIENT_MS)
+    second.asks_to_join()
     time.sleep(1.4 * _PATIENT_MS / 1000)
-    join(first, a.member_id, receive=False)
-    a, b = first.receive(_JOINED), second.receive(_JOINED)
-    leader = a if a.leader == a.member_id else b
-    what = (
-        "how many members the leader hears of (one waited for its JoinGroup's answer)"
-    )
-    same(what, len(leader.members), 2)
+    first.asks_to_join()
+    first.hears_that_it_joined()
+    second.hears_that_it_joined()
+    leader, follower = in_their_roles(first, second)
+    hears_of(leader, 2, why="one waited for its JoinGroup's answer")
 
-    if leader is a:
-        sync(second, b, receive=False)
+    if follower is second:  # the patient one
+        follower.asks_for_its_assignment()
         time.sleep(1.4 * _PATIENT_MS / 1000)
-        sync(first, a, {a.member_id: b"partition 0", b.member_id: b"partition 1"})
-        code = second.receive(_SYNCED).error_code
-        same(f"the error code of a SyncGroup that waited ({_SYNCED})", code, 0, LAST)
+        leader.assigns({first.id: b"partition 0", second.id: b"partition 1"})
+        answer = follower.us.receive(_SYNCED)
+        what = f"the error code of a SyncGroup that waited ({_SYNCED})"
+        same(what, answer.error_code, Error.NONE, LAST)
 
 
 def silent_member(trial: Trial) -> None:
     """Nobody says that it has gone."""
-    first, second = with_orders(trial), trial.connect()
-    a = join(first, session_timeout_ms=500)
-    sync(first, a, {a.member_id: b"both"})
+    first = Member(with_orders(trial), session_timeout_ms=500)
+    second = Member(trial.connect())
+    is_at_work(first)
 
-    join(second, receive=False)
-    b = second.receive("the silent member's session of 500 ms is over, and it is out")
-    same("the leader of those who are left", b.leader, b.member_id, LAST)
-    heartbeat(first, a, expected=Error.UNKNOWN_MEMBER_ID, why="it was silent")
+    second.asks_to_join()
+    second.joined = second.us.receive(
+        "the silent member's session of 500 ms is over, and it is out"
+    )
+    same("the leader of those who are left", second.joined.leader, second.id, LAST)
+    first.beats(expected=Error.UNKNOWN_MEMBER_ID, why="it was silent")
 
 
 def confluent_member(trial: Trial) -> None:
     """With offsets of its group in the end."""
     clients.confluent_writes(trial, TOPIC, 5)
-    clients.confluent_reads(trial, TOPIC, 5, group_id="billing")
+    clients.confluent_reads(trial, TOPIC, 5, group_id=GROUP)
 
 
 def python_members(trial: Trial) -> None:

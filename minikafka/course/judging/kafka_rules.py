@@ -5,14 +5,16 @@ The rules know nothing of how a client was made. So the same ones judge what our
 questions are answered, and what real clients are.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from minikafka.course.judging.conversation import Exchange
 from minikafka.course.judging.kafka_answers import (
     Answer,
+    Fields,
     Place,
     Wrong,
-    found_of,
+    name_of,
     partitions_in,
 )
 from minikafka.course.judging.kafka_group_rules import GroupRules
@@ -25,6 +27,12 @@ from minikafka.wire.text import snake_case
 
 _AFTER_EPOCH = 16  # in a batch: base offset, length and leader epoch lie before
 _EARLIEST, _LATEST = -2, -1  # timestamps of ListOffsets
+# what requests call their partitions, and what answers do
+_PRODUCE = Fields("topic_data", "partition_data", number="index")
+_PRODUCED = Fields("responses", "partition_responses", number="index")
+_FETCH = Fields(topic="topic", number="partition")
+_FETCHED = Fields("responses", topic="topic")
+_LIST_OFFSETS = Fields()
 
 
 class Rules:
@@ -37,16 +45,26 @@ class Rules:
         """The next frame. port: the broker's own, which its answers must name; it has
         another one in another life. Errors: Wrong.
         """
-        api, request = snake_case(exchange.asked.api), exchange.asked.body
-        answer = None if exchange.is_request else Answer(exchange)
-        for part in self._parts:
-            part.port = port
-            asked = getattr(part, f"_asked_{api}", None)
-            answered = getattr(part, f"_answered_{api}", None)
-            if answer is not None and answered is not None:
-                answered(answer, request)
-            if answer is None and asked is not None and request is not None:
-                asked(exchange, request)
+        api = snake_case(exchange.asked.api)
+        request = exchange.asked.body
+        if not exchange.is_request:
+            answer = Answer(exchange)
+            for part in self._parts:
+                part.port = port
+                _rule(part, f"_answered_{api}")(answer, request)
+        elif request is not None:
+            for part in self._parts:
+                _rule(part, f"_asked_{api}")(exchange, request)
+
+
+def _rule(part: object, name: str) -> Callable[..., None]:
+    """One that does nothing where this part has none for that."""
+    found: Callable[..., None] = getattr(part, name, _no_rule)
+    return found
+
+
+def _no_rule(*_: object) -> None:
+    """An API that another part, or nobody, judges."""
 
 
 class Stored(NamedTuple):
@@ -71,7 +89,9 @@ class RecordRules:
     def _end(self, place: Place) -> int:
         """The offset after the last record that was acknowledged."""
         log = self._logs.get(place)
-        return log[-1].next_offset if log else 0
+        if not log:
+            return 0
+        return log[-1].next_offset
 
     def _newest(self, place: Place) -> int:
         """The highest that the end may be: a record that was sent may be stored before
@@ -81,9 +101,15 @@ class RecordRules:
 
     def _note_ends(self, exchange: Exchange, request: Message) -> None:
         """What the broker could know when the request came."""
-        self._ends_at[exchange.of] = {place: self._end(place) for place in self._logs}
+        ends = {place: self._end(place) for place in self._logs}
+        self._ends_at[exchange.of] = ends
 
     _asked_fetch = _asked_list_offsets = _note_ends
+
+    def _end_when_asked(self, answer: Answer, place: Place) -> int:
+        """Of the log, when the request was sent."""
+        ends = self._ends_at[answer.exchange.of]
+        return ends.get(place, 0)
 
     # -- what is where
 
@@ -92,11 +118,11 @@ class RecordRules:
         listed = {each.api_key: each for each in answer.body.api_keys}
         own = listed.get(API["ApiVersions"].key)
         if own is None:
-            raise Wrong("ApiVersions, answer: its own entry, key 18, isn't in the list")
+            raise answer.wrong("its own entry, key 18, isn't in the list")
         asked = answer.exchange.asked.version
-        expected = Error.NONE
-        if not own.min_version <= asked <= own.max_version:
-            expected = Error.UNSUPPORTED_VERSION
+        expected = Error.UNSUPPORTED_VERSION
+        if own.min_version <= asked <= own.max_version:
+            expected = Error.NONE
         answer.expect(answer.body, "error_code", expected)
 
     def _answered_metadata(self, answer: Answer, request: Message) -> None:
@@ -104,14 +130,13 @@ class RecordRules:
         brokers = {each.node_id: each for each in answer.body.brokers}
         topics = {each.name: each for each in answer.body.topics}
         if not brokers:
-            raise Wrong("Metadata, answer: brokers is empty, and should have one")
+            raise answer.wrong("brokers is empty, and should have one")
         for asked in request.topics or ():
-            if asked.name not in topics:
-                raise Wrong(f"Metadata, answer: the topic {asked.name} isn't in it")
-            is_there = asked.name in self._topics
-            if request.allow_auto_topic_creation:
-                is_there = True
-            self._same_topic(answer, topics[asked.name], is_there)
+            name = asked.name
+            if name not in topics:
+                raise answer.wrong(f"the topic {name} isn't in it")
+            is_there = name in self._topics or request.allow_auto_topic_creation
+            self._same_topic(answer, topics[name], is_there)
         for topic in topics.values():
             if topic.partitions:
                 self._topics[topic.name] = len(topic.partitions)
@@ -139,33 +164,37 @@ class RecordRules:
 
     def _asked_produce(self, exchange: Exchange, request: Message) -> None:
         """From now on its records may be read. Without acks they count at once."""
-        for place, asked in _produced(request):
+        for place, asked in partitions_in(request, _PRODUCE):
             count = _records_in(asked.records)
-            self._sent[place] = self._sent.get(place, 0) + count
+            sent = self._sent.get(place, 0)
+            self._sent[place] = sent + count
             if request.acks == 0 and count:
-                self._store(place, bytes(asked.records))
+                self._store(place, asked.records)
 
     def _answered_produce(self, answer: Answer, request: Message) -> None:
         """Each batch has the next offsets of its partition, or an error."""
-        found = found_of(answer, "responses", "partition_responses", "index")
-        for place, asked in _produced(request):
-            partition, where = answer.at(found, place)
-            expected = Error.NONE
-            if not self._has(place):
-                expected = Error.UNKNOWN_TOPIC_OR_PARTITION
-            elif not _records_in(asked.records):
-                expected = Error.CORRUPT_MESSAGE
-            answer.expect(partition, "error_code", expected, where)
+        pairs = answer.pairs(request, asked_in=_PRODUCE, said_in=_PRODUCED)
+        for place, asked, said, where in pairs:
+            expected = self._error_of_produce(place, asked.records)
+            answer.expect(said, "error_code", expected, where)
             if expected == Error.NONE:
-                answer.expect(partition, "base_offset", self._end(place), where)
-                self._store(place, bytes(asked.records))
+                answer.expect(said, "base_offset", self._end(place), where)
+                self._store(place, asked.records)
 
-    def _store(self, place: Place, batch: bytes) -> None:
+    def _error_of_produce(self, place: Place, batch: Buffer) -> Error:
+        """There must be such a partition, and the batch must be whole."""
+        if not self._has(place):
+            return Error.UNKNOWN_TOPIC_OR_PARTITION
+        if not _records_in(batch):
+            return Error.CORRUPT_MESSAGE
+        return Error.NONE
+
+    def _store(self, place: Place, batch: Buffer) -> None:
         """It is acknowledged: it must be there from now on."""
         base_offset = self._end(place)
         next_offset = base_offset + _records_in(batch)
-        log = self._logs.setdefault(place, [])
-        log.append(Stored(base_offset, next_offset, batch))
+        stored = Stored(base_offset, next_offset, bytes(batch))
+        self._logs.setdefault(place, []).append(stored)
 
     def _has(self, place: Place) -> bool:
         """Whether Metadata has spoken of this partition."""
@@ -176,33 +205,29 @@ class RecordRules:
         """Whole batches from the offset on, as they were produced, and the end of the
         log.
         """
-        before = self._ends_at[answer.exchange.of]
-        found = found_of(answer, "responses", "partitions", "partition_index", "topic")
-        waited_for, has_some = "", False
-        for place, asked in partitions_in(
-            request.topics, "partitions", "partition", "topic"
-        ):
-            partition, where = answer.at(found, place)
+        waited_for = ""
+        has_some = False
+        pairs = answer.pairs(request, asked_in=_FETCH, said_in=_FETCHED)
+        for place, asked, said, where in pairs:
             where = f"{where} from offset {asked.fetch_offset}"
             expected = self._error_of_fetch(place, asked.fetch_offset)
-            answer.expect(partition, "error_code", expected, where)
+            answer.expect(said, "error_code", expected, where)
             if expected != Error.NONE:
                 has_some = True  # an error is an answer, too
                 continue
-            end = before.get(place, 0)
-            between = end, self._newest(place)
-            answer.expect_between(partition, "high_watermark", between, where)
+            end = self._end_when_asked(answer, place)
+            newest = self._newest(place)
+            answer.expect_between(said, "high_watermark", end, newest, where)
             if asked.fetch_offset < end:
                 waited_for = where
-            if partition.records:
+            if said.records:
                 has_some = True
-                data = bytes(partition.records)
+                data = bytes(said.records)
                 self._same_batches(data, place, asked.fetch_offset)
                 _fits(data, asked.partition_max_bytes, where)
         if waited_for and not has_some:
-            raise Wrong(
-                f"Fetch, answer: records of {waited_for} is empty, and there are some"
-                " to read"
+            raise answer.wrong(
+                f"records of {waited_for} is empty, and there are some to read"
             )
 
     def _error_of_fetch(self, place: Place, offset: int) -> Error:
@@ -215,13 +240,15 @@ class RecordRules:
 
     def _same_batches(self, data: bytes, place: Place, offset: int) -> None:
         """What comes back is what was stored, from the batch with this offset on."""
-        topic, partition = place
-        where = f"{topic}-{partition}"
-        stored = {each.base_offset: each.batch for each in self._logs.get(place, ())}
+        where = name_of(place)
+        stored = {}
+        for each in self._logs.get(place, ()):
+            stored[each.base_offset] = each.batch
         try:
             for header, view in batches(data):
                 _goes_on(header, offset, where)
-                _same_batch(header, bytes(view), stored.get(header.base_offset), where)
+                produced = stored.get(header.base_offset)
+                _same_batch(header, bytes(view), produced, where)
                 offset = header.next_offset
         except KafkaError as error:
             why = f"Fetch, answer: {where} has no record batch: {error}"
@@ -229,27 +256,19 @@ class RecordRules:
 
     def _answered_list_offsets(self, answer: Answer, request: Message) -> None:
         """The beginning is 0: nothing is ever deleted. The end is as in Fetch."""
-        before = self._ends_at[answer.exchange.of]
-        found = found_of(answer, "topics", "partitions", "partition_index")
-        for place, asked in partitions_in(
-            request.topics, "partitions", "partition_index"
-        ):
-            partition, where = answer.at(found, place)
+        pairs = answer.pairs(request, asked_in=_LIST_OFFSETS, said_in=_LIST_OFFSETS)
+        for place, asked, said, where in pairs:
             if not self._has(place):
                 expected = Error.UNKNOWN_TOPIC_OR_PARTITION
-                answer.expect(partition, "error_code", expected, where)
+                answer.expect(said, "error_code", expected, where)
                 continue
-            answer.expect(partition, "error_code", Error.NONE, where)
+            answer.expect(said, "error_code", Error.NONE, where)
             if asked.timestamp == _EARLIEST:
-                answer.expect(partition, "offset", 0, where)
+                answer.expect(said, "offset", 0, where)
             elif asked.timestamp == _LATEST:
-                between = before.get(place, 0), self._newest(place)
-                answer.expect_between(partition, "offset", between, where)
-
-
-def _produced(request: Message) -> list[tuple[Place, Any]]:
-    """The batches of a Produce request."""
-    return partitions_in(request.topic_data, "partition_data", "index")
+                end = self._end_when_asked(answer, place)
+                newest = self._newest(place)
+                answer.expect_between(said, "offset", end, newest, where)
 
 
 def _goes_on(header: BatchHeader, offset: int, where: str) -> None:
@@ -277,7 +296,9 @@ def _same_batch(
 ) -> None:
     """stored: what the producer sent, as far as we know of it."""
     which = f"the batch at offset {header.base_offset} of {where}"
-    other = "" if stored is None else _difference(stored, batch)
+    other = ""
+    if stored is not None:
+        other = _difference(stored, batch)
     if not crc_matches(batch, header):
         raise Wrong(f"Fetch, answer: {which} does not match its checksum{other}")
     if other:
@@ -290,7 +311,9 @@ def _records_in(batch: Buffer) -> int:
         header = read_header(batch)
     except KafkaError:
         return 0
-    return header.last_offset_delta + 1 if crc_matches(batch, header) else 0
+    if not crc_matches(batch, header):
+        return 0
+    return header.last_offset_delta + 1
 
 
 def _difference(stored: bytes, batch: bytes) -> str:

@@ -1,7 +1,7 @@
 """A Spark query's progress report beside what the brokers say, for checks of lag."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 
@@ -25,21 +25,29 @@ TOPICS = ("orders", "payments", "orders-old", "Orders", "order", "0")
 
 def a_report(source: random.Random, new: int = 0, others: int = 0) -> Report:
     """A report on one topic, and on so many others at most."""
-    topics = source.sample(TOPICS, 1 + source.randint(0, others))
-    read = {}
-    for topic in topics:
-        count = source.choice((1, 2, 3, 5, 12))
-        read[topic] = {number: source.randrange(400) for number in range(count)}
+    how_many = 1 + source.randint(0, others)
+    topics = source.sample(TOPICS, how_many)
+    read = {topic: _some_offsets(source) for topic in topics}
     asked = source.choice(topics)
     ends = {}
     for number, offset in read[asked].items():
-        ends[number] = offset + source.choice((0, 1, source.randrange(50)))
+        written_since = source.choice((0, 1, source.randrange(50)))
+        ends[number] = offset + written_since
     for _ in range(source.randint(0, new)):
-        ends[len(ends)] = source.randrange(50)
-    return Report(read, ends, asked, apart=source.random() < 0.5)
+        number = len(ends)
+        ends[number] = source.randrange(50)
+    is_apart = source.random() < 0.5
+    return Report(read, ends, asked, apart=is_apart)
+
+
+def _some_offsets(source: random.Random) -> dict[int, int]:
+    """Of a topic with up to twelve partitions."""
+    count = source.choice((1, 2, 3, 5, 12))
+    return {number: source.randrange(400) for number in range(count)}
 
 
 def a_smaller_report(case: Report) -> Iterator[Report]:
+    """One source for all topics, without another topic, without a partition."""
     if case.apart:
         yield case._replace(apart=False)
     for topic in case.read:
@@ -47,9 +55,11 @@ def a_smaller_report(case: Report) -> Iterator[Report]:
             yield case._replace(read=without(case.read, topic))
     mine = case.read[case.topic]
     for gone in sorted(case.ends, reverse=True):
-        if without(mine, gone):
-            read = {**case.read, case.topic: without(mine, gone)}
-            yield case._replace(read=read, ends=without(case.ends, gone))
+        fewer = without(mine, gone)
+        if fewer:
+            read = {**case.read, case.topic: fewer}
+            ends = without(case.ends, gone)
+            yield case._replace(read=read, ends=ends)
 
 
 def without(mapping: dict[Any, Any], gone: Any) -> dict[Any, Any]:
@@ -72,25 +82,32 @@ def progress_of(case: Report) -> dict[str, Any]:
     the report.
     """
     topics = list(case.read)
-    sources = []
-    for group in [[topic] for topic in topics] if case.apart else [topics]:
-        offsets = {}
-        for topic in group:
-            read = case.read[topic]
-            offsets[topic] = {str(number): read[number] for number in read}
-        source: dict[str, Any] = {"endOffset": str(offsets)}
-        if not case.bare:
-            more = MORE if case.limited else 0
-            source |= {
-                "startOffset": "None",
-                "latestOffset": str(beyond(offsets, more)),
-                "metrics": {
-                    "avgOffsetsBehindLatest": f"{more}.0",
-                    "maxOffsetsBehindLatest": str(more),
-                    "minOffsetsBehindLatest": str(more),
-                },
-            }
-        sources.append(source)
+    together = [topics]
+    if case.apart:
+        together = [[topic] for topic in topics]
+    sources = [_source(case, group) for group in together]
     if case.bare:
         return {"sources": sources}
     return {"batchId": 3, "numInputRows": 40, "sources": sources}
+
+
+def _source(case: Report, topics: Iterable[str]) -> dict[str, Any]:
+    """What the report says of one that reads these topics."""
+    offsets = {}
+    for topic in topics:
+        read = case.read[topic]
+        offsets[topic] = {str(number): offset for number, offset in read.items()}
+    found: dict[str, Any] = {"endOffset": str(offsets)}
+    if case.bare:
+        return found
+    more = MORE if case.limited else 0
+    latest = beyond(offsets, more)
+    metrics = {
+        "avgOffsetsBehindLatest": f"{more}.0",
+        "maxOffsetsBehindLatest": str(more),
+        "minOffsetsBehindLatest": str(more),
+    }
+    found["startOffset"] = "None"
+    found["latestOffset"] = str(latest)
+    found["metrics"] = metrics
+    return found

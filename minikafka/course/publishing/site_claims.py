@@ -6,7 +6,7 @@ It is complete without a script; the script brings the filters.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from minikafka.course import claims
@@ -25,12 +25,13 @@ def parts() -> dict[str, str]:
     """What site_claims.html leaves open."""
     ledger = claims.ledger()
     lessons = sorted({claim.lesson for claim in ledger})
+    sections = [_section(topic) for topic in topics()]
     return {
         "count": str(len(ledger)),
-        "verdicts": "".join(map(_option, claims.VERDICTS)),
-        "lessons": "".join(map(_option, lessons)),
-        "topics": "".join(map(_option, topics())),
-        "sections": "\n".join(map(_section, topics())),
+        "verdicts": _options(claims.VERDICTS),
+        "lessons": _options(lessons),
+        "topics": _options(topics()),
+        "sections": "\n".join(sections),
     }
 
 
@@ -52,7 +53,8 @@ def tested() -> dict[str, str]:
 
 def page_of(path: str) -> str:
     """tests/course/test_claims.py -> evidence/tests_course_test_claims.html"""
-    return f"{TESTS}/{path.removesuffix('.py').replace('/', '_')}.html"
+    name = path.removesuffix(".py").replace("/", "_")
+    return f"{TESTS}/{name}.html"
 
 
 def source(path: str) -> str:
@@ -62,13 +64,15 @@ def source(path: str) -> str:
     lines = []
     for number, line in enumerate(text.splitlines(), 1):
         shown = escape(line)
-        if number in begins:
-            shown = f'<span id="{begins[number]}">{shown}</span>'
+        name = begins.get(number)
+        if name is not None:
+            shown = f'<span id="{name}">{shown}</span>'
         lines.append(shown)
     code = "\n".join(lines)
+    file = Path(path).name
     return (
         "<style>:target { background: var(--said); } h1, p { overflow-wrap: anywhere; }</style>\n"
-        f"<h1>{escape(Path(path).name)}</h1>\n"
+        f"<h1>{escape(file)}</h1>\n"
         f'<p>In the project: <code>{escape(path)}</code>. <a href="../{PATH}">The'
         f" claims</a> that it is evidence for link to its functions.</p>\n"
         f"<pre>{code}</pre>"
@@ -82,39 +86,54 @@ def _functions(text: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.name
 
 
-def _option(value: str) -> str:
-    return f"<option>{escape(value)}</option>"
+def _options(values: Iterable[str]) -> str:
+    """Of a filter."""
+    items = [f"<option>{escape(value)}</option>" for value in values]
+    return "".join(items)
 
 
 def _section(topic: str) -> str:
-    mine = [claim for claim in claims.ledger() if claim.section == topic]
-    articles = "\n".join(map(_article, mine))
-    return f"<section>\n<h2>{escape(topic)}</h2>\n{articles}\n</section>"
+    articles = []
+    for claim in claims.ledger():
+        if claim.section == topic:
+            articles.append(_article(claim))
+    listed = "\n".join(articles)
+    return f"<section>\n<h2>{escape(topic)}</h2>\n{listed}\n</section>"
 
 
 def _article(claim: Claim) -> str:
     """One claim, with what the filters ask of it."""
     mark = claims.MARK_OF[claim.verdict]
     but = f": {escape(claim.but)}" if claim.but else ""
-    stem = contents()[claim.lesson].path.stem
+    topic = escape(claim.section)
+    text = escape(claim.text)
+    link = _link_to_lesson(claim.lesson)
     items = list(_evidence(claim))
+    listed = "\n".join(items)
     return (
         f'<article id="{claim.id}" data-lesson="{claim.lesson}"'
-        f' data-verdict="{claim.verdict}" data-topic="{escape(claim.section)}">\n'
-        f"<h3>{escape(claim.text)}</h3>\n"
+        f' data-verdict="{claim.verdict}" data-topic="{topic}">\n'
+        f"<h3>{text}</h3>\n"
         f'<p class="{mark}"><strong>{claim.verdict}</strong>{but}</p>\n'
-        f'<p class="of"><a href="lessons/{stem}.html">lesson {claim.lesson}</a>,'
-        f" {_ran_on(claim)}</p>\n"
-        f"<details><summary>evidence ({len(items)})</summary>\n<ul>\n"
-        + "\n".join(items)
-        + "\n</ul></details>\n</article>"
+        f'<p class="of">{link}, {_ran_on(claim)}</p>\n'
+        f"<details><summary>evidence ({len(items)})</summary>\n"
+        f"<ul>\n{listed}\n</ul></details>\n</article>"
     )
+
+
+def _link_to_lesson(lesson: str) -> str:
+    stem = contents()[lesson].path.stem
+    return f'<a href="lessons/{stem}.html">lesson {lesson}</a>'
 
 
 def _ran_on(claim: Claim) -> str:
     on = {evidence.on for evidence in claim.evidence}
-    ran = [name for name in claims.RUN_ON if name in on and name != "cited"]
-    return "tried on " + " and ".join(ran) if ran else "from documentation only"
+    on.discard("cited")
+    if not on:
+        return "from documentation only"
+    ran = [name for name in claims.RUN_ON if name in on]
+    listed = " and ".join(ran)
+    return f"tried on {listed}"
 
 
 def _evidence(claim: Claim) -> Iterator[str]:
@@ -123,8 +142,11 @@ def _evidence(claim: Claim) -> Iterator[str]:
     for evidence in claim.evidence:
         places.setdefault(evidence.where, []).append(evidence.on)
     for where, on in places.items():
-        ran_on = "" if on == ["cited"] else f" ({', '.join(on)})"
-        yield f"<li>{_place(where)}{escape(ran_on)}</li>"
+        ran_on = ", ".join(on)
+        place = _place(where)
+        if ran_on != "cited":
+            place += f" ({escape(ran_on)})"
+        yield f"<li>{place}</li>"
 
 
 def _place(where: str) -> str:

@@ -18,8 +18,9 @@ _SCRIPT = "errors.js"
 
 def parts() -> dict[str, str]:
     """What site_errors.html leaves open."""
-    items = [_item(entry) for entry in errors.entries()]
-    sections = [_section(entry) for entry in errors.entries()]
+    entries = errors.entries()
+    items = [_item(entry) for entry in entries]
+    sections = [_section(entry) for entry in entries]
     return {
         "yours": escape(errors.YOURS),
         "listed": "\n".join(items),
@@ -75,22 +76,29 @@ def _others(entry: errors.Entry) -> str:
 
 def _cause(cause: errors.Cause) -> str:
     """Why, the command that shows it, and what mends it."""
-    rows = [
-        ("Ask", _commands(cause.shows)),
-        ("Look for", f"<p>{escape(cause.look)}</p>"),
+    parts = [
+        f"<li><h3>{escape(cause.why)}</h3><dl>",
+        _described("Ask", _commands(cause.shows)),
+        _described("Look for", _words(cause.look)),
     ]
     if cause.mends:
-        rows.append(("Mend", _commands(cause.mends)))
+        parts.append(_described("Mend", _commands(cause.mends)))
     if cause.sets:
-        rows.append(("Set", _commands(cause.sets)))
+        parts.append(_described("Set", _commands(cause.sets)))
     if cause.note:
-        rows.append(("Note", f"<p>{escape(cause.note)}</p>"))
+        parts.append(_described("Note", _words(cause.note)))
     if cause.then:
-        rows.append(("Then", _commands(cause.then)))
-    listed = ""
-    for term, text in rows:
-        listed += f"<dt>{term}</dt><dd>{text}</dd>"
-    return f"<li><h3>{escape(cause.why)}</h3><dl>{listed}</dl></li>"
+        parts.append(_described("Then", _commands(cause.then)))
+    parts.append("</dl></li>")
+    return "".join(parts)
+
+
+def _described(term: str, text: str) -> str:
+    return f"<dt>{term}</dt><dd>{text}</dd>"
+
+
+def _words(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
 
 
 def _commands(text: str) -> str:

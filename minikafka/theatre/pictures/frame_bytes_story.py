@@ -13,12 +13,10 @@ NOBODY = "nobody"
 
 
 class Part(NamedTuple):
-    """One field: bytes from first on, up to end. section: "request header", say; depth:
-    how deep it is nested there.
-    """
+    """One field: bytes from first on, up to end."""
 
-    section: str
-    depth: int
+    section: str  # "request header", say
+    depth: int  # how deep it is nested there
     name: str
     type: str
     value: str
@@ -51,18 +49,22 @@ class BytesStory(Story):
 
     def space(self) -> Space:
         read = self.read or {"bytes": [], "parts": [], "end": 0, "at": None, "by": ""}
-        parts = [Part(*part) for part in read["parts"]]
         data = bytes(read["bytes"])
         pairs = zip(data, self.sent, strict=True)
+        changed = [at for at, (now, was) in enumerate(pairs) if now != was]
+        other = []  # fields that don't say what was sent
+        for number, part in enumerate(parts_of(read)):
+            sent = self.values.get((part.first, part.name))
+            if sent != part.value:
+                other.append(number)
         return {
-            **{name: read[name] for name in ("parts", "end", "at", "by")},
+            "parts": read["parts"],
+            "end": read["end"],
+            "at": read["at"],
+            "by": read["by"],
             "data": data.hex(),
-            "changed": [at for at, (now, was) in enumerate(pairs) if now != was],
-            "other": [
-                number
-                for number, part in enumerate(parts)
-                if self.values.get((part.first, part.name)) != part.value
-            ],
+            "changed": changed,
+            "other": other,
         }
 
     def clock(self, ms: Sequence[int]) -> list[str]:
@@ -73,34 +75,50 @@ class BytesStory(Story):
     def _see_FrameRead(self, event: Event, d: Detail) -> Told:
         before = self.read
         self.read = d
-        data = bytes(d["bytes"])
-        parts = [Part(*part) for part in d["parts"]]
         if before is None:
-            self.title = capital(d["frame"])
-            self.sent = data
-            self.values = {(part.first, part.name): part.value for part in parts}
-            fields = counted(len(parts), "field")
-            return Told(f"The frame has {len(data)} bytes, {fields}.")
-        at = d["at"]
-        was = before["bytes"][at]
-        sentence = f"Byte {at} was {was:02x} and is {data[at]:02x}"
-        part = part_at(parts, at)
-        if part is not None:
-            old = part_at([Part(*each) for each in before["parts"]], at)
-            told = f": {part.name} is {part.value}"
-            if old is not None and old.value == part.value:
-                told = f", in {part.name}"
-            sentence += told
-        is_as_sent = data == self.sent
-        said = "All is as it was sent." if is_as_sent else d["message"]
-        who = d["by"]
-        if who == NOBODY and not is_as_sent:
+            return self._sent(d)
+        is_as_sent = bytes(d["bytes"]) == self.sent
+        is_noticed = d["by"] != NOBODY
+        said = d["message"]
+        if is_as_sent:
+            said = "All is as it was sent."
+        elif not is_noticed:
             said = f"Nobody notices. {said}"
         return Told(
-            f"{sentence}. {said}",
-            chapter=None if is_as_sent else f"byte {at}",
-            trouble=who != NOBODY,
+            f"{_change(before, d)}. {said}",
+            chapter=None if is_as_sent else f"byte {d['at']}",
+            trouble=is_noticed,
         )
+
+    def _sent(self, d: Detail) -> Told:
+        """The frame before any change."""
+        parts = parts_of(d)
+        self.title = capital(d["frame"])
+        self.sent = bytes(d["bytes"])
+        for part in parts:
+            self.values[part.first, part.name] = part.value
+        fields = counted(len(parts), "field")
+        return Told(f"The frame has {len(self.sent)} bytes, {fields}.")
+
+
+def _change(before: Detail, now: Detail) -> str:
+    """Which byte is another one, and what its field says."""
+    at = now["at"]
+    was = before["bytes"][at]
+    found = now["bytes"][at]
+    sentence = f"Byte {at} was {was:02x} and is {found:02x}"
+    part = part_at(parts_of(now), at)
+    if part is None:
+        return sentence
+    old = part_at(parts_of(before), at)
+    if old is not None and old.value == part.value:
+        return f"{sentence}, in {part.name}"
+    return f"{sentence}: {part.name} is {part.value}"
+
+
+def parts_of(read: Detail) -> list[Part]:
+    """The fields in what was read."""
+    return [Part(*part) for part in read["parts"]]
 
 
 def part_at(parts: Sequence[Part], at: int) -> Part | None:

@@ -9,36 +9,32 @@ Without them: the topic most commits are about, and up to six partitions.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     Box,
     Drawing,
-    Look,
+    Part,
     actor_colour,
     actor_number,
-    widest,
     wrap,
 )
 from minikafka.theatre.lanes import Scene, draw_times, round_times
+from minikafka.theatre.pictures.lag_chart import Chart, Span
 from minikafka.theatre.pictures.lag_partition import Field, PartitionLane, states
 from minikafka.theatre.pictures.lag_story import LagStory, lasting
-from minikafka.theatre.pictures.lag_sums import Rates, Told, bends, rates, sums
+from minikafka.theatre.pictures.lag_sums import Rates, rates, sums
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import counted, dotted, key_part
 
 # both charts, the lower one; a partition's lane
 HEIGHT, LANES, TALLEST, LEAST = 244, 156, 100, 26
-LINES = {
-    "end": "log end offset",
-    "committed": "committed offset",
-    "start": "log start offset",
-}
 # of the time for a record: what a rate can be dragged to, slow to fast
 FACTORS = (8, 4, 2, 1, 0.5, 0.25, 0.125)
 UNHURRIED_MS = 80  # where a record took no time: the middle of that scale
+BETWEEN = 26  # from the chart of all to the first partition
 
 
 class Unit(NamedTuple):
@@ -54,14 +50,6 @@ UNITS = (
     Unit("minute", 60_000, 86_400_000),
     Unit("hour", 3_600_000, 10**15),
 )
-
-
-class Span(NamedTuple):
-    """While somebody caught up, and how that is told."""
-
-    begin: int
-    end: int
-    words: str
 
 
 class LagPlay(Play):
@@ -116,35 +104,21 @@ class LagPlay(Play):
         levers.
         """
         d = drawing
-        space = scenes[-1]["space"]
-        now = scenes[-1]["at"]
+        scene = scenes[-1]
+        space = scene["space"]
         many = max(len(self.cast["partitions"]), 1)
-        pitch = max(LEAST, LANES // many)
-        pitch = min(pitch, TALLEST)
+        pitch = min(max(LEAST, LANES // many), TALLEST)
         chart = self._chart(d, many * pitch)
         d.note("name/records", chart.left - 6, 12, "records", "end", size=12)
         speed = rates(scenes, self.last - self.first)
         if speed:
             self._rates(d, speed, chart.left)
         chart.grid(d, "grid", 4, 0)
-        added = [(scene["at"], sums(scene)) for scene in scenes]
-        self._shades(d, scenes, added, chart)
-        self._lines(d, added, chart)
-        self._names(d, scenes[-1], chart)
-        self._headings(d, chart)
-        for number, span in enumerate(_spans(space, now, speed)):
-            self._span(d, f"caught/{number}", span, chart)
-        top = chart.bottom + 26
-        for row, partition in enumerate(space["partitions"]):
-            lane = self._lane(chart, top, top + pitch - 7)
-            told = states(scenes, row, lane)
-            drawn = PartitionLane(
-                d, members=self.cast["members"], now=partition, field=lane
-            )
-            drawn.draw(told)
-            top += pitch
-        bottom = chart.bottom + 26 + many * pitch
-        self._axis(d, chart, now, bottom)
+        spans = _spans(space, scene["at"], speed)
+        Chart(d, chart).draw(scenes, spans)
+        self._lanes(d, scenes, chart, pitch)
+        bottom = chart.bottom + BETWEEN + many * pitch
+        self._axis(d, chart, scene["at"], bottom)
         for number, name in enumerate(self.cast.get("live", ())):
             place = self._scale_at(d, number, bottom + 30)
             self._scale(d, name, space["processing_ms"][name], place)
@@ -168,26 +142,25 @@ class LagPlay(Play):
             most=self.highest,
         )
 
-    def _lane(self, chart: Field, top: float, bottom: float) -> Field:
-        """A partition's, below the chart."""
-        left = chart.left
-        right = chart.right
-        return Field(
-            left=left,
-            right=right,
-            top=top,
-            bottom=bottom,
-            first=self.first,
-            last=self.last,
-            most=self.most,
-        )
+    def _lanes(
+        self, d: Drawing, scenes: Sequence[Scene], chart: Field, pitch: int
+    ) -> None:
+        """The partitions, below the chart. pitch: from one to the next."""
+        top = chart.bottom + BETWEEN
+        for row, partition in enumerate(scenes[-1]["space"]["partitions"]):
+            bottom = top + pitch - 7
+            field = replace(chart, top=top, bottom=bottom, most=self.most)
+            lane = PartitionLane(
+                d, members=self.cast["members"], now=partition, field=field
+            )
+            lane.draw(states(scenes, row, field))
+            top += pitch
 
     def _axis(self, d: Drawing, chart: Field, now: int, bottom: float) -> None:
         """The time under both charts, and the cursor through them."""
         d.cursor(chart.x(now), chart.top - 4, bottom - 4)
-        moments = round_times(
-            self.first, last_ms=self.last, now_ms=now, most=5 if d.narrow else 8
-        )
+        most = 5 if d.narrow else 8
+        moments = round_times(self.first, last_ms=self.last, now_ms=now, most=most)
         times = ((at, chart.x(at), words) for at, words in moments)
         draw_times(d, bottom + 12, times)
 
@@ -219,42 +192,42 @@ class LagPlay(Play):
         begin = place.x + left
         end = begin + pitch * (len(notches) - 1)
         d.level(key, left=begin, right=end, y=place.y, line="rule", width=3)
-
         for number, ms in enumerate(notches):
-            x = left + number * pitch
-            rate = _number(self.unit.ms / ms)
-            scale.circle(
-                f"{ms}",
-                x=x,
-                y=0,
-                r=4,
-                fill="paper",
-                line="quiet",
-                same=f"{name}/{ms}",
-                tip=f"{rate} a {self.unit.name}",
-            )
-            scale.note(f"{ms}/words", x, 20, rate, "middle", size=12, mono=True)
+            self._notch(scale, name, ms, x=left + number * pitch)
+        nearest = _nearest(notches, now_ms)
+        self._grip(scale, name, x=left + nearest * pitch)
 
-        # the fastest where a record takes no time
-        wanted_ms = now_ms or notches[-1]
-        far = [abs(ms - wanted_ms) for ms in notches]
-        nearest = far.index(min(far))
-        x = left + nearest * pitch
+    def _notch(self, scale: Part, name: str, ms: int, x: float) -> None:
+        """A rate that the member can be dragged to."""
+        rate = _number(self.unit.ms / ms)
+        scale.circle(
+            f"{ms}",
+            x=x,
+            y=0,
+            r=4,
+            fill="paper",
+            line="quiet",
+            same=f"{name}/{ms}",
+            tip=f"{rate} a {self.unit.name}",
+        )
+        scale.note(f"{ms}/words", x, 20, rate, "middle", size=12, mono=True)
+
+    def _grip(self, scale: Part, name: str, x: float) -> None:
+        """What is dragged."""
         number = actor_number(name, list(self.cast["live"]))
-        colour = actor_colour(number)
         scale.circle(
             "grip",
             x=x,
             y=0,
             r=8,
-            fill=colour,
+            fill=actor_colour(number),
             line="paper",
             act=f"rate {name}",
             onto=name,
             tip=f"drag how fast {name} works",
         )
 
-    # -- the upper chart
+    # -- above the upper chart
 
     def _rates(self, d: Drawing, speed: Rates, left: float) -> None:
         """Slopes in words."""
@@ -265,7 +238,8 @@ class LagPlay(Play):
             lines = wrap(words, room, 14)
         y = 12
         for number, line in enumerate(lines):
-            d.text(f"name/rates/{number}", left, y, line, size=13.5, bold=True)
+            key = f"name/rates/{number}"
+            d.text(key, left, y, line, size=13.5, bold=True)
             y += 18
 
     def _rates_in_words(self, speed: Rates) -> str:
@@ -285,128 +259,6 @@ class LagPlay(Play):
             return f"{words}: the lag stands still."
         return f"{words}: {self.cast['group']} keeps up."
 
-    def _shades(
-        self, d: Drawing, scenes: Sequence[Scene], told: Sequence[Told], field: Field
-    ) -> None:
-        """Between the lines: who reads meanwhile."""
-        for number, ((at, now), (until, then)) in enumerate(pairwise(told)):
-            scene = scenes[number]
-            left = field.x(at)
-            right = field.x(until)
-            top = field.y((now.end + then.end) / 2)
-            bottom = field.y((now.done + then.done) / 2)
-            width = right - left
-            height = bottom - top
-            if width <= 0 or height <= 0.5:
-                continue
-            key = f"lag/all/{number}"
-            if now.unread:
-                d.rect(key, left, top, width, height, fill="hatch", fade=0.5)
-            else:
-                fill = "chip" if scene["space"]["members"] else "wash"
-                d.rect(key, left, top, width + 0.5, height, fill=fill)
-
-    def _lines(self, d: Drawing, told: Sequence[Told], field: Field) -> None:
-        """What is written and what is committed; and the log's start, once it moves."""
-        _, now = told[-1]
-        if now.start:
-            starts = [(at, each.start) for at, each in told]
-            ink = "trouble" if now.lost else "quiet"
-            _line(d, "lines/start", starts, field, ink, width=1.5, dash="3 3")
-
-        committed = [(at, each.committed) for at, each in told]
-        _line(d, "lines/committed", committed, field, "ink", width=2)
-        ends = [(at, each.end) for at, each in told]
-        _line(d, "lines/end", ends, field, "ink", width=2)
-
-    def _names(self, d: Drawing, scene: Scene, field: Field) -> None:
-        """At the lines' ends: their names and values, and the lag between them."""
-        now = sums(scene)
-        d.upright(
-            "name/gap",
-            x=field.right + 7,
-            top=field.y(now.end),
-            bottom=field.y(now.done),
-            line="ink",
-            width=3,
-        )
-        places: dict[str, float] = {
-            "end": now.end,
-            "lag": now.end - now.lag / 2,
-            "committed": now.committed,
-        }
-        if now.start > 0:
-            places["start"] = now.start
-        wanted = [field.y(value) for value in places.values()]
-        ys = _apart(wanted, least=17, top=field.top + 2, bottom=field.bottom - 6)
-        x = field.right + 16
-        room = d.width - x
-
-        for name, y in zip(places, ys, strict=True):
-            if name == "lag":
-                words = f"lag {now.lag:,}"
-                d.text("name/lag", x, y + 5, words, bold=True, size=15, room=room)
-                continue
-            words = LINES[name]
-            if d.narrow:
-                words = words.removesuffix(" offset")
-            value = f"{places[name]:,}"
-            if name == "committed" and now.nothing:
-                value = "none"
-            d.note(f"name/{name}", x, y + 4, words, size=12, room=room - 44)
-            d.number(f"name/{name}/value", d.width, y + 4, value, "ink", bold=False)
-
-    # -- between the charts
-
-    def _headings(self, d: Drawing, field: Field) -> None:
-        """Of the numbers at the end of each partition's lane."""
-        y = field.bottom + 18
-        d.note("name/of", field.right + 16, y, "lag", bold=True)
-        d.note("name/handed", d.width, y, "to hand over", "end")
-
-    def _span(self, d: Drawing, key: str, span: Span, field: Field) -> None:
-        """A bracket over its time, and words on it, or beside it where it is short."""
-        y = field.bottom + 13
-        left = field.x(span.begin)
-        right = field.x(span.end)
-        if right - left < 12:
-            return
-        bracket = d.part(key, 0, y)
-        d.level(key, left=left, right=right, y=y, line="ink", width=2)
-        bracket.upright("0", x=left, top=-5, bottom=5, line="ink", width=2)
-        bracket.upright("1", x=right, top=-5, bottom=5, line="ink", width=2)
-        half = widest(span.words, 13, bold=True) / 2 + 4
-        middle = right + half + 4
-        if right - left > 2 * half + 12:
-            middle = (left + right) / 2
-        if middle + half > field.right:
-            middle = left - half - 4
-        middle = max(middle, field.left + half)
-        bracket.rect("paper", x=middle - half, y=-8, w=2 * half, h=16, fill="paper")
-        look: Look = {"size": 13, "bold": True, "anchor": "middle"}
-        bracket.text("words", middle, 5, span.words, **look)
-
-
-def _line(
-    d: Drawing,
-    key: str,
-    points: Sequence[tuple[int, int]],
-    field: Field,
-    ink: str,
-    **look: Any,
-) -> None:
-    """A line through points, bend by bend."""
-    for number, part in enumerate(bends(points)):
-        d.line(
-            f"{key}/{number}",
-            x=field.x(part.at),
-            y=field.y(part.value),
-            x2=field.x(part.until),
-            y2=field.y(part.then),
-            line=ink,
-            **look,
-        )
-
 
 def _spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
     """How long it took until nothing waited any more, and whether that comes nearer
@@ -422,6 +274,15 @@ def _spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
         words = "catching up" if _comes_nearer(speed) else "behind"
         spans.append(Span(since, now, words))
     return spans
+
+
+def _nearest(notches: Sequence[int], ms: int) -> int:
+    """The place of the notch for so many ms a record. Where a record takes no time, that
+    is the fastest.
+    """
+    wanted_ms = ms or notches[-1]
+    far = [abs(notch_ms - wanted_ms) for notch_ms in notches]
+    return far.index(min(far))
 
 
 def _comes_nearer(speed: Rates | None) -> bool:
@@ -451,20 +312,3 @@ def _add_up(written: float, done: float) -> bool:
     change = abs(written - done)
     told = abs(float(_number(written)) - float(_number(done)))
     return abs(told - change) <= 0.25 * change
-
-
-def _apart(ys: Sequence[float], least: float, top: float, bottom: float) -> list[float]:
-    """Near their places, in their order, but so far from each other that they can be
-    read.
-    """
-    found: list[float] = []
-    lowest = top
-    for y in ys:
-        found.append(max(y, lowest))
-        lowest = found[-1] + least
-
-    highest = bottom
-    for number in reversed(range(len(found))):
-        found[number] = min(found[number], highest)
-        highest = found[number] - least
-    return found

@@ -8,21 +8,24 @@ from typing import NamedTuple
 
 from minikafka.theatre.lanes import Scene
 
-Value = tuple[int, int]  # a moment, and what holds from it on
+
+class Value(NamedTuple):
+    """What holds from a moment on."""
+
+    at: int
+    value: int
 
 
 class Sums(NamedTuple):
-    """Of all partitions. done: committed, or gone. nothing: is committed. unread: most
-    of what waits.
-    """
+    """Of all partitions, at a moment."""
 
     end: int
     start: int
     committed: int
-    done: int
+    done: int  # committed, or gone
     lost: int
-    nothing: bool
-    unread: bool
+    nothing: bool  # is committed
+    unread: bool  # most of what waits
 
     @property
     def lag(self) -> int:
@@ -30,30 +33,45 @@ class Sums(NamedTuple):
         return self.end - self.done
 
 
+class Told(NamedTuple):
+    """What held at a moment."""
+
+    at: int
+    sums: Sums
+
+
+def told(scenes: Sequence[Scene]) -> list[Told]:
+    """Of each scene."""
+    return [Told(scene["at"], sums(scene)) for scene in scenes]
+
+
 def sums(scene: Scene) -> Sums:
     """Adds up what a scene says of its partitions."""
-    partitions = scene["space"]["partitions"]
-    ends = [each["end"] for each in partitions]
-    starts = [each["start"] for each in partitions]
-    lags = [each["lags"][0] for each in partitions]
-    offsets = [each["committed"] for each in partitions]
-    committed = [
-        start if offset is None else offset
-        for start, offset in zip(starts, offsets, strict=True)
-    ]
-    unread = sum(each["lags"][0] for each in partitions if each["unread"])
+    space = scene["space"]
+    end = start = committed = lag = unread = 0
+    nothing = True
+    for partition in space["partitions"]:
+        waits, _ = partition["lags"]
+        offset = partition["committed"]
+        if offset is None:
+            offset = partition["start"]
+        else:
+            nothing = False
+        end += partition["end"]
+        start += partition["start"]
+        committed += offset
+        lag += waits
+        if partition["unread"]:
+            unread += waits
     return Sums(
-        end=sum(ends),
-        start=sum(starts),
-        committed=sum(committed),
-        done=sum(ends) - sum(lags),
-        lost=scene["space"]["lost"],
-        nothing=all(offset is None for offset in offsets),
-        unread=2 * unread > sum(lags),
+        end=end,
+        start=start,
+        committed=committed,
+        done=end - lag,
+        lost=space["lost"],
+        nothing=nothing,
+        unread=2 * unread > lag,
     )
-
-
-Told = tuple[int, Sums]  # a moment, and what held then
 
 
 class Stroke(NamedTuple):
@@ -68,13 +86,15 @@ class Stroke(NamedTuple):
 def bends(points: Sequence[Value]) -> list[Stroke]:
     """A line's parts. What is level is one."""
     found: list[Stroke] = []
-    for (at, value), (until, then) in pairwise(points):
-        if at == until and value == then:
+    for now, then in pairwise(points):
+        if now == then:
             continue
-        is_level = value == then
-        if is_level and found and found[-1].value == value:
-            at = found.pop().at
-        found.append(Stroke(at, value, until, then))
+        begin = now.at
+        is_level = now.value == then.value
+        if is_level and found and found[-1].value == now.value:
+            begin = found.pop().at
+        stroke = Stroke(begin, now.value, then.at, then.value)
+        found.append(stroke)
     return found
 
 
@@ -103,11 +123,14 @@ def rates(scenes: Sequence[Scene], whole_ms: int) -> Rates | None:
     if is_too_short or not sums(scenes[-1]).end:
         return None
     quarter = now - whole_ms / 4
-    told = [(scene["at"], sums(scene)) for scene in since]
+    moments = told(since)
+    written = [Value(at, each.end) for at, each in moments]
+    done = [Value(at, each.done) for at, each in moments]
+    lost = [Value(at, each.lost) for at, each in moments]
     return Rates(
-        written=_rate([(at, each.end) for at, each in told], quarter),
-        done=_rate([(at, each.done) for at, each in told], quarter),
-        lost=_rate([(at, each.lost) for at, each in told], quarter),
+        written=_rate(written, quarter),
+        done=_rate(done, quarter),
+        lost=_rate(lost, quarter),
     )
 
 
@@ -133,12 +156,14 @@ def _rate(points: Sequence[Value], since: float) -> float:
     """From one change to another: records come, and are committed, a few at a time."""
     changes = [points[0]]
     for before, after in pairwise(points):
-        if before[1] != after[1]:
+        if before.value != after.value:
             changes.append(after)
 
-    earlier = [change for change in changes if change[0] <= since]
-    begin, value = earlier[-1] if earlier else changes[0]
-    end, then = changes[-1]
-    if end <= max(begin, since):
+    first = changes[0]
+    last = changes[-1]
+    for change in changes:
+        if change.at <= since:
+            first = change
+    if last.at <= max(first.at, since):
         return 0.0
-    return (then - value) / (end - begin)
+    return (last.value - first.value) / (last.at - first.at)

@@ -1,0 +1,213 @@
+"""The upper part of the lag's picture: what is written and what is committed, in the sum
+of all partitions, as two lines, and who reads meanwhile in the gap between them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from minikafka.theatre.drawing import Drawing, Look, widest
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.pictures.lag_partition import Field
+from minikafka.theatre.pictures.lag_sums import Sums, Told, Value, bends, sums, told
+
+LINES = {
+    "end": "log end offset",
+    "committed": "committed offset",
+    "start": "log start offset",
+}
+
+
+class Span(NamedTuple):
+    """While somebody caught up, and how that is told."""
+
+    begin: int
+    end: int
+    words: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """In its place."""
+
+    d: Drawing
+    field: Field
+
+    def draw(self, scenes: Sequence[Scene], spans: Sequence[Span]) -> None:
+        """All but its grid. scenes: up to the cursor."""
+        moments = told(scenes)
+        for number, (now, then) in enumerate(pairwise(moments)):
+            has_members = bool(scenes[number]["space"]["members"])
+            self._shade(f"lag/all/{number}", now, then, has_members)
+        self._lines(moments)
+        self._names(scenes[-1])
+        self._headings()
+        for number, span in enumerate(spans):
+            self._span(f"caught/{number}", span)
+
+    # -- the lines, and what is between them
+
+    def _shade(self, key: str, now: Told, then: Told, has_members: bool) -> None:
+        """Who reads from now until then."""
+        field = self.field
+        before = now.sums
+        after = then.sums
+        left = field.x(now.at)
+        top = field.y((before.end + after.end) / 2)
+        width = field.x(then.at) - left
+        height = field.y((before.done + after.done) / 2) - top
+        if width <= 0 or height <= 0.5:
+            return
+        if before.unread:
+            self.d.rect(key, left, top, width, height, fill="hatch", fade=0.5)
+            return
+        fill = "chip" if has_members else "wash"
+        self.d.rect(key, left, top, width + 0.5, height, fill=fill)
+
+    def _lines(self, moments: Sequence[Told]) -> None:
+        """What is written and what is committed; and the log's start, once it moves."""
+        now = moments[-1].sums
+        if now.start:
+            starts = [Value(at, each.start) for at, each in moments]
+            ink = "trouble" if now.lost else "quiet"
+            self._line("lines/start", starts, ink, width=1.5, dash="3 3")
+
+        committed = [Value(at, each.committed) for at, each in moments]
+        self._line("lines/committed", committed, "ink", width=2)
+        ends = [Value(at, each.end) for at, each in moments]
+        self._line("lines/end", ends, "ink", width=2)
+
+    def _line(self, key: str, values: Sequence[Value], ink: str, **look: Any) -> None:
+        """A line through values, bend by bend."""
+        field = self.field
+        for number, part in enumerate(bends(values)):
+            self.d.line(
+                f"{key}/{number}",
+                x=field.x(part.at),
+                y=field.y(part.value),
+                x2=field.x(part.until),
+                y2=field.y(part.then),
+                line=ink,
+                **look,
+            )
+
+    # -- at the lines' ends
+
+    def _names(self, scene: Scene) -> None:
+        """Their names and values, and the lag between them."""
+        now = sums(scene)
+        field = self.field
+        self.d.upright(
+            "name/gap",
+            x=field.right + 7,
+            top=field.y(now.end),
+            bottom=field.y(now.done),
+            line="ink",
+            width=3,
+        )
+        for name, y in self._heights(now).items():
+            if name == "lag":
+                self._lag(now.lag, y)
+            else:
+                self._name(name, y, now)
+
+    def _heights(self, now: Sums) -> Mapping[str, float]:
+        """Where each name is: near its line's end, and readable."""
+        field = self.field
+        values: dict[str, float] = {
+            "end": now.end,
+            "lag": now.end - now.lag / 2,
+            "committed": now.committed,
+        }
+        if now.start > 0:
+            values["start"] = now.start
+        wanted = [field.y(value) for value in values.values()]
+        heights = _apart(
+            wanted,
+            least=17,
+            top=field.top + 2,
+            bottom=field.bottom - 6,
+        )
+        return dict(zip(values, heights, strict=True))
+
+    @property
+    def _left(self) -> float:
+        """Where the names begin."""
+        return self.field.right + 16
+
+    def _lag(self, lag: int, y: float) -> None:
+        x = self._left
+        room = self.d.width - x
+        look: Look = {"bold": True, "size": 15, "room": room}
+        self.d.text("name/lag", x, y + 5, f"lag {lag:,}", **look)
+
+    def _name(self, name: str, y: float, now: Sums) -> None:
+        """A line's, and its value."""
+        d = self.d
+        words = LINES[name]
+        if d.narrow:
+            words = words.removesuffix(" offset")
+        value = f"{getattr(now, name):,}"
+        if name == "committed" and now.nothing:
+            value = "none"
+        x = self._left
+        room = d.width - x - 44  # without the value
+        base = y + 4
+        d.note(f"name/{name}", x, base, words, size=12, room=room)
+        d.number(f"name/{name}/value", d.width, base, value, "ink", bold=False)
+
+    # -- below
+
+    def _headings(self) -> None:
+        """Of the numbers at the end of each partition's lane."""
+        y = self.field.bottom + 18
+        self.d.note("name/of", self._left, y, "lag", bold=True)
+        self.d.note("name/handed", self.d.width, y, "to hand over", "end")
+
+    def _span(self, key: str, span: Span) -> None:
+        """A bracket over its time, and words on it, or beside it where it is short."""
+        field = self.field
+        y = field.bottom + 13
+        left = field.x(span.begin)
+        right = field.x(span.end)
+        if right - left < 12:
+            return
+        bracket = self.d.part(key, 0, y)
+        self.d.level(key, left=left, right=right, y=y, line="ink", width=2)
+        bracket.upright("0", x=left, top=-5, bottom=5, line="ink", width=2)
+        bracket.upright("1", x=right, top=-5, bottom=5, line="ink", width=2)
+        width = widest(span.words, 13, bold=True)
+        half = width / 2 + 4
+        middle = self._middle(left, right, half)
+        bracket.rect("paper", x=middle - half, y=-8, w=2 * half, h=16, fill="paper")
+        look: Look = {"size": 13, "bold": True, "anchor": "middle"}
+        bracket.text("words", middle, 5, span.words, **look)
+
+    def _middle(self, left: float, right: float, half: float) -> float:
+        """Of the words of a bracket: on it, right of it, or left of it. half: of their
+        width.
+        """
+        middle = right + half + 4
+        if right - left > 2 * half + 12:
+            middle = (left + right) / 2
+        if middle + half > self.field.right:
+            middle = left - half - 4
+        return max(middle, self.field.left + half)
+
+
+def _apart(ys: Sequence[float], least: float, top: float, bottom: float) -> list[float]:
+    """Near their places, in their order, but so far from each other that they can be
+    read.
+    """
+    found: list[float] = []
+    lowest = top
+    for y in ys:
+        found.append(max(y, lowest))
+        lowest = found[-1] + least
+
+    highest = bottom
+    for number in reversed(range(len(found))):
+        found[number] = min(found[number], highest)
+        highest = found[number] - least
+    return found
