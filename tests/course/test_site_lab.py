@@ -3,6 +3,7 @@ with.
 """
 
 import ast
+import json
 from xml.etree import ElementTree
 
 import pytest
@@ -15,8 +16,8 @@ from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing.site_lab import (
     INSTEAD,
     NEITHER_TCP_NOR_JAVA,
+    for_a_tab,
     place_pictures,
-    without_tcp,
 )
 
 
@@ -39,8 +40,21 @@ def test_a_tab_shows_the_hook_pictures_though_btoa_knows_latin_1_only(tmp_path):
 
 
 def cells(number):
-    notebook = nbformat.reads(without_tcp(contents()[number]), as_version=4)
+    notebook = nbformat.reads(for_a_tab(contents()[number]), as_version=4)
     return {cell.id: cell.source for cell in notebook.cells if cell.cell_type == "code"}
+
+
+@pytest.mark.parametrize(("number", "cell"), [("00", "story"), ("12", None)])
+def test_a_lessons_first_picture_is_there_before_python_if_it_needs_no_kernel(
+    number, cell
+):
+    book = json.loads(for_a_tab(contents()[number]))
+    shown = {each["id"]: each for each in book["cells"] if each.get("outputs")}
+    assert list(shown) == ([cell] if cell else [])
+    for each in shown.values():
+        assert each["metadata"]["trusted"]
+        [output] = each["outputs"]
+        assert output["data"]["text/html"].startswith("<iframe ")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ const CAN_NOT = 'This browser can’t run the cluster: it lacks WebAssembly’s 
 
 const plays = JSON.parse(at('plays').textContent), first = Object.keys(plays)[0];
 let asked = {}, times = [], watched = null, frame = document.querySelector('#stage iframe');
-let turn = 0, since = 0, open = 0, alive = false, worker = null;
+let turn = 0, since = 0, open = 0, ignored = 0, alive = false, worker = null;
 
 function say(words, state = at('status').dataset.state) {
   at('status').textContent = words;
@@ -48,7 +48,7 @@ const moment = () => times[Number(inside('scrub')?.value ?? 0)];
 // -- questions and answers
 
 function ask(more) {
-  if (!worker) { tell({ error: CAN_NOT }); return; }
+  if (!worker) { say(CAN_NOT, 'trouble'); tell({ error: CAN_NOT }); return; }
   since = performance.now();
   open += 1;
   if (alive) document.body.setAttribute('aria-busy', 'true');
@@ -58,6 +58,7 @@ function ask(more) {
 
 function take(answer) {
   open -= 1;
+  if (ignored) { ignored -= 1; return; }
   if (open) return;  // something else has been asked since
   document.body.removeAttribute('aria-busy');
   if (answer.error) {
@@ -176,9 +177,11 @@ at('link').addEventListener('click', async () => {
   }
 });
 
-addEventListener('hashchange', () => {
+function openLink() {
   const name = chosen();
   if (name) {
+    ignored = open;  // what was asked of the run before
+    document.body.removeAttribute('aria-busy');
     lay(plays[name]);
     put({ src: `plays/${name}.html` });
     return;
@@ -187,6 +190,13 @@ addEventListener('hashchange', () => {
   frame?.remove();
   frame = null;
   ask({});
+}
+
+addEventListener('hashchange', openLink);
+
+// A play that one has changed begins anew, too, though the address is the same.
+document.querySelector('.plays').addEventListener('click', ({ target }) => {
+  if (target.closest('a')?.hash === location.hash) openLink();
 });
 
 // -- the beginning: the play that is asked for, and Python
@@ -219,7 +229,7 @@ function python() {
       say('Alive: click a member or a broker, at any moment.', 'alive');
     } else if (data.answer) take(JSON.parse(data.answer));
     else if (data.failed) {
-      open -= 1;
+      open = Math.max(0, open - 1);
       say(`Python did not go on: ${data.failed.trim().split('\n').pop()}. Load the page again.`, 'trouble');
     }
   };

@@ -22,6 +22,7 @@ from minikafka.course.demo import Problem
 from minikafka.course.editions import learners
 from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import site_python
+from minikafka.course.publishing.pictures_of_lessons import shown
 
 VERSION = "0.8.6"
 REQUIREMENTS = (
@@ -55,7 +56,7 @@ def build(site: Path, lessons: Iterable[Contents]) -> list[str]:
         shutil.copy(reading, source / "files" / "notebooks")
     for lesson in chosen:
         (source / "files" / lesson.path.name).write_text(
-            without_tcp(lesson), encoding="utf-8"
+            for_a_tab(lesson), encoding="utf-8"
         )
     fetch()
     names = lock(site)
@@ -95,18 +96,36 @@ def place_pictures(folder: Path) -> None:
         (folder / path.name).write_bytes(text.encode("ascii", "xmlcharrefreplace"))
 
 
-def without_tcp(lesson: Contents) -> str:
-    """The learner's notebook; a cell for real clients prints what it is stored with."""
+def for_a_tab(lesson: Contents) -> str:
+    """The learner's notebook, with its first picture; a cell for real clients prints
+    what it is stored with.
+    """
     import nbformat
 
     notebook: Any = nbformat.read(lesson.path, as_version=4)
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         if cell.cell_type == "code" and NEEDS_MORE.intersection(tags):
-            shown = "".join(output.get("text", "") for output in cell.outputs)
+            printed = "".join(output.get("text", "") for output in cell.outputs)
             code = "\n".join(f"# {line}".rstrip() for line in cell.source.splitlines())
-            cell.source = f"{INSTEAD}\nprint({shown.rstrip()!r})\n\n{code}"
-    return str(nbformat.writes(learners(notebook)))
+            cell.source = f"{INSTEAD}\nprint({printed.rstrip()!r})\n\n{code}"
+    book = json.loads(nbformat.writes(learners(notebook)))
+    show_the_first_picture(book, lesson)
+    return json.dumps(book, ensure_ascii=False)
+
+
+def show_the_first_picture(book: dict[str, Any], lesson: Contents) -> None:
+    """It is there, and plays, while Python is still on its way: as the cell that makes
+    it would show it. One with levers needs its kernel, and waits.
+    """
+    first = next(shown(lesson), None)
+    if first is None or first.levers:
+        return
+    [cell] = [each for each in book["cells"] if each["id"] == first.cell]
+    data = {"text/plain": repr(first.picture), "text/html": first.picture.frame()}
+    cell["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
+    # else JupyterLab leaves out what could run; nbformat would not write it
+    cell["metadata"]["trusted"] = True
 
 
 def fetch() -> None:
