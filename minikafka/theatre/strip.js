@@ -105,13 +105,13 @@ const strip = (() => {
       tried += isRun;
     }
     for (const [kind, [count, sign]] of [...counts].sort((one, other) => other[1][0] - one[1][0])) {
-      const chip = make('i', { textContent: sign === '.' ? '·' : sign, className: sign ? '' : 'untried' });
+      const chip = make('i', { textContent: sign === '.' ? '·' : sign || '\u00a0', className: sign ? '' : 'untried' });
       const [fill, ink] = coloursOf(sign && kind);
       Object.assign(chip.style, { background: colour(fill), color: colour(ink) });
       line.append(make('span', {}, chip, ` ${kind} ${count}`));
     }
     const guessed = cells.some(node => node.classList.contains('guessed'));
-    line.append(`${tried} runs${guessed ? '; a pale sign lies between two runs that ended like it' : ''}`);
+    line.append(`${tried === 1 ? '1 run' : `${tried} runs`}${guessed ? '; a pale sign lies between two runs that ended like it' : ''}`);
     return line;
   }
 

@@ -24,6 +24,7 @@ from minikafka.course.demo import Problem
 from minikafka.course.experiments.shop import MORE_PROTOCOLS
 from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import (
+    fault_game,
     gallery,
     playground,
     site_address,
@@ -47,7 +48,8 @@ READINGS = {
     **syntheses.PAGES,
 }
 MATRIX = "tests/conformance/MATRIX.md"
-SCRIPTS = ("playground.js", "worker.js")
+GAME = "lose_an_order.html"
+SCRIPTS = ("playground.js", "worker.js", "game.js")
 LABELS = {
     "per_second": "orders a second",
     "members": "members at first",
@@ -57,6 +59,7 @@ RUNS = "lab/notebooks/index.html?path="
 NAV = {
     "index.html": "minikafka",
     "playground.html": "playground",
+    GAME: "the game",
     f"{GALLERY}/index.html": "pictures that play",
     "glossary.html": "glossary",
     "cheat_sheet.html": "on one page",
@@ -72,6 +75,8 @@ def write(folder: Path) -> None:
     say("Python for the browser")
     site_python.place(folder / PYTHON)
     save(folder / "playground.html", playground_page())
+    save(folder / GAME, game_page())
+    save(folder / "game_stage.html", fault_game.first_picture().page())
     for name in SCRIPTS:
         save(
             folder / name, files(__package__).joinpath(name).read_text(encoding="utf-8")
@@ -174,6 +179,18 @@ def playground_page() -> str:
         numbers="\n".join(numbers),
     )
     return page("A Kafka cluster to play with", body, policy=policy)
+
+
+def game_page() -> str:
+    """Its frame is a page of the site, with a policy of its own."""
+    options = []
+    for lasts_ms in fault_game.LASTS_MS:
+        is_first = " selected" if lasts_ms == fault_game.Settings().lasts_ms else ""
+        words = f"{lasts_ms} ms" if lasts_ms < 1000 else f"{lasts_ms // 1000} s"
+        options.append(f'<option value="{lasts_ms}"{is_first}>{words}</option>')
+    policy = "; script-src 'self'; worker-src 'self'; connect-src 'self'"
+    body = filled("site_game.html", lasts="".join(options))
+    return page("Lose an acknowledged order", body, policy=policy)
 
 
 def cheat_sheet() -> str:
