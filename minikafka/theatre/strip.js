@@ -35,7 +35,7 @@ const strip = (() => {
     grid.addEventListener('focusin', event => point(event.target.dataset.key));
     grid.addEventListener('click', event => { if (event.target.dataset.key) choose(event.target.dataset.key); });
     box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), grid, axis(), make('p', { className: 'fate' }), legend());
-    mark(map.chosen ?? (again && chosenKey) ?? '0/0');
+    mark(map.chosen ?? (again ? chosenKey : '0/0'));
     if (focused) nodeOf(focused)?.focus({ preventScroll: true });
     fitFrame();
   }

@@ -270,6 +270,11 @@ def test_an_order_is_lost_by_a_click_and_whoever_opens_the_link_loses_it_too(tab
     assert "lost" in picture.locator("#drawing").get_attribute("aria-label")
     page.click("#link")
     assert one.errors == [] and serious(page) == []
+    picture.locator(".fate button").click()
+    pinned = picture.locator(".pinned button")
+    pinned.wait_for()
+    assert pinned.text_content() == "broker 1 freezes for 12 s at 5.025 s ✕"
+    assert one.errors == []
 
     other = tab()
     there = other.open(f"lose_an_order.html{page.evaluate('location.hash')}")
