@@ -12,17 +12,20 @@ The search goes from coarse to fine: first every eighth moment, then between two
 ended differently the one in the middle, until neighbours are the same or nothing lies
 between them. What lies between two that ended alike is taken to be as they are, and
 said to be so (`is_run`).
+
+    found.with_others(found.cell(1, 5005).plan)  # what does a second fault do?
 """
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minikafka.faults import Crash, Cut, Fault, Freeze, Reset, node_name
 from minikafka.simulation.cluster import Cluster
+from minikafka.trace import Event
 
 # faults that strike at a moment
 Striking = Crash | Freeze | Cut | Reset
@@ -55,7 +58,37 @@ class Outcome(NamedTuple):
 
 
 NOTHING = Outcome("nothing")
-Ends = Callable[[Place], Outcome]
+Known = Mapping[Place, Outcome]
+
+
+class Ran(NamedTuple):
+    """How a run ended, and its trace, where traces are kept."""
+
+    outcome: Outcome
+    trace: list[Event] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of each cell: fault_map()'s arguments."""
+
+    run: Run
+    faults: Sequence[Striking]
+    outcome: Callable[[Cluster], Outcome]
+    moments: Sequence[int]
+    also: tuple[Fault, ...]
+    processes: int | None
+    keeps_traces: bool
+
+    def fault(self, place: Place) -> Striking:
+        """That of a cell."""
+        return struck(self.faults[place.row], self.moments[place.column])
+
+    def ends(self, place: Place) -> Ran:
+        """How its run ends."""
+        cluster = self.run([*self.also, self.fault(place)])
+        trace = list(cluster.trace) if self.keeps_traces else None
+        return Ran(self.outcome(cluster), trace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +100,46 @@ class Cell:
     fault: Striking
     outcome: Outcome
     is_run: bool
-    _run: Run
-    _also: tuple[Fault, ...]
+    _asked: Asked
+    _trace: list[Event] | None = None
 
     @property
     def plan(self) -> list[Fault]:
         """The faults of this run, which one can paste."""
-        return [*self._also, self.fault]
+        return [*self._asked.also, self.fault]
 
     def rerun(self) -> Cluster:
         """The same run once more."""
-        return self._run(self.plan)
+        return self._asked.run(self.plan)
+
+    @property
+    def trace(self) -> list[Event]:
+        """What happened in its run, which is made again where the map keeps none."""
+        return self._trace or list(self.rerun().trace)
 
 
 @dataclass(frozen=True, slots=True)
 class FaultMap:
     """moments: in virtual ms. rows: for each fault a cell a moment. runs: how many were
-    made.
+    made. also: the faults that happen in every run.
     """
 
     moments: list[int]
     rows: list[list[Cell]]
     runs: int
+    _asked: Asked
+
+    @property
+    def also(self) -> tuple[Fault, ...]:
+        return self._asked.also
+
+    def with_others(
+        self, also: Sequence[Fault], watch: "Watch | None" = None
+    ) -> "FaultMap":
+        """The same map when these faults happen in every run, and no others. With a
+        cell's plan: what does one fault more do then?
+        """
+        return _found(replace(self._asked, also=tuple(also)), watch)
 
     def cell(self, row: int, at_ms: int) -> Cell:
         """Of the row with this number, counted from 0. Errors: KeyError where nobody
@@ -129,6 +180,9 @@ class FaultMap:
         return "\n".join(lines)
 
 
+Watch = Callable[[FaultMap], object]
+
+
 def fault_map(
     run: Run,
     faults: Sequence[Striking],
@@ -136,6 +190,8 @@ def fault_map(
     moments: Sequence[int],
     also: Sequence[Fault] = (),
     processes: int | None = None,
+    keeps_traces: bool = False,
+    watch: Watch | None = None,
 ) -> FaultMap:
     """Run a program with each of these faults at each of these moments.
 
@@ -143,41 +199,46 @@ def fault_map(
     faults: whatever their at_ms says, they strike at the map's moments. outcome: what
     became of a run. moments: virtual ms, ascending. also: faults that happen in every
     run, so that the map shows what a second one does. processes: how many at a time;
-    None: as many as there are cores, where processes can be forked.
+    None: as many as there are cores, where processes can be forked. keeps_traces: for
+    pictures, which need no second run then. watch: is given the map as far as it is
+    known, after each round from coarse to fine.
 
     Errors: ValueError without a fault or a moment, or for a fault that has no moment.
     """
     _check(faults, moments)
-    also = tuple(also)
+    asked = Asked(run, faults, outcome, moments, tuple(also), processes, keeps_traces)
+    return _found(asked, watch)
 
-    def ends(place: Place) -> Outcome:
-        fault = struck(faults[place.row], moments[place.column])
-        cluster = run([*also, fault])
-        return outcome(cluster)
 
-    known: dict[Place, Outcome] = {}
-    with _Runner(ends, processes) as runner:
-        wanted = _coarse(len(faults), len(moments))
-        while wanted:
-            known.update(zip(wanted, runner.outcomes(wanted), strict=True))
-            wanted = _between(known)
+def _found(asked: Asked, watch: Watch | None) -> FaultMap:
+    """The map, round by round."""
+    rows, columns = len(asked.faults), len(asked.moments)
+    known: dict[Place, Ran] = {}
+    with _Runner(asked.ends, asked.processes) as runner:
+        while places := wanted(rows, columns, _outcomes(known)):
+            known.update(zip(places, runner.run(places), strict=True))
+            if watch is not None:
+                watch(_map(asked, known))
+    return _map(asked, known)
+
+
+def _outcomes(known: Mapping[Place, Ran]) -> Known:
+    return {place: ran.outcome for place, ran in known.items()}
+
+
+def _map(asked: Asked, known: Mapping[Place, Ran]) -> FaultMap:
+    """What is known, and between two of it what was found before it."""
     rows = []
-    for row, fault in enumerate(faults):
+    for row in range(len(asked.faults)):
         cells = []
         last = NOTHING
-        for column, at_ms in enumerate(moments):
+        for column in range(len(asked.moments)):
             place = Place(row, column)
-            last = known.get(place, last)
-            cell = Cell(
-                fault=struck(fault, at_ms),
-                outcome=last,
-                is_run=place in known,
-                _run=run,
-                _also=also,
-            )
-            cells.append(cell)
+            ran = known.get(place)
+            last = ran.outcome if ran else last
+            cells.append(_cell(asked, place, last, ran))
         rows.append(cells)
-    return FaultMap(list(moments), rows, runs=len(known))
+    return FaultMap(list(asked.moments), rows, len(known), asked)
 
 
 def struck(fault: Striking, at_ms: int) -> Striking:
@@ -213,17 +274,24 @@ def _check(faults: Sequence[Striking], moments: Sequence[int]) -> None:
         raise ValueError("moments are in ascending order, each once")
 
 
-def _coarse(rows: int, columns: int) -> list[Place]:
-    """Every eighth moment and the last one, of each row."""
-    at = sorted({*range(0, columns, COARSE), columns - 1})
-    found = []
-    for row in range(rows):
-        found += [Place(row, column) for column in at]
-    return found
+def _cell(asked: Asked, place: Place, outcome: Outcome, ran: Ran | None) -> Cell:
+    return Cell(
+        fault=asked.fault(place),
+        outcome=outcome,
+        is_run=ran is not None,
+        _asked=asked,
+        _trace=ran.trace if ran else None,
+    )
 
 
-def _between(known: dict[Place, Outcome]) -> list[Place]:
-    """The middles between neighbours of a row that ended differently."""
+def wanted(rows: int, columns: int, known: Known) -> list[Place]:
+    """The cells to run next, of a map with so many rows and columns: every eighth
+    moment and the last one of each row first, then the middles between neighbours of a
+    row that ended differently.
+    """
+    if not known:
+        at = sorted({*range(0, columns, COARSE), columns - 1})
+        return [Place(row, column) for row in range(rows) for column in at]
     found = []
     for left, right in pairwise(sorted(known)):
         has_room = left.row == right.row and right.column - left.column > 1
@@ -239,6 +307,9 @@ def _range(moments: Sequence[int]) -> str:
     steps = {after - before for before, after in pairwise(moments)}
     every = f", every {steps.pop()} ms" if len(steps) == 1 else ""
     return f"{moments[0]} to {moments[-1]} ms{every}"
+
+
+Ends = Callable[[Place], Ran]
 
 
 class _Runner:
@@ -266,11 +337,11 @@ class _Runner:
             self._pool.terminate()
             self._pool.join()
 
-    def outcomes(self, places: Sequence[Place]) -> list[Outcome]:
+    def run(self, places: Sequence[Place]) -> list[Ran]:
         """In the order of the places."""
         if self._pool is None:
             return [self._ends(place) for place in places]
-        found: list[Outcome] = self._pool.map(_run_one, places, chunksize=1)
+        found: list[Ran] = self._pool.map(_run_one, places, chunksize=1)
         return found
 
 
@@ -282,7 +353,7 @@ def _begin(ends: Ends) -> None:
     _in_this_process.append(ends)
 
 
-def _run_one(place: Place) -> Outcome:
+def _run_one(place: Place) -> Ran:
     [ends] = _in_this_process
     return ends(place)
 

@@ -10,7 +10,8 @@ page.py writes the page, svg.py one step of it.
 What more pictures share is here, too: a partition as a row of records (row.py,
 columns.py), lanes of time (lanes.py), brokers with their copies of a log (nodes.py),
 who is shown where there are too many (casting.py), colours by name (palette.py) and
-words that fit (text.py). The pictures themselves are in pictures/. A new one is a
+words that fit (text.py), a map of many runs that stands over one of them (strip.py).
+The pictures themselves are in pictures/. A new one is a
 subclass of play.Story and one of play.Play, and its name in PLAYS.
 
 This room knows the trace, what is asked about it, and nothing else of minikafka, so

@@ -16,12 +16,18 @@ function lever(node, s) {
   node.toggleAttribute('data-onto', Boolean(s.onto));
 }
 
-function act(words, onto) {
+// Whether there is somebody to hear of it.
+function send(words, onto) {
   const field = beside('act')?.querySelector('input');
-  pause();
-  if (!field) { say('Run this cell again: the levers need its kernel.'); return; }
+  if (!field) return false;
   field.value = JSON.stringify({ act: words, onto, at: steps[cursor].at, turn: Date.now() });
   for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
+  return true;
+}
+
+function act(words, onto) {
+  pause();
+  if (!send(words, onto)) { say('Run this cell again: the levers need its kernel.'); return; }
   at('stage').setAttribute('aria-busy', 'true');
   clearTimeout(asked);
   asked = setTimeout(() => say('No answer yet. In a notebook: if the kernel is not busy, run this cell again.'), ANSWER_MS);

@@ -23,7 +23,9 @@ document.addEventListener('keydown', event => {
 function take(given) {
   clearTimeout(asked);
   at('stage').removeAttribute('aria-busy');
+  if (given.strip || given.ended || given.cell !== undefined) strip.take(given);
   if (given.error) { say(given.error); return; }
+  if (given.cell !== undefined || !given.steps) return;
   const focused = document.activeElement?.dataset.act;
   load(given);
   anew(play.begin);

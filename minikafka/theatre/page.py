@@ -64,7 +64,8 @@ Data = dict[str, Any]  # what the player plays, as JSON
 
 NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
 # one after the other they are the player
-SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")
+SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "strip.js", "notebook.js")
+STYLES = ("player.css", "strip.css")
 # units of the page above and below the drawing: controls, title, sentence, foot
 ABOVE = 150
 ASKING = 70  # and of a question
@@ -100,7 +101,7 @@ def page(data: Data, title: str, corner: str) -> str:
         "title": escape(title),
         "corner": escape(corner),
         "icon": ICON,
-        "css": colours() + room.joinpath("player.css").read_text(encoding="utf-8"),
+        "css": colours() + style(),
         "js": script(),
         "js_hash": script_hash(),
         "play": script_json(data),
@@ -115,6 +116,12 @@ def script() -> str:
     room = files(__package__)
     js = "".join(room.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     return f"'use strict';\n(() => {{\n{js}begin();\n}})();\n"
+
+
+def style() -> str:
+    """How the player looks."""
+    room = files(__package__)
+    return "".join(room.joinpath(name).read_text(encoding="utf-8") for name in STYLES)
 
 
 def script_hash() -> str:

@@ -78,6 +78,7 @@ class Picture:
         self.seed = seed
         self.corner = "" if seed is None else f"seed {seed}"
         self.prediction = prediction
+        self.strip: Data | None = None  # where this is one run of a map (strip.py)
         self._drawings: dict[int, list[Drawing]] = {}
 
     @property
@@ -197,8 +198,10 @@ class Picture:
             steps.append(told)
         layouts = [self.drawings(width) for width in (WIDE, NARROW)]
         prediction = self.prediction.to_json() if self.prediction else None
+        strip = {"strip": self.strip} if self.strip else {}
         return {
             **page.packed(steps, layouts),
+            **strip,
             "title": self.title,
             "corner": self.corner,
             "prediction": prediction,

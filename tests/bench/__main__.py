@@ -24,6 +24,7 @@ from pathlib import Path
 
 from minikafka.course.clusters.jvm_cluster import JvmCluster, NotStarted
 from tests.bench import (
+    fault_maps,
     measures,
     nodes,
     partitions,
@@ -224,6 +225,7 @@ def arguments():
         "share",
         "rebalance",
         "pictures",
+        "faults",
         "pipeline",
         "site",
     )
@@ -270,6 +272,9 @@ def main():
     if args.only in (None, "pictures"):
         print("pictures", flush=True)
         print("\n" + pictures.table())
+    if args.only in (None, "faults"):
+        print("faults", flush=True)
+        print("\n" + fault_maps.table())
     if args.only == "site":
         print("site", flush=True)
         print("\n" + site.table())

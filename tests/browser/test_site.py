@@ -150,6 +150,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
         "errors.html",
         "claims.html",
         "matrix.html",
+        "lose_an_order.html",
         "the_larger_number.html",
         "what_is_promised.html",
         "settings_on_monday.html",
@@ -318,6 +319,32 @@ def test_a_browser_without_stack_switching_is_told_so_and_the_gallery_plays(tab)
     before = page.locator("#number").text_content()
     page.keyboard.press("ArrowRight")
     assert page.locator("#number").text_content() != before
+
+
+def test_an_order_is_lost_by_a_click_and_whoever_opens_the_link_loses_it_too(tab):
+    one = tab()
+    page = one.open("lose_an_order.html")
+    verdict = page.locator("#verdict")
+    cell = page.frame_locator("#stage iframe").locator('[data-key="2/9"]')
+    cell.click()
+    verdict.filter(has_text="acknowledged, and gone").wait_for(timeout=240_000)
+    assert "broker 1 freezes for 12 s at 5.025 s" in verdict.text_content()
+    assert cell.text_content() == "l"
+    picture = page.frame_locator("#stage iframe")
+    assert "lost" in picture.locator("#drawing").get_attribute("aria-label")
+    page.click("#link")
+    assert one.errors == [] and serious(page) == []
+    picture.locator(".fate button").click()
+    pinned = picture.locator(".pinned button")
+    pinned.wait_for()
+    assert pinned.text_content() == "broker 1 freezes for 12 s at 5.025 s ✕"
+    assert one.errors == []
+
+    other = tab()
+    there = other.open(f"lose_an_order.html{page.evaluate('location.hash')}")
+    there.locator("#verdict", has_text="the link is right").wait_for(timeout=240_000)
+    assert there.text_content("#code") == page.text_content("#code")
+    assert other.errors == []
 
 
 PYTHON = """async at => {

@@ -9,6 +9,7 @@ import json
 
 from minikafka.course.contents import contents
 from minikafka.course.publishing.pictures_of_lessons import shown
+from minikafka.simulation import fault_map
 from minikafka.simulation.cluster import Cluster
 
 LESSONS = (
@@ -35,19 +36,21 @@ def digests(number):
     """One for each cluster that the lesson makes, in the order in which it makes
     them.
     """
-    made, begin = [], Cluster.__init__
+    made, begin, cores = [], Cluster.__init__, fault_map._cores
 
     def begun(cluster, *args, **options):
         begin(cluster, *args, **options)
         made.append(cluster)
 
     Cluster.__init__ = begun
+    fault_map._cores = lambda: 1  # all in this process, as in a tab
     try:
         pictures = [each.picture.digest for each in shown(contents()[number])]
         if not pictures:
             run(contents()[number])
     finally:
         Cluster.__init__ = begin
+        fault_map._cores = cores
     lines = [
         "\n".join(json.dumps(event.to_json(), sort_keys=True) for event in each.trace)
         for each in made

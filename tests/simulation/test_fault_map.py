@@ -102,6 +102,28 @@ def test_nobody_has_looked_at_a_moment_that_is_not_on_the_map():
         mapped(Ran()).cell(0, 5)
 
 
+def test_faults_of_every_run_make_another_map_of_the_same_program():
+    ran = Ran(150)
+    found = mapped(ran, also=[Cut(1, 2, at_ms=5)])
+    second = found.with_others([Freeze(2, at_ms=7, for_ms=50)])
+    assert ran.plans[-1][0] == Freeze(2, at_ms=7, for_ms=50)
+    assert second.also == (Freeze(2, at_ms=7, for_ms=50),)
+    assert (second.moments, second.counts()) == (found.moments, found.counts())
+
+
+def test_who_watches_sees_each_round_from_coarse_to_fine():
+    ran, seen = Ran(150), []
+    found = fault_map(
+        ran.run,
+        [KILL],
+        ran.ended,
+        range(0, 320, 10),
+        processes=1,
+        watch=lambda so_far: seen.append(so_far.runs),
+    )
+    assert seen == [5, 6, 7, 8] and found.runs == 8
+
+
 def shop(plan):
     """An order that only the leader has acknowledged."""
     cluster = Cluster(brokers=3, seed=1, faults=plan)
@@ -126,4 +148,11 @@ def test_forked_processes_find_what_one_process_finds():
     for row in alone.rows:
         for cell in row:
             if cell.is_run:
-                assert fared(cell.rerun()) == cell.outcome
+                assert fared(shop(cell.plan)) == cell.outcome
+
+
+def test_a_kept_trace_is_that_of_the_same_plan_run_by_hand():
+    kept = fault_map(shop, [KILL], fared, [3000], processes=2, keeps_traces=True)
+    [cell] = kept.rows[0]
+    by_hand = shop([*cell.plan]).trace
+    assert [str(event) for event in cell.trace] == [str(event) for event in by_hand]

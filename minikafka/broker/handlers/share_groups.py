@@ -167,11 +167,11 @@ def summed_up(
 
 def lag_of(broker: Broker, topic: str, key: ShareKey, found: Any) -> int:
     """How many records are left, as far as this node knows the partition's end; -1: it
-    doesn't.
+    doesn't, or the state was written by nobody in his right mind.
     """
     done = found.delivery_complete_count
     replica = broker.replicas.find(topic, key.partition)
-    if found.start_offset == UNKNOWN or done == UNKNOWN or replica is None:
+    if found.start_offset < 0 or done < 0 or replica is None:
         return UNKNOWN
     return max(0, replica.high_watermark - found.start_offset - done)
 

@@ -24,6 +24,9 @@ ORDERS = 5
 AFTER_S = 40
 STILL_MS = 12_000  # of a fault on the map
 MOMENTS_MS = range(4980, 5080, 5)
+SENT = {BEGINS_MS: "order 0"} | {
+    BEGINS_MS + number * EVERY_MS: str(number) for number in range(1, ORDERS)
+}  # when each order is sent, in a few letters
 
 
 def three_brokers(
@@ -302,7 +305,7 @@ def every_moment(
     def run(plan: list[Fault]) -> Cluster:
         return five_orders(plan, acks, min_insync_replicas=min_insync_replicas)
 
-    return fault_map(run, faults, fared, MOMENTS_MS, also)
+    return fault_map(run, faults, fared, MOMENTS_MS, also, keeps_traces=True)
 
 
 def fared(cluster: Cluster) -> Outcome:

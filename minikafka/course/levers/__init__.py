@@ -2,7 +2,7 @@
 change runs the same calls again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -10,10 +10,12 @@ from typing import Any
 
 from minikafka.clients.structs import TopicPartition
 from minikafka.course.levers.controls import Live
+from minikafka.course.levers.fault_strip import FaultsLive
 from minikafka.course.levers.on_stage import Change, LiveRun
 from minikafka.faults import Delay, Fault, Lose
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.consumer_handle import ConsumerHandle
+from minikafka.simulation.fault_map import FaultMap
 from minikafka.simulation.handles import Handle
 from minikafka.simulation.replay import replayed
 from minikafka.theatre import picture
@@ -195,6 +197,21 @@ def replication(cluster: Cluster, name: str = "replica-set", **options: Any) -> 
         seed=cluster.seed,
         **options,
     )
+
+
+def faults(
+    found: FaultMap,
+    name: str = "replica-set",
+    marks: Mapping[int, str] | None = None,
+    **options: Any,
+) -> FaultsLive:
+    """A map of faults under the picture of its runs: point at a cell, and the picture
+    shows its run; pin its fault, and the map shows what one fault more does.
+
+    name: of the picture; options: the picture's own. marks: what happens in every run,
+    by its moment in virtual ms.
+    """
+    return FaultsLive(found, name, marks, **options)
 
 
 def do_to_broker(cluster: Cluster, change: Change) -> None:

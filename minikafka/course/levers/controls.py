@@ -66,13 +66,14 @@ class Stage:
             self.first, self.first_at_end = picture, at_end
             return
         data = picture.data(at_end, at_ms)
-        self._send({**data, "flags": placed(picture, flags)})
+        self.send({**data, "flags": placed(picture, flags)})
 
     def say(self, words: str) -> None:
         """Why nothing has changed."""
-        self._send({"error": words})
+        self.send({"error": words})
 
-    def _send(self, data: dict[str, Any]) -> None:
+    def send(self, data: dict[str, Any]) -> None:
+        """What the page is to play or to know, as notebook.js takes it."""
         self._turn += 1
         if not text_only():
             turn = {**data, "turn": self._turn}

@@ -142,6 +142,8 @@ def leading_home(home: str) -> list[str]:
 
 def without_levers(each: Shown) -> Picture:
     """What was clicked here would reach no kernel."""
+    if each.alone:
+        return each.alone()
     if not each.levers:
         return each.picture
     live = each.picture

@@ -9,7 +9,7 @@ a name which a later one of these uses. What differs from run to run (cells tagg
 import ast
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,8 @@ class Shown:
     """One picture of a lesson, and where it stands: lesson "05", the cell's id, the
     heading above it.
 
-    levers: in the lesson it is a live one, with controls; this is how it begins.
+    levers: in the lesson it is a live one, with controls; this is how it begins. alone:
+    what is shown instead where no kernel is.
     """
 
     lesson: str
@@ -32,6 +33,7 @@ class Shown:
     heading: str
     picture: Picture
     levers: bool = False
+    alone: Callable[[], Picture] | None = None
 
     @property
     def name(self) -> str:
@@ -63,6 +65,7 @@ def shown(lesson: Contents) -> Iterator[Shown]:
                 heading=headings[cell["id"]],
                 picture=picture,
                 levers=picture is not value,
+                alone=getattr(value, "alone", None),
             )
 
 

@@ -24,6 +24,7 @@ from minikafka.course.demo import Problem
 from minikafka.course.experiments.shop import MORE_PROTOCOLS
 from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import (
+    fault_game,
     gallery,
     playground,
     playground_plays,
@@ -49,7 +50,8 @@ READINGS = {
     **syntheses.PAGES,
 }
 MATRIX = "tests/conformance/MATRIX.md"
-SCRIPTS = ("playground.js", "worker.js")
+GAME = "lose_an_order.html"
+SCRIPTS = ("playground.js", "worker.js", "game.js")
 LABELS = {
     "per_second": "orders a second",
     "members": "members at first",
@@ -75,6 +77,10 @@ DOORS = {
         "break a cluster",
         "Kill, freeze, slow down, cut off; the picture and the numbers answer.",
     ),
+    GAME: (
+        "lose an order",
+        "A game: the shop was told that it is done. Lose it with the fewest faults.",
+    ),
     f"{GALLERY}/index.html": (
         "watch the pictures",
         "Every lesson’s picture plays, and asks what the lesson asks.",
@@ -83,6 +89,7 @@ DOORS = {
 NAV = {
     "index.html": "minikafka",
     "playground.html": "playground",
+    GAME: "the game",
     f"{GALLERY}/index.html": "pictures that play",
     "glossary.html": "glossary",
     "cheat_sheet.html": "on one page",
@@ -99,6 +106,9 @@ def write(folder: Path) -> None:
     site_python.place(folder / PYTHON)
     say("the playground, with its first plays")
     place_playground(folder)
+    say("the game, with its first picture")
+    save(folder / GAME, game_page())
+    save(folder / "game_stage.html", fault_game.first_picture().page())
     say("the gallery, from the lessons' cells")
     gallery.write(folder / GALLERY, home="../index.html")
     say("the course in a tab: JupyterLite")
@@ -216,6 +226,18 @@ def playground_page(beside: Mapping[str, Any]) -> str:
         beside=script_json(beside),
     )
     return page("A Kafka cluster to play with", body, policy=policy)
+
+
+def game_page() -> str:
+    """Its frame is a page of the site, with a policy of its own."""
+    options = []
+    for lasts_ms in fault_game.LASTS_MS:
+        is_first = " selected" if lasts_ms == fault_game.Settings().lasts_ms else ""
+        words = f"{lasts_ms} ms" if lasts_ms < 1000 else f"{lasts_ms // 1000} s"
+        options.append(f'<option value="{lasts_ms}"{is_first}>{words}</option>')
+    policy = "; script-src 'self'; worker-src 'self'; connect-src 'self'"
+    body = filled("site_game.html", lasts="".join(options))
+    return page("Lose an acknowledged order", body, policy=policy)
 
 
 def cheat_sheet() -> str:

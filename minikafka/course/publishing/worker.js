@@ -1,11 +1,13 @@
-// Python and the playground's cluster, beside the page: a question in JSON comes in, its answer goes out.
+// Python beside the page: a question in JSON comes in, its answer goes out. Who answers is said in this script's address.
 
 import { loadPyodide } from './python/pyodide.mjs';
+
+const answers = new URLSearchParams(location.search).get('answers') ?? 'playground';
 
 async function begin() {
   const [python, { wheel }] = await Promise.all([loadPyodide(), fetch('python/wheel.json').then(found => found.json())]);
   python.unpackArchive(await (await fetch(`python/${wheel}`)).arrayBuffer(), 'wheel');
-  await python.runPythonAsync('from minikafka.course.publishing.playground import answer\nfrom minikafka.simulation.fibres_in_browser import collect');
+  await python.runPythonAsync(`from minikafka.course.publishing.${answers} import answer\nfrom minikafka.simulation.fibres_in_browser import collect`);
   return { answer: python.globals.get('answer'), collect: python.globals.get('collect') };
 }
 
@@ -16,7 +18,8 @@ let before = begun.then(() => postMessage({ ready: true }), error => postMessage
 onmessage = ({ data }) => {
   before = before.then(async () => {
     const { answer, collect } = await begun;
-    postMessage({ answer: await answer.callPromising(data) });
+    // only programs need a stack that can be set aside
+    postMessage({ answer: 'Suspending' in WebAssembly ? await answer.callPromising(data) : answer(data) });
     collect();
   }).catch(error => postMessage({ failed: String(error) }));
 };

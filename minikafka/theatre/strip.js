@@ -1,0 +1,229 @@
+// The strip: a map of runs under the timeline, one of which the picture shows (strip.py). Pointing at a cell, or going to it by
+// the arrow keys, shows how its run ended; choosing it plays the run. A finger that is dragged along the cells takes the fault
+// along time. Runs are in the page, or come from the kernel or from the tab's Python; what came once is kept.
+
+const strip = (() => {
+  let map = null, cells = [], chosenKey = null, shownKey = null, wantedKey = null, askedKey = null, plays = false, finger = false;
+  const runs = new Map(), box = at('strip');
+
+  const place = key => key.split('/').map(Number);
+  const endedAs = key => { const [row, column] = place(key); return map.cells[row][column]; };
+  const nameOf = key => { const [row, column] = place(key); return `${map.faults[row]} at ${map.moments[column]}`; };
+  const nodeOf = key => cells.find(node => node.dataset.key === key);
+
+  const sameRuns = (one, other) => ['name', 'also', 'faults', 'moments'].every(part => JSON.stringify(one[part]) === JSON.stringify(other[part]));
+
+  // -- what is there
+
+  function setUp(given) {
+    const focused = document.activeElement?.dataset.key, again = map && sameRuns(map, given);
+    if (!again) { runs.clear(); wantedKey = askedKey = null; }
+    map = given;
+    box.hidden = false;
+    const rows = map.faults.map((name, row) => make('div', { role: 'row' },
+      make('span', { role: 'rowheader', textContent: name }), ...map.moments.map((_, column) => cellFor(`${row}/${column}`))));
+    for (const node of rows) node.setAttribute('role', 'row');
+    cells = rows.flatMap(row => [...row.querySelectorAll('button')]);
+    const grid = make('div', { className: 'map', ariaLabel: map.name }, ...rows);
+    grid.setAttribute('role', 'grid');
+    grid.style.setProperty('--columns', map.moments.length);
+    grid.addEventListener('pointerover', over);
+    grid.addEventListener('pointermove', drag);
+    grid.addEventListener('pointerleave', leave);
+    grid.addEventListener('pointerdown', event => { finger = event.pointerType === 'touch'; });
+    grid.addEventListener('keydown', keyed);
+    grid.addEventListener('focusin', event => point(event.target.dataset.key));
+    grid.addEventListener('click', event => { if (event.target.dataset.key) choose(event.target.dataset.key); });
+    box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), grid, axis(), make('p', { className: 'fate' }), legend());
+    mark(map.chosen ?? (again ? chosenKey : '0/0'));
+    if (focused) nodeOf(focused)?.focus({ preventScroll: true });
+    fitFrame();
+  }
+
+  function cellFor(key) {
+    const node = make('button', { type: 'button', tabIndex: -1 });
+    node.setAttribute('role', 'gridcell');
+    node.dataset.key = key;
+    look(node);
+    return node;
+  }
+
+  function look(node) {
+    const { key } = node.dataset, ended = endedAs(key), [kind, sign, words, isRun] = ended || ['', '', 'not tried yet', false];
+    node.textContent = sign === '.' ? '·' : sign;
+    node.setAttribute('aria-label', `${map.moments[place(key)[1]]}: ${words}`);
+    node.title = words;
+    const [fill, ink] = coloursOf(kind);
+    Object.assign(node.style, { background: colour(fill), color: colour(ink) });
+    node.classList.toggle('guessed', Boolean(ended) && !isRun);
+    node.classList.toggle('untried', !ended);
+  }
+
+  const coloursOf = kind => (kind ? map.looks[kind] || map.other : ['paper', 'quiet']);
+
+  // Cells of which more is known by now.
+  function learn(ended) {
+    for (const key in ended) {
+      const [row, column] = place(key);
+      map.cells[row][column] = ended[key];
+      look(nodeOf(key));
+    }
+    box.querySelector('.legend').replaceWith(legend());
+    say(shownKey);
+  }
+
+  // Faults of every run, each of which can be taken out.
+  function pinned() {
+    const line = make('p', { className: 'pinned', hidden: !map.also.length }, make('span', { textContent: 'in every run:' }));
+    map.also.forEach((words, number) => line.append(
+      make('button', { type: 'button', textContent: `${words} ✕`, ariaLabel: `take out: ${words}`, onclick: () => ask(`unpin ${number}`) })));
+    return line;
+  }
+
+  function axis() {
+    const line = make('div', { className: 'moments', ariaHidden: 'true' }), count = map.moments.length;
+    const put = (column, words, className) => {
+      const node = make('span', { className }, ...words);
+      node.style.left = `${(100 * column) / count}%`;
+      line.append(node);
+    };
+    for (const [column, words] of map.marks) {
+      const [last, ...spare] = words.split(' ').reverse();
+      put(column, [...spare.map(textContent => make('i', { textContent })), last], 'happens');
+    }
+    put(0, [map.moments[0]], 'first');
+    put(count, [map.moments.at(-1)], 'last');
+    return make('div', { className: 'axis' }, make('span'), line);
+  }
+
+  function legend() {
+    const counts = new Map(), line = make('p', { className: 'legend' });
+    let tried = 0;
+    for (const ended of map.cells.flat()) {
+      const [kind, sign, , isRun] = ended || ['not tried yet', '', '', false];
+      counts.set(kind, [(counts.get(kind)?.[0] ?? 0) + 1, sign]);
+      tried += isRun;
+    }
+    for (const [kind, [count, sign]] of [...counts].sort((one, other) => other[1][0] - one[1][0])) {
+      const chip = make('i', { textContent: sign === '.' ? '·' : sign || '\u00a0', className: sign ? '' : 'untried' });
+      const [fill, ink] = coloursOf(sign && kind);
+      Object.assign(chip.style, { background: colour(fill), color: colour(ink) });
+      line.append(make('span', {}, chip, ` ${kind} ${count}`));
+    }
+    const guessed = cells.some(node => node.classList.contains('guessed'));
+    line.append(`${tried === 1 ? '1 run' : `${tried} runs`}${guessed ? '; a pale sign lies between two runs that ended like it' : ''}`);
+    return line;
+  }
+
+  // -- which run the picture shows
+
+  function mark(key) {
+    chosenKey = key;
+    for (const node of cells) {
+      node.setAttribute('aria-selected', node.dataset.key === key);
+      node.tabIndex = node.dataset.key === key ? 0 : -1;
+    }
+    say(key);
+  }
+
+  function say(key) {
+    shownKey = key;
+    for (const node of cells) node.classList.toggle('shown', node.dataset.key === key);
+    const words = endedAs(key)?.[2] ?? 'not tried yet', pin = make('button', { type: 'button', textContent: 'pin it', onclick: () => ask(`pin ${key}`) });
+    pin.title = 'this fault in every run: what does one more do?';
+    box.querySelector('.fate').replaceChildren(make('span', { ariaLive: 'polite' }, `${nameOf(key)}: `, make('b', { textContent: words })), ...(levers() ? [pin] : []));
+  }
+
+  const levers = () => Boolean(beside('act'));
+
+  function point(key) {
+    if (!key || key === shownKey) return;
+    say(key);
+    if (endedAs(key)) want(key, false);
+  }
+
+  function choose(key) {
+    mark(key);
+    want(key, true);
+  }
+
+  async function want(key, playsOn) {
+    wantedKey = key;
+    plays = playsOn;
+    if (!runs.has(key) && map.runs[key]) runs.set(key, await unpacked(map.runs[key]));
+    if (wantedKey !== key) return;
+    if (runs.has(key)) become(key);
+    else if (askedKey === null) askFor(key);
+  }
+
+  function askFor(key) {
+    if (!send(`cell ${key}`)) { box.querySelector('.fate').append(' Its picture needs the kernel: run this cell again.'); return; }
+    askedKey = key;
+    box.setAttribute('aria-busy', 'true');
+  }
+
+  function ask(words) {
+    if (send(words)) box.setAttribute('aria-busy', 'true');
+  }
+
+  // An answer: the run that was asked for, a new map, or why there is none.
+  function take(given) {
+    box.removeAttribute('aria-busy');
+    if (given.strip) setUp(given.strip);
+    if (given.ended) learn(given.ended);
+    if (given.cell === undefined) return;
+    askedKey = null;
+    if (given.steps) runs.set(given.cell, given);
+    if (wantedKey === given.cell || runs.has(wantedKey)) { if (runs.has(wantedKey)) become(wantedKey); }
+    else if (wantedKey !== null) askFor(wantedKey);
+  }
+
+  function become(key) {
+    const given = runs.get(key);
+    wantedKey = null;
+    pause();
+    load(given);
+    anew(plays ? play.begin : last);
+    if (plays && !still.matches) turn();
+  }
+
+  async function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+    return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'))).text());
+  }
+
+  // -- by mouse, finger and keys
+
+  const over = event => { if (event.pointerType === 'mouse') point(event.target.dataset.key); };
+
+  function drag(event) {
+    if (finger) point(document.elementFromPoint(event.clientX, event.clientY)?.dataset.key);
+  }
+
+  // The picture is the chosen run's again; a finger has chosen where it was lifted.
+  function leave(event) {
+    if (finger && shownKey !== chosenKey) { mark(shownKey); }
+    else if (event.pointerType === 'mouse' && shownKey !== chosenKey) {
+      const key = chosenKey;
+      say(key);
+      want(key, false);
+    }
+    finger = false;
+  }
+
+  function keyed(event) {
+    if (!event.target.dataset.key || event.ctrlKey || event.metaKey || event.altKey) return;
+    const [row, column] = place(event.target.dataset.key), end = map.moments.length - 1;
+    const there = { ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1], ArrowUp: [row - 1, column], ArrowDown: [row + 1, column], Home: [row, 0], End: [row, end] }[event.key];
+    if (!there && !' Enter'.includes(event.key)) return;
+    event.stopPropagation();
+    if (!there) return;  // the button's own click chooses
+    event.preventDefault();
+    const next = nodeOf(there.join('/'));
+    if (!next) return;
+    for (const node of cells) node.tabIndex = node === next ? 0 : -1;
+    next.focus();
+  }
+
+  return { setUp, take };
+})();

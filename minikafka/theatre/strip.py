@@ -1,0 +1,106 @@
+"""The strip: a map of many runs under the timeline of a picture, which shows one of
+them.
+
+A row is a fault, a column the moment at which it strikes, a cell a whole run, coloured
+and signed by how it ended. Here it becomes plain data, which strip.js draws. What
+faults and runs are, this room doesn't know.
+"""
+
+import base64
+import json
+import zlib
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from minikafka.theatre.page import Data
+
+NOT_RUN = "not run"
+# how runs of a kind are drawn: the fill, and the ink of the sign on it
+LOOKS = {
+    "nothing": ("cell", "ink"),
+    "waited": ("actor5", "on5"),
+    "twice": ("actor2", "on2"),
+    "refused": ("actor2", "on2"),
+    "nobody": ("actor4", "on4"),
+    "lost": ("trouble", "paper"),
+}
+OTHER = ("actor6", "on6")
+
+
+class Ended(NamedTuple):
+    """How the run of a cell ended. kind: in a word; sign: in a letter; words: all of
+    it. is_run: whether it was tried, or taken from its neighbours.
+    """
+
+    kind: str
+    sign: str
+    words: str
+    is_run: bool = True
+
+
+class Mark(NamedTuple):
+    """What happens in every run at a moment of the strip, such as an order."""
+
+    at_ms: int
+    words: str
+
+
+Row = Sequence[Ended | None]  # None: nobody knows yet
+
+
+def strip(
+    name: str,
+    *,
+    faults: Sequence[str],
+    moments_ms: Sequence[int],
+    rows: Sequence[Row],
+    chosen: str | None = None,
+    also: Sequence[str] = (),
+    marks: Sequence[Mark] = (),
+    runs: Mapping[str, str] | None = None,
+) -> Data:
+    """name: what the strip answers. faults: what each row is called. chosen: the cell
+    whose run the picture shows, as key() has it. also: the faults of every run, which
+    can be taken out again. runs: packed_run() of cells that the page itself holds.
+    """
+    return {
+        "name": name,
+        "faults": list(faults),
+        "moments": [f"{ms / 1000:.3f} s" for ms in moments_ms],
+        "cells": [[cell and _told(cell) for cell in row] for row in rows],
+        "looks": LOOKS,
+        "other": OTHER,
+        "chosen": chosen,
+        "also": list(also),
+        "marks": _placed(marks, moments_ms),
+        "runs": dict(runs or {}),
+    }
+
+
+def key(row: int, column: int) -> str:
+    """What the page calls a cell."""
+    return f"{row}/{column}"
+
+
+def packed_run(play: Data) -> str:
+    """What the player plays of a run, small enough for a page that holds many."""
+    text = json.dumps(play, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _told(cell: Ended) -> list[str | bool]:
+    return [cell.kind, cell.sign, cell.words, cell.is_run]
+
+
+def _placed(
+    marks: Sequence[Mark], moments_ms: Sequence[int]
+) -> list[list[str | float]]:
+    """Where each mark stands, in columns: a moment is at its cell's left edge."""
+    found: list[list[str | float]] = []
+    for mark in marks:
+        column = bisect_right(moments_ms, mark.at_ms) - 1
+        if 0 <= column < len(moments_ms) - 1:
+            begins, ends = moments_ms[column : column + 2]
+            found.append([column + (mark.at_ms - begins) / (ends - begins), mark.words])
+    return found

@@ -1,0 +1,89 @@
+"""The strip over a picture: cells that are pointed at, chosen, and gone through by keys;
+and what a browser sees of them at several widths.
+"""
+
+import pytest
+
+from minikafka.course import levers
+from minikafka.course.experiments.lesson_09_runs import SENT, fared, five_orders
+from minikafka.faults import Crash, Freeze
+from minikafka.simulation.fault_map import fault_map
+from tests.chromium import running_chromium
+
+pytest.importorskip("playwright.sync_api")
+axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+FAULTS = [Crash(1, restart_after_ms=20_000), Freeze(1, at_ms=0, for_ms=12_000)]
+LOST = "acknowledged records lost"
+NOTHING_LOST = "nothing acknowledged lost"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A page that holds all its runs."""
+    found = fault_map(five_orders, FAULTS, fared, [4985, 5025], keeps_traces=True)
+    path = tmp_path_factory.mktemp("strip") / "page.html"
+    levers.faults(found, marks=SENT).alone().save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with running_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser, path):
+    page = browser.new_page(reduced_motion="reduce")
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    yield page
+    page.close()
+    assert errors == []
+
+
+def shows(page, words):
+    page.locator(f'#drawing[aria-label*="{words}"]').wait_for()
+
+
+def test_pointing_at_a_cell_shows_its_run_and_leaving_the_chosen_one_again(page):
+    shows(page, LOST)  # the rarest outcome is there at first
+    page.locator('[data-key="1/0"]').hover()
+    shows(page, NOTHING_LOST)
+    assert "waited 12 s" in page.locator("#strip .fate").text_content()
+    page.mouse.move(5, 5)
+    shows(page, LOST)
+
+
+def test_a_cell_that_is_chosen_stays_and_begins_at_its_fault(page):
+    page.locator('[data-key="1/0"]').click()
+    page.locator("#ticks .flag").wait_for(state="attached")
+    assert page.locator("#scrub").input_value() != page.get_attribute("#scrub", "max")
+    page.mouse.move(5, 5)
+    page.locator("#scrub").press("End")
+    shows(page, NOTHING_LOST)
+
+
+def test_arrow_keys_take_the_fault_along_time_and_the_run_follows(page):
+    page.locator('[aria-selected="true"]').focus()
+    page.keyboard.press("ArrowLeft")
+    shows(page, NOTHING_LOST)
+    assert page.locator(":focus").get_attribute("data-key") == "1/0"
+    page.keyboard.press("End")
+    shows(page, LOST)
+    assert page.locator('#strip [tabindex="0"]').count() == 1
+
+
+@pytest.mark.parametrize("width", [390, 760, 1200])
+def test_it_fits_and_axe_finds_nothing(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate(
+        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
+    found = axe_api.Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
