@@ -46,7 +46,7 @@ def last(incident):
 OPENINGS = {
     "rebalance-loop": lambda night: last(night).lag["billing"] > 200,
     "poison": lambda night: any(
-        pod.restarts > 5 for pod in night.world.apps["billing"].pods
+        pod.restarts > 3 for pod in night.world.apps["billing"].pods
     ),
     "hot-key": lambda night: last(night).lag["billing"] > 50,
     "commits-first": lambda night: (
@@ -241,7 +241,7 @@ def night():
             "--entity-type",
         ),
         ("kubectl logs deployment/biling", "There is no deployment 'biling'"),
-        ("kubectl logs billing", "is not understood"),
+        ("kubectl logs billing", "There is no pod 'billing'"),
         ("journalctl kafka-9", "there are kafka-1, kafka-2, kafka-3"),
         ("kafka-topics --delete --topic orders", "incident.act(...) does it"),
         ("kafka-topics --list 'orders", "can't be read"),

@@ -16,9 +16,38 @@ from typing import Any, NamedTuple
 
 Given = dict[str, str]  # an option or a positional word -> its value, "" for a flag
 
+TOKEN = re.compile(r"\[[^\]]+\]|\S+")
+SERVER = ("--bootstrap-server", "--bootstrap-controller")
+SHORT = {
+    "-L": "--size",
+    "-n": "--lines",
+    "-p": "--previous",
+    "-r": "--resizefs",
+    "-u": "--unit",
+}
+FOLLOWS = {"-f", "--follow", "-w", "--watch"}
+WOULD_FOLLOW = (
+    "{} would go on printing while time passes, and here no time passes between your"
+    " lines. incident.wait(minutes=1), then ask again without it."
+)
+
 
 class Refused(Exception):
     """A line that nobody understands, or that can't be meant. Nothing has happened."""
+
+
+class Word(NamedTuple):
+    """A word of a usage line that is no option."""
+
+    name: str
+    optional: bool
+
+
+class Option(NamedTuple):
+    """An option of a usage line."""
+
+    takes_value: bool
+    required: bool
 
 
 class Usage:
@@ -26,82 +55,102 @@ class Usage:
 
     def __init__(self, line: str) -> None:
         self.line = line
-        self.program, *rest = re.findall(r"\[[^\]]+\]|\S+", line)
-        self.values: dict[str, bool] = {}  # option -> whether a value follows
-        self.required: set[str] = set()
-        self.words: list[str] = []
-        while rest:
-            token = rest.pop(0)
-            optional = token.startswith("[")
-            name, *value = token.strip("[]").split()
-            if not name.startswith("--"):
-                self.words.append(name)
-                continue
-            if not optional and rest and _is_value(rest[0]):
-                value = [rest.pop(0)]
-            self.values[name] = bool(value)
-            if not optional:
-                self.required.add(name)
+        self.program, *tokens = TOKEN.findall(line)
+        self.options: dict[str, Option] = {}
+        self.words: list[Word] = []
+        while tokens:
+            self._learn(tokens)
+
+    def _learn(self, tokens: list[str]) -> None:
+        """Take the next word or option from the tokens."""
+        token = tokens.pop(0)
+        optional = token.startswith("[")
+        name, _, value = token.strip("[]").partition(" ")
+        if not name.startswith("-"):
+            self.words.append(Word(name, optional))
+            return
+        if not optional and tokens and _is_value(tokens[0]):
+            value = tokens.pop(0)
+        self.options[name] = Option(bool(value), required=not optional)
 
     def fixed(self) -> set[str]:
         """What tells this usage from the program's others."""
-        words = {word for word in self.words if not _is_value(word)}
-        return words | {name for name in self.required if not self.values[name]}
+        found = set()
+        for word in self.words:
+            if not _is_value(word.name):
+                found.add(word.name)
+        for name, option in self.options.items():
+            if option.required and not option.takes_value:
+                found.add(name)
+        return found
 
     def given(self, words: list[str]) -> Given:
         """What a line gives. Raises Refused."""
-        found: Given = {}
+        given: Given = {}
         positional = []
         rest = list(words)
         while rest:
             word = rest.pop(0)
-            if not word.startswith("--"):
+            if word.startswith("-"):
+                name, value = self._option(word, rest)
+                given[name] = value
+            else:
                 positional.append(word)
-                continue
-            name, equals, value = word.partition("=")
-            if name not in self.values:
-                raise Refused(self._unknown(name))
-            if self.values[name] and not equals:
-                if not rest:
-                    raise Refused(f"{name} lacks its value. {self._how()}")
-                value = rest.pop(0)
-            found[name] = value
-        missing = [name for name in self.values if name in self.required - set(found)]
+        self._check_complete(given)
+        return given | self._positional(positional)
+
+    def _option(self, word: str, rest: list[str]) -> tuple[str, str]:
+        """Its name and its value, which may be the next of the rest."""
+        name, equals, value = word.partition("=")
+        if name not in self.options:
+            raise Refused(self._unknown(name))
+        if self.options[name].takes_value and not equals:
+            if not rest:
+                raise Refused(f"{name} lacks its value. {self._how()}")
+            value = rest.pop(0)
+        return name, value
+
+    def _check_complete(self, given: Given) -> None:
+        """Refuse a line that lacks an option."""
+        missing = []
+        for name, option in self.options.items():
+            if option.required and name not in given:
+                missing.append(name)
         if missing:
             raise Refused(f"{' and '.join(missing)} is missing. {self._how()}")
-        return found | self._positional(positional)
 
     def _positional(self, words: list[str]) -> Given:
         """The words that are no options, in their order."""
-        found: Given = {}
+        given: Given = {}
         rest = list(words)
-        for wanted in self.words:
-            if wanted.endswith("..."):
-                found[wanted.removesuffix("...")] = " ".join(rest)
+        for word in self.words:
+            if word.name.endswith("..."):
+                given[word.name.removesuffix("...")] = " ".join(rest)
                 rest = []
-                continue
-            if not rest:
-                raise Refused(f"{wanted} is missing. {self._how()}")
-            word = rest.pop(0)
-            prefix, slash, name = wanted.partition("/")
-            if slash and word.startswith(f"{prefix}/"):
-                found[name] = word.removeprefix(f"{prefix}/")
-            elif _is_value(wanted) and not slash:
-                found[wanted] = word
-            elif word != wanted:
-                raise Refused(f"{word!r} is not understood. {self._how()}")
+            elif rest:
+                given |= self._matched(word.name, rest.pop(0))
+            elif not word.optional:
+                raise Refused(f"{word.name} is missing. {self._how()}")
         if rest:
             raise Refused(f"{' '.join(rest)!r} is too much. {self._how()}")
-        return found
+        return given
+
+    def _matched(self, wanted: str, word: str) -> Given:
+        """What a word gives where this one is wanted."""
+        kind, slash, name = wanted.partition("/")
+        if slash and word.startswith(f"{kind}/"):
+            return {name: word.removeprefix(f"{kind}/")}
+        if _is_value(wanted) and not slash:
+            return {wanted: word}
+        if word == wanted:
+            return {}
+        raise Refused(f"{word!r} is not understood. {self._how()}")
 
     def _unknown(self, name: str) -> str:
         """A sentence on an option that isn't there."""
-        near = difflib.get_close_matches(
-            name,
-            self.values,
-            1,
-        )
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = ""
+        for near in difflib.get_close_matches(name, self.options, 1):
+            hint = f"did you mean {near}? "
         return f"{self.program} has no {name} here; {hint}{self._how()}"
 
     def _how(self) -> str:
@@ -111,7 +160,8 @@ class Usage:
 
 def _is_value(word: str) -> bool:
     """Whether a word of a usage line stands for something else."""
-    return any(letter.isupper() for letter in word) and word[0] not in "-["
+    has_capitals = any(map(str.isupper, word))
+    return has_capitals and word[0] not in "-["
 
 
 class Tool(NamedTuple):
@@ -124,49 +174,80 @@ class Tool(NamedTuple):
 
 def found(tools: Iterable[Tool], line: str) -> tuple[Tool, Given]:
     """The tool that a line means, and what it gives. Raises Refused."""
+    words = _split(line)
+    program = words[0].rsplit("/")[-1].removesuffix(".sh")
+    rest = _without_server(words[1:])
+    known = list(tools)
+    mine = [tool for tool in known if tool.usage.program == program]
+    if not mine:
+        raise Refused(_no_program(program, known))
+    for word in rest:
+        if word in FOLLOWS:
+            raise Refused(WOULD_FOLLOW.format(word))
+    rest = [_long(word, mine) for word in rest]
+    return _best(program, mine, rest)
+
+
+def _split(line: str) -> list[str]:
+    """The words of a line, as a shell has them. Raises Refused."""
     try:
         words = shlex.split(line)
     except ValueError as error:
         raise Refused(f"{line!r} can't be read: {error}") from None
     if not words:
         raise Refused("The line is empty.")
-    program = words[0].rsplit("/")[-1].removesuffix(".sh")
-    rest = _without_server(words[1:])
-    mine = [tool for tool in tools if tool.usage.program == program]
-    if not mine:
-        known = sorted({tool.usage.program for tool in tools})
-        near = difflib.get_close_matches(
-            program,
-            known,
-            1,
-        )
-        hint = f"Did you mean {near[0]}? " if near else ""
-        raise Refused(f"There is no {program!r}. {hint}There are {', '.join(known)}.")
-    names = {word.partition("=")[0] for word in rest}
-    fitting = [tool for tool in mine if tool.usage.fixed() <= names]
+    return words
+
+
+def _no_program(program: str, tools: list[Tool]) -> str:
+    """A sentence on a program that isn't there."""
+    known = sorted({tool.usage.program for tool in tools})
+    hint = ""
+    for near in difflib.get_close_matches(program, known, 1):
+        hint = f"Did you mean {near}? "
+    return f"There is no {program!r}. {hint}There are {', '.join(known)}."
+
+
+def _long(word: str, tools: list[Tool]) -> str:
+    """An option's long form, where the program knows that one only."""
+    knows_it = any(word in tool.usage.options for tool in tools)
+    return word if knows_it else SHORT.get(word, word)
+
+
+def _best(program: str, tools: list[Tool], words: list[str]) -> tuple[Tool, Given]:
+    """The tool whose usage fits best. Raises Refused, with what the first of them has
+    against the line.
+    """
+    names = {word.partition("=")[0] for word in words}
+    fitting = [tool for tool in tools if tool.usage.fixed() <= names]
     if not fitting:
-        lines = "\n".join(f"  {tool.usage.line}" for tool in mine)
-        raise Refused(f"{program} goes so here:\n{lines}")
-    best = max(fitting, key=lambda tool: len(tool.usage.fixed()))
-    return best, best.usage.given(rest)
+        lines = [f"  {tool.usage.line}" for tool in tools]
+        raise Refused("\n".join([f"{program} goes so here:", *lines]))
+    most = max(len(tool.usage.fixed()) for tool in fitting)
+    best = [tool for tool in fitting if len(tool.usage.fixed()) == most]
+    refusals = []
+    for tool in best:
+        try:
+            return tool, tool.usage.given(words)
+        except Refused as refused:
+            refusals.append(refused)
+    raise refusals[0]
 
 
 def _without_server(words: list[str]) -> list[str]:
     """The words without the address of the cluster."""
     kept = []
-    skip = False
-    for word in words:
-        if skip:
-            skip = False
-        elif word in ("--bootstrap-server", "--bootstrap-controller"):
-            skip = True
+    rest = iter(words)
+    for word in rest:
+        if word in SERVER:
+            next(rest, None)
         elif not word.startswith("--bootstrap-server="):
             kept.append(word)
     return kept
 
 
 def whole(given: Given, name: str, least: int = 0) -> int:
-    """A value that must be a whole number."""
+    """A value that must be a whole number. Raises Refused."""
     text = given[name]
     try:
         number = int(text)
@@ -175,3 +256,8 @@ def whole(given: Given, name: str, least: int = 0) -> int:
     if number < least:
         raise Refused(f"{name} is {least} or more, not {number}.")
     return number
+
+
+def whole_or(given: Given, name: str, other: int, least: int = 0) -> int:
+    """The same where it may be left out."""
+    return whole(given, name, least) if name in given else other

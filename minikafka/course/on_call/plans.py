@@ -93,11 +93,7 @@ def _plan(name: str, found: dict[str, Any]) -> Plan:
         late_ms=found["late_s"] * 1000,
         causes=tuple(Cause(each["text"], each["because"]) for each in found["causes"]),
         right=found["right"],
-        limits=Limits(
-            limits["lost"],
-            limits["twice"],
-            limits["minutes"],
-        ),
+        limits=Limits(limits["lost"], limits["twice"], limits["minutes"]),
         best=found["best"].strip(),
         hints=tuple(found.get("hints", ())),
         topics=tuple(found["topics"]),

@@ -5,10 +5,12 @@ monitoring system notes of them every ten seconds.
 from typing import Any, NamedTuple
 
 from minikafka.clients.errors import IllegalStateError
-from minikafka.course.on_call.apps import KINDS, App, Payouts, Reader
+from minikafka.course.on_call.apps import App
 from minikafka.course.on_call.orders import Orders
 from minikafka.course.on_call.plans import Plan
+from minikafka.course.on_call.programs import KINDS, Payouts, Reader
 from minikafka.simulation.cluster import Cluster
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.simulation.processes import best_informed, leading
 from minikafka.simulation.topics import TOPIC, raise_refusal
 from minikafka.trace import Event
@@ -101,10 +103,7 @@ class World:
         self.cluster = Cluster(
             brokers=len(BROKERS),
             seed=plan.seed,
-            configs={
-                **CONFIGS,
-                **plan.brokers,
-            },
+            configs={**CONFIGS, **plan.brokers},
         )
         self.cluster._listeners[:] = [self._note]
         self.cluster.trace.clear()
@@ -114,7 +113,7 @@ class World:
             self._create(topic)
         self.apps: dict[str, App] = {}
         for given in plan.apps:
-            self._deploy(dict(given))
+            self._deploy(given)
 
     @property
     def now_ms(self) -> int:
@@ -128,15 +127,23 @@ class World:
 
     def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
         """A request of an admin client's, which takes its time."""
-        return self.cluster._topics._admin.ask(
-            api,
-            body,
-            node,
-        )
+        return self.cluster._topics._admin.ask(api, body, node)
 
     def is_up(self, broker: int) -> bool:
         """Whether this broker's process runs."""
         return self.cluster._brokers[broker].state == "up"
+
+    def is_down(self, broker: int) -> bool:
+        """Whether it has ended."""
+        return self.cluster._brokers[broker].state == "down"
+
+    def disk(self, broker: int) -> MemoryDisk:
+        """The disk of a broker's machine, whether the broker runs or not."""
+        return self.cluster._brokers[broker].disk
+
+    def cluster_id(self) -> str | None:
+        """As all brokers have it."""
+        return self.cluster._brokers[1].broker.config.cluster_id
 
     def image(self) -> Any:
         """What the best informed broker knows; None while none is up."""
@@ -158,13 +165,20 @@ class World:
         end_ms = self.now_ms + round(seconds * 1000)
         while self.now_ms < end_ms:
             self._do_what_is_due()
-            stops = [end_ms, (self.now_ms // SAMPLE_MS + 1) * SAMPLE_MS]
-            stops += [step.at_ms for step in self._steps[:1]]
-            wait_ms = max(1, min(stops) - self.now_ms)
-            self.cluster.run_ms(wait_ms)
+            wait_ms = min([end_ms, *self._stops()]) - self.now_ms
+            self.cluster.run_ms(max(1, wait_ms))
             if self.now_ms % SAMPLE_MS == 0:
                 self.sample()
         self._do_what_is_due()
+
+    def _stops(self) -> list[int]:
+        """When something is to be done next: a sample, a step, a pod's next life."""
+        stops = [(self.now_ms // SAMPLE_MS + 1) * SAMPLE_MS]
+        if self._steps:
+            stops.append(self._steps[0].at_ms)
+        for app in self.apps.values():
+            stops += [pod.due_ms for pod in app.pods if pod.due_ms is not None]
+        return stops
 
     def _do_what_is_due(self) -> None:
         """Pods come back, and the plan goes on."""
@@ -232,18 +246,14 @@ class World:
         where = broker.image, broker.node_id, TOPIC, topic, name
         return str(broker.config.value(*where).value)
 
+    def leader_of(self, topic: str, partition: int) -> Any:
+        """The leading replica of a partition. Raises IllegalStateError without one."""
+        return leading(self.cluster._brokers, topic, partition)
+
     def leaders_of(self, topic: str) -> list[Any]:
         """The leading replica of each partition."""
-        brokers = self.cluster._brokers
-        partitions = range(self.cluster.partition_count(topic))
-        return [
-            leading(
-                brokers,
-                topic,
-                number,
-            )
-            for number in partitions
-        ]
+        count = self.cluster.partition_count(topic)
+        return [self.leader_of(topic, number) for number in range(count)]
 
     def false_payouts(self) -> set[str]:
         """What was booked, and never committed."""
@@ -278,11 +288,7 @@ class World:
 
     def _late(self, app: Reader) -> int:
         """Accepted orders that wait too long, and can still be handled."""
-        late = self.orders.late(
-            app.name,
-            self.now_ms,
-            self.plan.late_ms,
-        )
+        late = self.orders.late(app.name, self.now_ms, self.plan.late_ms)
         return len(late - self.lost(app)) if late else 0
 
     def lost(self, app: Reader) -> set[int]:
@@ -366,32 +372,28 @@ class World:
     def _create(self, topic: dict[str, Any]) -> None:
         """replicas: of each partition the brokers, the first leads; or how many."""
         body = create_topic(
-            topic["name"],
-            topic.get("partitions", -1),
-            topic["replicas"],
-            topic.get("configs", {}),
+            name=topic["name"],
+            partitions=topic.get("partitions", -1),
+            replicas=topic["replicas"],
+            configs=topic.get("configs", {}),
         )
-        raise_refusal(self.ask("CreateTopics", body).topics[0], "create")
+        [created] = self.ask("CreateTopics", body).topics
+        raise_refusal(created, "create")
         if "__consumer_offsets" not in self.image().topics:
             self.ask("FindCoordinator", {"coordinator_keys": ["-"]})
 
     def _deploy(self, given: dict[str, Any]) -> None:
         """A program of the plan, with its pods."""
-        kind = KINDS[given.pop("kind")]
-        name, topic = given.pop("name"), given.pop("topic")
-        replicas = given.pop("replicas", 1)
+        kind = KINDS[given["kind"]]
+        name = given["name"]
         env = {key: str(value) for key, value in given.get("env", {}).items()}
-        app = kind(
-            self,
-            name,
-            topic,
-            **env,
-        )
+        app = kind(self, name, given["topic"], **env)
         self.apps[name] = app
-        app.scale(replicas)
+        app.scale(given.get("replicas", 1))
 
 
 def create_topic(
+    *,
     name: str,
     partitions: int,
     replicas: int | list[list[int]],
@@ -403,19 +405,8 @@ def create_topic(
     if isinstance(replicas, list):
         partitions = factor = -1
         for number, brokers in enumerate(replicas):
-            assignments.append(
-                {
-                    "partition_index": number,
-                    "broker_ids": brokers,
-                }
-            )
-    values = [
-        {
-            "name": key,
-            "value": str(value),
-        }
-        for key, value in configs.items()
-    ]
+            assignments.append({"partition_index": number, "broker_ids": brokers})
+    values = [{"name": key, "value": str(each)} for key, each in configs.items()]
     topic = {
         "name": name,
         "num_partitions": partitions,

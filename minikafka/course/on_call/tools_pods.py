@@ -1,0 +1,172 @@
+"""kubectl for the shop's programs: as much of it as somebody on call needs."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from minikafka.course.on_call import log_lines
+from minikafka.course.on_call.apps import App, Pod
+from minikafka.course.on_call.columns import columns
+from minikafka.course.on_call.commands import Given, Refused, whole, whole_or
+from minikafka.course.on_call.log_lines import Line
+
+if TYPE_CHECKING:
+    from minikafka.course.on_call.world import World
+
+WAITING = "CrashLoopBackOff"
+NO_PREVIOUS = 'Error: previous terminated container "{}" not found'
+NO_LINES = "(nothing but the start of {})"
+BACK_OFF = "back-off {wait}s restarting failed container"
+
+
+class Owned(NamedTuple):
+    """A pod, and the deployment that it is of."""
+
+    app: App
+    pod: Pod
+
+
+def pods(world: "World", given: Given) -> str:
+    """kubectl get pods"""
+    rows = [("NAME", "READY", "STATUS", "RESTARTS")]
+    for app in world.apps.values():
+        for pod in app.pods:
+            ready = "1/1" if pod.is_up else "0/1"
+            status = "Running" if pod.is_up else WAITING
+            rows.append((pod.name, ready, status, _restarts(world, pod)))
+    return columns(rows, least=[14, 7, 18])
+
+
+def _restarts(world: "World", pod: Pod) -> str:
+    """How many, and when the last was: 5 (2m10s ago)."""
+    if not pod.restarts:
+        return "0"
+    ago_ms = world.now_ms - pod.lives[-1]
+    return f"{pod.restarts} ({_duration(ago_ms)} ago)"
+
+
+def _duration(ms: int) -> str:
+    """2m10s"""
+    minutes, seconds = divmod(ms // 1000, 60)
+    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
+
+
+def describe_pod(world: "World", given: Given) -> str:
+    """kubectl describe pod POD"""
+    app, pod = _owned(world, given["POD"])
+    rows = [
+        ("Name:", pod.name),
+        ("Controlled By:", f"deployment/{app.name}"),
+        *_state(world, pod),
+        ("Ready:", str(pod.is_up)),
+        ("Restart Count:", str(pod.restarts)),
+        ("Environment:", ""),
+    ]
+    rows += [(f"  {name}:", value) for name, value in app.env.items()]
+    return columns(rows, least=[20])
+
+
+def _state(world: "World", pod: Pod) -> list[tuple[str, str]]:
+    """What it does, and how its last life ended."""
+    rows = [("State:", "Running")]
+    if pod.due_ms is None:
+        rows.append(("  Started:", world.clock(pod.lives[-1])))
+    else:
+        rows = [("State:", "Waiting"), ("  Reason:", WAITING)]
+    death = pod.death
+    if death is not None:
+        rows += [
+            ("Last State:", "Terminated"),
+            ("  Reason:", death.reason),
+            ("  Exit Code:", str(death.exit_code)),
+            ("  Finished:", world.clock(death.at_ms)),
+        ]
+    if death is not None and pod.due_ms is not None:
+        wait_s = (pod.due_ms - death.at_ms) // 1000
+        rows.append(("  Message:", BACK_OFF.format(wait=wait_s)))
+    return rows
+
+
+def app_logs(world: "World", given: Given) -> str:
+    """kubectl logs deployment/APP: of all its pods, and all their lives."""
+    app = _app(world, given)
+    lines = log_lines.of_pods(world, app.name)
+    return log_lines.shown(world, lines) or NO_LINES.format(app.name)
+
+
+def pod_logs(world: "World", given: Given) -> str:
+    """kubectl logs POD: of its life now, or with --previous the one before."""
+    app, pod = _owned(world, given["POD"])
+    lives = [*pod.lives, world.now_ms + 1]
+    began, ended = lives[-2:]
+    # a dead pod has no life now: then both are of the one that it had
+    if "--previous" in given and pod.is_up:
+        if not pod.restarts:
+            return NO_PREVIOUS.format(app.name)
+        began, ended = lives[-3:-1]
+
+    def is_wanted(line: Line) -> bool:
+        is_its = line.words.startswith(f"{pod.name} ")
+        return is_its and began <= line.at_ms < ended
+
+    lines = list(filter(is_wanted, log_lines.of_pods(world, app.name)))
+    most = whole_or(given, "--tail", log_lines.LINES)
+    return log_lines.shown(world, lines, most) or NO_LINES.format(pod.name)
+
+
+def env(world: "World", given: Given) -> str:
+    """kubectl set env deployment/APP --list"""
+    app = _app(world, given)
+    lines = [f"# Deployment {app.name}, container {app.name}"]
+    lines += [f"{name}={value}" for name, value in app.env.items()]
+    return "\n".join(lines)
+
+
+def set_env(world: "World", given: Given) -> str:
+    """kubectl set env deployment/APP NAME=VALUE ..."""
+    app = _app(world, given)
+    changes = {}
+    for pair in given["NAME=VALUE"].split():
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise Refused(f"{pair!r} is no NAME=VALUE.")
+        changes[name] = value
+    if not changes:
+        raise Refused("kubectl set env needs NAME=VALUE.")
+    app.set_env(changes)
+    return f"deployment.apps/{app.name} env updated"
+
+
+def scale(world: "World", given: Given) -> str:
+    """kubectl scale deployment/APP --replicas N"""
+    app = _app(world, given)
+    app.scale(whole(given, "--replicas"))
+    return f"deployment.apps/{app.name} scaled"
+
+
+def roll_out(world: "World", given: Given) -> str:
+    """kubectl rollout restart deployment/APP"""
+    app = _app(world, given)
+    app.roll_out()
+    return f"deployment.apps/{app.name} restarted"
+
+
+def _app(world: "World", given: Given) -> App:
+    """The deployment that is named. Raises Refused."""
+    name = given["APP"]
+    if name not in world.apps:
+        known = ", ".join(world.apps)
+        raise Refused(f"There is no deployment {name!r}; there are {known}.")
+    return world.apps[name]
+
+
+def _owned(world: "World", name: str) -> Owned:
+    """The pod that is named. Raises Refused."""
+    known = []
+    for app in world.apps.values():
+        for pod in app.pods:
+            if pod.name == name:
+                return Owned(app, pod)
+            known.append(pod.name)
+    raise Refused(
+        f"There is no pod {name!r}; there are {', '.join(known)}. All pods of a"
+        " deployment together: deployment/APP."
+    )
