@@ -1,5 +1,6 @@
 """One incident, as somebody on call has it: ask, say what it is, act, wait, report."""
 
+import sys
 from typing import Any, NamedTuple
 
 from minikafka.course import cards
@@ -44,7 +45,9 @@ class Outcome(NamedTuple):
         said = "nothing yet"
         if self.said is not None:
             said = self.plan.causes[self.said - 1].text
-        gone = "yes" if not self.wrong else f"no: {'; '.join(self.wrong)}"
+        gone = "yes"
+        if self.wrong:
+            gone = f"no: {'; '.join(self.wrong)}"
         rows = {
             "orders accepted": str(self.accepted),
             "of these lost": str(self.lost),
@@ -87,18 +90,10 @@ class Incident:
 
     def opening(self) -> str:
         """What one gets, and what it might be."""
-        causes = [
-            f"  {number}  {cause.text}"
-            for number, cause in enumerate(self.plan.causes, 1)
-        ]
-        return "\n".join(
-            [
-                self.plan.opens,
-                "",
-                "What is it?",
-                *causes,
-            ]
-        )
+        lines = [self.plan.opens, "", "What is it?"]
+        for number, cause in enumerate(self.plan.causes, 1):
+            lines.append(f"  {number}  {cause.text}")
+        return "\n".join(lines)
 
     def ask(self, line: str = "") -> None:
         """Shows what a command prints that only looks. Without one: what there is."""
@@ -135,39 +130,53 @@ class Incident:
         self.world.run(minutes * 60)
         self._say(f"{self.world.clock()}  {minutes:g} minutes later", *self._news())
 
-    def report(self) -> "Report":
-        """The score board, as things stand."""
-        return Report(self)
+    def report(self) -> None:
+        """Shows the score board, as things stand."""
+        report = Report(self)
+        if "ipykernel" in sys.modules:
+            from IPython.display import display
+
+            display(report)
+        else:
+            print(report)
 
     def outcome(self) -> Outcome:
         """How it stands."""
         world = self.world
-        if not world.samples or world.samples[-1].at_ms < world.now_ms - SAMPLE_MS:
+        newest = world.samples[-1] if world.samples else None
+        if newest is None or newest.at_ms < world.now_ms - SAMPLE_MS:
             world.sample()
-        outages = [sample for sample in world.samples if sample.is_outage]
-        before = [each for each in outages if each.at_ms <= self.plan.called_ms]
+        outages = [sample.at_ms for sample in world.samples if sample.is_outage]
+        before = [at_ms for at_ms in outages if at_ms <= self.plan.called_ms]
         readers = world.readers()
-        cut_off: set[int] = set()
-        for app in readers:
-            cut_off |= world.cut_off(app)
-        lost = len(cut_off)
-        for app in readers:
-            lost += len(world.lost(app) - cut_off)
         return Outcome(
             plan=self.plan,
             clock=world.clock(),
             said=self.said,
             accepted=len(world.orders.accepted),
-            lost=lost,
+            lost=self._lost(),
             twice=sum(world.orders.twice(app.name) for app in readers),
             false=len(world.false_payouts()),
             refused=len(world.orders.refused),
-            minutes=len(outages) * SAMPLE_MS / 60_000,
-            before=len(before) * SAMPLE_MS / 60_000,
+            minutes=_minutes(outages),
+            before=_minutes(before),
             wrong=tuple(still_wrong(world)),
         )
 
     # inside
+
+    def _lost(self) -> int:
+        """Orders that a leader has cut off, whoever had read them, count once; those
+        that a group will never handle, for each group.
+        """
+        readers = self.world.readers()
+        cut_off: set[int] = set()
+        for app in readers:
+            cut_off |= self.world.cut_off(app)
+        count = len(cut_off)
+        for app in readers:
+            count += len(self.world.lost(app) - cut_off)
+        return count
 
     def _run(self, line: str, acts: bool) -> None:
         """One line, after the time that it takes to look. One that nobody understands
@@ -182,11 +191,7 @@ class Incident:
         except Refused as refused:
             self._say(f"{line}: {refused}")
             return
-        self._say(
-            f"{self.world.clock()} $ {line}",
-            said,
-            *self._news(),
-        )
+        self._say(f"{self.world.clock()} $ {line}", said, *self._news())
 
     def _news(self) -> list[str]:
         """What people have written since."""
@@ -209,6 +214,11 @@ class Incident:
         print(text)
 
 
+def _minutes(samples: list[int]) -> float:
+    """How long so many samples are."""
+    return len(samples) * SAMPLE_MS / 60_000
+
+
 class Report:
     """The score board, and the strip of metrics."""
 
@@ -218,28 +228,21 @@ class Report:
         self._samples = list(incident.world.samples)
 
     def __repr__(self) -> str:
-        return "\n".join([self._head(), *(f"  {line}" for line in self._lines())])
+        return "\n".join([self._head(), *self._lines()])
 
     def _head(self) -> str:
         """The title, and the time."""
         return f"{self.outcome.plan.title}, {self.outcome.clock}"
 
     def _lines(self) -> list[str]:
-        """The score board."""
-        return self.outcome.lines()
+        """The score board, indented."""
+        return [f"  {line}" for line in self.outcome.lines()]
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None
     ) -> dict[str, str]:
-        body = "".join(cards.line(f"  {line}") for line in self._lines())
+        body = "".join(map(cards.line, self._lines()))
         mark = "open" if self.outcome.wrong else "right"
+        card = cards.card(mark, self._head(), body)
         picture = strip(self._samples, self._called_ms)
-        return cards.bundle(
-            repr(self),
-            cards.card(
-                mark,
-                self._head(),
-                body,
-            )
-            + picture,
-        )
+        return cards.bundle(repr(self), card + picture)

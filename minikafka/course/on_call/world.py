@@ -9,6 +9,7 @@ from minikafka.course.on_call.apps import App
 from minikafka.course.on_call.orders import Orders
 from minikafka.course.on_call.plans import Plan
 from minikafka.course.on_call.programs import KINDS, Payouts, Reader
+from minikafka.simulation.admin import Admin, AdminHandle
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.simulation.processes import best_informed, leading
@@ -18,6 +19,7 @@ from minikafka.wire.errors import KafkaError
 
 BROKERS = (1, 2, 3)
 SAMPLE_MS = 10_000
+DELETE_DELAY_MS = 60_000  # the default of file.delete.delay.ms
 MIN_ISR = "min.insync.replicas"
 ALL_PARTITIONS = set(range(100))
 REWRITES = {"LogTruncated", "TopicDeleted"}
@@ -89,6 +91,14 @@ class Found(NamedTuple):
     offset: int
 
 
+class Deleted(NamedTuple):
+    """A segment that was deleted, and when the disk has its bytes back."""
+
+    until_ms: int
+    disk: MemoryDisk
+    size: int
+
+
 class World:
     """The cluster, the programs, the orders, the plan."""
 
@@ -99,12 +109,15 @@ class World:
         self.events: list[Event] = []
         self.held: dict[int, str] = {}  # brokers that can't be started, and why
         self.messages: list[str] = []
+        self._deleted: list[Deleted] = []
         self.spare_bytes = plan.spare_bytes  # that disks can be given
         self.cluster = Cluster(
             brokers=len(BROKERS),
             seed=plan.seed,
             configs={**CONFIGS, **plan.brokers},
         )
+        self._asking = self.cluster._topics._admin
+        self._admin = self._asking._core
         self.cluster._listeners[:] = [self._note]
         self.cluster.trace.clear()
         self._steps = list(plan.steps)
@@ -127,7 +140,17 @@ class World:
 
     def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
         """A request of an admin client's, which takes its time."""
-        return self.cluster._topics._admin.ask(api, body, node)
+        if node is not None and node not in self._admin.nodes:
+            self._start_admin()  # it was started before this broker was
+        return self._asking.ask(api, body, node)
+
+    def _start_admin(self) -> None:
+        """A tool is a program of its own, and asks anew which brokers there are."""
+        cluster = self.cluster
+        name = f"tool of {self.clock()}"
+        trace = cluster._trace_of(name)
+        self._admin = Admin(name, cluster._bootstrap(), trace)
+        self._asking = AdminHandle(self._admin, cluster.kernel, cluster._network)
 
     def is_up(self, broker: int) -> bool:
         """Whether this broker's process runs."""
@@ -184,6 +207,7 @@ class World:
         """Pods come back, and the plan goes on."""
         from minikafka.course.on_call import tools
 
+        self._free_deleted()
         for app in self.apps.values():
             app.restart_dead()
         while self._steps and self._steps[0].at_ms <= self.now_ms:
@@ -193,13 +217,28 @@ class World:
         """Keep what a log would have."""
         if event.kind in KEPT:
             self.events.append(event)
+        if event.kind == "SegmentDeleted":
+            self._keep_deleted(event)
+
+    def _keep_deleted(self, event: Event) -> None:
+        """A segment that is deleted stays on the disk for file.delete.delay.ms."""
+        disk = self.disk(int(event.node.removeprefix("broker ")))
+        size = event.detail["size_bytes"]
+        disk.take(size)
+        self._deleted.append(Deleted(event.at + DELETE_DELAY_MS, disk, size))
+
+    def _free_deleted(self) -> None:
+        """Those whose time has come are gone."""
+        while self._deleted and self._deleted[0].until_ms <= self.now_ms:
+            deleted = self._deleted.pop(0)
+            deleted.disk.give_back(deleted.size)
 
     # what is measured
 
     def sample(self) -> None:
         """One more row of the monitoring system's."""
         since_ms = self.samples[-1].at_ms if self.samples else 0
-        news = [event.kind for event in self.events if event.at > since_ms]
+        news = self._kinds_since(since_ms)
         under_replicated, offline, under_min_isr = self._partitions()
         refused = len(self.orders.refused)
         self.samples.append(
@@ -218,6 +257,15 @@ class World:
             )
         )
         self._refused = refused
+
+    def _kinds_since(self, since_ms: int) -> list[str]:
+        """Of what has happened after a time, the newest first."""
+        kinds = []
+        for event in reversed(self.events):
+            if event.at <= since_ms:
+                break
+            kinds.append(event.kind)
+        return kinds
 
     def _partitions(self) -> tuple[int, int, int]:
         """Those under-replicated, without a leader, under min ISR."""
