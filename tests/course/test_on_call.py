@@ -5,7 +5,7 @@ elsewhere, and a teacher can write another.
 import pytest
 
 from minikafka.course import lessons
-from minikafka.course.on_call import on_call, plans
+from minikafka.course.on_call import fates, on_call, plans
 from minikafka.course.on_call.apps import Death, Pod
 from minikafka.course.on_call.incident import Incident
 from tests.course.answers import verdict
@@ -43,6 +43,11 @@ def last(incident):
     return incident.world.samples[-1]
 
 
+def lost(night):
+    """Orders that billing will never handle."""
+    return fates.lost(night.world, night.world.apps["billing"])
+
+
 # what an opening says is so when somebody is called
 OPENINGS = {
     "rebalance-loop": lambda night: last(night).lag["billing"] > 200,
@@ -51,14 +56,10 @@ OPENINGS = {
     ),
     "hot-key": lambda night: last(night).lag["billing"] > 50,
     "commits-first": lambda night: (
-        last(night).lag["billing"] < 10
-        and len(night.world.lost(night.world.apps["billing"])) >= 5
+        last(night).lag["billing"] < 10 and len(lost(night)) >= 5
     ),
     "rolling-restart": lambda night: last(night).refused and not night.world.is_up(2),
-    "acks-1": lambda night: (
-        last(night).under_replicated == 0
-        and len(night.world.lost(night.world.apps["billing"])) >= 5
-    ),
+    "acks-1": lambda night: last(night).under_replicated == 0 and len(lost(night)) >= 5,
     "unclean-election": lambda night: last(night).offline == 1,
     "full-disk": lambda night: (
         last(night).under_replicated > 0 and not night.world.is_up(2)
@@ -66,8 +67,7 @@ OPENINGS = {
     "open-transaction": lambda night: last(night).lag["ledger"] > 40,
     "retention": lambda night: 100 < last(night).lag["reports"] < 200,
     "made-anew": lambda night: (
-        last(night).lag["billing"] < 10
-        and len(night.world.lost(night.world.apps["billing"])) >= 20
+        last(night).lag["billing"] < 10 and len(lost(night)) >= 20
     ),
     "voters-lost": lambda night: last(night).controllers == 0 and last(night).refused,
 }
@@ -501,5 +501,5 @@ def test_what_an_unclean_election_throws_away_was_not_billed_yet():
     night.act(UNCLEAN)
     night.wait(minutes=1)
     billing = night.world.apps["billing"]
-    gone = night.world.cut_off(billing)
+    gone = fates.cut_off(night.world, billing)
     assert len(gone & night.world.orders.not_done("billing").keys()) >= 20

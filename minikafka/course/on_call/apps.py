@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from minikafka.clients import consumer_config, producer_config
 from minikafka.clients.errors import KafkaTimeoutError
-from minikafka.course.on_call.commands import Refused
+from minikafka.course.on_call.usage import Refused
 from minikafka.simulation.handles import checked_config
 from minikafka.wire.errors import KafkaError
 
@@ -52,7 +52,7 @@ class Pod:
     """One copy of a program.
 
     lives: when each began. death: the end of the last that has ended. due_ms: when the
-    next begins, while the pod is dead.
+    next begins, while the pod is dead. pause_s: how long it is or was dead.
     """
 
     def __init__(self, name: str, client: Any) -> None:
@@ -63,7 +63,8 @@ class Pod:
         self.lives: list[int] = []
         self.death: Death | None = None
         self.due_ms: int | None = None
-        self.back_off_s = FIRST_BACK_OFF_S
+        self.back_off_s = FIRST_BACK_OFF_S  # the pause after the next death
+        self.pause_s = 0
         self.hand: set[int] = set()  # orders that it has polled and not handled yet
 
     @property
@@ -82,8 +83,9 @@ class Pod:
         if lived_ms >= WELL_S * 1000:
             self.back_off_s = FIRST_BACK_OFF_S
         self.death = death
-        self.due_ms = death.at_ms + self.back_off_s * 1000
-        self.back_off_s = min(2 * self.back_off_s, MOST_BACK_OFF_S)
+        self.pause_s = self.back_off_s
+        self.due_ms = death.at_ms + self.pause_s * 1000
+        self.back_off_s = min(2 * self.pause_s, MOST_BACK_OFF_S)
 
 
 class App:
@@ -137,7 +139,7 @@ class App:
         """Linux has too little memory, and takes this pod's."""
         self.world.cluster.crash(pod.program)
         self.say(pod, "killed: OOMKilled, exit code 137")
-        pod.die(Death(self.world.now_ms, "OOMKilled", 137))
+        self._end(pod, "OOMKilled", 137)
 
     def restart_dead(self) -> None:
         """Those whose time has come."""
@@ -162,6 +164,15 @@ class App:
         self.log.append((self.world.now_ms, f"{pod.name} {line}"))
 
     # inside
+
+    def _end(self, pod: Pod, reason: str, exit_code: int) -> None:
+        """A pod has died now."""
+        death = Death(
+            at_ms=self.world.now_ms,
+            reason=reason,
+            exit_code=exit_code,
+        )
+        pod.die(death)
 
     def _start(self) -> None:
         """One more pod, with a name that no pod had before."""
@@ -200,7 +211,7 @@ class App:
             except (KafkaError, Failed) as error:
                 client.close()
                 self.say(pod, f"exits: {type(error).__name__}: {error}")
-                pod.die(Death(self.world.now_ms, "Error", 1))
+                self._end(pod, "Error", 1)
                 self.world.cluster.sleep(FOR_EVER_S)
 
         program.__name__ = f"program {pod.name}"

@@ -28,7 +28,10 @@ def topic_names(world: "World") -> list[str]:
 
 def leaders(world: "World", topic: str) -> dict[int, int]:
     """Partition -> who leads it, -1 for nobody. Raises KafkaError without the topic."""
-    body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
+    body = {
+        "topics": [{"name": topic}],
+        "allow_auto_topic_creation": False,
+    }
     [told] = world.ask("Metadata", body).topics
     if told.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION:
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
@@ -47,9 +50,19 @@ def offset_at(world: "World", place: TopicPartition, when: int, leader: int) -> 
     """ListOffsets of one partition: LATEST, EARLIEST, LARGEST_TIME, or a time in ms; -1
     where there is no such record.
     """
-    wanted = {"partition_index": place.partition, "timestamp": when}
-    topic = {"name": place.topic, "partitions": [wanted]}
-    body = {"replica_id": -1, "topics": [topic], "timeout_ms": TIMEOUT_MS}
+    wanted = {
+        "partition_index": place.partition,
+        "timestamp": when,
+    }
+    topic = {
+        "name": place.topic,
+        "partitions": [wanted],
+    }
+    body = {
+        "replica_id": -1,
+        "topics": [topic],
+        "timeout_ms": TIMEOUT_MS,
+    }
     [told] = world.ask("ListOffsets", body, leader).topics
     return int(told.partitions[0].offset)
 
@@ -58,7 +71,10 @@ def coordinator(world: "World", name: str, kind: int) -> int:
     """Of a group, or of a transactional id. Raises KafkaError where there is none for
     as long as an admin client would wait.
     """
-    body = {"coordinator_keys": [name], "key_type": kind}
+    body = {
+        "coordinator_keys": [name],
+        "key_type": kind,
+    }
     for _ in range(ATTEMPTS):
         [found] = world.ask("FindCoordinator", body).coordinators
         if not found.error_code:

@@ -13,9 +13,7 @@ def columns(
     align: Callable[[str, int], str] = str.ljust,
 ) -> str:
     """Each column is as wide as its widest cell. least: and at least so wide."""
-    widths = []
-    for column in zip(*rows, strict=True):
-        widths.append(max(map(len, column)))
+    widths = _widest(rows)
     for at, narrowest in enumerate(least):
         widths[at] = max(widths[at], narrowest)
     lines = []
@@ -23,6 +21,14 @@ def columns(
         cells = map(align, row, widths)
         lines.append(between.join(cells).rstrip())
     return "\n".join(lines)
+
+
+def _widest(rows: Sequence[Row]) -> list[int]:
+    """How wide the widest cell of each column is."""
+    widths = []
+    for column in zip(*rows, strict=True):
+        widths.append(max(map(len, column)))
+    return widths
 
 
 def commas(numbers: Iterable[int] | None) -> str:

@@ -1,22 +1,14 @@
-"""The command lines that an incident understands.
-
-A usage line is the grammar and the help at once:
-
-    kafka-topics --describe [--topic TOPIC] [--under-replicated-partitions]
-
-Words in capitals are values; what stands in brackets may be left out; a word that ends
-in "..." takes all that follows. `.sh` and `--bootstrap-server` are allowed everywhere.
+"""The command lines that an incident understands: which tool a line means. `.sh` and
+`--bootstrap-server` are allowed everywhere, and some short forms of options.
 """
 
 import difflib
-import re
 import shlex
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-Given = dict[str, str]  # an option or a positional word -> its value, "" for a flag
+from minikafka.course.on_call.usage import Given, Refused, Usage
 
-TOKEN = re.compile(r"\[[^\]]+\]|\S+")
 SERVER = ("--bootstrap-server", "--bootstrap-controller")
 SHORT = {
     "-L": "--size",
@@ -30,138 +22,6 @@ WOULD_FOLLOW = (
     "{} would go on printing while time passes, and here no time passes between your"
     " lines. incident.wait(minutes=1), then ask again without it."
 )
-
-
-class Refused(Exception):
-    """A line that nobody understands, or that can't be meant. Nothing has happened."""
-
-
-class Word(NamedTuple):
-    """A word of a usage line that is no option."""
-
-    name: str
-    optional: bool
-
-
-class Option(NamedTuple):
-    """An option of a usage line."""
-
-    takes_value: bool
-    required: bool
-
-
-class Usage:
-    """What one usage line allows."""
-
-    def __init__(self, line: str) -> None:
-        self.line = line
-        self.program, *tokens = TOKEN.findall(line)
-        self.options: dict[str, Option] = {}
-        self.words: list[Word] = []
-        while tokens:
-            self._learn(tokens)
-
-    def _learn(self, tokens: list[str]) -> None:
-        """Take the next word or option from the tokens."""
-        token = tokens.pop(0)
-        optional = token.startswith("[")
-        name, _, value = token.strip("[]").partition(" ")
-        if not name.startswith("-"):
-            self.words.append(Word(name, optional))
-            return
-        if not optional and tokens and _is_value(tokens[0]):
-            value = tokens.pop(0)
-        self.options[name] = Option(bool(value), required=not optional)
-
-    def fixed(self) -> set[str]:
-        """What tells this usage from the program's others."""
-        found = set()
-        for word in self.words:
-            if not _is_value(word.name):
-                found.add(word.name)
-        for name, option in self.options.items():
-            if option.required and not option.takes_value:
-                found.add(name)
-        return found
-
-    def given(self, words: list[str]) -> Given:
-        """What a line gives. Raises Refused."""
-        given: Given = {}
-        positional = []
-        rest = list(words)
-        while rest:
-            word = rest.pop(0)
-            if word.startswith("-"):
-                name, value = self._option(word, rest)
-                given[name] = value
-            else:
-                positional.append(word)
-        self._check_complete(given)
-        return given | self._positional(positional)
-
-    def _option(self, word: str, rest: list[str]) -> tuple[str, str]:
-        """Its name and its value, which may be the next of the rest."""
-        name, equals, value = word.partition("=")
-        if name not in self.options:
-            raise Refused(self._unknown(name))
-        if self.options[name].takes_value and not equals:
-            if not rest:
-                raise Refused(f"{name} lacks its value. {self._how()}")
-            value = rest.pop(0)
-        return name, value
-
-    def _check_complete(self, given: Given) -> None:
-        """Refuse a line that lacks an option."""
-        missing = []
-        for name, option in self.options.items():
-            if option.required and name not in given:
-                missing.append(name)
-        if missing:
-            raise Refused(f"{' and '.join(missing)} is missing. {self._how()}")
-
-    def _positional(self, words: list[str]) -> Given:
-        """The words that are no options, in their order."""
-        given: Given = {}
-        rest = list(words)
-        for word in self.words:
-            if word.name.endswith("..."):
-                given[word.name.removesuffix("...")] = " ".join(rest)
-                rest = []
-            elif rest:
-                given |= self._matched(word.name, rest.pop(0))
-            elif not word.optional:
-                raise Refused(f"{word.name} is missing. {self._how()}")
-        if rest:
-            raise Refused(f"{' '.join(rest)!r} is too much. {self._how()}")
-        return given
-
-    def _matched(self, wanted: str, word: str) -> Given:
-        """What a word gives where this one is wanted."""
-        kind, slash, name = wanted.partition("/")
-        if slash and word.startswith(f"{kind}/"):
-            return {name: word.removeprefix(f"{kind}/")}
-        if _is_value(wanted) and not slash:
-            return {wanted: word}
-        if word == wanted:
-            return {}
-        raise Refused(f"{word!r} is not understood. {self._how()}")
-
-    def _unknown(self, name: str) -> str:
-        """A sentence on an option that isn't there."""
-        hint = ""
-        for near in difflib.get_close_matches(name, self.options, 1):
-            hint = f"did you mean {near}? "
-        return f"{self.program} has no {name} here; {hint}{self._how()}"
-
-    def _how(self) -> str:
-        """The usage line, as a hint."""
-        return f"It goes so:\n  {self.line}"
-
-
-def _is_value(word: str) -> bool:
-    """Whether a word of a usage line stands for something else."""
-    has_capitals = any(map(str.isupper, word))
-    return has_capitals and word[0] not in "-["
 
 
 class Tool(NamedTuple):
@@ -205,7 +65,8 @@ def _no_program(program: str, tools: list[Tool]) -> str:
     hint = ""
     for near in difflib.get_close_matches(program, known, 1):
         hint = f"Did you mean {near}? "
-    return f"There is no {program!r}. {hint}There are {', '.join(known)}."
+    names = ", ".join(known)
+    return f"There is no {program!r}. {hint}There are {names}."
 
 
 def _long(word: str, tools: list[Tool]) -> str:
@@ -218,20 +79,41 @@ def _best(program: str, tools: list[Tool], words: list[str]) -> tuple[Tool, Give
     """The tool whose usage fits best. Raises Refused, with what the first of them has
     against the line.
     """
-    names = {word.partition("=")[0] for word in words}
-    fitting = [tool for tool in tools if tool.usage.fixed() <= names]
-    if not fitting:
-        lines = [f"  {tool.usage.line}" for tool in tools]
-        raise Refused("\n".join([f"{program} goes so here:", *lines]))
-    most = max(len(tool.usage.fixed()) for tool in fitting)
-    best = [tool for tool in fitting if len(tool.usage.fixed()) == most]
     refusals = []
-    for tool in best:
+    for tool in _fitting(program, tools, words):
         try:
             return tool, tool.usage.given(words)
         except Refused as refused:
             refusals.append(refused)
     raise refusals[0]
+
+
+def _fitting(program: str, tools: list[Tool], words: list[str]) -> list[Tool]:
+    """Those whose fixed words are all there, and that have most of them. Raises
+    Refused where there is none.
+    """
+    names = set()
+    for word in words:
+        name, _, _ = word.partition("=")
+        names.add(name)
+    fitting = [tool for tool in tools if tool.usage.fixed() <= names]
+    if not fitting:
+        raise Refused(_how_it_goes(program, tools))
+    most = max(map(_weight, fitting))
+    return [tool for tool in fitting if _weight(tool) == most]
+
+
+def _weight(tool: Tool) -> int:
+    """How many words tell it from the program's other tools."""
+    return len(tool.usage.fixed())
+
+
+def _how_it_goes(program: str, tools: list[Tool]) -> str:
+    """All usages of a program, as a hint."""
+    lines = [f"{program} goes so here:"]
+    for tool in tools:
+        lines.append(f"  {tool.usage.line}")
+    return "\n".join(lines)
 
 
 def _without_server(words: list[str]) -> list[str]:
@@ -244,20 +126,3 @@ def _without_server(words: list[str]) -> list[str]:
         elif not word.startswith("--bootstrap-server="):
             kept.append(word)
     return kept
-
-
-def whole(given: Given, name: str, least: int = 0) -> int:
-    """A value that must be a whole number. Raises Refused."""
-    text = given[name]
-    try:
-        number = int(text)
-    except ValueError:
-        raise Refused(f"{name} is a whole number, not {text!r}.") from None
-    if number < least:
-        raise Refused(f"{name} is {least} or more, not {number}.")
-    return number
-
-
-def whole_or(given: Given, name: str, other: int, least: int = 0) -> int:
-    """The same where it may be left out."""
-    return whole(given, name, least) if name in given else other

@@ -1,64 +1,15 @@
 """One incident, as somebody on call has it: ask, say what it is, act, wait, report."""
 
-import sys
-from typing import Any, NamedTuple
-
-from minikafka.course import cards
-from minikafka.course.on_call import tools
-from minikafka.course.on_call.commands import Refused
-from minikafka.course.on_call.plans import Limits, Plan
-from minikafka.course.on_call.strip import strip
+from minikafka.course.on_call import fates, tools
+from minikafka.course.on_call.plans import Plan
+from minikafka.course.on_call.report import Outcome, Report
+from minikafka.course.on_call.usage import Refused
 from minikafka.course.on_call.wellness import still_wrong
 from minikafka.course.on_call.world import SAMPLE_MS, World
 
 LOOKING_S = 30  # what it takes to type a line, and to read what it prints
 LONGEST_MIN = 60  # one wait
 SHIFT_MIN = 240  # all of them
-
-
-class Outcome(NamedTuple):
-    """How it ended. said: the number of the cause that was named, None for none.
-
-    false: payouts that were never committed, and were booked all the same. before:
-    minutes of outage until somebody was called. wrong: what is still not well.
-    """
-
-    plan: Plan
-    clock: str
-    said: int | None
-    accepted: int
-    lost: int
-    twice: int
-    false: int
-    refused: int
-    minutes: float
-    before: float
-    wrong: tuple[str, ...]
-
-    @property
-    def limits(self) -> Limits:
-        """What a good play stays within."""
-        return self.plan.limits
-
-    def lines(self) -> list[str]:
-        """The score board."""
-        said = "nothing yet"
-        if self.said is not None:
-            said = self.plan.causes[self.said - 1].text
-        gone = "yes"
-        if self.wrong:
-            gone = f"no: {'; '.join(self.wrong)}"
-        rows = {
-            "orders accepted": str(self.accepted),
-            "of these lost": str(self.lost),
-            "handled twice": str(self.twice + self.false),
-            "orders refused": str(self.refused),
-            "minutes of outage": f"{self.minutes:.1f}, {self.before:.1f} of them before"
-            " you were called",
-            "you said": said,
-            "the cause is gone": gone,
-        }
-        return [f"{name:18}  {value}" for name, value in rows.items()]
 
 
 class Incident:
@@ -112,7 +63,8 @@ class Incident:
     def cause(self, number: int) -> None:
         """Says what it is: the number of a cause. The last word counts."""
         count = len(self.plan.causes)
-        if type(number) is not int or not 1 <= number <= count:
+        is_one = type(number) is int and 1 <= number <= count
+        if not is_one:
             self._say(f"The causes have the numbers 1 to {count}, not {number!r}.")
             return
         self.said = number
@@ -122,7 +74,8 @@ class Incident:
     def wait(self, minutes: float = 5) -> None:
         """Time goes on."""
         is_number = isinstance(minutes, int | float) and not isinstance(minutes, bool)
-        if not is_number or not 0 < minutes <= LONGEST_MIN:
+        is_one = is_number and 0 < minutes <= LONGEST_MIN
+        if not is_one:
             self._say(f"wait(minutes=...) takes up to {LONGEST_MIN}, not {minutes!r}.")
             return
         if self._is_over():
@@ -132,13 +85,7 @@ class Incident:
 
     def report(self) -> None:
         """Shows the score board, as things stand."""
-        report = Report(self)
-        if "ipykernel" in sys.modules:
-            from IPython.display import display
-
-            display(report)
-        else:
-            print(report)
+        Report(self.outcome(), list(self.world.samples)).show()
 
     def outcome(self) -> Outcome:
         """How it stands."""
@@ -156,7 +103,7 @@ class Incident:
             accepted=len(world.orders.accepted),
             lost=self._lost(),
             twice=sum(world.orders.twice(app.name) for app in readers),
-            false=len(world.false_payouts()),
+            false=len(fates.false_payouts(world)),
             refused=len(world.orders.refused),
             minutes=_minutes(outages),
             before=_minutes(before),
@@ -172,10 +119,10 @@ class Incident:
         readers = self.world.readers()
         cut_off: set[int] = set()
         for app in readers:
-            cut_off |= self.world.cut_off(app)
+            cut_off |= fates.cut_off(self.world, app)
         count = len(cut_off)
         for app in readers:
-            count += len(self.world.lost(app) - cut_off)
+            count += len(fates.lost(self.world, app) - cut_off)
         return count
 
     def _run(self, line: str, acts: bool) -> None:
@@ -217,32 +164,3 @@ class Incident:
 def _minutes(samples: list[int]) -> float:
     """How long so many samples are."""
     return len(samples) * SAMPLE_MS / 60_000
-
-
-class Report:
-    """The score board, and the strip of metrics."""
-
-    def __init__(self, incident: Incident) -> None:
-        self.outcome = incident.outcome()
-        self._called_ms = incident.plan.called_ms
-        self._samples = list(incident.world.samples)
-
-    def __repr__(self) -> str:
-        return "\n".join([self._head(), *self._lines()])
-
-    def _head(self) -> str:
-        """The title, and the time."""
-        return f"{self.outcome.plan.title}, {self.outcome.clock}"
-
-    def _lines(self) -> list[str]:
-        """The score board, indented."""
-        return [f"  {line}" for line in self.outcome.lines()]
-
-    def _repr_mimebundle_(
-        self, include: Any = None, exclude: Any = None
-    ) -> dict[str, str]:
-        body = "".join(map(cards.line, self._lines()))
-        mark = "open" if self.outcome.wrong else "right"
-        card = cards.card(mark, self._head(), body)
-        picture = strip(self._samples, self._called_ms)
-        return cards.bundle(repr(self), card + picture)

@@ -54,14 +54,21 @@ def _without_node(event: Event) -> str:
 
 def shown(world: "World", lines: list[Line], most: int = LINES) -> str:
     """The newest, each once: how often it came is said."""
+    texts = []
+    for line in _counted(lines)[-most:]:
+        text = f"{world.clock(line.at_ms)} {line.words}"
+        if line.times > 1:
+            text += f" ({line.times} times since)"
+        texts.append(text)
+    return "\n".join(texts)
+
+
+def _counted(lines: list[Line]) -> list[Line]:
+    """In order of time; the same line in a row is one."""
     told: list[Line] = []
     for line in sorted(lines, key=lambda line: line.at_ms):
+        times = 1
         if told and told[-1].words == line.words:
-            again = told.pop().times + 1
-            line = line._replace(times=again)
-        told.append(line)
-    texts = []
-    for line in told[-most:]:
-        often = f" ({line.times} times since)" if line.times > 1 else ""
-        texts.append(f"{world.clock(line.at_ms)} {line.words}{often}")
-    return "\n".join(texts)
+            times += told.pop().times
+        told.append(line._replace(times=times))
+    return told

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.course.on_call.columns import columns
-from minikafka.course.on_call.commands import Given, whole_or
+from minikafka.course.on_call.usage import Given, whole_or
 from minikafka.course.on_call.world import SAMPLE_MS, Sample
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ mishap tell ...               somebody writes this to whoever is on call
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minikafka.course.on_call.commands import Given
+from minikafka.course.on_call.usage import Given
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World

@@ -68,7 +68,11 @@ class Shop(App):
         """What is noted when the order is acknowledged."""
 
         def note(told: Any) -> None:
-            place = Place(self.world.now_ms, told.partition, told.offset)
+            place = Place(
+                at_ms=self.world.now_ms,
+                partition=told.partition,
+                offset=told.offset,
+            )
             self.world.orders.accepted[number] = place
 
         return note

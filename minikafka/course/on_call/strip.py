@@ -58,14 +58,17 @@ def _numbers(samples: Sequence[Sample]) -> dict[str, list[int]]:
     for metric in METRICS:
         found[metric.heading] = list(map(metric.of, samples))
     for group in samples[0].lag:
-        found[f"lag of {group}"] = [sample.lag[group] for sample in samples]
-    found["customers who wait, or hear no"] = [sample.unhappy for sample in samples]
+        lags = [sample.lag[group] for sample in samples]
+        found[f"lag of {group}"] = lags
+    unhappy = [sample.unhappy for sample in samples]
+    found["customers who wait, or hear no"] = unhappy
     return found
 
 
 def _across(at_ms: int, end_ms: int) -> float:
     """From left to right in time."""
-    return LEFT + (RIGHT - LEFT) * at_ms / end_ms
+    share = at_ms / end_ms
+    return LEFT + (RIGHT - LEFT) * share
 
 
 def _row(

@@ -14,8 +14,9 @@ from minikafka.course.on_call import (
     tools_topics,
     tools_transactions,
 )
-from minikafka.course.on_call.commands import Given, Refused, Tool, Usage, found
+from minikafka.course.on_call.commands import Tool, found
 from minikafka.course.on_call.mishaps import mishap
+from minikafka.course.on_call.usage import Given, Refused, Usage
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:

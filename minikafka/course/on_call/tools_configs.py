@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.course.on_call import asking
-from minikafka.course.on_call.commands import Given, Refused
+from minikafka.course.on_call.usage import Given, Refused
 from minikafka.simulation.topics import config_changes
 from minikafka.wire.errors import Error
 
@@ -73,7 +73,10 @@ def alter_configs(world: "World", given: Given) -> str:
         "resource_name": entity.name,
         "configs": config_changes(changes),
     }
-    body = {"resources": [resource], "validate_only": False}
+    body = {
+        "resources": [resource],
+        "validate_only": False,
+    }
     [answer] = world.ask("IncrementalAlterConfigs", body).responses
     error = Error(answer.error_code)
     if error is not Error.NONE:
@@ -108,7 +111,10 @@ def configs_of(world: "World", kind: int, name: str) -> list[Any]:
         "resource_name": name,
         "configuration_keys": None,
     }
-    body = {"resources": [resource], "include_synonyms": True}
+    body = {
+        "resources": [resource],
+        "include_synonyms": True,
+    }
     node = None
     if kind == BROKERS:
         if name not in ("1", "2", "3"):

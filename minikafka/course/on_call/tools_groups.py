@@ -1,13 +1,13 @@
 """kafka-consumer-groups, with the columns of Apache Kafka 4.3.1's."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.clients.assigning import decode_assignment
 from minikafka.clients.structs import TopicPartition
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import EARLIEST, FOR_GROUPS, LATEST, leaders
 from minikafka.course.on_call.columns import Row, columns
-from minikafka.course.on_call.commands import Given, Refused, whole
+from minikafka.course.on_call.usage import Given, Refused, whole
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.wire.errors import Error
 
@@ -34,18 +34,45 @@ OF_OFFSETS = [
     "HOST",
     "CLIENT-ID",
 ]
-OF_MEMBERS = ["GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
-VERBOSE = ["CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT"]
-OF_STATE = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
-OF_RESET = ["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"]
+OF_MEMBERS = [
+    "GROUP",
+    "CONSUMER-ID",
+    "HOST",
+    "CLIENT-ID",
+    "#PARTITIONS",
+]
+VERBOSE = [
+    "CURRENT-EPOCH",
+    "CURRENT-ASSIGNMENT",
+    "TARGET-EPOCH",
+    "TARGET-ASSIGNMENT",
+]
+OF_STATE = (
+    "GROUP",
+    "COORDINATOR (ID)",
+    "ASSIGNMENT-STRATEGY",
+    "STATE",
+    "#MEMBERS",
+)
+OF_RESET = [
+    "GROUP",
+    "TOPIC",
+    "PARTITION",
+    "NEW-OFFSET",
+]
 # how wide the tool makes its columns, at least
 OFFSETS_WIDE = [15, 15, 10, 15, 15, 15, 15, 15]
 MEMBERS_WIDE = [15] * 5
 VERBOSE_WIDE = [15, 20, 15, 20]
 STATE_WIDE = [15, 25, 20, 20]
 RESET_WIDE = [15, 15, 10]
+FIRST_HOST = 11
 NONE = "-"  # what isn't there
-UNITS_MS = {"H": 3_600_000, "M": 60_000, "S": 1000}
+UNITS_MS = {
+    "H": 3_600_000,
+    "M": 60_000,
+    "S": 1000,
+}
 RESETS = (
     "--to-earliest",
     "--to-latest",
@@ -125,19 +152,30 @@ def find(world: "World", name: str) -> Group | None:
     if told.error_code == Error.GROUP_ID_NOT_FOUND or told.group_state == "Dead":
         return None
     asking.check(told)
-    members: list[Member] = []
-    for each in told.members:
-        assignment = each.member_assignment
-        partitions = decode_assignment(assignment) if assignment else []
-        host = f"/10.0.0.{len(members) + 11}"
-        members.append(Member(each.member_id, each.client_id, host, partitions))
     return Group(
         name=name,
         coordinator=coordinator,
         state=told.group_state,
         assignor=told.protocol_data,
-        members=members,
+        members=_read_members(told.members),
     )
+
+
+def _read_members(told: Any) -> list[Member]:
+    """With what they are assigned; each has a host of its own."""
+    members = []
+    for at, each in enumerate(told, FIRST_HOST):
+        partitions = []
+        if each.member_assignment:
+            partitions = decode_assignment(each.member_assignment)
+        member = Member(
+            member_id=each.member_id,
+            client_id=each.client_id,
+            host=f"/10.0.0.{at}",
+            partitions=partitions,
+        )
+        members.append(member)
+    return members
 
 
 def _state(group: Group) -> str:
@@ -187,10 +225,20 @@ def _offsets(world: "World", group: Group) -> str:
     for partition in partitions:
         offset = committed.get(partition)
         end = ends.get(partition)
-        lag = None if offset is None or end is None else end - offset
-        numbers = [str(partition.partition), *map(_or_dash, (offset, end, lag))]
-        owner = _owner(owners.get(partition))
-        rows.append([group.name, partition.topic, *numbers, *owner])
+        lag = None
+        if offset is not None and end is not None:
+            lag = end - offset
+        rows.append(
+            [
+                group.name,
+                partition.topic,
+                str(partition.partition),
+                _or_dash(offset),
+                _or_dash(end),
+                _or_dash(lag),
+                *_owner(owners.get(partition)),
+            ]
+        )
     return columns(rows, least=OFFSETS_WIDE)
 
 
@@ -208,8 +256,14 @@ def _or_dash(number: int | None) -> str:
 
 def committed_offsets(world: "World", group: Group) -> dict[TopicPartition, int]:
     """What the group has committed."""
-    asked = {"group_id": group.name, "topics": None}
-    body = {"groups": [asked], "require_stable": False}
+    asked = {
+        "group_id": group.name,
+        "topics": None,
+    }
+    body = {
+        "groups": [asked],
+        "require_stable": False,
+    }
     [told] = world.ask("OffsetFetch", body, group.coordinator).groups
     names = {topic.topic_id: name for name, topic in world.image().topics.items()}
     found = {}
@@ -225,12 +279,12 @@ def _ends(
     world: "World", partitions: list[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """Where each partition ends, if somebody leads it."""
-    led = {}
-    for topic in {partition.topic for partition in partitions}:
-        led[topic] = leaders(world, topic)
+    led: dict[str, dict[int, int]] = {}
     ends = {}
     for partition in partitions:
         topic, number = partition
+        if topic not in led:
+            led[topic] = leaders(world, topic)
         leader = led[topic].get(number, -1)
         if leader >= 0:
             ends[partition] = asking.offset_at(world, partition, LATEST, leader)
@@ -270,8 +324,13 @@ def _wanted(world: "World", group: Group, given: Given) -> dict[TopicPartition, 
     found = {}
     for partition in chosen:
         leader = leaders(world, partition.topic)[partition.partition]
-        at = _Place(world, partition, leader, committed.get(partition))
-        found[partition] = at.meant(given)
+        place = _Place(
+            world=world,
+            partition=partition,
+            leader=leader,
+            committed=committed.get(partition),
+        )
+        found[partition] = place.meant(given)
     return found
 
 

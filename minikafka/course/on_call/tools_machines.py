@@ -3,12 +3,13 @@ as somebody on call needs.
 """
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.course.on_call import log_lines
 from minikafka.course.on_call.columns import Row, columns
-from minikafka.course.on_call.commands import Given, Refused, whole_or
+from minikafka.course.on_call.usage import Given, Refused, whole_or
 from minikafka.course.on_call.world import BROKERS
 
 if TYPE_CHECKING:
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
 STOP_S = 120
 KIB = 1024
-UNITS = {"K": KIB, "M": KIB**2, "G": KIB**3}
+UNITS = {
+    "K": KIB,
+    "M": KIB**2,
+    "G": KIB**3,
+}
 LARGEST = 8  # folders that du shows
 PLENTY = "plenty"
 
@@ -35,23 +40,32 @@ def free_space(world: "World", given: Given) -> str:
     """df BROKER; without one, all."""
     is_human = "-h" in given
     blocks = "Size" if is_human else "1K-blocks"
-    rows: list[Row] = [("Filesystem", blocks, "Used", "Available", "Use%")]
-    for broker in [_broker(given)] if "BROKER" in given else BROKERS:
+    rows: list[Row] = [["Filesystem", blocks, "Used", "Available", "Use%"]]
+    wanted: tuple[int, ...] = BROKERS
+    if "BROKER" in given:
+        wanted = (_broker(given),)
+    for broker in wanted:
         rows.append(_volume(world, broker, is_human))
     return columns(rows, least=[24, 10, 8, 10])
 
 
 def _volume(world: "World", broker: int, is_human: bool) -> Row:
     """A row of df."""
-    name = f"/dev/data/kafka-{broker}"
+    volume = f"/dev/data/kafka-{broker}"
     space = world.disk(broker).space()
     if space is None:
-        return name, PLENTY, "", "", ""
-    used = space.total_bytes - space.usable_bytes
-    percent = math.ceil(100 * used / space.total_bytes)
-    sizes = [space.total_bytes, used, space.usable_bytes]
-    total, taken, left = [_size(each, is_human) for each in sizes]
-    return name, total, taken, left, f"{percent}%"
+        return [volume, PLENTY, "", "", ""]
+    total = space.total_bytes
+    left = space.usable_bytes
+    used = total - left
+    percent = math.ceil(100 * used / total)
+    return [
+        volume,
+        _size(total, is_human),
+        _size(used, is_human),
+        _size(left, is_human),
+        f"{percent}%",
+    ]
 
 
 def _size(size: int, is_human: bool) -> str:
@@ -65,17 +79,17 @@ def _size(size: int, is_human: bool) -> str:
 
 def used_space(world: "World", given: Given) -> str:
     """du BROKER: the folders of its log directory, the largest first."""
-    sizes: dict[str, int] = {}
-    for path, file in world.disk(_broker(given)).files().items():
+    broker = _broker(given)
+    is_human = "-h" in given
+    sizes: Counter[str] = Counter()
+    for path, file in world.disk(broker).files().items():
         folder, slash, _ = path.partition("/")
         if slash:
-            sizes[folder] = sizes.get(folder, 0) + file.size
-    largest = sorted(sizes, key=lambda folder: (-sizes[folder], folder))
-    is_human = "-h" in given
+            sizes[folder] += file.size
     rows = []
-    for folder in largest[:LARGEST]:
-        rows.append(f"{_size(sizes[folder], is_human):8} {folder}")
-    return "\n".join(rows)
+    for folder, size in sizes.most_common(LARGEST):
+        rows.append([_size(size, is_human), folder])
+    return columns(rows, least=[8])
 
 
 def enlarge(world: "World", given: Given) -> str:
@@ -96,8 +110,9 @@ def enlarge(world: "World", given: Given) -> str:
 def _wanted(text: str) -> int:
     """Bytes, of +500K or +1M. Raises Refused."""
     unit = text[-1:].upper()
-    number = text.removeprefix("+")[:-1]
-    if not text.startswith("+") or unit not in UNITS or not number.isdigit():
+    number = text[1:-1]
+    is_size = text.startswith("+") and unit in UNITS and number.isdigit()
+    if not is_size:
         raise Refused("--size is what is added, such as +500K or +1M.")
     return int(number) * UNITS[unit]
 
@@ -108,10 +123,13 @@ def _wanted(text: str) -> int:
 def status(world: "World", given: Given) -> str:
     """systemctl status BROKER"""
     broker = _broker(given)
-    word = "active (running)" if world.is_up(broker) else "failed"
     held = _held(world, broker)
-    if held:
+    if world.is_up(broker):
+        word = "active (running)"
+    elif held:
         word = f"no answer: {held}"
+    else:
+        word = "failed"
     return f"kafka-{broker}.service - Apache Kafka\n  Active: {word}"
 
 
@@ -155,6 +173,7 @@ def _broker(given: Given) -> int:
     """The broker that is named. Raises Refused."""
     name = given.get("BROKER") or given.get("--unit", "")
     number = name.removesuffix(".service").removeprefix("kafka-")
-    if number not in ("1", "2", "3"):
-        raise Refused(f"There is no {name!r}; there are kafka-1, kafka-2, kafka-3.")
-    return int(number)
+    for broker in BROKERS:
+        if number == str(broker):
+            return broker
+    raise Refused(f"There is no {name!r}; there are kafka-1, kafka-2, kafka-3.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.columns import columns, commas
-from minikafka.course.on_call.commands import Given, Refused
+from minikafka.course.on_call.usage import Given, Refused
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.storage.checkpoints import uuid_text
 from minikafka.wire.errors import Error
@@ -46,8 +46,19 @@ def log_dirs(world: "World", given: Given) -> str:
     for broker in asked:
         told = world.ask("DescribeLogDirs", {"topics": topics}, broker)
         folders = list(map(_log_dir, told.results))
-        found.append({"broker": broker, "logDirs": folders})
-    shown = json.dumps({"brokers": found, "version": 1}, separators=(",", ":"))
+        found.append(
+            {
+                "broker": broker,
+                "logDirs": folders,
+            }
+        )
+    shown = json.dumps(
+        {
+            "brokers": found,
+            "version": 1,
+        },
+        separators=(",", ":"),
+    )
     return "\n".join(
         [
             "Querying brokers for log directories information",
@@ -67,7 +78,10 @@ def _numbers(text: str) -> list[int]:
 
 def _all_of(world: "World", topic: str) -> dict[str, Any]:
     """All partitions of a topic, as DescribeLogDirs is asked for them."""
-    return {"topic": topic, "partitions": list(asking.leaders(world, topic))}
+    return {
+        "topic": topic,
+        "partitions": list(asking.leaders(world, topic)),
+    }
 
 
 def _log_dir(told: Any) -> dict[str, Any]:
@@ -116,7 +130,10 @@ class Quorum(NamedTuple):
 
 def _quorum(world: "World") -> Quorum:
     """Ask the controller. Raises KafkaError where there is none."""
-    topic = {"topic_name": METADATA, "partitions": [{"partition_index": 0}]}
+    topic = {
+        "topic_name": METADATA,
+        "partitions": [{"partition_index": 0}],
+    }
     told = world.ask("DescribeQuorum", {"topics": [topic]})
     asking.check(told)
     [partition] = told.topics[0].partitions
@@ -154,7 +171,10 @@ def _voter(quorum: Quorum, voter: Any) -> dict[str, Any]:
     endpoints = []
     for listener in node.listeners:
         endpoints.append(f"{listener.name}://kafka-{number}:{listener.port}")
-    return {"id": number, "endpoints": endpoints}
+    return {
+        "id": number,
+        "endpoints": endpoints,
+    }
 
 
 def quorum_replication(world: "World", given: Given) -> str:

@@ -1,17 +1,21 @@
 """kubectl for the shop's programs: as much of it as somebody on call needs."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.course.on_call import log_lines
 from minikafka.course.on_call.apps import App, Pod
 from minikafka.course.on_call.columns import columns
-from minikafka.course.on_call.commands import Given, Refused, whole, whole_or
-from minikafka.course.on_call.log_lines import Line
+from minikafka.course.on_call.usage import Given, Refused, whole, whole_or
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
 WAITING = "CrashLoopBackOff"
+NO_POD = (
+    "There is no pod {name!r}; there are {known}. All pods of a deployment together:"
+    " deployment/APP."
+)
 NO_PREVIOUS = 'Error: previous terminated container "{}" not found'
 NO_LINES = "(nothing but the start of {})"
 BACK_OFF = "back-off {wait}s restarting failed container"
@@ -26,13 +30,24 @@ class Owned(NamedTuple):
 
 def pods(world: "World", given: Given) -> str:
     """kubectl get pods"""
-    rows = [("NAME", "READY", "STATUS", "RESTARTS")]
+    rows = [["NAME", "READY", "STATUS", "RESTARTS"]]
+    for _, pod in _all_pods(world):
+        rows.append([pod.name, *_health(pod), _restarts(world, pod)])
+    return columns(rows, least=[14, 7, 18])
+
+
+def _all_pods(world: "World") -> Iterator[Owned]:
+    """Of all deployments."""
     for app in world.apps.values():
         for pod in app.pods:
-            ready = "1/1" if pod.is_up else "0/1"
-            status = "Running" if pod.is_up else WAITING
-            rows.append((pod.name, ready, status, _restarts(world, pod)))
-    return columns(rows, least=[14, 7, 18])
+            yield Owned(app, pod)
+
+
+def _health(pod: Pod) -> list[str]:
+    """READY and STATUS."""
+    if pod.is_up:
+        return ["1/1", "Running"]
+    return ["0/1", WAITING]
 
 
 def _restarts(world: "World", pod: Pod) -> str:
@@ -66,23 +81,27 @@ def describe_pod(world: "World", given: Given) -> str:
 
 def _state(world: "World", pod: Pod) -> list[tuple[str, str]]:
     """What it does, and how its last life ended."""
-    rows = [("State:", "Running")]
-    if pod.due_ms is None:
-        rows.append(("  Started:", world.clock(pod.lives[-1])))
-    else:
-        rows = [("State:", "Waiting"), ("  Reason:", WAITING)]
-    death = pod.death
-    if death is not None:
-        rows += [
-            ("Last State:", "Terminated"),
-            ("  Reason:", death.reason),
-            ("  Exit Code:", str(death.exit_code)),
-            ("  Finished:", world.clock(death.at_ms)),
+    if pod.is_up:
+        rows = [
+            ("State:", "Running"),
+            ("  Started:", world.clock(pod.lives[-1])),
         ]
-    if death is not None and pod.due_ms is not None:
-        wait_s = (pod.due_ms - death.at_ms) // 1000
-        rows.append(("  Message:", BACK_OFF.format(wait=wait_s)))
-    return rows
+    else:
+        rows = [
+            ("State:", "Waiting"),
+            ("  Reason:", WAITING),
+            ("  Message:", BACK_OFF.format(wait=pod.pause_s)),
+        ]
+    death = pod.death
+    if death is None:
+        return rows
+    return [
+        *rows,
+        ("Last State:", "Terminated"),
+        ("  Reason:", death.reason),
+        ("  Exit Code:", str(death.exit_code)),
+        ("  Finished:", world.clock(death.at_ms)),
+    ]
 
 
 def app_logs(world: "World", given: Given) -> str:
@@ -95,20 +114,18 @@ def app_logs(world: "World", given: Given) -> str:
 def pod_logs(world: "World", given: Given) -> str:
     """kubectl logs POD: of its life now, or with --previous the one before."""
     app, pod = _owned(world, given["POD"])
-    lives = [*pod.lives, world.now_ms + 1]
-    began, ended = lives[-2:]
     # a dead pod has no life now: then both are of the one that it had
-    if "--previous" in given and pod.is_up:
-        if not pod.restarts:
-            return NO_PREVIOUS.format(app.name)
-        began, ended = lives[-3:-1]
-
-    def is_wanted(line: Line) -> bool:
-        is_its = line.words.startswith(f"{pod.name} ")
-        return is_its and began <= line.at_ms < ended
-
-    lines = list(filter(is_wanted, log_lines.of_pods(world, app.name)))
+    wants_earlier = "--previous" in given and pod.is_up
+    if wants_earlier and not pod.restarts:
+        return NO_PREVIOUS.format(app.name)
     most = whole_or(given, "--tail", log_lines.LINES)
+    lives = [*pod.lives, world.now_ms + 1]
+    began, ended = lives[-3:-1] if wants_earlier else lives[-2:]
+    lines = []
+    for line in log_lines.of_pods(world, app.name):
+        is_its = line.words.startswith(f"{pod.name} ")
+        if is_its and began <= line.at_ms < ended:
+            lines.append(line)
     return log_lines.shown(world, lines, most) or NO_LINES.format(pod.name)
 
 
@@ -161,12 +178,8 @@ def _app(world: "World", given: Given) -> App:
 def _owned(world: "World", name: str) -> Owned:
     """The pod that is named. Raises Refused."""
     known = []
-    for app in world.apps.values():
-        for pod in app.pods:
-            if pod.name == name:
-                return Owned(app, pod)
-            known.append(pod.name)
-    raise Refused(
-        f"There is no pod {name!r}; there are {', '.join(known)}. All pods of a"
-        " deployment together: deployment/APP."
-    )
+    for owned in _all_pods(world):
+        if owned.pod.name == name:
+            return owned
+        known.append(owned.pod.name)
+    raise Refused(NO_POD.format(name=name, known=", ".join(known)))

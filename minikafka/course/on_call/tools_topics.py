@@ -8,8 +8,8 @@ from minikafka.clients.structs import TopicPartition
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import EARLIEST, LARGEST_TIME, LATEST, TIMEOUT_MS
 from minikafka.course.on_call.columns import commas
-from minikafka.course.on_call.commands import Given, Refused, whole, whole_or
 from minikafka.course.on_call.tools_configs import DEFAULT, TOPICS, configs_of, pairs
+from minikafka.course.on_call.usage import Given, Refused, whole, whole_or
 from minikafka.course.on_call.world import MIN_ISR, create_topic
 from minikafka.storage.checkpoints import uuid_text
 from minikafka.wire.errors import Error
@@ -39,7 +39,10 @@ WOULD_WAIT = (
     "It would wait for what is written from now on. What is there already:"
     " --from-beginning, or --partition N --offset N."
 )
-ELECTIONS = {"preferred": 0, "unclean": 1}
+ELECTIONS = {
+    "preferred": 0,
+    "unclean": 1,
+}
 
 
 def topic_names(world: "World", given: Given) -> str:
@@ -65,7 +68,10 @@ def describe_topics(world: "World", given: Given) -> str:
     if not names:
         return ""
     wanted = [{"name": name} for name in names]
-    body = {"topics": wanted, "cursor": None}
+    body = {
+        "topics": wanted,
+        "cursor": None,
+    }
     topics = world.ask("DescribeTopicPartitions", body).topics
     lines = []
     for topic in topics:
@@ -177,15 +183,25 @@ def create(world: "World", given: Given) -> str:
 def grow(world: "World", given: Given) -> str:
     """kafka-topics --alter --partitions"""
     count = whole(given, "--partitions", least=1)
-    topic = {"name": given["--topic"], "count": count, "assignments": None}
-    body = {"topics": [topic], "timeout_ms": TIMEOUT_MS}
+    topic = {
+        "name": given["--topic"],
+        "count": count,
+        "assignments": None,
+    }
+    body = {
+        "topics": [topic],
+        "timeout_ms": TIMEOUT_MS,
+    }
     [answer] = world.ask("CreatePartitions", body).results
     return _done(answer)
 
 
 def delete(world: "World", given: Given) -> str:
     """kafka-topics --delete"""
-    body = {"topic_names": [given["--topic"]], "timeout_ms": TIMEOUT_MS}
+    body = {
+        "topic_names": [given["--topic"]],
+        "timeout_ms": TIMEOUT_MS,
+    }
     [answer] = world.ask("DeleteTopics", body).responses
     return _done(answer)
 
@@ -269,7 +285,12 @@ def elect(world: "World", given: Given) -> str:
     topic, number = given["--topic"], whole(given, "--partition")
     body = {
         "election_type": ELECTIONS[kind],
-        "topic_partitions": [{"topic": topic, "partitions": [number]}],
+        "topic_partitions": [
+            {
+                "topic": topic,
+                "partitions": [number],
+            }
+        ],
         "timeout_ms": TIMEOUT_MS,
     }
     told = world.ask("ElectLeaders", body)

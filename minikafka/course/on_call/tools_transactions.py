@@ -6,14 +6,19 @@ from minikafka.clients.structs import TopicPartition
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import FOR_TRANSACTIONS
 from minikafka.course.on_call.columns import columns
-from minikafka.course.on_call.commands import Given, whole, whole_or
+from minikafka.course.on_call.usage import Given, whole, whole_or
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.wire.errors import Error
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
-OF_LIST = ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]
+OF_LIST = [
+    "TransactionalId",
+    "Coordinator",
+    "ProducerId",
+    "TransactionState",
+]
 OF_DESCRIBE = [
     "CoordinatorId",
     "TransactionalId",
@@ -134,7 +139,10 @@ def _producers(world: "World", partition: TopicPartition) -> list[Any]:
     """DescribeProducers, at the partition's leader."""
     topic, number = partition
     leader = asking.leader(world, partition)
-    wanted = {"name": topic, "partition_indexes": [number]}
+    wanted = {
+        "name": topic,
+        "partition_indexes": [number],
+    }
     told = world.ask("DescribeProducers", {"topics": [wanted]}, leader)
     [found] = told.topics[0].partitions
     asking.check(found)
@@ -242,7 +250,12 @@ def abort(world: "World", given: Given) -> str:
         "producer_id": producer.producer_id,
         "producer_epoch": producer.producer_epoch,
         "transaction_result": False,
-        "topics": [{"name": topic, "partition_indexes": [number]}],
+        "topics": [
+            {
+                "name": topic,
+                "partition_indexes": [number],
+            }
+        ],
         "coordinator_epoch": max(0, producer.coordinator_epoch),
     }
     leader = asking.leader(world, partition)

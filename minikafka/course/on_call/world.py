@@ -5,10 +5,11 @@ monitoring system notes of them every ten seconds.
 from typing import Any, NamedTuple
 
 from minikafka.clients.errors import IllegalStateError
+from minikafka.course.on_call import fates
 from minikafka.course.on_call.apps import App
 from minikafka.course.on_call.orders import Orders
 from minikafka.course.on_call.plans import Plan
-from minikafka.course.on_call.programs import KINDS, Payouts, Reader
+from minikafka.course.on_call.programs import KINDS, Reader
 from minikafka.simulation.admin import Admin, AdminHandle
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.memory_disk import MemoryDisk
@@ -21,8 +22,6 @@ BROKERS = (1, 2, 3)
 SAMPLE_MS = 10_000
 DELETE_DELAY_MS = 60_000  # the default of file.delete.delay.ms
 MIN_ISR = "min.insync.replicas"
-ALL_PARTITIONS = set(range(100))
-REWRITES = {"LogTruncated", "TopicDeleted"}
 # Fewer partitions of Kafka's own topics, and longer polls of those that are idle: the
 # same things happen, and less is computed.
 CONFIGS = {
@@ -84,11 +83,21 @@ class Sample(NamedTuple):
         return self.unhappy > 0
 
 
-class Found(NamedTuple):
-    """Where an order is in the log."""
+class Unwell:
+    """How many partitions lack a replica, a leader, or enough replicas in sync."""
 
-    partition: int
-    offset: int
+    def __init__(self) -> None:
+        self.under_replicated = 0
+        self.offline = 0
+        self.under_min_isr = 0
+
+    def count(self, partition: Any, min_isr: int) -> None:
+        """One more partition."""
+        replicas = len(partition.replicas)
+        in_sync = len(partition.isr)
+        self.under_replicated += in_sync < replicas
+        self.offline += partition.leader < 0
+        self.under_min_isr += in_sync < min(min_isr, replicas)
 
 
 class Deleted(NamedTuple):
@@ -225,7 +234,12 @@ class World:
         disk = self.disk(int(event.node.removeprefix("broker ")))
         size = event.detail["size_bytes"]
         disk.take(size)
-        self._deleted.append(Deleted(event.at + DELETE_DELAY_MS, disk, size))
+        deleted = Deleted(
+            until_ms=event.at + DELETE_DELAY_MS,
+            disk=disk,
+            size=size,
+        )
+        self._deleted.append(deleted)
 
     def _free_deleted(self) -> None:
         """Those whose time has come are gone."""
@@ -239,20 +253,25 @@ class World:
         """One more row of the monitoring system's."""
         since_ms = self.samples[-1].at_ms if self.samples else 0
         news = self._kinds_since(since_ms)
-        under_replicated, offline, under_min_isr = self._partitions()
+        unwell = self._unwell()
+        lags = {}
+        late = 0
+        for app in self.readers():
+            lags[app.name] = self.lag(app.name)
+            late += self._late(app)
         refused = len(self.orders.refused)
         self.samples.append(
             Sample(
                 at_ms=self.now_ms,
-                under_replicated=under_replicated,
-                offline=offline,
-                under_min_isr=under_min_isr,
+                under_replicated=unwell.under_replicated,
+                offline=unwell.offline,
+                under_min_isr=unwell.under_min_isr,
                 controllers=self._controllers(),
                 isr_shrinks=news.count("IsrShrunk"),
                 failed_produces=news.count("BatchRefused"),
-                lag={app.name: self.lag(app.name) for app in self.readers()},
+                lag=lags,
                 waiting=self.orders.waiting(self.now_ms),
-                late=sum(map(self._late, self.readers())),
+                late=late,
                 refused=refused - self._refused,
             )
         )
@@ -267,20 +286,17 @@ class World:
             kinds.append(event.kind)
         return kinds
 
-    def _partitions(self) -> tuple[int, int, int]:
-        """Those under-replicated, without a leader, under min ISR."""
+    def _unwell(self) -> Unwell:
+        """As the best informed broker sees its partitions."""
+        found = Unwell()
         image = self.image()
         if image is None:
-            return 0, 0, 0
-        under_replicated = offline = under_min_isr = 0
+            return found
         for topic in image.topics.values():
+            min_isr = self.min_isr(topic.name)
             for partition in topic.partitions.values():
-                replicas = len(partition.replicas)
-                least = min(self.min_isr(topic.name), replicas)
-                under_replicated += len(partition.isr) < replicas
-                offline += partition.leader < 0
-                under_min_isr += len(partition.isr) < least
-        return under_replicated, offline, under_min_isr
+                found.count(partition, min_isr)
+        return found
 
     def min_isr(self, topic: str) -> int:
         """min.insync.replicas of a topic, as the brokers go by it."""
@@ -291,8 +307,8 @@ class World:
         broker = best_informed(self.cluster._brokers)
         if topic not in broker.image.topics:
             return None
-        where = broker.image, broker.node_id, TOPIC, topic, name
-        return str(broker.config.value(*where).value)
+        found = broker.config.value(broker.image, broker.node_id, TOPIC, topic, name)
+        return str(found.value)
 
     def leader_of(self, topic: str, partition: int) -> Any:
         """The leading replica of a partition. Raises IllegalStateError without one."""
@@ -302,17 +318,6 @@ class World:
         """The leading replica of each partition."""
         count = self.cluster.partition_count(topic)
         return [self.leader_of(topic, number) for number in range(count)]
-
-    def false_payouts(self) -> set[str]:
-        """What was booked, and never committed."""
-        committed: set[str] = set()
-        for app in self.apps.values():
-            if isinstance(app, Payouts):
-                committed |= app.committed
-        booked: set[str] = set()
-        for names in self.orders.false.values():
-            booked |= names
-        return booked - committed if committed else set()
 
     def _controllers(self) -> int:
         """How many brokers think that they are the active controller."""
@@ -325,95 +330,24 @@ class World:
     def lag(self, group: str) -> int:
         """Of all its partitions that are led; while nobody can tell, what it was."""
         try:
-            topics = best_informed(self.cluster._brokers).image.topics
-            lag = 0
-            for (topic, number), behind in self.cluster.lag(group).items():
-                if topics[topic].partitions[number].leader >= 0:
-                    lag += behind
-            return lag
+            return self._lag_now(group)
         except (KafkaError, IllegalStateError):
             return self.samples[-1].lag[group] if self.samples else 0
+
+    def _lag_now(self, group: str) -> int:
+        """The same. Raises KafkaError or IllegalStateError while nobody can tell."""
+        topics = best_informed(self.cluster._brokers).image.topics
+        lag = 0
+        for (topic, number), behind in self.cluster.lag(group).items():
+            partition = topics[topic].partitions[number]
+            if partition.leader >= 0:
+                lag += behind
+        return lag
 
     def _late(self, app: Reader) -> int:
         """Accepted orders that wait too long, and can still be handled."""
         late = self.orders.late(app.name, self.now_ms, self.plan.late_ms)
-        return len(late - self.lost(app)) if late else 0
-
-    def lost(self, app: Reader) -> set[int]:
-        """Accepted orders that this app will never handle: they are not in the log any
-        more, or the group has passed them. Where nobody has the log, nobody knows.
-        """
-        open_ones = self.orders.not_done(app.name)
-        there, unknown = self._in_the_log(app.topic)
-        committed = self._committed(app.name)
-        gone = set()
-        for number, accepted in open_ones.items():
-            place = there.get(number)
-            if number in app.in_hand():
-                continue
-            if place is None:
-                if accepted.partition not in unknown:
-                    gone.add(number)
-            elif place.offset < committed.get(place.partition, 0):
-                gone.add(number)
-        return gone
-
-    def cut_off(self, app: Reader) -> set[int]:
-        """Accepted orders that a leader has cut off, whoever had read them before."""
-        kinds = {
-            event.kind
-            for event in self.events
-            if event.detail.get("topic") == app.topic
-        }
-        if "LogTruncated" not in kinds or "TopicDeleted" in kinds:
-            return set()
-        there, unknown = self._in_the_log(app.topic)
-        return {
-            number
-            for number, place in self.orders.accepted.items()
-            if number not in there and place.partition not in unknown
-        }
-
-    def _in_the_log(self, topic: str) -> tuple[dict[int, Found], set[int]]:
-        """Where each order is now, and the partitions of which nobody can tell."""
-        there: dict[int, Found] = {}
-        unknown: set[int] = set()
-        try:
-            partitions = range(self.cluster.partition_count(topic))
-        except KafkaError:
-            return there, unknown
-        except IllegalStateError:
-            return there, ALL_PARTITIONS
-        for partition in partitions:
-            try:
-                there |= self._orders_in(topic, partition)
-            except IllegalStateError:
-                unknown.add(partition)
-        return there, unknown
-
-    def _orders_in(self, topic: str, partition: int) -> dict[int, Found]:
-        """Unless a log was cut, an order is where it was put, or it is too old."""
-        rewritten = any(event.kind in REWRITES for event in self.events)
-        found = {}
-        if not rewritten:
-            start, _ = self.cluster.log_offsets(topic, partition)
-            for number, place in self.orders.accepted.items():
-                if place.partition == partition and place.offset >= start:
-                    found[number] = Found(partition, place.offset)
-            return found
-        for record in self.cluster.records(topic, partition):
-            what, _, rest = bytes(record.value or b"").decode().partition(" ")
-            if what == "order":
-                found[int(rest.split()[0])] = Found(partition, record.offset)
-        return found
-
-    def _committed(self, group: str) -> dict[int, int]:
-        """Partition -> what the group has committed."""
-        try:
-            offsets = self.cluster.committed_offsets(group)
-        except (KafkaError, IllegalStateError):
-            return {}
-        return {place.partition: offset for place, offset in offsets.items()}
+        return len(late - fates.lost(self, app)) if late else 0
 
     # at the beginning
 
@@ -453,8 +387,19 @@ def create_topic(
     if isinstance(replicas, list):
         partitions = factor = -1
         for number, brokers in enumerate(replicas):
-            assignments.append({"partition_index": number, "broker_ids": brokers})
-    values = [{"name": key, "value": str(each)} for key, each in configs.items()]
+            assignments.append(
+                {
+                    "partition_index": number,
+                    "broker_ids": brokers,
+                }
+            )
+    values = [
+        {
+            "name": key,
+            "value": str(each),
+        }
+        for key, each in configs.items()
+    ]
     topic = {
         "name": name,
         "num_partitions": partitions,
