@@ -5,7 +5,8 @@ elsewhere, and a teacher can write another.
 import pytest
 
 from minikafka.course import lessons
-from minikafka.course.on_call import on_call, plans
+from minikafka.course.on_call import fates, on_call, plans
+from minikafka.course.on_call.apps import Death, Pod
 from minikafka.course.on_call.incident import Incident
 from tests.course.answers import verdict
 
@@ -42,22 +43,23 @@ def last(incident):
     return incident.world.samples[-1]
 
 
+def lost(night):
+    """Orders that billing will never handle."""
+    return fates.lost(night.world, night.world.apps["billing"])
+
+
 # what an opening says is so when somebody is called
 OPENINGS = {
     "rebalance-loop": lambda night: last(night).lag["billing"] > 200,
     "poison": lambda night: any(
-        pod.restarts > 5 for pod in night.world.apps["billing"].pods
+        pod.restarts > 3 for pod in night.world.apps["billing"].pods
     ),
     "hot-key": lambda night: last(night).lag["billing"] > 50,
     "commits-first": lambda night: (
-        last(night).lag["billing"] < 10
-        and len(night.world.lost(night.world.apps["billing"])) >= 5
+        last(night).lag["billing"] < 10 and len(lost(night)) >= 5
     ),
     "rolling-restart": lambda night: last(night).refused and not night.world.is_up(2),
-    "acks-1": lambda night: (
-        last(night).under_replicated == 0
-        and len(night.world.lost(night.world.apps["billing"])) >= 5
-    ),
+    "acks-1": lambda night: last(night).under_replicated == 0 and len(lost(night)) >= 5,
     "unclean-election": lambda night: last(night).offline == 1,
     "full-disk": lambda night: (
         last(night).under_replicated > 0 and not night.world.is_up(2)
@@ -65,8 +67,7 @@ OPENINGS = {
     "open-transaction": lambda night: last(night).lag["ledger"] > 40,
     "retention": lambda night: 100 < last(night).lag["reports"] < 200,
     "made-anew": lambda night: (
-        last(night).lag["billing"] < 10
-        and len(night.world.lost(night.world.apps["billing"])) >= 20
+        last(night).lag["billing"] < 10 and len(lost(night)) >= 20
     ),
     "voters-lost": lambda night: last(night).controllers == 0 and last(night).refused,
 }
@@ -215,7 +216,8 @@ def test_the_same_lines_print_the_same_again(capsys):
         night.ask("kafka-consumer-groups --describe --group billing")
         night.ask("journalctl kafka-1")
         night.wait(minutes=1)
-        texts.append((capsys.readouterr().out, str(night.report())))
+        night.report()
+        texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
 
 
@@ -241,7 +243,7 @@ def night():
             "--entity-type",
         ),
         ("kubectl logs deployment/biling", "There is no deployment 'biling'"),
-        ("kubectl logs billing", "is not understood"),
+        ("kubectl logs billing", "There is no pod 'billing'"),
         ("journalctl kafka-9", "there are kafka-1, kafka-2, kafka-3"),
         ("kafka-topics --delete --topic orders", "incident.act(...) does it"),
         ("kafka-topics --list 'orders", "can't be read"),
@@ -363,7 +365,7 @@ run = "kubectl scale deployment/billing --replicas 0"
 """
 
 
-def test_a_teacher_writes_a_thirteenth(tmp_path):
+def test_a_teacher_writes_a_thirteenth(tmp_path, capsys):
     file = tmp_path / "small-hours.toml"
     file.write_text(MINE, encoding="utf-8")
     incident = on_call(str(file))
@@ -375,7 +377,8 @@ def test_a_teacher_writes_a_thirteenth(tmp_path):
     incident.wait(minutes=3)
     ended = incident.outcome()
     assert (ended.lost, ended.twice, ended.wrong) == (0, 0, ())
-    assert "the cause is gone   yes" in str(incident.report())
+    incident.report()
+    assert "the cause is gone   yes" in capsys.readouterr().out
 
 
 def test_a_teachers_file_that_lacks_something_is_told(tmp_path):
@@ -411,3 +414,92 @@ def test_a_broker_says_where_its_logs_are(night, capsys):
     said = capsys.readouterr().out
     assert '"logDir":"/var/lib/kafka/data"' in said
     assert '"offsetLag":0' in said and '"offsetLag":1' not in said
+
+
+# -- what a shift types
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("df -h", "/dev/data/kafka-3"),
+        ("df", "1K-blocks"),
+        ("du -h kafka-1", "orders-0"),
+        ("journalctl -u kafka-1 -n 1", "No entries"),
+        ("kubectl logs billing-a1", "position in orders-"),
+        ("kubectl logs billing-a1 --previous", "previous terminated container"),
+        ("kubectl describe pod billing-a1", "Restart Count:"),
+        ("kafka-get-offsets --topic orders --time -2", "orders:0:0"),
+        ("kafka-get-offsets --topic orders --time earliest", "orders:0:0"),
+        ("kafka-get-offsets --topic orders --time -1", "orders:2:"),
+        ("kafka-get-offsets --topic orders --time 4102444800000", "orders:0:\n"),
+        ("kafka-consumer-groups --describe --all-groups", "billing-a2"),
+        (
+            "kafka-console-consumer --topic orders --from-beginning --max-messages 2",
+            "order 0 ",
+        ),
+        ("kafka-console-consumer --topic orders --partition 0", "would wait"),
+        ("kubectl logs -f billing-a1", "incident.wait(minutes=1)"),
+    ],
+)
+def test_what_a_shift_types_is_understood(night, line, words):
+    night.ask(line)
+    assert words in night.told[-1] + "\n"
+
+
+def test_a_disk_is_given_kilobytes_and_megabytes(night):
+    disk = night.world.disk(3)
+    disk.capacity_bytes = disk.used_bytes + 1000
+    night.world.spare_bytes = 3_000_000
+    for size, given in (("+100K", 102_400), ("+1M", 1_048_576)):
+        before = disk.capacity_bytes
+        night.act(f"lvextend -r -L {size} kafka-3")
+        assert disk.capacity_bytes == before + given
+    night.act("lvextend -r -L +9M kafka-3")
+    assert "Insufficient free space" in night.told[-1]
+    night.act("lvextend -r -L 1M kafka-3")
+    assert "such as +500K or +1M" in night.told[-1]
+    disk.capacity_bytes = None
+
+
+def test_a_pod_that_dies_again_and_again_waits_longer_each_time():
+    """CrashLoopBackOff: 10 s, then twice as long, up to 5 minutes."""
+    pod = Pod("billing-a1", None)
+    pod.lives.append(0)
+    waits = []
+    for _ in range(7):
+        pod.die(Death(pod.lives[-1] + 1000, "Error", 1))
+        waits.append((pod.due_ms - pod.death.at_ms) // 1000)
+        pod.lives.append(pod.due_ms)
+    assert waits == [10, 20, 40, 80, 160, 300, 300]
+    pod.die(Death(pod.lives[-1] + 600_000, "Error", 1))
+    assert pod.due_ms - pod.death.at_ms == 10_000
+
+
+def test_a_deleted_segment_stays_on_the_disk_for_a_minute():
+    night = begun("retention")
+    night.act(RETENTION.format("orders", "retention.ms=60000"))
+    sizes = []
+    for _ in range(24):
+        night.world.run(10)
+        disk = night.world.disk(1)
+        seen = sum(file.size for file in disk.files().values())
+        sizes.append(disk.used_bytes - seen)
+    assert max(sizes) > 0 and sizes[0] == 0
+
+
+def test_reports_can_not_come_back_before_its_database():
+    night = begun("retention")
+    night.act(SCALE.format("reports", 2))
+    night.ask("kubectl logs deployment/reports")
+    assert "no connection to its database" in night.told[-1]
+    assert not any(pod.is_up for pod in night.world.apps["reports"].pods)
+
+
+def test_what_an_unclean_election_throws_away_was_not_billed_yet():
+    night = begun("unclean-election")
+    night.act(UNCLEAN)
+    night.wait(minutes=1)
+    billing = night.world.apps["billing"]
+    gone = fates.cut_off(night.world, billing)
+    assert len(gone & night.world.orders.not_done("billing").keys()) >= 20

@@ -1,61 +1,15 @@
 """One incident, as somebody on call has it: ask, say what it is, act, wait, report."""
 
-from typing import Any, NamedTuple
-
-from minikafka.course import cards
-from minikafka.course.on_call import tools
-from minikafka.course.on_call.commands import Refused
-from minikafka.course.on_call.plans import Limits, Plan
-from minikafka.course.on_call.strip import strip
+from minikafka.course.on_call import fates, tools
+from minikafka.course.on_call.plans import Plan
+from minikafka.course.on_call.report import Outcome, Report
+from minikafka.course.on_call.usage import Refused
 from minikafka.course.on_call.wellness import still_wrong
 from minikafka.course.on_call.world import SAMPLE_MS, World
 
 LOOKING_S = 30  # what it takes to type a line, and to read what it prints
 LONGEST_MIN = 60  # one wait
 SHIFT_MIN = 240  # all of them
-
-
-class Outcome(NamedTuple):
-    """How it ended. said: the number of the cause that was named, None for none.
-
-    false: payouts that were never committed, and were booked all the same. before:
-    minutes of outage until somebody was called. wrong: what is still not well.
-    """
-
-    plan: Plan
-    clock: str
-    said: int | None
-    accepted: int
-    lost: int
-    twice: int
-    false: int
-    refused: int
-    minutes: float
-    before: float
-    wrong: tuple[str, ...]
-
-    @property
-    def limits(self) -> Limits:
-        """What a good play stays within."""
-        return self.plan.limits
-
-    def lines(self) -> list[str]:
-        """The score board."""
-        said = "nothing yet"
-        if self.said is not None:
-            said = self.plan.causes[self.said - 1].text
-        gone = "yes" if not self.wrong else f"no: {'; '.join(self.wrong)}"
-        rows = {
-            "orders accepted": str(self.accepted),
-            "of these lost": str(self.lost),
-            "handled twice": str(self.twice + self.false),
-            "orders refused": str(self.refused),
-            "minutes of outage": f"{self.minutes:.1f}, {self.before:.1f} of them before"
-            " you were called",
-            "you said": said,
-            "the cause is gone": gone,
-        }
-        return [f"{name:18}  {value}" for name, value in rows.items()]
 
 
 class Incident:
@@ -87,18 +41,10 @@ class Incident:
 
     def opening(self) -> str:
         """What one gets, and what it might be."""
-        causes = [
-            f"  {number}  {cause.text}"
-            for number, cause in enumerate(self.plan.causes, 1)
-        ]
-        return "\n".join(
-            [
-                self.plan.opens,
-                "",
-                "What is it?",
-                *causes,
-            ]
-        )
+        lines = [self.plan.opens, "", "What is it?"]
+        for number, cause in enumerate(self.plan.causes, 1):
+            lines.append(f"  {number}  {cause.text}")
+        return "\n".join(lines)
 
     def ask(self, line: str = "") -> None:
         """Shows what a command prints that only looks. Without one: what there is."""
@@ -117,7 +63,8 @@ class Incident:
     def cause(self, number: int) -> None:
         """Says what it is: the number of a cause. The last word counts."""
         count = len(self.plan.causes)
-        if type(number) is not int or not 1 <= number <= count:
+        is_one = type(number) is int and 1 <= number <= count
+        if not is_one:
             self._say(f"The causes have the numbers 1 to {count}, not {number!r}.")
             return
         self.said = number
@@ -127,7 +74,8 @@ class Incident:
     def wait(self, minutes: float = 5) -> None:
         """Time goes on."""
         is_number = isinstance(minutes, int | float) and not isinstance(minutes, bool)
-        if not is_number or not 0 < minutes <= LONGEST_MIN:
+        is_one = is_number and 0 < minutes <= LONGEST_MIN
+        if not is_one:
             self._say(f"wait(minutes=...) takes up to {LONGEST_MIN}, not {minutes!r}.")
             return
         if self._is_over():
@@ -135,39 +83,47 @@ class Incident:
         self.world.run(minutes * 60)
         self._say(f"{self.world.clock()}  {minutes:g} minutes later", *self._news())
 
-    def report(self) -> "Report":
-        """The score board, as things stand."""
-        return Report(self)
+    def report(self) -> None:
+        """Shows the score board, as things stand."""
+        Report(self.outcome(), list(self.world.samples)).show()
 
     def outcome(self) -> Outcome:
         """How it stands."""
         world = self.world
-        if not world.samples or world.samples[-1].at_ms < world.now_ms - SAMPLE_MS:
+        newest = world.samples[-1] if world.samples else None
+        if newest is None or newest.at_ms < world.now_ms - SAMPLE_MS:
             world.sample()
-        outages = [sample for sample in world.samples if sample.is_outage]
-        before = [each for each in outages if each.at_ms <= self.plan.called_ms]
+        outages = [sample.at_ms for sample in world.samples if sample.is_outage]
+        before = [at_ms for at_ms in outages if at_ms <= self.plan.called_ms]
         readers = world.readers()
-        cut_off: set[int] = set()
-        for app in readers:
-            cut_off |= world.cut_off(app)
-        lost = len(cut_off)
-        for app in readers:
-            lost += len(world.lost(app) - cut_off)
         return Outcome(
             plan=self.plan,
             clock=world.clock(),
             said=self.said,
             accepted=len(world.orders.accepted),
-            lost=lost,
+            lost=self._lost(),
             twice=sum(world.orders.twice(app.name) for app in readers),
-            false=len(world.false_payouts()),
+            false=len(fates.false_payouts(world)),
             refused=len(world.orders.refused),
-            minutes=len(outages) * SAMPLE_MS / 60_000,
-            before=len(before) * SAMPLE_MS / 60_000,
+            minutes=_minutes(outages),
+            before=_minutes(before),
             wrong=tuple(still_wrong(world)),
         )
 
     # inside
+
+    def _lost(self) -> int:
+        """Orders that a leader has cut off, whoever had read them, count once; those
+        that a group will never handle, for each group.
+        """
+        readers = self.world.readers()
+        cut_off: set[int] = set()
+        for app in readers:
+            cut_off |= fates.cut_off(self.world, app)
+        count = len(cut_off)
+        for app in readers:
+            count += len(fates.lost(self.world, app) - cut_off)
+        return count
 
     def _run(self, line: str, acts: bool) -> None:
         """One line, after the time that it takes to look. One that nobody understands
@@ -182,11 +138,7 @@ class Incident:
         except Refused as refused:
             self._say(f"{line}: {refused}")
             return
-        self._say(
-            f"{self.world.clock()} $ {line}",
-            said,
-            *self._news(),
-        )
+        self._say(f"{self.world.clock()} $ {line}", said, *self._news())
 
     def _news(self) -> list[str]:
         """What people have written since."""
@@ -209,37 +161,6 @@ class Incident:
         print(text)
 
 
-class Report:
-    """The score board, and the strip of metrics."""
-
-    def __init__(self, incident: Incident) -> None:
-        self.outcome = incident.outcome()
-        self._called_ms = incident.plan.called_ms
-        self._samples = list(incident.world.samples)
-
-    def __repr__(self) -> str:
-        return "\n".join([self._head(), *(f"  {line}" for line in self._lines())])
-
-    def _head(self) -> str:
-        """The title, and the time."""
-        return f"{self.outcome.plan.title}, {self.outcome.clock}"
-
-    def _lines(self) -> list[str]:
-        """The score board."""
-        return self.outcome.lines()
-
-    def _repr_mimebundle_(
-        self, include: Any = None, exclude: Any = None
-    ) -> dict[str, str]:
-        body = "".join(cards.line(f"  {line}") for line in self._lines())
-        mark = "open" if self.outcome.wrong else "right"
-        picture = strip(self._samples, self._called_ms)
-        return cards.bundle(
-            repr(self),
-            cards.card(
-                mark,
-                self._head(),
-                body,
-            )
-            + picture,
-        )
+def _minutes(samples: list[int]) -> float:
+    """How long so many samples are."""
+    return len(samples) * SAMPLE_MS / 60_000

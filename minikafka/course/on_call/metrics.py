@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from minikafka.course.on_call.commands import Given, Refused
+from minikafka.course.on_call.columns import columns
+from minikafka.course.on_call.usage import Given, whole_or
 from minikafka.course.on_call.world import SAMPLE_MS, Sample
 
 if TYPE_CHECKING:
@@ -64,37 +65,36 @@ METRICS = (
 def metrics(world: "World", given: Given) -> str:
     """The last minutes, a row each; --names says which numbers these are."""
     if "--names" in given:
-        return "\n".join(f"{each.heading:17} {each.mbean}" for each in METRICS)
-    minutes = by_minute(world.samples)
-    if "--minutes" in given:
-        if not given["--minutes"].isdigit():
-            raise Refused("--minutes is a whole number.")
-        shown = list(minutes.items())[-int(given["--minutes"]) :]
-    else:
-        shown = list(minutes.items())[-ROWS:]
+        named = [(metric.heading, metric.mbean) for metric in METRICS]
+        return columns(named, least=[17])
+    most = whole_or(given, "--minutes", ROWS)
+    minutes = list(by_minute(world.samples).items())
+    shown = minutes[-most:] if most else []
     groups = [app.name for app in world.readers()]
-    rows = [["time", *(each.heading for each in METRICS)]]
-    rows[0] += [f"lag({name})" for name in groups]
-    rows[0].append("errors(shop)")
+    rows = [_headings(groups)]
     for minute, samples in shown:
-        row = [world.clock(minute * MINUTE_MS)[:5]]
-        for metric in METRICS:
-            row.append(str(metric.worst(list(map(metric.of, samples)))))
-        row += [str(samples[-1].lag[name]) for name in groups]
-        row.append(str(sum(each.refused for each in samples)))
-        rows.append(row)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(wide)
-            for cell, wide in zip(
-                row,
-                widths,
-                strict=True,
-            )
-        )
-        for row in rows
-    )
+        time = world.clock(minute * MINUTE_MS)[:5]
+        rows.append([time, *_numbers(samples, groups)])
+    return columns(rows, between="  ", align=str.rjust)
+
+
+def _headings(groups: list[str]) -> list[str]:
+    """What stands above the numbers."""
+    own = [metric.heading for metric in METRICS]
+    lags = [f"lag({group})" for group in groups]
+    return ["time", *own, *lags, "errors(shop)"]
+
+
+def _numbers(samples: list[Sample], groups: list[str]) -> list[str]:
+    """The numbers of one minute."""
+    found = []
+    for metric in METRICS:
+        values = list(map(metric.of, samples))
+        found.append(metric.worst(values))
+    for group in groups:
+        found.append(samples[-1].lag[group])
+    found.append(sum(sample.refused for sample in samples))
+    return list(map(str, found))
 
 
 def by_minute(samples: list[Sample]) -> dict[int, list[Sample]]:

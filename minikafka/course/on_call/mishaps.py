@@ -4,6 +4,7 @@ mishap crash kafka-1          the process is killed
 mishap cut kafka-1            no other broker reaches it, clients do
 mishap heal                   all cuts end
 mishap hold kafka-1 no power  it can't be started, and that is why
+mishap hold reports no data   the same of a program: its pods end as soon as they start
 mishap release kafka-1        it can
 mishap disk kafka-1 12000     so many bytes are left on its disk
 mishap kill billing           the pod that has most to do is killed
@@ -15,7 +16,7 @@ mishap tell ...               somebody writes this to whoever is on call
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minikafka.course.on_call.commands import Given
+from minikafka.course.on_call.usage import Given
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
@@ -55,20 +56,26 @@ def _heal(world: "World", rest: str) -> None:
 
 
 def _hold(world: "World", rest: str) -> None:
-    """A machine that can't be started."""
+    """A machine that can't be started, or a program that can't work."""
     name, _, why = rest.partition(" ")
-    world.held[broker_of(name)] = why
+    if name in world.apps:
+        world.apps[name].held = why
+    else:
+        world.held[broker_of(name)] = why
 
 
 def _release(world: "World", rest: str) -> None:
-    """It can be started again."""
-    world.held.pop(broker_of(rest), None)
+    """It can again."""
+    if rest in world.apps:
+        world.apps[rest].held = ""
+    else:
+        world.held.pop(broker_of(rest), None)
 
 
 def _disk(world: "World", rest: str) -> None:
     """A volume has an end."""
     name, left = rest.split()
-    disk = world.cluster._brokers[broker_of(name)].disk
+    disk = world.disk(broker_of(name))
     disk.capacity_bytes = disk.used_bytes + int(left)
 
 
@@ -79,10 +86,10 @@ def _kill(world: "World", rest: str) -> None:
         if max(len(pod.hand) for pod in app.pods) >= IN_HAND:
             break
         world.cluster.run_ms(500)
-    living = [pod for pod in app.pods if pod.died_ms is None]
+    living = [pod for pod in app.pods if pod.is_up]
     if living:
-        pod = max(living, key=lambda each: len(each.hand))
-        app.kill(pod, "killed: OOMKilled, exit code 137")
+        busiest = max(living, key=lambda pod: len(pod.hand))
+        app.kill(busiest)
 
 
 def _freeze(world: "World", rest: str) -> None:
@@ -95,11 +102,7 @@ def _send(world: "World", rest: str) -> None:
     """Some other program writes one record."""
     topic, partition, value = rest.split(" ", 2)
     producer = world.cluster.producer(client_id="import")
-    producer.send(
-        topic,
-        value=value,
-        partition=int(partition),
-    )
+    producer.send(topic, value=value, partition=int(partition))
     producer.flush()
     producer.close()
 

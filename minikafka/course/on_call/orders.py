@@ -28,28 +28,32 @@ class Orders:
 
     def waiting(self, now_ms: int) -> int:
         """How many customers wait for an answer for too long."""
-        open_ones = 0
-        for number, at_ms in self.asked.items():
-            is_open = number not in self.accepted and number not in self.refused
-            open_ones += is_open and now_ms - at_ms > WAITS_MS
-        return open_ones
+        waiting = 0
+        for number in self._unanswered():
+            waited_ms = now_ms - self.asked[number]
+            waiting += waited_ms > WAITS_MS
+        return waiting
+
+    def _unanswered(self) -> set[int]:
+        """The orders that were neither accepted nor refused yet."""
+        return self.asked.keys() - self.accepted.keys() - self.refused.keys()
 
     def not_done(self, app: str) -> dict[int, Place]:
         """Accepted orders that this app has not handled."""
         done = self.done[app]
-        return {
-            number: place
-            for number, place in self.accepted.items()
-            if number not in done
-        }
+        found = {}
+        for number, place in self.accepted.items():
+            if number not in done:
+                found[number] = place
+        return found
 
     def late(self, app: str, now_ms: int, late_ms: int) -> set[int]:
         """Accepted orders that have waited for this app for too long."""
-        return {
-            number
-            for number, place in self.not_done(app).items()
-            if now_ms - place.at_ms > late_ms
-        }
+        found = set()
+        for number, place in self.not_done(app).items():
+            if now_ms - place.at_ms > late_ms:
+                found.add(number)
+        return found
 
     def twice(self, app: str) -> int:
         """How many orders were handled more than once."""

@@ -62,7 +62,8 @@ class Plan(NamedTuple):
 def names() -> list[str]:
     """Those of the lesson, in its order."""
     plans = [read(path.stem) for path in FOLDER.glob("*.toml")]
-    return [each.name for each in sorted(plans, key=lambda each: each.exercise or 99)]
+    plans.sort(key=lambda plan: plan.exercise or 99)
+    return [plan.name for plan in plans]
 
 
 def read(name: str) -> Plan:
@@ -81,7 +82,12 @@ def read(name: str) -> Plan:
 
 def _plan(name: str, found: dict[str, Any]) -> Plan:
     """The plan that a file's tables say."""
-    steps = [Step(_ms(each["at_min"]), each["run"]) for each in found.get("plan", [])]
+    steps = []
+    for step in found.get("plan", []):
+        steps.append(Step(_ms(step["at_min"]), step["run"]))
+    causes = []
+    for cause in found["causes"]:
+        causes.append(Cause(cause["text"], cause["because"]))
     limits = found["limits"]
     return Plan(
         name=name,
@@ -91,12 +97,12 @@ def _plan(name: str, found: dict[str, Any]) -> Plan:
         opens=found["opens"].strip(),
         called_ms=_ms(found["called_after_min"]),
         late_ms=found["late_s"] * 1000,
-        causes=tuple(Cause(each["text"], each["because"]) for each in found["causes"]),
+        causes=tuple(causes),
         right=found["right"],
         limits=Limits(
-            limits["lost"],
-            limits["twice"],
-            limits["minutes"],
+            lost=limits["lost"],
+            twice=limits["twice"],
+            minutes=limits["minutes"],
         ),
         best=found["best"].strip(),
         hints=tuple(found.get("hints", ())),

@@ -37,28 +37,12 @@ def strip(samples: Sequence[Sample], called_ms: int) -> str:
     height = ROW * len(numbers) + 24
     end_ms = samples[-1].at_ms
     called = _across(called_ms, end_ms)
-    shapes = [
-        CALLED.format(
-            x=called,
-            end=height - 20,
-            ink=ALARM,
-        ),
-        _text(
-            called,
-            height - 6,
-            "you were called",
-            "middle",
-        ),
-    ]
+    line = CALLED.format(x=called, end=height - 20, ink=ALARM)
+    shapes = [line, _text(called, height - 6, "you were called", "middle")]
     times = [_across(sample.at_ms, end_ms) for sample in samples]
     for place, (name, values) in enumerate(numbers.items()):
         base = ROW * place + ROW - 4
-        shapes += _row(
-            base,
-            name,
-            values,
-            times,
-        )
+        shapes += _row(base, name, values, times)
     most = [f"{name} at most {max(values)}" for name, values in numbers.items()]
     return WHOLE.format(
         said=html.escape(", ".join(most)),
@@ -74,54 +58,35 @@ def _numbers(samples: Sequence[Sample]) -> dict[str, list[int]]:
     for metric in METRICS:
         found[metric.heading] = list(map(metric.of, samples))
     for group in samples[0].lag:
-        found[f"lag of {group}"] = [sample.lag[group] for sample in samples]
-    found["customers who wait, or hear no"] = [sample.unhappy for sample in samples]
+        lags = [sample.lag[group] for sample in samples]
+        found[f"lag of {group}"] = lags
+    unhappy = [sample.unhappy for sample in samples]
+    found["customers who wait, or hear no"] = unhappy
     return found
 
 
 def _across(at_ms: int, end_ms: int) -> float:
     """From left to right in time."""
-    return LEFT + (RIGHT - LEFT) * at_ms / end_ms
+    share = at_ms / end_ms
+    return LEFT + (RIGHT - LEFT) * share
 
 
 def _row(
-    base: int,
-    name: str,
-    values: Sequence[int],
-    times: Sequence[float],
+    base: int, name: str, values: Sequence[int], times: Sequence[float]
 ) -> list[str]:
     """One number's line, its name and its largest value."""
     most = max(values)
     points = []
-    for x, value in zip(
-        times,
-        values,
-        strict=True,
-    ):
+    for x, value in zip(times, values, strict=True):
         y = base - TALL * value / max(most, 1)
         points.append(f"{x:.1f},{y:.1f}")
     return [
         LINE.format(points=" ".join(points), ink=INK),
-        _text(
-            0,
-            base,
-            name,
-            "start",
-        ),
-        _text(
-            RIGHT + 10,
-            base - TALL + 10,
-            str(most),
-            "start",
-        ),
+        _text(0, base, name, "start"),
+        _text(RIGHT + 10, base - TALL + 10, str(most), "start"),
     ]
 
 
 def _text(x: float, y: float, words: str, anchor: str) -> str:
     """A short text. anchor: which end of it x is."""
-    return TEXT.format(
-        x=x,
-        y=y,
-        words=html.escape(words),
-        anchor=anchor,
-    )
+    return TEXT.format(x=x, y=y, words=html.escape(words), anchor=anchor)

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.course.on_call import (
     metrics,
-    tools_apps,
+    tools_configs,
     tools_groups,
+    tools_machines,
     tools_nodes,
+    tools_pods,
     tools_topics,
+    tools_transactions,
 )
-from minikafka.course.on_call.commands import Given, Refused, Tool, Usage, found
+from minikafka.course.on_call.commands import Tool, found
 from minikafka.course.on_call.mishaps import mishap
+from minikafka.course.on_call.usage import Given, Refused, Usage
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -28,14 +32,16 @@ ASKED: dict[str, Run] = {
         tools_topics.describe_topics
     ),
     "kafka-get-offsets --topic TOPIC [--time WHEN]": tools_topics.get_offsets,
-    "kafka-console-consumer --topic TOPIC --partition N [--offset N]"
-    " [--max-messages N]": tools_topics.consume,
+    "kafka-console-consumer --topic TOPIC [--partition N] [--offset N]"
+    " [--from-beginning] [--max-messages N] [--isolation-level LEVEL]": (
+        tools_topics.consume
+    ),
     "kafka-configs --describe --entity-type KIND --entity-name NAME [--all]": (
-        tools_topics.describe_configs
+        tools_configs.describe_configs
     ),
     "kafka-consumer-groups --list": tools_groups.listed,
-    "kafka-consumer-groups --describe --group GROUP [--members] [--verbose]"
-    " [--state]": tools_groups.describe,
+    "kafka-consumer-groups --describe [--group GROUP] [--all-groups] [--members]"
+    " [--verbose] [--state]": tools_groups.describe,
     "kafka-log-dirs --describe [--topic-list TOPICS] [--broker-list BROKERS]": (
         tools_nodes.log_dirs
     ),
@@ -43,24 +49,26 @@ ASKED: dict[str, Run] = {
     "kafka-metadata-quorum describe --replication [--human-readable]": (
         tools_nodes.quorum_replication
     ),
-    "kafka-transactions list": tools_nodes.list_transactions,
+    "kafka-transactions list": tools_transactions.list_transactions,
     "kafka-transactions describe --transactional-id ID": (
-        tools_nodes.describe_transaction
+        tools_transactions.describe_transaction
     ),
     "kafka-transactions describe-producers --topic TOPIC --partition N": (
-        tools_nodes.describe_producers
+        tools_transactions.describe_producers
     ),
     "kafka-transactions find-hanging --broker-id N [--max-transaction-timeout MIN]": (
-        tools_nodes.find_hanging
+        tools_transactions.find_hanging
     ),
     "metrics [--minutes N] [--names]": metrics.metrics,
-    "kubectl get pods": tools_apps.pods,
-    "kubectl logs deployment/APP": tools_apps.logs,
-    "kubectl set env deployment/APP --list": tools_apps.env,
-    "df BROKER": tools_apps.free_space,
-    "du BROKER": tools_apps.used_space,
-    "systemctl status BROKER": tools_apps.status,
-    "journalctl BROKER": tools_apps.journal,
+    "kubectl get pods": tools_pods.pods,
+    "kubectl describe pod POD": tools_pods.describe_pod,
+    "kubectl logs deployment/APP": tools_pods.app_logs,
+    "kubectl logs POD [--previous] [--tail N]": tools_pods.pod_logs,
+    "kubectl set env deployment/APP --list": tools_pods.env,
+    "df [-h] [BROKER]": tools_machines.free_space,
+    "du [-h] BROKER": tools_machines.used_space,
+    "systemctl status BROKER": tools_machines.status,
+    "journalctl [BROKER] [--unit BROKER] [--lines N]": tools_machines.journal,
 }
 
 DONE: dict[str, Run] = {
@@ -69,55 +77,33 @@ DONE: dict[str, Run] = {
     "kafka-topics --alter --topic TOPIC --partitions N": tools_topics.grow,
     "kafka-topics --delete --topic TOPIC": tools_topics.delete,
     "kafka-configs --alter --entity-type KIND --entity-name NAME"
-    " [--add-config PAIRS] [--delete-config NAMES]": tools_topics.alter_configs,
-    "kafka-consumer-groups --reset-offsets --group GROUP --topic TOPIC"
-    " [--to-earliest] [--to-latest] [--to-offset N] [--shift-by N]"
-    " [--by-duration PT] [--dry-run] [--execute]": tools_groups.reset,
+    " [--add-config PAIRS] [--delete-config NAMES]": tools_configs.alter_configs,
+    "kafka-consumer-groups --reset-offsets --group GROUP [--topic TOPIC]"
+    " [--all-topics] [--to-earliest] [--to-latest] [--to-current] [--to-offset N]"
+    " [--shift-by N] [--by-duration PT] [--dry-run] [--execute]": tools_groups.reset,
     "kafka-leader-election --election-type KIND --topic TOPIC --partition N": (
         tools_topics.elect
     ),
     "kafka-transactions forceTerminateTransaction --transactionalId ID": (
-        tools_nodes.terminate
+        tools_transactions.terminate
     ),
     "kafka-transactions abort --topic TOPIC --partition N --start-offset N": (
-        tools_nodes.abort
+        tools_transactions.abort
     ),
-    "kubectl scale deployment/APP --replicas N": tools_apps.scale,
-    "kubectl rollout restart deployment/APP": tools_apps.roll_out,
-    "kubectl set env deployment/APP NAME=VALUE...": tools_apps.set_env,
-    "lvextend --resizefs --size SIZE BROKER": tools_apps.enlarge,
-    "systemctl start BROKER": tools_apps.start,
-    "systemctl stop BROKER": tools_apps.stop,
-    "systemctl restart BROKER": tools_apps.restart,
+    "kubectl scale deployment/APP --replicas N": tools_pods.scale,
+    "kubectl rollout restart deployment/APP": tools_pods.roll_out,
+    "kubectl set env deployment/APP NAME=VALUE...": tools_pods.set_env,
+    "lvextend --resizefs --size SIZE BROKER": tools_machines.enlarge,
+    "systemctl start BROKER": tools_machines.start,
+    "systemctl stop BROKER": tools_machines.stop,
+    "systemctl restart BROKER": tools_machines.restart,
 }
 
-TOOLS = (
-    *(
-        Tool(
-            Usage(line),
-            run,
-            acts=False,
-        )
-        for line, run in ASKED.items()
-    ),
-    *(
-        Tool(
-            Usage(line),
-            run,
-            acts=True,
-        )
-        for line, run in DONE.items()
-    ),
-)
+LOOKING = [Tool(Usage(line), run, acts=False) for line, run in ASKED.items()]
+ACTING = [Tool(Usage(line), run, acts=True) for line, run in DONE.items()]
+TOOLS = (*LOOKING, *ACTING)
+OF_PLANS = (*TOOLS, Tool(Usage("mishap WHAT..."), mishap, acts=True))
 Call = tuple[Tool, Given]
-OF_PLANS = (
-    *TOOLS,
-    Tool(
-        Usage("mishap WHAT..."),
-        mishap,
-        acts=True,
-    ),
-)
 
 
 def understood(line: str, acts: bool) -> Call:

@@ -1,14 +1,15 @@
 """kafka-consumer-groups, with the columns of Apache Kafka 4.3.1's."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.clients.assigning import decode_assignment
 from minikafka.clients.structs import TopicPartition
-from minikafka.course.on_call.commands import Given, Refused, whole
-from minikafka.course.on_call.tools_topics import leaders, offset_at
+from minikafka.course.on_call import asking
+from minikafka.course.on_call.asking import EARLIEST, FOR_GROUPS, LATEST, leaders
+from minikafka.course.on_call.columns import Row, columns
+from minikafka.course.on_call.usage import Given, Refused, whole
 from minikafka.simulation.clock import MIDNIGHT_MS
-from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.errors import Error
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
@@ -22,11 +23,64 @@ NOT_INACTIVE = (
     " current state is {}."
 )
 NO_MEMBERS = "Consumer group '{}' has no active members."
-HEADINGS = (
-    "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
+OF_OFFSETS = [
+    "GROUP",
+    "TOPIC",
+    "PARTITION",
+    "CURRENT-OFFSET",
+    "LOG-END-OFFSET",
+    "LAG",
+    "CONSUMER-ID",
+    "HOST",
+    "CLIENT-ID",
+]
+OF_MEMBERS = [
+    "GROUP",
+    "CONSUMER-ID",
+    "HOST",
+    "CLIENT-ID",
+    "#PARTITIONS",
+]
+VERBOSE = [
+    "CURRENT-EPOCH",
+    "CURRENT-ASSIGNMENT",
+    "TARGET-EPOCH",
+    "TARGET-ASSIGNMENT",
+]
+OF_STATE = (
+    "GROUP",
+    "COORDINATOR (ID)",
+    "ASSIGNMENT-STRATEGY",
+    "STATE",
+    "#MEMBERS",
 )
-OF_EACH = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
-LATEST, EARLIEST = -1, -2
+OF_RESET = [
+    "GROUP",
+    "TOPIC",
+    "PARTITION",
+    "NEW-OFFSET",
+]
+# how wide the tool makes its columns, at least
+OFFSETS_WIDE = [15, 15, 10, 15, 15, 15, 15, 15]
+MEMBERS_WIDE = [15] * 5
+VERBOSE_WIDE = [15, 20, 15, 20]
+STATE_WIDE = [15, 25, 20, 20]
+RESET_WIDE = [15, 15, 10]
+FIRST_HOST = 11
+NONE = "-"  # what isn't there
+UNITS_MS = {
+    "H": 3_600_000,
+    "M": 60_000,
+    "S": 1000,
+}
+RESETS = (
+    "--to-earliest",
+    "--to-latest",
+    "--to-current",
+    "--to-offset",
+    "--shift-by",
+    "--by-duration",
+)
 
 
 class Member(NamedTuple):
@@ -50,170 +104,130 @@ class Group(NamedTuple):
 
 def listed(world: "World", given: Given) -> str:
     """kafka-consumer-groups --list"""
+    return "\n".join(_names(world))
+
+
+def _names(world: "World") -> list[str]:
+    """All groups, of all coordinators."""
     names: set[str] = set()
-    for broker in world.ask("Metadata", {"topics": []}).brokers:
-        told = world.ask(
-            "ListGroups",
-            {},
-            broker.node_id,
-        )
+    for broker in asking.live_brokers(world):
+        told = world.ask("ListGroups", {}, broker)
         names.update(group.group_id for group in told.groups)
-    return "\n".join(sorted(names))
+    return sorted(names)
 
 
 def describe(world: "World", given: Given) -> str:
     """kafka-consumer-groups --describe"""
-    name = given["--group"]
+    if "--all-groups" in given:
+        tables = [_described(world, name, given) for name in _names(world)]
+        return "\n\n".join(tables)
+    if "--group" not in given:
+        raise Refused("--describe needs --group GROUP or --all-groups.")
+    return _described(world, given["--group"], given)
+
+
+def _described(world: "World", name: str, given: Given) -> str:
+    """One group's table."""
     group = find(world, name)
     if group is None:
         return NOT_FOUND.format(name)
     if "--members" in given:
-        lines = _members(group, "--verbose" in given)
+        table = _members(group, "--verbose" in given)
     elif "--state" in given:
-        lines = _state(group)
+        table = _state(group)
     else:
-        lines = _offsets(world, group)
-    if not group.members:
-        lines.append(NO_MEMBERS.format(name))
-    return "\n".join(lines)
+        table = _offsets(world, group)
+    if group.members:
+        return table
+    return f"{table}\n{NO_MEMBERS.format(name)}"
 
 
 def find(world: "World", name: str) -> Group | None:
     """What its coordinator says of it; None if there is none. Raises KafkaError where
     no coordinator is.
     """
-    coordinator = _coordinator(world, name)
-    told = world.ask(
-        "DescribeGroups",
-        {"groups": [name]},
-        coordinator,
-    ).groups[0]
+    coordinator = asking.coordinator(world, name, FOR_GROUPS)
+    answer = world.ask("DescribeGroups", {"groups": [name]}, coordinator)
+    [told] = answer.groups
     if told.error_code == Error.GROUP_ID_NOT_FOUND or told.group_state == "Dead":
         return None
-    if told.error_code:
-        raise KafkaError(Error(told.error_code))
-    members: list[Member] = []
-    for each in told.members:
-        assignment = each.member_assignment
-        partitions = decode_assignment(assignment) if assignment else []
-        host = f"/10.0.0.{len(members) + 11}"
-        members.append(
-            Member(
-                each.member_id,
-                each.client_id,
-                host,
-                partitions,
-            )
-        )
+    asking.check(told)
     return Group(
-        name,
-        coordinator,
-        told.group_state,
-        told.protocol_data,
-        members,
+        name=name,
+        coordinator=coordinator,
+        state=told.group_state,
+        assignor=told.protocol_data,
+        members=_read_members(told.members),
     )
 
 
-def _coordinator(world: "World", name: str) -> int:
-    """Ask for it, as long as an admin client would."""
-    for _ in range(20):
-        body = {"coordinator_keys": [name]}
-        (found,) = world.ask("FindCoordinator", body).coordinators
-        if not found.error_code:
-            return int(found.node_id)
-        world.cluster.run_ms(500)
-    raise KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
-
-
-def _state(group: Group) -> list[str]:
-    """With --state."""
-    where = f"kafka-{group.coordinator}:9092  ({group.coordinator})"
-    width = max(15, len(group.name))
-    rows = [
-        ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"),
-        (group.name, where, group.assignor or "-", group.state, len(group.members)),
-    ]
-    return [
-        f"{name:{width}} {place:25} {strategy:20} {state:20} {members}"
-        for name, place, strategy, state, members in rows
-    ]
-
-
-def _members(group: Group, verbose: bool) -> list[str]:
-    """With --members, and --verbose."""
-    ids = max([15, *(len(each.member_id) for each in group.members)])
-    width = max(15, len(group.name))
-    heading = [
-        "GROUP",
-        "CONSUMER-ID",
-        "HOST",
-        "CLIENT-ID",
-        "#PARTITIONS",
-    ]
-    rows = [[*heading, *OF_EACH]]
-    for each in group.members:
-        count = str(len(each.partitions))
-        shown = _by_topic(each.partitions)
-        rows.append(
-            [
-                group.name,
-                each.member_id,
-                each.host,
-                each.client_id,
-                count,
-                "-",
-                shown,
-                "-",
-                "-",
-            ]
+def _read_members(told: Any) -> list[Member]:
+    """With what they are assigned; each has a host of its own."""
+    members = []
+    for at, each in enumerate(told, FIRST_HOST):
+        partitions = []
+        if each.member_assignment:
+            partitions = decode_assignment(each.member_assignment)
+        member = Member(
+            member_id=each.member_id,
+            client_id=each.client_id,
+            host=f"/10.0.0.{at}",
+            partitions=partitions,
         )
-    widths = [
-        width,
-        ids,
-        15,
-        15,
-        15,
-        15,
-        20,
-        15,
-        20,
-    ]
-    shown_columns = 9 if verbose else 5
-    lines = []
-    for row in rows:
-        cells = list(
-            zip(
-                row,
-                widths,
-                strict=True,
-            )
-        )[:shown_columns]
-        lines.append(" ".join(cell.ljust(wide) for cell, wide in cells))
-    return lines
+        members.append(member)
+    return members
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> str:
+def _state(group: Group) -> str:
+    """With --state."""
+    coordinator = f"kafka-{group.coordinator}:9092  ({group.coordinator})"
+    assignor = group.assignor or NONE
+    count = str(len(group.members))
+    row = (group.name, coordinator, assignor, group.state, count)
+    return columns([OF_STATE, row], least=STATE_WIDE)
+
+
+def _members(group: Group, verbose: bool) -> str:
+    """With --members, and --verbose."""
+    rows = [OF_MEMBERS]
+    wide = MEMBERS_WIDE
+    if verbose:
+        rows = [OF_MEMBERS + VERBOSE]
+        wide = MEMBERS_WIDE + VERBOSE_WIDE
+    for member in group.members:
+        count = str(len(member.partitions))
+        row = [group.name, member.member_id, member.host, member.client_id, count]
+        if verbose:
+            row += [NONE, _by_topic(member.partitions), NONE, NONE]
+        rows.append(row)
+    return columns(rows, least=wide)
+
+
+def _by_topic(partitions: list[TopicPartition]) -> str:
     """orders:0,2"""
     found: dict[str, list[str]] = {}
     for topic, number in sorted(partitions):
         found.setdefault(topic, []).append(str(number))
-    return ", ".join(f"{topic}:{','.join(each)}" for topic, each in found.items())
+    texts = [f"{topic}:{','.join(numbers)}" for topic, numbers in found.items()]
+    return ", ".join(texts)
 
 
-def _offsets(world: "World", group: Group) -> list[str]:
+def _offsets(world: "World", group: Group) -> str:
     """With neither: a row for each partition."""
     committed = committed_offsets(world, group)
     owners = {}
     for member in group.members:
         for partition in member.partitions:
             owners[partition] = member
-    ends = _ends(world, {*committed, *owners})
-    rows = [HEADINGS.split(" ")]
-    for partition in sorted({*committed, *owners}):
-        owner = owners.get(partition)
+    partitions = sorted({*committed, *owners})
+    ends = _ends(world, partitions)
+    rows: list[Row] = [OF_OFFSETS]
+    for partition in partitions:
         offset = committed.get(partition)
         end = ends.get(partition)
-        lag = None if offset is None or end is None else end - offset
+        lag = None
+        if offset is not None and end is not None:
+            lag = end - offset
         rows.append(
             [
                 group.name,
@@ -222,40 +236,22 @@ def _offsets(world: "World", group: Group) -> list[str]:
                 _or_dash(offset),
                 _or_dash(end),
                 _or_dash(lag),
-                owner.member_id if owner else "-",
-                owner.host if owner else "-",
-                owner.client_id if owner else "-",
+                *_owner(owners.get(partition)),
             ]
         )
-    widths = [
-        15,
-        15,
-        10,
-        15,
-        15,
-        15,
-        15,
-        15,
-        0,
-    ]
-    for column in (0, 1, 6):
-        widths[column] = max(15, *(len(row[column]) for row in rows))
-    return [
-        " ".join(
-            cell.ljust(wide)
-            for cell, wide in zip(
-                row,
-                widths,
-                strict=True,
-            )
-        )
-        for row in rows
-    ]
+    return columns(rows, least=OFFSETS_WIDE)
+
+
+def _owner(member: Member | None) -> Row:
+    """Who reads a partition, in three columns."""
+    if member is None:
+        return [NONE] * 3
+    return [member.member_id, member.host, member.client_id]
 
 
 def _or_dash(number: int | None) -> str:
     """What isn't there is a dash."""
-    return "-" if number is None else str(number)
+    return NONE if number is None else str(number)
 
 
 def committed_offsets(world: "World", group: Group) -> dict[TopicPartition, int]:
@@ -268,36 +264,30 @@ def committed_offsets(world: "World", group: Group) -> dict[TopicPartition, int]
         "groups": [asked],
         "require_stable": False,
     }
-    [told] = world.ask(
-        "OffsetFetch",
-        body,
-        group.coordinator,
-    ).groups
+    [told] = world.ask("OffsetFetch", body, group.coordinator).groups
     names = {topic.topic_id: name for name, topic in world.image().topics.items()}
     found = {}
     for topic in told.topics:
         name = topic.name or names.get(topic.topic_id, "")
         for each in topic.partitions:
-            found[TopicPartition(name, each.partition_index)] = each.committed_offset
+            partition = TopicPartition(name, each.partition_index)
+            found[partition] = each.committed_offset
     return found
 
 
-def _ends(world: "World", partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
+def _ends(
+    world: "World", partitions: list[TopicPartition]
+) -> dict[TopicPartition, int]:
     """Where each partition ends, if somebody leads it."""
+    led: dict[str, dict[int, int]] = {}
     ends = {}
-    for topic in {partition.topic for partition in partitions}:
-        led = leaders(world, topic)
-        for partition in partitions:
-            leader = led.get(partition.partition, -1)
-            if partition.topic == topic and leader >= 0:
-                number = partition.partition
-                ends[partition] = offset_at(
-                    world,
-                    topic,
-                    number,
-                    LATEST,
-                    leader,
-                )
+    for partition in partitions:
+        topic, number = partition
+        if topic not in led:
+            led[topic] = leaders(world, topic)
+        leader = led[topic].get(number, -1)
+        if leader >= 0:
+            ends[partition] = asking.offset_at(world, partition, LATEST, leader)
     return ends
 
 
@@ -310,100 +300,101 @@ def reset(world: "World", given: Given) -> str:
     group = find(world, name)
     if group is None:
         return NOT_FOUND.format(name)
-    heading = f"{'GROUP':15} {'TOPIC':15} {'PARTITION':10} {'NEW-OFFSET':15}".rstrip()
+    rows: list[Row] = [OF_RESET]
     if group.state not in ("Empty", "Dead"):
-        return f"{NOT_INACTIVE.format(name, group.state)}\n{heading}"
-    wanted = _wanted(
-        world,
-        group,
-        given,
-    )
+        refusal = NOT_INACTIVE.format(name, group.state)
+        return f"{refusal}\n{columns(rows, least=RESET_WIDE)}"
+    wanted = _wanted(world, group, given)
     if "--execute" in given:
         world.cluster.alter_offsets(name, wanted)
-    lines = [heading]
     for (topic, number), offset in sorted(wanted.items()):
-        lines.append(f"{name:15} {topic:15} {number:<10} {offset:<15}".rstrip())
-    return "\n".join(lines)
+        rows.append([name, topic, str(number), str(offset)])
+    return columns(rows, least=RESET_WIDE)
 
 
 def _wanted(world: "World", group: Group, given: Given) -> dict[TopicPartition, int]:
     """The new offset of each partition that is to be reset."""
-    topic, _, numbers = given["--topic"].partition(":")
-    led = leaders(world, topic)
-    chosen = list(led)
-    if numbers:
-        if not all(each.isdigit() and int(each) in led for each in numbers.split(",")):
-            raise Refused(f"{topic} has the partitions {', '.join(map(str, led))}.")
-        chosen = [int(each) for each in numbers.split(",")]
     committed = committed_offsets(world, group)
+    if "--all-topics" in given:
+        chosen = sorted(committed)
+    elif "--topic" in given:
+        chosen = _chosen(world, given["--topic"])
+    else:
+        raise Refused("--reset-offsets needs --topic TOPIC or --all-topics.")
     found = {}
-    for number in chosen:
-        partition = TopicPartition(topic, number)
-        at = _Place(
-            world,
-            topic,
-            number,
-            led[number],
-            committed.get(partition),
+    for partition in chosen:
+        leader = leaders(world, partition.topic)[partition.partition]
+        place = _Place(
+            world=world,
+            partition=partition,
+            leader=leader,
+            committed=committed.get(partition),
         )
-        found[partition] = at.meant(given)
+        found[partition] = place.meant(given)
     return found
+
+
+def _chosen(world: "World", text: str) -> list[TopicPartition]:
+    """orders, or orders:0,2. Raises Refused."""
+    topic, _, wanted = text.partition(":")
+    known = [str(number) for number in leaders(world, topic)]
+    numbers = wanted.split(",") if wanted else known
+    if not set(numbers) <= set(known):
+        raise Refused(f"{topic} has the partitions {', '.join(known)}.")
+    return [TopicPartition(topic, int(number)) for number in numbers]
 
 
 class _Place(NamedTuple):
     """A partition in which an offset is looked for."""
 
     world: "World"
-    topic: str
-    number: int
+    partition: TopicPartition
     leader: int
     committed: int | None
 
     def meant(self, given: Given) -> int:
         """The offset, within what the log has."""
+        how = [name for name in RESETS if name in given]
+        if len(how) != 1:
+            raise Refused(f"--reset-offsets needs one of {', '.join(RESETS)}.")
         first, end = self._at(EARLIEST), self._at(LATEST)
-        if "--to-earliest" in given:
-            return first
-        if "--to-latest" in given:
-            return end
-        if "--to-offset" in given:
-            offset = whole(given, "--to-offset")
-        elif "--shift-by" in given:
-            try:
-                shift = int(given["--shift-by"])
-            except ValueError:
-                raise Refused("--shift-by is a whole number, such as -5.") from None
-            offset = (first if self.committed is None else self.committed) + shift
-        elif "--by-duration" in given:
-            began_ms = self.world.now_ms - _duration_ms(given["--by-duration"])
-            offset = self._at(MIDNIGHT_MS + began_ms)
-            offset = end if offset < 0 else offset
-        else:
-            raise Refused(
-                "--reset-offsets needs one of --to-earliest, --to-latest, --to-offset,"
-                " --shift-by, --by-duration."
-            )
+        offset = self._asked(how[0], given, first, end)
         return min(max(offset, first), end)
+
+    def _asked(self, how: str, given: Given, first: int, end: int) -> int:
+        """The offset that one of RESETS means."""
+        current = first if self.committed is None else self.committed
+        if how == "--to-earliest":
+            return first
+        if how == "--to-latest":
+            return end
+        if how == "--to-current":
+            return end if self.committed is None else current
+        if how == "--to-offset":
+            return whole(given, how)
+        if how == "--shift-by":
+            return current + _shift(given[how])
+        began_ms = self.world.now_ms - _duration_ms(given[how])
+        offset = self._at(MIDNIGHT_MS + began_ms)
+        return end if offset < 0 else offset
 
     def _at(self, when: int) -> int:
         """ListOffsets at the partition's leader."""
-        return offset_at(
-            self.world,
-            self.topic,
-            self.number,
-            when,
-            self.leader,
-        )
+        return asking.offset_at(self.world, self.partition, when, self.leader)
+
+
+def _shift(text: str) -> int:
+    """-5, or 1. Raises Refused."""
+    try:
+        return int(text)
+    except ValueError:
+        raise Refused("--shift-by is a whole number, such as -5.") from None
 
 
 def _duration_ms(text: str) -> int:
-    """As ISO 8601 has it: PT15M, PT1H, PT90S."""
-    units = {
-        "H": 3_600_000,
-        "M": 60_000,
-        "S": 1000,
-    }
+    """As ISO 8601 has it: PT15M, PT1H, PT90S. Raises Refused."""
     number, unit = text[2:-1], text[-1:]
-    if not text.startswith("PT") or unit not in units or not number.isdigit():
+    is_known = text.startswith("PT") and unit in UNITS_MS and number.isdigit()
+    if not is_known:
         raise Refused("--by-duration is one such as PT15M: fifteen minutes.")
-    return int(number) * units[unit]
+    return int(number) * UNITS_MS[unit]

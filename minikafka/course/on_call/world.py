@@ -6,20 +6,22 @@ from typing import Any, NamedTuple
 
 from minikafka.clients.errors import IllegalStateError
 from minikafka.course.measured import active_controllers, lag
-from minikafka.course.on_call.apps import KINDS, App, Payouts, Reader
+from minikafka.course.on_call import fates
+from minikafka.course.on_call.apps import App
 from minikafka.course.on_call.orders import Orders
 from minikafka.course.on_call.plans import Plan
+from minikafka.course.on_call.programs import KINDS, Reader
+from minikafka.simulation.admin import Admin, AdminHandle
 from minikafka.simulation.cluster import Cluster
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.simulation.processes import best_informed, leading
 from minikafka.simulation.topics import TOPIC, raise_refusal
 from minikafka.trace import Event
-from minikafka.wire.errors import KafkaError
 
 BROKERS = (1, 2, 3)
 SAMPLE_MS = 10_000
+DELETE_DELAY_MS = 60_000  # the default of file.delete.delay.ms
 MIN_ISR = "min.insync.replicas"
-ALL_PARTITIONS = set(range(100))
-REWRITES = {"LogTruncated", "TopicDeleted"}
 # Fewer partitions of Kafka's own topics, and longer polls of those that are idle: the
 # same things happen, and less is computed.
 CONFIGS = {
@@ -81,11 +83,29 @@ class Sample(NamedTuple):
         return self.unhappy > 0
 
 
-class Found(NamedTuple):
-    """Where an order is in the log."""
+class Unwell:
+    """How many partitions lack a replica, a leader, or enough replicas in sync."""
 
-    partition: int
-    offset: int
+    def __init__(self) -> None:
+        self.under_replicated = 0
+        self.offline = 0
+        self.under_min_isr = 0
+
+    def count(self, partition: Any, min_isr: int) -> None:
+        """One more partition."""
+        replicas = len(partition.replicas)
+        in_sync = len(partition.isr)
+        self.under_replicated += in_sync < replicas
+        self.offline += partition.leader < 0
+        self.under_min_isr += in_sync < min(min_isr, replicas)
+
+
+class Deleted(NamedTuple):
+    """A segment that was deleted, and when the disk has its bytes back."""
+
+    until_ms: int
+    disk: MemoryDisk
+    size: int
 
 
 class World:
@@ -98,15 +118,15 @@ class World:
         self.events: list[Event] = []
         self.held: dict[int, str] = {}  # brokers that can't be started, and why
         self.messages: list[str] = []
+        self._deleted: list[Deleted] = []
         self.spare_bytes = plan.spare_bytes  # that disks can be given
         self.cluster = Cluster(
             brokers=len(BROKERS),
             seed=plan.seed,
-            configs={
-                **CONFIGS,
-                **plan.brokers,
-            },
+            configs={**CONFIGS, **plan.brokers},
         )
+        self._asking = self.cluster._topics._admin
+        self._admin = self._asking._core
         self.cluster._listeners[:] = [self._note]
         self.cluster.trace.clear()
         self._steps = list(plan.steps)
@@ -115,7 +135,7 @@ class World:
             self._create(topic)
         self.apps: dict[str, App] = {}
         for given in plan.apps:
-            self._deploy(dict(given))
+            self._deploy(given)
 
     @property
     def now_ms(self) -> int:
@@ -129,15 +149,33 @@ class World:
 
     def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
         """A request of an admin client's, which takes its time."""
-        return self.cluster._topics._admin.ask(
-            api,
-            body,
-            node,
-        )
+        if node is not None and node not in self._admin.nodes:
+            self._start_admin()  # it was started before this broker was
+        return self._asking.ask(api, body, node)
+
+    def _start_admin(self) -> None:
+        """A tool is a program of its own, and asks anew which brokers there are."""
+        cluster = self.cluster
+        name = f"tool of {self.clock()}"
+        trace = cluster._trace_of(name)
+        self._admin = Admin(name, cluster._bootstrap(), trace)
+        self._asking = AdminHandle(self._admin, cluster.kernel, cluster._network)
 
     def is_up(self, broker: int) -> bool:
         """Whether this broker's process runs."""
         return self.cluster._brokers[broker].state == "up"
+
+    def is_down(self, broker: int) -> bool:
+        """Whether it has ended."""
+        return self.cluster._brokers[broker].state == "down"
+
+    def disk(self, broker: int) -> MemoryDisk:
+        """The disk of a broker's machine, whether the broker runs or not."""
+        return self.cluster._brokers[broker].disk
+
+    def cluster_id(self) -> str | None:
+        """As all brokers have it."""
+        return self.cluster._brokers[1].broker.config.cluster_id
 
     def image(self) -> Any:
         """What the best informed broker knows; None while none is up."""
@@ -159,18 +197,26 @@ class World:
         end_ms = self.now_ms + round(seconds * 1000)
         while self.now_ms < end_ms:
             self._do_what_is_due()
-            stops = [end_ms, (self.now_ms // SAMPLE_MS + 1) * SAMPLE_MS]
-            stops += [step.at_ms for step in self._steps[:1]]
-            wait_ms = max(1, min(stops) - self.now_ms)
-            self.cluster.run_ms(wait_ms)
+            wait_ms = min([end_ms, *self._stops()]) - self.now_ms
+            self.cluster.run_ms(max(1, wait_ms))
             if self.now_ms % SAMPLE_MS == 0:
                 self.sample()
         self._do_what_is_due()
+
+    def _stops(self) -> list[int]:
+        """When something is to be done next: a sample, a step, a pod's next life."""
+        stops = [(self.now_ms // SAMPLE_MS + 1) * SAMPLE_MS]
+        if self._steps:
+            stops.append(self._steps[0].at_ms)
+        for app in self.apps.values():
+            stops += [pod.due_ms for pod in app.pods if pod.due_ms is not None]
+        return stops
 
     def _do_what_is_due(self) -> None:
         """Pods come back, and the plan goes on."""
         from minikafka.course.on_call import tools
 
+        self._free_deleted()
         for app in self.apps.values():
             app.restart_dead()
         while self._steps and self._steps[0].at_ms <= self.now_ms:
@@ -180,46 +226,77 @@ class World:
         """Keep what a log would have."""
         if event.kind in KEPT:
             self.events.append(event)
+        if event.kind == "SegmentDeleted":
+            self._keep_deleted(event)
+
+    def _keep_deleted(self, event: Event) -> None:
+        """A segment that is deleted stays on the disk for file.delete.delay.ms."""
+        disk = self.disk(int(event.node.removeprefix("broker ")))
+        size = event.detail["size_bytes"]
+        disk.take(size)
+        deleted = Deleted(
+            until_ms=event.at + DELETE_DELAY_MS,
+            disk=disk,
+            size=size,
+        )
+        self._deleted.append(deleted)
+
+    def _free_deleted(self) -> None:
+        """Those whose time has come are gone."""
+        while self._deleted and self._deleted[0].until_ms <= self.now_ms:
+            deleted = self._deleted.pop(0)
+            deleted.disk.give_back(deleted.size)
 
     # what is measured
 
     def sample(self) -> None:
         """One more row of the monitoring system's."""
         since_ms = self.samples[-1].at_ms if self.samples else 0
-        news = [event.kind for event in self.events if event.at > since_ms]
-        under_replicated, offline, under_min_isr = self._partitions()
+        news = self._kinds_since(since_ms)
+        unwell = self._unwell()
+        lags = {}
+        late = 0
+        for app in self.readers():
+            lags[app.name] = self.lag(app.name)
+            late += self._late(app)
         refused = len(self.orders.refused)
         self.samples.append(
             Sample(
                 at_ms=self.now_ms,
-                under_replicated=under_replicated,
-                offline=offline,
-                under_min_isr=under_min_isr,
+                under_replicated=unwell.under_replicated,
+                offline=unwell.offline,
+                under_min_isr=unwell.under_min_isr,
                 controllers=active_controllers(self.cluster),
                 isr_shrinks=news.count("IsrShrunk"),
                 failed_produces=news.count("BatchRefused"),
-                lag={app.name: self.lag(app.name) for app in self.readers()},
+                lag=lags,
                 waiting=self.orders.waiting(self.now_ms),
-                late=sum(map(self._late, self.readers())),
+                late=late,
                 refused=refused - self._refused,
             )
         )
         self._refused = refused
 
-    def _partitions(self) -> tuple[int, int, int]:
-        """Those under-replicated, without a leader, under min ISR."""
+    def _kinds_since(self, since_ms: int) -> list[str]:
+        """Of what has happened after a time, the newest first."""
+        kinds = []
+        for event in reversed(self.events):
+            if event.at <= since_ms:
+                break
+            kinds.append(event.kind)
+        return kinds
+
+    def _unwell(self) -> Unwell:
+        """As the best informed broker sees its partitions."""
+        found = Unwell()
         image = self.image()
         if image is None:
-            return 0, 0, 0
-        under_replicated = offline = under_min_isr = 0
+            return found
         for topic in image.topics.values():
+            min_isr = self.min_isr(topic.name)
             for partition in topic.partitions.values():
-                replicas = len(partition.replicas)
-                least = min(self.min_isr(topic.name), replicas)
-                under_replicated += len(partition.isr) < replicas
-                offline += partition.leader < 0
-                under_min_isr += len(partition.isr) < least
-        return under_replicated, offline, under_min_isr
+                found.count(partition, min_isr)
+        return found
 
     def min_isr(self, topic: str) -> int:
         """min.insync.replicas of a topic, as the brokers go by it."""
@@ -230,32 +307,17 @@ class World:
         broker = best_informed(self.cluster._brokers)
         if topic not in broker.image.topics:
             return None
-        where = broker.image, broker.node_id, TOPIC, topic, name
-        return str(broker.config.value(*where).value)
+        found = broker.config.value(broker.image, broker.node_id, TOPIC, topic, name)
+        return str(found.value)
+
+    def leader_of(self, topic: str, partition: int) -> Any:
+        """The leading replica of a partition. Raises IllegalStateError without one."""
+        return leading(self.cluster._brokers, topic, partition)
 
     def leaders_of(self, topic: str) -> list[Any]:
         """The leading replica of each partition."""
-        brokers = self.cluster._brokers
-        partitions = range(self.cluster.partition_count(topic))
-        return [
-            leading(
-                brokers,
-                topic,
-                number,
-            )
-            for number in partitions
-        ]
-
-    def false_payouts(self) -> set[str]:
-        """What was booked, and never committed."""
-        committed: set[str] = set()
-        for app in self.apps.values():
-            if isinstance(app, Payouts):
-                committed |= app.committed
-        booked: set[str] = set()
-        for names in self.orders.false.values():
-            booked |= names
-        return booked - committed if committed else set()
+        count = self.cluster.partition_count(topic)
+        return [self.leader_of(topic, number) for number in range(count)]
 
     def lag(self, group: str) -> int:
         """Of all its partitions that are led; while nobody can tell, what it was."""
@@ -266,120 +328,36 @@ class World:
 
     def _late(self, app: Reader) -> int:
         """Accepted orders that wait too long, and can still be handled."""
-        late = self.orders.late(
-            app.name,
-            self.now_ms,
-            self.plan.late_ms,
-        )
-        return len(late - self.lost(app)) if late else 0
-
-    def lost(self, app: Reader) -> set[int]:
-        """Accepted orders that this app will never handle: they are not in the log any
-        more, or the group has passed them. Where nobody has the log, nobody knows.
-        """
-        open_ones = self.orders.not_done(app.name)
-        there, unknown = self._in_the_log(app.topic)
-        committed = self._committed(app.name)
-        gone = set()
-        for number, accepted in open_ones.items():
-            place = there.get(number)
-            if number in app.in_hand():
-                continue
-            if place is None:
-                if accepted.partition not in unknown:
-                    gone.add(number)
-            elif place.offset < committed.get(place.partition, 0):
-                gone.add(number)
-        return gone
-
-    def cut_off(self, app: Reader) -> set[int]:
-        """Accepted orders that a leader has cut off, whoever had read them before."""
-        kinds = {
-            event.kind
-            for event in self.events
-            if event.detail.get("topic") == app.topic
-        }
-        if "LogTruncated" not in kinds or "TopicDeleted" in kinds:
-            return set()
-        there, unknown = self._in_the_log(app.topic)
-        return {
-            number
-            for number, place in self.orders.accepted.items()
-            if number not in there and place.partition not in unknown
-        }
-
-    def _in_the_log(self, topic: str) -> tuple[dict[int, Found], set[int]]:
-        """Where each order is now, and the partitions of which nobody can tell."""
-        there: dict[int, Found] = {}
-        unknown: set[int] = set()
-        try:
-            partitions = range(self.cluster.partition_count(topic))
-        except KafkaError:
-            return there, unknown
-        except IllegalStateError:
-            return there, ALL_PARTITIONS
-        for partition in partitions:
-            try:
-                there |= self._orders_in(topic, partition)
-            except IllegalStateError:
-                unknown.add(partition)
-        return there, unknown
-
-    def _orders_in(self, topic: str, partition: int) -> dict[int, Found]:
-        """Unless a log was cut, an order is where it was put, or it is too old."""
-        rewritten = any(event.kind in REWRITES for event in self.events)
-        found = {}
-        if not rewritten:
-            start, _ = self.cluster.log_offsets(topic, partition)
-            for number, place in self.orders.accepted.items():
-                if place.partition == partition and place.offset >= start:
-                    found[number] = Found(partition, place.offset)
-            return found
-        for record in self.cluster.records(topic, partition):
-            what, _, rest = bytes(record.value or b"").decode().partition(" ")
-            if what == "order":
-                found[int(rest.split()[0])] = Found(partition, record.offset)
-        return found
-
-    def _committed(self, group: str) -> dict[int, int]:
-        """Partition -> what the group has committed."""
-        try:
-            offsets = self.cluster.committed_offsets(group)
-        except (KafkaError, IllegalStateError):
-            return {}
-        return {place.partition: offset for place, offset in offsets.items()}
+        late = self.orders.late(app.name, self.now_ms, self.plan.late_ms)
+        return len(late - fates.lost(self, app)) if late else 0
 
     # at the beginning
 
     def _create(self, topic: dict[str, Any]) -> None:
         """replicas: of each partition the brokers, the first leads; or how many."""
         body = create_topic(
-            topic["name"],
-            topic.get("partitions", -1),
-            topic["replicas"],
-            topic.get("configs", {}),
+            name=topic["name"],
+            partitions=topic.get("partitions", -1),
+            replicas=topic["replicas"],
+            configs=topic.get("configs", {}),
         )
-        raise_refusal(self.ask("CreateTopics", body).topics[0], "create")
+        [created] = self.ask("CreateTopics", body).topics
+        raise_refusal(created, "create")
         if "__consumer_offsets" not in self.image().topics:
             self.ask("FindCoordinator", {"coordinator_keys": ["-"]})
 
     def _deploy(self, given: dict[str, Any]) -> None:
         """A program of the plan, with its pods."""
-        kind = KINDS[given.pop("kind")]
-        name, topic = given.pop("name"), given.pop("topic")
-        replicas = given.pop("replicas", 1)
+        kind = KINDS[given["kind"]]
+        name = given["name"]
         env = {key: str(value) for key, value in given.get("env", {}).items()}
-        app = kind(
-            self,
-            name,
-            topic,
-            **env,
-        )
+        app = kind(self, name, given["topic"], **env)
         self.apps[name] = app
-        app.scale(replicas)
+        app.scale(given.get("replicas", 1))
 
 
 def create_topic(
+    *,
     name: str,
     partitions: int,
     replicas: int | list[list[int]],
@@ -400,9 +378,9 @@ def create_topic(
     values = [
         {
             "name": key,
-            "value": str(value),
+            "value": str(each),
         }
-        for key, value in configs.items()
+        for key, each in configs.items()
     ]
     topic = {
         "name": name,

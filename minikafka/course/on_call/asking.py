@@ -1,0 +1,91 @@
+"""What several of Kafka's tools ask of the cluster, as the requests of an admin client."""
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.clients.structs import TopicPartition
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.course.on_call.world import World
+
+LATEST, EARLIEST, LARGEST_TIME = -1, -2, -3  # what ListOffsets takes for a time
+FOR_GROUPS, FOR_TRANSACTIONS = 0, 1  # types of coordinators
+ATTEMPTS, PAUSE_MS = 20, 500  # an admin client is that patient
+TIMEOUT_MS = 30_000
+
+
+def live_brokers(world: "World") -> list[int]:
+    """The brokers that are not fenced, in order."""
+    told = world.ask("Metadata", {"topics": []})
+    return sorted(broker.node_id for broker in told.brokers)
+
+
+def topic_names(world: "World") -> list[str]:
+    """All topics in order, Kafka's own too."""
+    told = world.ask("Metadata", {"topics": None})
+    return sorted(topic.name for topic in told.topics)
+
+
+def leaders(world: "World", topic: str) -> dict[int, int]:
+    """Partition -> who leads it, -1 for nobody. Raises KafkaError without the topic."""
+    body = {
+        "topics": [{"name": topic}],
+        "allow_auto_topic_creation": False,
+    }
+    [told] = world.ask("Metadata", body).topics
+    if told.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION:
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+    return {each.partition_index: each.leader_id for each in told.partitions}
+
+
+def leader(world: "World", partition: TopicPartition) -> int:
+    """Who leads a partition. Raises KafkaError where nobody does."""
+    found = leaders(world, partition.topic).get(partition.partition, -1)
+    if found < 0:
+        raise KafkaError(Error.LEADER_NOT_AVAILABLE)
+    return found
+
+
+def offset_at(world: "World", place: TopicPartition, when: int, leader: int) -> int:
+    """ListOffsets of one partition: LATEST, EARLIEST, LARGEST_TIME, or a time in ms; -1
+    where there is no such record.
+    """
+    wanted = {
+        "partition_index": place.partition,
+        "timestamp": when,
+    }
+    topic = {
+        "name": place.topic,
+        "partitions": [wanted],
+    }
+    body = {
+        "replica_id": -1,
+        "topics": [topic],
+        "timeout_ms": TIMEOUT_MS,
+    }
+    [told] = world.ask("ListOffsets", body, leader).topics
+    return int(told.partitions[0].offset)
+
+
+def coordinator(world: "World", name: str, kind: int) -> int:
+    """Of a group, or of a transactional id. Raises KafkaError where there is none for
+    as long as an admin client would wait.
+    """
+    body = {
+        "coordinator_keys": [name],
+        "key_type": kind,
+    }
+    for _ in range(ATTEMPTS):
+        [found] = world.ask("FindCoordinator", body).coordinators
+        if not found.error_code:
+            return int(found.node_id)
+        world.cluster.run_ms(PAUSE_MS)
+    raise KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
+
+
+def check(told: Any) -> None:
+    """Raise KafkaError where an answer has an error code."""
+    if told.error_code:
+        error = Error(told.error_code)
+        words = getattr(told, "error_message", None)
+        raise KafkaError(error, words or error.message)

@@ -1,0 +1,300 @@
+"""What the shop's deployments run: a program that sends orders, groups that handle
+them, one with transactions, and one that only fills disks.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from minikafka.clients import consumer_config, producer_config
+from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
+from minikafka.course.on_call.apps import GRACE_S, App, Failed, Pod
+from minikafka.course.on_call.orders import Place
+from minikafka.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.course.on_call.world import World
+
+# longer polls of those that are idle: less is computed, and nothing comes later
+LIGHT = {
+    "enable.auto.commit": "false",
+    "fetch.max.wait.ms": "5000",
+}
+NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan")
+
+
+class Shop(App):
+    """Sends an order every so often. A customer is named by the plan: how many orders
+    of a hundred are megamart's.
+    """
+
+    kind = "producer"
+    own: ClassVar = {
+        "every.ms": "3000",
+        "key": "customer",
+        "megamart": "0",
+    }
+    known = producer_config.DEFAULTS
+
+    def _run(self, pod: Pod, client: Any) -> None:
+        """The program. It ends when the pod is to stop."""
+        pause_s = int(self.env["every.ms"]) / 1000
+        while not pod.stopping:
+            self._order(pod, client)
+            self.world.cluster.sleep(pause_s)
+        client.close(timeout=GRACE_S)
+
+    def _order(self, pod: Pod, client: Any) -> None:
+        """One more."""
+        asked = self.world.orders.asked
+        number = len(asked)
+        asked[number] = self.world.now_ms
+        customer = self._customer(number)
+        by_customer = self.env["key"] == "customer"
+        sent = client.send(
+            self.topic,
+            key=customer if by_customer else f"order {number}",
+            value=f"order {number} {customer}",
+        )
+        sent.add_callback(self._accepted(number))
+        sent.add_errback(self._refused(number, pod))
+
+    def _customer(self, number: int) -> str:
+        """Who orders: the same number, the same customer."""
+        if number * 37 % 100 < int(self.env["megamart"]):
+            return "megamart"
+        return NAMES[number * 7 % len(NAMES)]
+
+    def _accepted(self, number: int) -> Callable[[Any], None]:
+        """What is noted when the order is acknowledged."""
+
+        def note(told: Any) -> None:
+            place = Place(
+                at_ms=self.world.now_ms,
+                partition=told.partition,
+                offset=told.offset,
+            )
+            self.world.orders.accepted[number] = place
+
+        return note
+
+    def _refused(self, number: int, pod: Pod) -> Callable[[Any], None]:
+        """What is noted when it has failed for good."""
+
+        def note(error: Any) -> None:
+            self.world.orders.refused[number] = type(error).__name__
+            self.say(pod, f"order {number} failed: {error}")
+
+        return note
+
+
+class Reader(App):
+    """A consumer group that handles each order: that takes work.ms.
+
+    commit: before or after the work. on.error: what becomes of a record that it can't
+    read. once: whether it knows the orders that it has handled, and does none twice.
+    """
+
+    kind = "consumer"
+    own: ClassVar = {
+        "work.ms": "200",
+        "commit": "after",
+        "on.error": "exit",
+        "once": "false",
+    }
+    known = consumer_config.DEFAULTS
+
+    def __init__(self, world: "World", name: str, topic: str, **env: str) -> None:
+        known = {"auto.offset.reset": "earliest", **env}
+        super().__init__(world, name, topic, **known)
+
+    @property
+    def commits_first(self) -> bool:
+        """Whether it commits before the work."""
+        return self.env["commit"] == "before"
+
+    def _client(self, name: str) -> Any:
+        """The Kafka client that a pod works with."""
+        config = self._config({**LIGHT, "group.id": self.name, **self.env})
+        return self.world.cluster.consumer(client_id=name, **config)
+
+    def _run(self, pod: Pod, client: Any) -> None:
+        """The program. It ends when the pod is to stop."""
+        done = _Done(self, pod, client)
+        client.subscribe([self.topic], listener=done)
+        while not pod.stopping:
+            polled = client.poll(timeout_ms=1000)
+            pod.hand = set(_numbers(polled))
+            if polled and self.commits_first:
+                self.commit(pod, client.commit)
+            for record in _records(polled):
+                if pod.stopping:
+                    break
+                self._handle(pod, record)
+                done.add(record)
+            done.commit()
+        client.close(autocommit=False)
+
+    def _handle(self, pod: Pod, record: Any) -> None:
+        """One record: the work, and what it does."""
+        what, rest = _told(record)
+        number = _number(record)
+        done = self.world.orders.done[self.name]
+        if self.env["once"] == "true" and done[number]:
+            pod.hand.discard(number)
+            return
+        self.world.cluster.sleep(int(self.env["work.ms"]) / 1000)
+        if what == "order":
+            done[number] += 1
+            pod.hand.discard(number)
+        elif what == "payout":
+            self.world.orders.false[self.name].add(rest)
+        else:
+            self._fail(pod, record)
+
+    def _fail(self, pod: Pod, record: Any) -> None:
+        """What becomes of a record that it can't read."""
+        where = f"{record.topic}-{record.partition} offset {record.offset}"
+        if self.env["on.error"] == "exit":
+            raise Poison(f"{where}: can't be read as an order")
+        self.say(pod, f"put {where} into dead-letters")
+
+    def commit(self, pod: Pod, ask: Callable[[], None]) -> None:
+        """Commit, and say so where that fails."""
+        try:
+            ask()
+        except KafkaError as error:
+            self.say(pod, f"commit failed: {error}")
+
+
+class Poison(Failed):
+    """A record that the program can't read."""
+
+
+class _Done:
+    """What a pod has handled and not committed. It is committed before partitions go to
+    somebody else, too.
+    """
+
+    def __init__(self, app: Reader, pod: Pod, client: Any) -> None:
+        self._app = app
+        self._pod = pod
+        self._client = client
+        self._offsets: dict[Any, OffsetAndMetadata] = {}
+
+    def add(self, record: Any) -> None:
+        """This one is handled."""
+        partition = TopicPartition(record.topic, record.partition)
+        self._offsets[partition] = OffsetAndMetadata(record.offset + 1, "", -1)
+
+    def commit(self) -> None:
+        """All of it, unless the program commits before the work."""
+        if self._offsets and not self._app.commits_first:
+            offsets = dict(self._offsets)
+            self._app.commit(self._pod, lambda: self._client.commit(offsets))
+            self._offsets.clear()
+
+    def on_partitions_revoked(self, partitions: Any) -> None:
+        """They go to somebody else, in order."""
+        self.commit()
+
+    def on_partitions_lost(self, partitions: Any) -> None:
+        """They have gone already: nothing can be committed."""
+        self._offsets.clear()
+
+    def on_partitions_assigned(self, partitions: Any) -> None:
+        """Nothing is to be done."""
+
+
+def _records(polled: Any) -> Iterator[Any]:
+    """All of a poll, partition by partition."""
+    for records in polled.values():
+        yield from records
+
+
+def _told(record: Any) -> tuple[str, str]:
+    """What a record's first word says that it is, and the rest."""
+    what, _, rest = record.value.decode().partition(" ")
+    return what, rest
+
+
+def _number(record: Any) -> int:
+    """Of the order; -1 where it is none."""
+    what, rest = _told(record)
+    return int(rest.split()[0]) if what == "order" else -1
+
+
+def _numbers(polled: Any) -> Iterator[int]:
+    """Of the orders among these records."""
+    for record in _records(polled):
+        number = _number(record)
+        if number >= 0:
+            yield number
+
+
+class Payouts(App):
+    """Writes some payouts a minute, in a transaction that is open for open.ms."""
+
+    kind = "producer"
+    own: ClassVar = {"open.ms": "20000"}
+    known = producer_config.DEFAULTS
+
+    def __init__(self, world: "World", name: str, topic: str, **env: str) -> None:
+        super().__init__(world, name, topic, **env)
+        self.committed: set[str] = set()
+        self._written = 0
+
+    def _run(self, pod: Pod, client: Any) -> None:
+        """The program. It ends when the pod is to stop."""
+        cluster = self.world.cluster
+        open_s = int(self.env["open.ms"]) / 1000
+        client.init_transactions()
+        while not pod.stopping:
+            client.begin_transaction()
+            names = self._write(client)
+            cluster.sleep(open_s)
+            client.commit_transaction()
+            self.committed.update(names)
+            cluster.sleep(PAUSE_S)
+        client.close()
+
+    def _write(self, client: Any) -> list[str]:
+        """One payout into each partition: their names."""
+        names = []
+        for partition in range(self.world.cluster.partition_count(self.topic)):
+            self._written += 1
+            name = str(self._written)
+            names.append(name)
+            client.send(self.topic, value=f"payout {name}", partition=partition)
+        client.flush()
+        return names
+
+
+PAUSE_S = 40  # between two transactions
+
+
+class Noise(App):
+    """Writes so many bytes every so often, which nobody misses."""
+
+    kind = "producer"
+    own: ClassVar = {
+        "every.ms": "2000",
+        "bytes": "4000",
+    }
+    known = producer_config.DEFAULTS
+
+    def _run(self, pod: Pod, client: Any) -> None:
+        """The program. It ends when the pod is to stop."""
+        value = "click " + int(self.env["bytes"]) * "x"
+        pause_s = int(self.env["every.ms"]) / 1000
+        while not pod.stopping:
+            client.send(self.topic, value=value)
+            self.world.cluster.sleep(pause_s)
+        client.close(timeout=GRACE_S)
+
+
+KINDS: dict[str, type[App]] = {
+    "shop": Shop,
+    "reader": Reader,
+    "payouts": Payouts,
+    "noise": Noise,
+}

@@ -1,0 +1,99 @@
+"""The score board of an incident, and how it is shown."""
+
+import sys
+from typing import Any, NamedTuple
+
+from minikafka.course import cards
+from minikafka.course.on_call.plans import Limits, Plan
+from minikafka.course.on_call.strip import strip
+from minikafka.course.on_call.world import Sample
+
+
+class Outcome(NamedTuple):
+    """How it ended. said: the number of the cause that was named, None for none.
+
+    false: payouts that were never committed, and were booked all the same. before:
+    minutes of outage until somebody was called. wrong: what is still not well.
+    """
+
+    plan: Plan
+    clock: str
+    said: int | None
+    accepted: int
+    lost: int
+    twice: int
+    false: int
+    refused: int
+    minutes: float
+    before: float
+    wrong: tuple[str, ...]
+
+    @property
+    def limits(self) -> Limits:
+        """What a good play stays within."""
+        return self.plan.limits
+
+    def lines(self) -> list[str]:
+        """The score board."""
+        said = "nothing yet"
+        if self.said is not None:
+            said = self.plan.causes[self.said - 1].text
+        gone = "yes"
+        if self.wrong:
+            gone = f"no: {'; '.join(self.wrong)}"
+        rows = {
+            "orders accepted": str(self.accepted),
+            "of these lost": str(self.lost),
+            "handled twice": str(self.twice + self.false),
+            "orders refused": str(self.refused),
+            "minutes of outage": self._outage(),
+            "you said": said,
+            "the cause is gone": gone,
+        }
+        return [f"{name:18}  {value}" for name, value in rows.items()]
+
+    def _outage(self) -> str:
+        """How long it was, and how much of that is nobody's fault."""
+        before = f"{self.before:.1f} of them before you were called"
+        return f"{self.minutes:.1f}, {before}"
+
+
+class Report:
+    """The score board, and the strip of metrics."""
+
+    def __init__(
+        self,
+        outcome: Outcome,
+        samples: list[Sample],
+    ) -> None:
+        self.outcome = outcome
+        self._samples = samples
+
+    def show(self) -> None:
+        """In a notebook with its picture, wherever in a cell; else as text."""
+        if "ipykernel" in sys.modules:
+            from IPython.display import display
+
+            display(self)
+        else:
+            print(self)
+
+    def __repr__(self) -> str:
+        return "\n".join([self._head(), *self._lines()])
+
+    def _head(self) -> str:
+        """The title, and the time."""
+        return f"{self.outcome.plan.title}, {self.outcome.clock}"
+
+    def _lines(self) -> list[str]:
+        """The score board, indented."""
+        return [f"  {line}" for line in self.outcome.lines()]
+
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> dict[str, str]:
+        body = "".join(map(cards.line, self._lines()))
+        mark = "open" if self.outcome.wrong else "right"
+        card = cards.card(mark, self._head(), body)
+        picture = strip(self._samples, self.outcome.plan.called_ms)
+        return cards.bundle(repr(self), card + picture)

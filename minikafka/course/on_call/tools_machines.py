@@ -1,0 +1,179 @@
+"""systemctl, journalctl, df, du and lvextend for the brokers' machines: as much of them
+as somebody on call needs.
+"""
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from minikafka.clients.errors import KafkaTimeoutError
+from minikafka.course.on_call import log_lines
+from minikafka.course.on_call.columns import Row, columns
+from minikafka.course.on_call.usage import Given, Refused, whole_or
+from minikafka.course.on_call.world import BROKERS
+
+if TYPE_CHECKING:
+    from minikafka.course.on_call.world import World
+
+STOP_S = 120
+KIB = 1024
+UNITS = {
+    "K": KIB,
+    "M": KIB**2,
+    "G": KIB**3,
+}
+LARGEST = 8  # folders that du shows
+PLENTY = "plenty"
+
+
+def journal(world: "World", given: Given) -> str:
+    """journalctl BROKER"""
+    lines = log_lines.of_broker(world, _broker(given))
+    most = whole_or(given, "--lines", log_lines.LINES)
+    return log_lines.shown(world, lines, most) or "-- No entries --"
+
+
+# -- disks
+
+
+def free_space(world: "World", given: Given) -> str:
+    """df BROKER; without one, all."""
+    is_human = "-h" in given
+    blocks = "Size" if is_human else "1K-blocks"
+    rows: list[Row] = [["Filesystem", blocks, "Used", "Available", "Use%"]]
+    wanted: tuple[int, ...] = BROKERS
+    if "BROKER" in given:
+        wanted = (_broker(given),)
+    for broker in wanted:
+        rows.append(_volume(world, broker, is_human))
+    return columns(rows, least=[24, 10, 8, 10])
+
+
+def _volume(world: "World", broker: int, is_human: bool) -> Row:
+    """A row of df."""
+    volume = f"/dev/data/kafka-{broker}"
+    space = world.disk(broker).space()
+    if space is None:
+        return [volume, PLENTY, "", "", ""]
+    total = space.total_bytes
+    left = space.usable_bytes
+    used = total - left
+    percent = math.ceil(100 * used / total)
+    return [
+        volume,
+        _size(total, is_human),
+        _size(used, is_human),
+        _size(left, is_human),
+        f"{percent}%",
+    ]
+
+
+def _size(size: int, is_human: bool) -> str:
+    """In blocks of 1024 bytes, or as -h has it: 1.2M."""
+    if not is_human:
+        return str(size // KIB)
+    if size < KIB * KIB:
+        return f"{math.ceil(size / KIB)}K"
+    return f"{size / KIB**2:.1f}M"
+
+
+def used_space(world: "World", given: Given) -> str:
+    """du BROKER: the folders of its log directory, the largest first."""
+    broker = _broker(given)
+    is_human = "-h" in given
+    sizes: Counter[str] = Counter()
+    for path, file in world.disk(broker).files().items():
+        folder, slash, _ = path.partition("/")
+        if slash:
+            sizes[folder] += file.size
+    rows = []
+    for folder, size in sizes.most_common(LARGEST):
+        rows.append([_size(size, is_human), folder])
+    return columns(rows, least=[8])
+
+
+def enlarge(world: "World", given: Given) -> str:
+    """lvextend --resizefs --size +SIZE BROKER"""
+    broker = _broker(given)
+    wanted = _wanted(given["--size"])
+    disk = world.disk(broker)
+    if disk.capacity_bytes is None:
+        return f"/dev/data/kafka-{broker} has plenty of space already"
+    if wanted > world.spare_bytes:
+        asked, left = wanted // KIB, world.spare_bytes // KIB
+        return f"Insufficient free space: {asked}K needed, {left}K available"
+    world.spare_bytes -= wanted
+    disk.capacity_bytes += wanted
+    return f"Logical volume data/kafka-{broker} successfully resized."
+
+
+def _wanted(text: str) -> int:
+    """Bytes, of +500K or +1M. Raises Refused."""
+    unit = text[-1:].upper()
+    number = text[1:-1]
+    is_size = text.startswith("+") and unit in UNITS and number.isdigit()
+    if not is_size:
+        raise Refused("--size is what is added, such as +500K or +1M.")
+    return int(number) * UNITS[unit]
+
+
+# -- processes
+
+
+def status(world: "World", given: Given) -> str:
+    """systemctl status BROKER"""
+    broker = _broker(given)
+    held = _held(world, broker)
+    if world.is_up(broker):
+        word = "active (running)"
+    elif held:
+        word = f"no answer: {held}"
+    else:
+        word = "failed"
+    return f"kafka-{broker}.service - Apache Kafka\n  Active: {word}"
+
+
+def start(world: "World", given: Given) -> str:
+    """systemctl start BROKER"""
+    broker = _broker(given)
+    held = _held(world, broker)
+    if held:
+        return f"kafka-{broker} does not answer: {held}"
+    if not world.is_up(broker):
+        world.cluster.restart(broker)
+    return ""
+
+
+def _held(world: "World", broker: int) -> str:
+    """Why this broker's machine does not answer, if so."""
+    return "" if world.is_up(broker) else world.held.get(broker, "")
+
+
+def stop(world: "World", given: Given) -> str:
+    """systemctl stop BROKER"""
+    broker = _broker(given)
+    if not world.is_up(broker):
+        return ""
+    world.cluster.stop(broker)
+    try:
+        world.cluster.run_until(lambda: world.is_down(broker), seconds=STOP_S)
+    except KafkaTimeoutError:  # as systemd's TimeoutStopSec
+        world.cluster.crash(broker)
+        return f"kafka-{broker} did not stop in time, and was killed"
+    return ""
+
+
+def restart(world: "World", given: Given) -> str:
+    """systemctl restart BROKER"""
+    said = [stop(world, given), start(world, given)]
+    return "\n".join(filter(None, said))
+
+
+def _broker(given: Given) -> int:
+    """The broker that is named. Raises Refused."""
+    name = given.get("BROKER") or given.get("--unit", "")
+    number = name.removesuffix(".service").removeprefix("kafka-")
+    for broker in BROKERS:
+        if number == str(broker):
+            return broker
+    raise Refused(f"There is no {name!r}; there are kafka-1, kafka-2, kafka-3.")

@@ -1,0 +1,185 @@
+"""kubectl for the shop's programs: as much of it as somebody on call needs."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from minikafka.course.on_call import log_lines
+from minikafka.course.on_call.apps import App, Pod
+from minikafka.course.on_call.columns import columns
+from minikafka.course.on_call.usage import Given, Refused, whole, whole_or
+
+if TYPE_CHECKING:
+    from minikafka.course.on_call.world import World
+
+WAITING = "CrashLoopBackOff"
+NO_POD = (
+    "There is no pod {name!r}; there are {known}. All pods of a deployment together:"
+    " deployment/APP."
+)
+NO_PREVIOUS = 'Error: previous terminated container "{}" not found'
+NO_LINES = "(nothing but the start of {})"
+BACK_OFF = "back-off {wait}s restarting failed container"
+
+
+class Owned(NamedTuple):
+    """A pod, and the deployment that it is of."""
+
+    app: App
+    pod: Pod
+
+
+def pods(world: "World", given: Given) -> str:
+    """kubectl get pods"""
+    rows = [["NAME", "READY", "STATUS", "RESTARTS"]]
+    for _, pod in _all_pods(world):
+        rows.append([pod.name, *_health(pod), _restarts(world, pod)])
+    return columns(rows, least=[14, 7, 18])
+
+
+def _all_pods(world: "World") -> Iterator[Owned]:
+    """Of all deployments."""
+    for app in world.apps.values():
+        for pod in app.pods:
+            yield Owned(app, pod)
+
+
+def _health(pod: Pod) -> list[str]:
+    """READY and STATUS."""
+    if pod.is_up:
+        return ["1/1", "Running"]
+    return ["0/1", WAITING]
+
+
+def _restarts(world: "World", pod: Pod) -> str:
+    """How many, and when the last was: 5 (2m10s ago)."""
+    if not pod.restarts:
+        return "0"
+    ago_ms = world.now_ms - pod.lives[-1]
+    return f"{pod.restarts} ({_duration(ago_ms)} ago)"
+
+
+def _duration(ms: int) -> str:
+    """2m10s"""
+    minutes, seconds = divmod(ms // 1000, 60)
+    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
+
+
+def describe_pod(world: "World", given: Given) -> str:
+    """kubectl describe pod POD"""
+    app, pod = _owned(world, given["POD"])
+    rows = [
+        ("Name:", pod.name),
+        ("Controlled By:", f"deployment/{app.name}"),
+        *_state(world, pod),
+        ("Ready:", str(pod.is_up)),
+        ("Restart Count:", str(pod.restarts)),
+        ("Environment:", ""),
+    ]
+    rows += [(f"  {name}:", value) for name, value in app.env.items()]
+    return columns(rows, least=[20])
+
+
+def _state(world: "World", pod: Pod) -> list[tuple[str, str]]:
+    """What it does, and how its last life ended."""
+    if pod.is_up:
+        rows = [
+            ("State:", "Running"),
+            ("  Started:", world.clock(pod.lives[-1])),
+        ]
+    else:
+        rows = [
+            ("State:", "Waiting"),
+            ("  Reason:", WAITING),
+            ("  Message:", BACK_OFF.format(wait=pod.pause_s)),
+        ]
+    death = pod.death
+    if death is None:
+        return rows
+    return [
+        *rows,
+        ("Last State:", "Terminated"),
+        ("  Reason:", death.reason),
+        ("  Exit Code:", str(death.exit_code)),
+        ("  Finished:", world.clock(death.at_ms)),
+    ]
+
+
+def app_logs(world: "World", given: Given) -> str:
+    """kubectl logs deployment/APP: of all its pods, and all their lives."""
+    app = _app(world, given)
+    lines = log_lines.of_pods(world, app.name)
+    return log_lines.shown(world, lines) or NO_LINES.format(app.name)
+
+
+def pod_logs(world: "World", given: Given) -> str:
+    """kubectl logs POD: of its life now, or with --previous the one before."""
+    app, pod = _owned(world, given["POD"])
+    # a dead pod has no life now: then both are of the one that it had
+    wants_earlier = "--previous" in given and pod.is_up
+    if wants_earlier and not pod.restarts:
+        return NO_PREVIOUS.format(app.name)
+    most = whole_or(given, "--tail", log_lines.LINES)
+    lives = [*pod.lives, world.now_ms + 1]
+    began, ended = lives[-3:-1] if wants_earlier else lives[-2:]
+    lines = []
+    for line in log_lines.of_pods(world, app.name):
+        is_its = line.words.startswith(f"{pod.name} ")
+        if is_its and began <= line.at_ms < ended:
+            lines.append(line)
+    return log_lines.shown(world, lines, most) or NO_LINES.format(pod.name)
+
+
+def env(world: "World", given: Given) -> str:
+    """kubectl set env deployment/APP --list"""
+    app = _app(world, given)
+    lines = [f"# Deployment {app.name}, container {app.name}"]
+    lines += [f"{name}={value}" for name, value in app.env.items()]
+    return "\n".join(lines)
+
+
+def set_env(world: "World", given: Given) -> str:
+    """kubectl set env deployment/APP NAME=VALUE ..."""
+    app = _app(world, given)
+    changes = {}
+    for pair in given["NAME=VALUE"].split():
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise Refused(f"{pair!r} is no NAME=VALUE.")
+        changes[name] = value
+    if not changes:
+        raise Refused("kubectl set env needs NAME=VALUE.")
+    app.set_env(changes)
+    return f"deployment.apps/{app.name} env updated"
+
+
+def scale(world: "World", given: Given) -> str:
+    """kubectl scale deployment/APP --replicas N"""
+    app = _app(world, given)
+    app.scale(whole(given, "--replicas"))
+    return f"deployment.apps/{app.name} scaled"
+
+
+def roll_out(world: "World", given: Given) -> str:
+    """kubectl rollout restart deployment/APP"""
+    app = _app(world, given)
+    app.roll_out()
+    return f"deployment.apps/{app.name} restarted"
+
+
+def _app(world: "World", given: Given) -> App:
+    """The deployment that is named. Raises Refused."""
+    name = given["APP"]
+    if name not in world.apps:
+        known = ", ".join(world.apps)
+        raise Refused(f"There is no deployment {name!r}; there are {known}.")
+    return world.apps[name]
+
+
+def _owned(world: "World", name: str) -> Owned:
+    """The pod that is named. Raises Refused."""
+    known = []
+    for owned in _all_pods(world):
+        if owned.pod.name == name:
+            return owned
+        known.append(owned.pod.name)
+    raise Refused(NO_POD.format(name=name, known=", ".join(known)))

@@ -1,0 +1,168 @@
+"""What a command line may be.
+
+A usage line is the grammar and the help at once:
+
+    kafka-topics --describe [--topic TOPIC] [--under-replicated-partitions]
+
+Words in capitals are values; what stands in brackets may be left out; a word that ends
+in "..." takes all that follows.
+"""
+
+import difflib
+import re
+from typing import NamedTuple
+
+Given = dict[str, str]  # an option or a positional word -> its value, "" for a flag
+
+TOKEN = re.compile(r"\[[^\]]+\]|\S+")
+
+
+class Refused(Exception):
+    """A line that nobody understands, or that can't be meant. Nothing has happened."""
+
+
+class Word(NamedTuple):
+    """A word of a usage line that is no option."""
+
+    name: str
+    optional: bool
+
+
+class Option(NamedTuple):
+    """An option of a usage line."""
+
+    takes_value: bool
+    required: bool
+
+
+class Usage:
+    """What one usage line allows."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+        self.program, *tokens = TOKEN.findall(line)
+        self.options: dict[str, Option] = {}
+        self.words: list[Word] = []
+        while tokens:
+            self._learn(tokens)
+
+    def _learn(self, tokens: list[str]) -> None:
+        """Take the next word or option from the tokens."""
+        token = tokens.pop(0)
+        optional = token.startswith("[")
+        name, _, value = token.strip("[]").partition(" ")
+        if not name.startswith("-"):
+            self.words.append(Word(name, optional))
+            return
+        if not optional and tokens and _is_value(tokens[0]):
+            value = tokens.pop(0)
+        self.options[name] = Option(bool(value), required=not optional)
+
+    def fixed(self) -> set[str]:
+        """What tells this usage from the program's others."""
+        found = set()
+        for word in self.words:
+            if not _is_value(word.name):
+                found.add(word.name)
+        for name, option in self.options.items():
+            if option.required and not option.takes_value:
+                found.add(name)
+        return found
+
+    def given(self, words: list[str]) -> Given:
+        """What a line gives. Raises Refused."""
+        given: Given = {}
+        positional = []
+        rest = list(words)
+        while rest:
+            word = rest.pop(0)
+            if word.startswith("-"):
+                name, value = self._option(word, rest)
+                given[name] = value
+            else:
+                positional.append(word)
+        self._check_complete(given)
+        return given | self._positional(positional)
+
+    def _option(self, word: str, rest: list[str]) -> tuple[str, str]:
+        """Its name and its value, which may be the next of the rest."""
+        name, equals, value = word.partition("=")
+        if name not in self.options:
+            raise Refused(self._unknown(name))
+        if self.options[name].takes_value and not equals:
+            if not rest:
+                raise Refused(f"{name} lacks its value. {self._how()}")
+            value = rest.pop(0)
+        return name, value
+
+    def _check_complete(self, given: Given) -> None:
+        """Refuse a line that lacks an option."""
+        missing = []
+        for name, option in self.options.items():
+            if option.required and name not in given:
+                missing.append(name)
+        if missing:
+            names = " and ".join(missing)
+            raise Refused(f"{names} is missing. {self._how()}")
+
+    def _positional(self, words: list[str]) -> Given:
+        """The words that are no options, in their order."""
+        given: Given = {}
+        rest = list(words)
+        for word in self.words:
+            if word.name.endswith("..."):
+                given[word.name.removesuffix("...")] = " ".join(rest)
+                rest = []
+            elif rest:
+                given |= self._matched(word.name, rest.pop(0))
+            elif not word.optional:
+                raise Refused(f"{word.name} is missing. {self._how()}")
+        if rest:
+            surplus = " ".join(rest)
+            raise Refused(f"{surplus!r} is too much. {self._how()}")
+        return given
+
+    def _matched(self, wanted: str, word: str) -> Given:
+        """What a word gives where this one is wanted."""
+        kind, slash, name = wanted.partition("/")
+        if slash and word.startswith(f"{kind}/"):
+            return {name: word.removeprefix(f"{kind}/")}
+        if _is_value(wanted) and not slash:
+            return {wanted: word}
+        if word == wanted:
+            return {}
+        raise Refused(f"{word!r} is not understood. {self._how()}")
+
+    def _unknown(self, name: str) -> str:
+        """A sentence on an option that isn't there."""
+        hint = ""
+        for near in difflib.get_close_matches(name, self.options, 1):
+            hint = f"did you mean {near}? "
+        return f"{self.program} has no {name} here; {hint}{self._how()}"
+
+    def _how(self) -> str:
+        """The usage line, as a hint."""
+        return f"It goes so:\n  {self.line}"
+
+
+def _is_value(word: str) -> bool:
+    """Whether a word of a usage line stands for something else."""
+    has_capitals = any(map(str.isupper, word))
+    return has_capitals and word[0] not in "-["
+
+
+def whole(given: Given, name: str, least: int = 0) -> int:
+    """A value that must be a whole number. Raises Refused."""
+    text = given[name]
+    try:
+        number = int(text)
+    except ValueError:
+        raise Refused(f"{name} is a whole number, not {text!r}.") from None
+    if number < least:
+        raise Refused(f"{name} is {least} or more, not {number}.")
+    return number
+
+
+def whole_or(given: Given, name: str, other: int, least: int = 0) -> int:
+    """The same where it may be left out."""
+    return whole(given, name, least) if name in given else other
