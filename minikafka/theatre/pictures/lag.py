@@ -102,10 +102,10 @@ class LagPlay(Play):
         times = [scene["at"] for scene in scenes] or [0]
         self.first: int = times[0]
         self.last: int = max(times[-1], self.first + 1)
+        self.told: list[Told] = [(scene["at"], sums(scene)) for scene in scenes]
+        self.highest = max([1, *(now.end for _, now in self.told)])
         self.most = 1
-        self.highest = 1
         for scene in scenes:
-            self.highest = max(self.highest, sums(scene).end)
             for partition in scene["space"]["partitions"]:
                 self.most = max(self.most, partition["lags"][0])
         whole = self.last - self.first
@@ -123,13 +123,13 @@ class LagPlay(Play):
         pitch = min(pitch, TALLEST)
         chart = self._chart(d, many * pitch)
         d.note("name/records", chart.left - 6, 12, "records", "end", size=12)
-        speed = rates(scenes, self.last - self.first)
+        told = self.told[: len(scenes)]
+        speed = rates(scenes, told, self.last - self.first)
         if speed:
             self._rates(d, speed, chart.left)
         chart.grid(d, "grid", 4, 0)
-        added = [(scene["at"], sums(scene)) for scene in scenes]
-        self._shades(d, scenes, added, chart)
-        self._lines(d, added, chart)
+        self._shades(d, scenes, told, chart)
+        self._lines(d, told, chart)
         self._names(d, scenes[-1], chart)
         self._headings(d, chart)
         for number, span in enumerate(_spans(space, now, speed)):
@@ -137,11 +137,11 @@ class LagPlay(Play):
         top = chart.bottom + 26
         for row, partition in enumerate(space["partitions"]):
             lane = self._lane(chart, top, top + pitch - 7)
-            told = states(scenes, row, lane)
+            shown = states(scenes, row, lane)
             drawn = PartitionLane(
                 d, members=self.cast["members"], now=partition, field=lane
             )
-            drawn.draw(told)
+            drawn.draw(shown)
             top += pitch
         bottom = chart.bottom + 26 + many * pitch
         self._axis(d, chart, now, bottom)
